@@ -1,0 +1,125 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// One list of settings for every Swift target: language mode 6, strict memory safety, warnings as errors.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+/// A layer: what it may import is exactly `uses`; `make lint` holds the import lines against this table.
+func layer(_ name: String, uses: [Target.Dependency] = []) -> [Target] {
+    [
+        .target(name: name, dependencies: uses, swiftSettings: strict),
+        .testTarget(
+            name: "\(name)Tests",
+            dependencies: [.byName(name: name), "TestSupport"] + uses,
+            swiftSettings: strict
+        ),
+    ]
+}
+
+func library(_ name: String, pkgConfig: String, apt: String, brew: String) -> Target {
+    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([apt]), .brew([brew])])
+}
+
+let package = Package(
+    name: "ladle",
+    platforms: [.macOS(.v15)],
+    products: [.executable(name: "ladle", targets: ["ladle"])],
+    targets: [
+        .target(name: "CSystem"),
+        library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev", brew: "openssl@3"),
+        library("CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev", brew: "libnghttp2"),
+        library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev", brew: "zlib"),
+        library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev", brew: "sqlite"),
+
+        .target(
+            name: "TestSupport",
+            dependencies: ["JSONBytes", "CSystem", "Basics"],
+            path: "Tests/TestSupport",
+            swiftSettings: strict
+        ),
+    ]
+        // Values: no I/O, no clock, no C.
+        + layer("Basics")
+        + layer("JSONBytes", uses: ["Basics"])
+        + layer("HTTPModel", uses: ["Basics"])
+        + layer("HTTP1", uses: ["HTTPModel", "Basics"])
+        + layer("WebSocket", uses: ["Basics"])
+        + layer("EventStream", uses: ["Basics"])
+        + layer("Activity", uses: ["JSONBytes", "Basics"])
+        + layer("Documents", uses: ["JSONBytes", "Basics"])
+        // Wrappers: each over one C module.
+        + layer("EventLoops", uses: ["CSystem", "Basics"])
+        + layer("TLS", uses: ["COpenSSL", "Basics"])
+        + layer("HTTP2", uses: ["CNGHTTP2", "HTTPModel", "Basics"])
+        + layer("Compression", uses: ["CZlib", "Basics"])
+        + layer("SQLite", uses: ["CSQLite", "Basics"])
+        // Services.
+        + layer("Observability", uses: ["JSONBytes", "CSystem", "Basics"])
+        + layer("Configuration", uses: ["JSONBytes", "CSystem", "Basics"])
+        + layer("Transport", uses: ["EventLoops", "TLS"])
+        + layer("Exchanges", uses: ["HTTPModel", "JSONBytes", "EventLoops", "Basics"])
+        + layer(
+            "Server",
+            uses: [
+                "Exchanges", "Transport", "EventLoops", "TLS", "Compression", "HTTP1", "HTTP2", "HTTPModel",
+                "JSONBytes",
+                "Observability", "CSystem", "Basics",
+            ]
+        )
+        + layer("Outbox", uses: ["SQLite", "JSONBytes", "Basics"])
+        + layer("EventLog", uses: ["SQLite", "JSONBytes", "Basics"])
+        + layer("Access", uses: ["SQLite", "TLS", "CSystem", "HTTPModel", "JSONBytes", "Basics"])
+        + layer("Store", uses: ["SQLite", "Outbox", "EventLog", "Access", "CSystem", "JSONBytes", "Basics"])
+        + layer("Discovery", uses: ["CSystem", "JSONBytes", "Basics"])
+        + layer(
+            "Upstream",
+            uses: [
+                "JSONBytes", "WebSocket", "HTTP1", "HTTPModel", "TLS", "Transport", "EventLoops", "Observability",
+                "CSystem", "Basics",
+            ]
+        )
+        + layer(
+            "DemoGateway",
+            uses: [
+                "JSONBytes", "WebSocket", "HTTP1", "HTTPModel", "TLS", "Transport", "EventLoops", "CSystem", "Basics",
+            ]
+        )
+        + layer(
+            "Bridge",
+            uses: [
+                "Exchanges", "Upstream", "Store", "Outbox", "EventLog", "Access", "Activity", "Documents",
+                "EventStream",
+                "Observability", "Configuration", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "CSystem", "Basics",
+            ]
+        )
+        + layer(
+            "Commands",
+            uses: ["Configuration", "HTTP1", "HTTPModel", "JSONBytes", "EventStream", "CSystem", "Basics"]
+        )
+        + [
+            .executableTarget(
+                name: "ladle",
+                dependencies: [
+                    "Commands", "Configuration", "Bridge", "Server", "Upstream", "DemoGateway", "Discovery", "Store",
+                    "Outbox",
+                    "EventLog", "Access", "Observability", "Transport", "EventLoops", "Exchanges", "TLS", "HTTPModel",
+                    "JSONBytes",
+                    "CSystem", "Basics",
+                ],
+                swiftSettings: strict
+            ),
+            .testTarget(
+                name: "IntegrationTests",
+                dependencies: ["ladle", "TestSupport", "JSONBytes", "CSystem", "Basics"],
+                swiftSettings: strict
+            ),
+        ]
+)

@@ -1,0 +1,1 @@
+@main struct Ladle { static func main() {} }
