@@ -13,6 +13,7 @@ package struct Backoff: Sendable {
     private var failures = 0
     private var restarting = false
     private var restartAttempts = 0
+    private var restartExpected: Int64?
     private var approvalSince: Int64?
 
     package init() {}
@@ -24,13 +25,19 @@ package struct Backoff: Sendable {
 
     /// The gateway said that it restarts. Not honoured right after a hello, or a gateway that greets and restarts in a
     /// circle would be called without pause.
-    package mutating func announceRestart(onlineForMs: Int64) {
-        restarting = onlineForMs >= 2_000
+    package mutating func announceRestart(onlineForMs: Int64, expectedMs: Int64? = nil) {
+        guard !restarting, onlineForMs >= 2_000 else { return }
+        restarting = true
+        restartExpected = expectedMs.map { min(max($0, 0), Self.longest) }
     }
 
     /// Milliseconds to wait before the next attempt. `random` is any 64 bits.
     package mutating func delay(random: UInt64) -> Int64 {
         approvalSince = nil
+        if restarting, let expected = restartExpected {
+            restartExpected = nil
+            return expected
+        }
         if restarting, restartAttempts < Self.restart.count {
             restartAttempts += 1
             return Self.restart[restartAttempts - 1]

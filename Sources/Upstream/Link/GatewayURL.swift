@@ -1,4 +1,4 @@
-import Basics
+import EventLoops
 
 /// Where a gateway is, checked and in one spelling, so that tokens stored for it are found again.
 package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
@@ -100,7 +100,7 @@ package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
             guard let end = authority.firstIndex(of: "]") else { throw .malformed(text) }
             host = authority[authority.index(after: authority.startIndex)..<end]
             port = authority[authority.index(after: end)...]
-            guard IPAddress.isV6(host), port.isEmpty || port.hasPrefix(":") else { throw .malformed(text) }
+            guard let address = IPAddress(String(host)), address.isIPv6, port.isEmpty || port.hasPrefix(":") else { throw .malformed(text) }
         } else if let colon = authority.firstIndex(of: ":") {
             host = authority[..<colon]
             port = authority[colon...]
@@ -129,8 +129,9 @@ package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
     package static func hostClass(of host: String) -> HostClass {
         let name = host.hasSuffix(".") ? String(host.dropLast()) : host
         if name == "localhost" || name.hasSuffix(".localhost") { return .loopback }
-        if let v4 = IPAddress.v4(name) { return IPAddress.hostClass(v4: v4) }
-        if let v6 = IPAddress.v6(name) { return IPAddress.hostClass(v6: v6) }
+        if let address = IPAddress(name) {
+            return address.isLoopback ? .loopback : address.isTailnet ? .tailnet : .other
+        }
         return name.hasSuffix(".ts.net") ? .tailnet : .other
     }
 }
