@@ -28,7 +28,8 @@ extension LinkMachine {
             // A peer that pings without reading gets no growing pile of answers.
             guard unsentBytes <= Limit.highWater else { return [] }
             var output: [UInt8] = []
-            _ = session?.send(.pong, payload.span, maskKey: maskKey(), to: &output)
+            let key = maskKey()
+            _ = session?.send(.pong, payload.span, maskKey: key, to: &output)
             return output.isEmpty ? [] : write(output)
         case .pong:
             return []
