@@ -53,7 +53,8 @@ struct StreamConnectionTests {
                     failed: { _, _ in }
                 ) {
                     socket,
-                    _, loop in
+                    _,
+                    loop in
                     let session = try? tls?.0.makeSession()
                     let connection = StreamConnection(socket, tls: session, sendLimit: 1 << 20)
                     let probe = Probe(server)
