@@ -4,3 +4,5 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "csystem_access.h"
+#include "csystem_discovery.h"
