@@ -20,7 +20,6 @@
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
-#include <sys/random.h>
 #endif
 
 static const uint8_t mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -303,23 +302,6 @@ int csystem_sync(int fd) { return fsync(fd) != 0 ? -errno : 0; }
 void csystem_close(int fd) { close(fd); }
 
 uint32_t csystem_effective_uid(void) { return geteuid(); }
-
-void csystem_random(void *bytes, size_t count) {
-#ifdef __linux__
-    char *next = bytes;
-    while (count > 0) {
-        ssize_t got = getrandom(next, count, 0);
-        if (got < 0) {
-            if (errno == EINTR) continue;
-            abort();
-        }
-        next += got;
-        count -= (size_t)got;
-    }
-#else
-    arc4random_buf(bytes, count);
-#endif
-}
 
 int csystem_interface_addresses(struct csystem_interface_address *out, int capacity) {
     struct ifaddrs *list;

@@ -52,8 +52,6 @@ int csystem_rename(const char *from, const char *to);
 int csystem_sync(int fd);
 void csystem_close(int fd);
 uint32_t csystem_effective_uid(void);
-// Cryptographically secure random bytes; aborts rather than return weak ones (only when the kernel has no generator).
-void csystem_random(void *bytes, size_t count);
 
 struct csystem_interface_address {
     uint8_t address[16]; // IPv4 as v4-mapped
