@@ -54,7 +54,10 @@ package struct IPAddress: Hashable, Sendable {
 
     /// Sixteen bytes, IPv4 as v4-mapped.
     package var mappedBytes: [UInt8] {
-        (0..<16).map { UInt8(truncatingIfNeeded: ($0 < 8 ? high : low) >> UInt64(56 - 8 * ($0 % 8))) }
+        (0..<16).map { index in
+            let half = index < 8 ? high : low
+            return UInt8(truncatingIfNeeded: half >> UInt64(56 - 8 * (index % 8)))
+        }
     }
 
     /// Four or sixteen bytes.
@@ -67,7 +70,7 @@ extension IPAddress: CustomStringConvertible {
         if isIPv4 {
             return "\(low >> 24 & 255).\(low >> 16 & 255).\(low >> 8 & 255).\(low & 255)"
         }
-        let groups = (0..<8).map { ($0 < 4 ? high : low) >> UInt64(48 - 16 * ($0 % 4)) & 0xFFFF }
+        let groups = (0..<8).map { group($0) }
         var run = 0..<0
         var index = 0
         while index < 8 {
@@ -76,10 +79,15 @@ extension IPAddress: CustomStringConvertible {
             if end - index > max(run.count, 1) { run = index..<end }
             index = max(end, index + 1)
         }
-        func joined(_ part: some Collection<UInt64>) -> String {
+        func joined(_ part: ArraySlice<UInt64>) -> String {
             part.map { String($0, radix: 16) }.joined(separator: ":")
         }
-        return run.isEmpty ? joined(groups) : joined(groups[..<run.lowerBound]) + "::" + joined(groups[run.upperBound...])
+        return run.isEmpty ? joined(groups[...]) : joined(groups[..<run.lowerBound]) + "::" + joined(groups[run.upperBound...])
+    }
+
+    private func group(_ index: Int) -> UInt64 {
+        let half = index < 4 ? high : low
+        return half >> UInt64(48 - 16 * (index % 4)) & 0xFFFF
     }
 
     /// As it stands in a URL or a Host field, before the port.
