@@ -1,5 +1,3 @@
-import TLS
-
 /// The written form of a token: `ldl_`, 43 letters and digits (256 bits), and 6 more that check them, so that secret
 /// scanners find it and a cut copy is told from a revoked one offline.
 package enum TokenText {
@@ -10,11 +8,11 @@ package enum TokenText {
     /// What lists and logs may show: the prefix and 6 of the 43.
     package static let shownLength = 10
 
-    private static let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
+    static let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
 
     package static func make() -> Secret {
         var text = Array(prefix.utf8)
-        text += randomText(count: randomLength)
+        text += SecureCode.letters(from: alphabet, count: randomLength)
         text += check(of: text[...])
         return Secret(String(decoding: text, as: UTF8.self))
     }
@@ -26,17 +24,6 @@ package enum TokenText {
     }
 
     package static func shown(_ text: Secret) -> String { String(text.reveal().prefix(shownLength)) }
-
-    /// Each character carries log2(62) = 5.95 bits without bias: bytes from 248 up are thrown away.
-    static func randomText(count: Int) -> [UInt8] {
-        var text: [UInt8] = []
-        while text.count < count {
-            for byte in SecureRandom.bytes(count) where byte < 248 && text.count < count {
-                text.append(alphabet[Int(byte) % 62])
-            }
-        }
-        return text
-    }
 
     /// CRC-32 (the reflected 0xEDB88320 one) in six digits of base 62.
     private static func check(of text: ArraySlice<UInt8>) -> [UInt8] {
