@@ -24,7 +24,7 @@
 
 static const uint8_t mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-int csystem_peer_credentials(int fd, uint32_t *uid, uint32_t *gid, int32_t *pid) {
+int cs_peer_credentials(int fd, uint32_t *uid, uint32_t *gid, int32_t *pid) {
 #ifdef __linux__
     struct ucred found;
     socklen_t length = sizeof found;
@@ -61,7 +61,7 @@ static int flatten(const struct sockaddr_storage *from, uint8_t out[16], uint16_
     return -EAFNOSUPPORT;
 }
 
-int csystem_socket_pair(int fd, uint8_t local[16], uint16_t *local_port, uint8_t remote[16], uint16_t *remote_port) {
+int cs_socket_ends(int fd, uint8_t local[16], uint16_t *local_port, uint8_t remote[16], uint16_t *remote_port) {
     struct sockaddr_storage address;
     socklen_t length = sizeof address;
     if (getsockname(fd, (struct sockaddr *)&address, &length) != 0) return -errno;
@@ -74,15 +74,15 @@ int csystem_socket_pair(int fd, uint8_t local[16], uint16_t *local_port, uint8_t
 
 #ifdef __linux__
 
-int csystem_diag_open(void) {
+int cs_diag_open(void) {
     int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     return fd < 0 ? -errno : fd;
 }
 
 // One exact lookup, not a dump: the kernel hashes the tuple, so the cost does not grow with the number of sockets. It
 // answers inside sendto(2), hence recv(2) does not wait.
-int csystem_diag_owner(int diag, const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
-                       uint16_t destination_port, struct csystem_socket_owner *owner) {
+int cs_diag_owner(int diag, const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
+                       uint16_t destination_port, struct cs_socket_owner *owner) {
     int v4 = memcmp(source, mapped_prefix, 12) == 0 && memcmp(destination, mapped_prefix, 12) == 0;
     static _Thread_local uint32_t sequence;
     struct {
@@ -167,7 +167,7 @@ static void proc_address(char *out, const uint8_t *address, int groups, uint16_t
     sprintf(out, ":%04X", port);
 }
 
-static int proc_search(const char *path, const char *tuple, struct csystem_socket_owner *owner) {
+static int proc_search(const char *path, const char *tuple, struct cs_socket_owner *owner) {
     FILE *table = fopen(path, "re");
     if (table == NULL) return -errno;
     char line[512];
@@ -190,8 +190,8 @@ static int proc_search(const char *path, const char *tuple, struct csystem_socke
     return result;
 }
 
-int csystem_proc_owner(const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
-                       uint16_t destination_port, struct csystem_socket_owner *owner) {
+int cs_proc_owner(const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
+                       uint16_t destination_port, struct cs_socket_owner *owner) {
     char tuple[128], second[64];
     if (memcmp(source, mapped_prefix, 12) == 0 && memcmp(destination, mapped_prefix, 12) == 0) {
         proc_address(tuple, source + 12, 1, source_port);
@@ -206,7 +206,7 @@ int csystem_proc_owner(const uint8_t source[16], uint16_t source_port, const uin
     return proc_search("/proc/net/tcp6", tuple, owner);
 }
 
-int csystem_is_established(int fd) {
+int cs_is_established(int fd) {
     struct tcp_info info;
     socklen_t length = sizeof info;
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -errno;
@@ -215,23 +215,23 @@ int csystem_is_established(int fd) {
 
 #else
 
-int csystem_diag_open(void) { return -EPROTONOSUPPORT; }
+int cs_diag_open(void) { return -EPROTONOSUPPORT; }
 
-int csystem_diag_owner(int diag, const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
-                       uint16_t destination_port, struct csystem_socket_owner *owner) {
+int cs_diag_owner(int diag, const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
+                       uint16_t destination_port, struct cs_socket_owner *owner) {
     return -EPROTONOSUPPORT;
 }
 
-int csystem_proc_owner(const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
-                       uint16_t destination_port, struct csystem_socket_owner *owner) {
+int cs_proc_owner(const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
+                       uint16_t destination_port, struct cs_socket_owner *owner) {
     return -EPROTONOSUPPORT;
 }
 
-int csystem_is_established(int fd) { return -EPROTONOSUPPORT; }
+int cs_is_established(int fd) { return -EPROTONOSUPPORT; }
 
 #endif
 
-static int describe(int fd, struct csystem_file_facts *facts) {
+static int describe(int fd, struct cs_file_facts *facts) {
     struct stat found;
     if (fstat(fd, &found) != 0) return -errno;
     facts->uid = found.st_uid;
@@ -242,7 +242,7 @@ static int describe(int fd, struct csystem_file_facts *facts) {
     return 0;
 }
 
-int csystem_open_secret(const char *path, struct csystem_file_facts *facts) {
+int cs_open_secret(const char *path, struct cs_file_facts *facts) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return -errno;
     int result = describe(fd, facts);
@@ -253,15 +253,15 @@ int csystem_open_secret(const char *path, struct csystem_file_facts *facts) {
     return fd;
 }
 
-int csystem_create_secret(const char *path) {
+int cs_create_secret(const char *path) {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     return fd < 0 ? -errno : fd;
 }
 
-int csystem_open_append(const char *path, uint64_t *size) {
+int cs_open_append(const char *path, uint64_t *size) {
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0) return -errno;
-    struct csystem_file_facts facts;
+    struct cs_file_facts facts;
     int result = describe(fd, &facts);
     if (result == 0 && !facts.regular) result = -EINVAL;
     if (result == 0 && (facts.mode & 077) != 0 && fchmod(fd, 0600) != 0) result = -errno;
@@ -273,7 +273,7 @@ int csystem_open_append(const char *path, uint64_t *size) {
     return fd;
 }
 
-int64_t csystem_read_some(int fd, void *bytes, size_t count) {
+int64_t cs_read_some(int fd, void *bytes, size_t count) {
     ssize_t result;
     do {
         result = read(fd, bytes, count);
@@ -281,7 +281,7 @@ int64_t csystem_read_some(int fd, void *bytes, size_t count) {
     return result < 0 ? -errno : result;
 }
 
-int csystem_write_all(int fd, const void *bytes, size_t count) {
+int cs_write_all(int fd, const void *bytes, size_t count) {
     const char *next = bytes;
     while (count > 0) {
         ssize_t written = write(fd, next, count);
@@ -295,21 +295,19 @@ int csystem_write_all(int fd, const void *bytes, size_t count) {
     return 0;
 }
 
-int csystem_rename(const char *from, const char *to) { return rename(from, to) != 0 ? -errno : 0; }
+int cs_rename(const char *from, const char *to) { return rename(from, to) != 0 ? -errno : 0; }
 
-int csystem_sync(int fd) { return fsync(fd) != 0 ? -errno : 0; }
+int cs_sync(int fd) { return fsync(fd) != 0 ? -errno : 0; }
 
-void csystem_close(int fd) { close(fd); }
+uint32_t cs_effective_uid(void) { return geteuid(); }
 
-uint32_t csystem_effective_uid(void) { return geteuid(); }
-
-int csystem_interface_addresses(struct csystem_interface_address *out, int capacity) {
+int cs_interface_addresses(struct cs_interface_address *out, int capacity) {
     struct ifaddrs *list;
     if (getifaddrs(&list) != 0) return -errno;
     int count = 0;
     for (const struct ifaddrs *entry = list; entry != NULL && count < capacity; entry = entry->ifa_next) {
         if (entry->ifa_addr == NULL) continue;
-        struct csystem_interface_address *slot = &out[count];
+        struct cs_interface_address *slot = &out[count];
         memset(slot, 0, sizeof *slot);
         if (entry->ifa_addr->sa_family == AF_INET) {
             memcpy(slot->address, mapped_prefix, 12);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "csystem_discovery.h"
+#include "csystem.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -8,18 +8,13 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
 #endif
 
-int64_t csystem_monotonic_milliseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
+static int64_t now_milliseconds(void) { return (int64_t)(cs_monotonic_ns() / 1000000); }
 
 static int non_blocking(int fd) {
     int flags = fcntl(fd, F_GETFL);
@@ -45,7 +40,7 @@ static socklen_t fill(struct sockaddr_storage *out, int ipv6, const uint8_t addr
     return sizeof *v4;
 }
 
-int csystem_dns_open(int ipv6, uint32_t interface_index, const uint8_t interface_address[16]) {
+int cs_dns_open(int ipv6, uint32_t interface_index, const uint8_t interface_address[16]) {
     int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);
     if (fd < 0) return -errno;
     int result = non_blocking(fd);
@@ -83,7 +78,7 @@ int csystem_dns_open(int ipv6, uint32_t interface_index, const uint8_t interface
     return fd;
 }
 
-int csystem_dns_send(int fd, int ipv6, const uint8_t address[16], uint16_t port, uint32_t scope, const void *bytes,
+int cs_dns_send(int fd, int ipv6, const uint8_t address[16], uint16_t port, uint32_t scope, const void *bytes,
                      size_t count) {
     struct sockaddr_storage to;
     socklen_t length = fill(&to, ipv6, address, port, scope);
@@ -94,7 +89,7 @@ int csystem_dns_send(int fd, int ipv6, const uint8_t address[16], uint16_t port,
     return sent < 0 ? -errno : 0;
 }
 
-int csystem_dns_receive(int fd, void *bytes, size_t capacity, uint8_t from[16], uint16_t *from_port) {
+int cs_dns_receive(int fd, void *bytes, size_t capacity, uint8_t from[16], uint16_t *from_port) {
     struct sockaddr_storage sender;
     socklen_t length = sizeof sender;
     ssize_t count;
@@ -114,7 +109,7 @@ int csystem_dns_receive(int fd, void *bytes, size_t capacity, uint8_t from[16], 
     return (int)count;
 }
 
-int csystem_dns_wait(const int *fds, uint8_t *ready, int count, int milliseconds) {
+int cs_dns_wait(const int *fds, uint8_t *ready, int count, int milliseconds) {
     struct pollfd list[64];
     if (count < 0 || count > 64) return -EINVAL;
     for (int index = 0; index < count; index++) list[index] = (struct pollfd){.fd = fds[index], .events = POLLIN};
@@ -131,7 +126,7 @@ int csystem_dns_wait(const int *fds, uint8_t *ready, int count, int milliseconds
 // Waits for one direction; 0 when ready, -ETIMEDOUT at the deadline.
 static int await(int fd, short events, int64_t deadline) {
     for (;;) {
-        int64_t left = deadline - csystem_monotonic_milliseconds();
+        int64_t left = deadline - now_milliseconds();
         if (left <= 0) return -ETIMEDOUT;
         struct pollfd one = {.fd = fd, .events = events};
         int result = poll(&one, 1, (int)left);
@@ -158,12 +153,12 @@ static int transfer(int fd, char *bytes, size_t count, int sending, int64_t dead
     return 0;
 }
 
-int csystem_dns_tcp(const uint8_t address[16], uint16_t port, const void *question, size_t count, void *answer,
+int cs_dns_tcp(const uint8_t address[16], uint16_t port, const void *question, size_t count, void *answer,
                     size_t capacity, int milliseconds) {
     static const uint8_t mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     if (count > 65535) return -EMSGSIZE;
     int ipv6 = memcmp(address, mapped_prefix, 12) != 0;
-    int64_t deadline = csystem_monotonic_milliseconds() + milliseconds;
+    int64_t deadline = now_milliseconds() + milliseconds;
     int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
     if (fd < 0) return -errno;
     int result = non_blocking(fd);
@@ -193,7 +188,7 @@ int csystem_dns_tcp(const uint8_t address[16], uint16_t port, const void *questi
     return result;
 }
 
-int csystem_dns_local_port(int fd) {
+int cs_dns_local_port(int fd) {
     struct sockaddr_storage address;
     socklen_t length = sizeof address;
     if (getsockname(fd, (struct sockaddr *)&address, &length) != 0) return -errno;

@@ -6,7 +6,7 @@ package struct HostList: Sendable, Equatable {
     private let accepted: [String]
 
     /// Names are host names without a port. `0.0.0.0` and `::` name nothing and are never accepted.
-    package init(addresses: [IPAddress], port: UInt16, names: [String] = [], tls: Bool = false) {
+    package init(addresses: [NetworkAddress], port: UInt16, names: [String] = [], tls: Bool = false) {
         var hosts = ["localhost", "[::1]"]
         hosts += addresses.filter { !$0.isUnspecified }.map(\.hostText)
         hosts += names.map { $0.lowercased() }

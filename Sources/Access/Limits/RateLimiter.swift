@@ -2,7 +2,7 @@ package import Basics
 
 /// Whose bucket. Sends are counted per caller and session, failures per address, uid and token prefix.
 package enum RateLimitKey: Hashable, Sendable {
-    case address(IPAddress)
+    case address(NetworkAddress)
     case uid(UInt32)
     /// The first characters of what was presented as a token.
     case tokenPrefix(UInt64)

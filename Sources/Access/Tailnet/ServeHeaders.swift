@@ -14,8 +14,8 @@ package struct ServeHeaders: Sendable, Equatable {
     }
 
     /// The one forwarded address. Serve sets the field itself, so a list means that something else took part.
-    package var clientAddress: IPAddress? {
-        guard forwardedFor.count == 1, let address = IPAddress(forwardedFor[0]), address.isTailnet else { return nil }
+    package var clientAddress: NetworkAddress? {
+        guard forwardedFor.count == 1, let address = NetworkAddress(forwardedFor[0]), address.isTailnet else { return nil }
         return address
     }
 }

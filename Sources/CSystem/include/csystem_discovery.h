@@ -5,15 +5,14 @@
 #include <stdint.h>
 
 // A UDP socket for one family (0: IPv4, 1: IPv6) on a free port, ready to multicast through one interface.
-int csystem_dns_open(int ipv6, uint32_t interface_index, const uint8_t interface_address[16]);
-int csystem_dns_send(int fd, int ipv6, const uint8_t address[16], uint16_t port, uint32_t scope, const void *bytes,
+int cs_dns_open(int ipv6, uint32_t interface_index, const uint8_t interface_address[16]);
+int cs_dns_send(int fd, int ipv6, const uint8_t address[16], uint16_t port, uint32_t scope, const void *bytes,
                      size_t count);
 // One datagram and who sent it; 0 bytes is a datagram too. -EAGAIN when nothing waits.
-int csystem_dns_receive(int fd, void *bytes, size_t capacity, uint8_t from[16], uint16_t *from_port);
+int cs_dns_receive(int fd, void *bytes, size_t capacity, uint8_t from[16], uint16_t *from_port);
 // Waits until one of the descriptors is readable; sets ready[i]. Returns how many, 0 at the deadline.
-int csystem_dns_wait(const int *fds, uint8_t *ready, int count, int milliseconds);
+int cs_dns_wait(const int *fds, uint8_t *ready, int count, int milliseconds);
 // One question over TCP (RFC 1035 §4.2.2), both lengths handled here. Returns the answer's length.
-int csystem_dns_tcp(const uint8_t address[16], uint16_t port, const void *question, size_t count, void *answer,
+int cs_dns_tcp(const uint8_t address[16], uint16_t port, const void *question, size_t count, void *answer,
                     size_t capacity, int milliseconds);
-int csystem_dns_local_port(int fd);
-int64_t csystem_monotonic_milliseconds(void);
+int cs_dns_local_port(int fd);

@@ -1,7 +1,7 @@
 import Basics
 import Testing
 
-struct IPAddressTests {
+struct NetworkAddressTests {
     @Test(arguments: [
         ("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::", "::"), ("::ffff:10.0.0.1", "10.0.0.1"),
         ("FE80:0:0:0:1:0:0:1", "fe80::1:0:0:1"), ("2001:db8::1:0:0:1", "2001:db8::1:0:0:1"),
@@ -9,11 +9,11 @@ struct IPAddressTests {
         ("1::", "1::"), ("::ffff:7f00:1", "127.0.0.1"), ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"),
     ])
     func `an address is read and written in its canonical form`(text: String, canonical: String) throws {
-        let address = try #require(IPAddress(text))
+        let address = try #require(NetworkAddress(text))
         #expect(address.description == canonical)
-        #expect(IPAddress(address.description) == address)
-        #expect(IPAddress(bytes: address.bytes) == address)
-        #expect(IPAddress(bytes: address.mappedBytes) == address)
+        #expect(NetworkAddress(address.description) == address)
+        #expect(NetworkAddress(bytes: address.bytes) == address)
+        #expect(NetworkAddress(bytes: address.mappedBytes) == address)
     }
 
     @Test(arguments: [
@@ -21,12 +21,12 @@ struct IPAddressTests {
         "1:2:3:4:5:6:7:8:9", "12345::", "g::", "::1%lo", "[::1]", "1:2:3:4:5:6:7:8::", "::1:", ":1::", "1.2.3.4::", "1:", "2130706433",
     ])
     func `text that only resembles an address is refused`(text: String) {
-        #expect(IPAddress(text) == nil)
+        #expect(NetworkAddress(text) == nil)
     }
 
     @Test func `loopback, link-local and tailnet ranges end where they should`() {
         func check(_ text: String) -> [Bool] {
-            IPAddress(text).map { [$0.isLoopback, $0.isLinkLocal, $0.isTailnet] } ?? []
+            NetworkAddress(text).map { [$0.isLoopback, $0.isLinkLocal, $0.isTailnet] } ?? []
         }
         #expect(check("127.255.255.255") == [true, false, false])
         #expect(check("128.0.0.1") == [false, false, false])

@@ -1,13 +1,13 @@
 /// An IPv4 or IPv6 address as a value. A v4-mapped IPv6 address (RFC 4291 §2.5.5.2) *is* the IPv4 address, so that one
 /// caller has one key whatever the listener's family.
-package struct IPAddress: Hashable, Sendable {
+package struct NetworkAddress: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64
 
     private static let mapped: UInt64 = 0xFFFF
 
-    package static let loopback4 = IPAddress(v4: 127, 0, 0, 1)
-    package static let loopback6 = IPAddress(high: 0, low: 1)
+    package static let loopback4 = NetworkAddress(v4: 127, 0, 0, 1)
+    package static let loopback6 = NetworkAddress(high: 0, low: 1)
 
     package init(high: UInt64, low: UInt64) {
         self.high = high
@@ -50,7 +50,7 @@ package struct IPAddress: Hashable, Sendable {
     }
 
     /// What one subscriber has: the address itself for IPv4, the first 64 bits for IPv6. For limits per address.
-    package var network: IPAddress { isIPv4 ? self : IPAddress(high: high, low: 0) }
+    package var network: NetworkAddress { isIPv4 ? self : NetworkAddress(high: high, low: 0) }
 
     /// Sixteen bytes, IPv4 as v4-mapped.
     package var mappedBytes: [UInt8] {
@@ -64,7 +64,7 @@ package struct IPAddress: Hashable, Sendable {
     package var bytes: [UInt8] { isIPv4 ? Array(mappedBytes.suffix(4)) : mappedBytes }
 }
 
-extension IPAddress: CustomStringConvertible {
+extension NetworkAddress: CustomStringConvertible {
     /// Dotted quad, or RFC 5952: lower case, no leading zeros, the first longest run of two or more zero groups as `::`.
     package var description: String {
         if isIPv4 {
@@ -94,7 +94,7 @@ extension IPAddress: CustomStringConvertible {
     package var hostText: String { isIPv4 ? description : "[\(description)]" }
 }
 
-extension IPAddress {
+extension NetworkAddress {
     /// Strict: dotted quads without leading zeros, IPv6 without a zone; anything inet_aton would guess at is refused.
     package init?(_ text: some StringProtocol) {
         let bytes = Array(text.utf8)
