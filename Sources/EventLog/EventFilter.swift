@@ -19,9 +19,10 @@ package struct EventFilter: Sendable, Equatable {
     }
 
     package func admits(type: String) -> Bool {
-        types.isEmpty || types.contains { pattern in
-            if pattern == "*" || pattern == type { return true }
-            return pattern.hasSuffix(".*") && type.utf8.starts(with: pattern.utf8.dropLast())
-        }
+        types.isEmpty
+            || types.contains { pattern in
+                if pattern == "*" || pattern == type { return true }
+                return pattern.hasSuffix(".*") && type.utf8.starts(with: pattern.utf8.dropLast())
+            }
     }
 }

@@ -85,11 +85,12 @@ package struct OutboxEntry: Sendable, Equatable {
     /// The entry a gateway key belongs to: keys are an id, or an id with `-r` and a generation. History adds `:user`.
     package static func entryID(ofKey key: some StringProtocol) -> String {
         let bare = bareKey(key)
-        // A UUID has no "-r", so the first one found is ours.
-        guard let mark = bare.utf8.count > 36 ? bare.utf8.index(bare.startIndex, offsetBy: 36) : nil,
-            bare[mark...].hasPrefix("-r")
-        else { return bare }
-        return String(bare[..<mark])
+        guard let dash = bare.lastIndex(of: "-") else { return bare }
+        let mark = bare[bare.index(after: dash)...]
+        guard mark.first == "r", mark.count > 1, mark.dropFirst().utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
+            return bare
+        }
+        return String(bare[..<dash])
     }
 
     /// A key as history shows it, without the role that newer gateways append.

@@ -49,15 +49,14 @@ extension OutboxRules {
             entry.nextAttemptAt = nil
             entry.fault = nil
             entry.proof = nil
-            entry.runID = nil
             if entry.kind != .approval { entry.expiresAt = now.adding(milliseconds: ttl) }
             switch entry.lastClass {
-            case .rejectedTerminal, .rejectedTransient:
-                // A transient refusal renewed the key when it came.
-                if entry.firstDispatchAt != nil { entry.renewKey() }
+            case .rejectedTerminal:
+                entry.renewKey()
             case .routeChanged:
                 entry.gatewayIdentity = gatewayIdentity
-            case .accepted, .notDispatched, .ambiguous, .none:
+            case .accepted, .notDispatched, .ambiguous, .rejectedTransient, .none:
+                // A transient refusal renewed the key when it came, where that was needed.
                 break
             }
         }

@@ -27,15 +27,21 @@ package struct OutboxRules: Sendable {
     // MARK: An attempt
 
     /// The entry is about to be written to the link.
-    package func dispatching(_ entry: OutboxEntry, now: Timestamp, uptimeMs: Int64?) -> OutboxChange {
-        change(entry, now: now) { entry in
-            entry.state = .sending
-            entry.attemptCount += 1
-            entry.nextAttemptAt = nil
-            entry.runID = entry.kind.startsRun ? entry.upstreamKey : nil
+    package func dispatching(
+        _ entry: OutboxEntry,
+        now: Timestamp,
+        uptimeMs: Int64? = nil,
+        gatewayIdentity: String? = nil
+    ) -> OutboxChange {
+        change(entry, now: now) { next in
+            next.state = .sending
+            next.attemptCount += 1
+            next.nextAttemptAt = nil
+            next.runID = entry.kind.startsRun ? entry.upstreamKey : nil
+            next.gatewayIdentity = entry.gatewayIdentity ?? gatewayIdentity
             if entry.firstDispatchAt == nil {
-                entry.firstDispatchAt = now
-                entry.dispatchUptimeMs = uptimeMs
+                next.firstDispatchAt = max(now, entry.updatedAt)
+                next.dispatchUptimeMs = uptimeMs
             }
         }
     }
@@ -71,12 +77,10 @@ package struct OutboxRules: Sendable {
         case .acknowledged(let acknowledgement):
             return acknowledged(entry, acknowledgement, now: now)
         case .notDispatched(let detail):
+            if isInDoubt(entry) { return unconfirmed(entry, now: now, fault: .unreachable(detail), attempted: true) }
             var untouched = entry
-            // Nothing left this process under this attempt; an earlier one may have, so its first time stays.
-            if entry.attemptCount <= 1 {
-                untouched.firstDispatchAt = nil
-                untouched.dispatchUptimeMs = nil
-            }
+            forgetDispatch(&untouched)
+            untouched.runID = nil
             if wasKicked { untouched.attemptCount = max(0, entry.attemptCount - 1) }
             return failed(
                 untouched,
@@ -87,6 +91,11 @@ package struct OutboxRules: Sendable {
                 vary: vary
             )
         case .rejected(let rejection):
+            // The refusal is about this repeat; what became of the first dispatch is still to be found out.
+            if isInDoubt(entry) {
+                let fault = OutboxFault(code: rejection.code, detail: rejection.message)
+                return unconfirmed(entry, now: now, fault: fault, attempted: true)
+            }
             return rejected(entry, rejection, now: now, vary: vary)
         case .noAnswer(let detail):
             if entry.kind.isIdempotent {
@@ -101,6 +110,18 @@ package struct OutboxRules: Sendable {
             }
             return unconfirmed(entry, now: now, fault: .noAnswer(detail), attempted: true)
         }
+    }
+
+    /// True when an earlier dispatch under the same key is neither proven nor disproven. The dispatch of the attempt in
+    /// hand has the time of the change that made the entry `sending`.
+    private func isInDoubt(_ entry: OutboxEntry) -> Bool {
+        guard !entry.kind.isIdempotent, let first = entry.firstDispatchAt else { return false }
+        return first < entry.updatedAt
+    }
+
+    private func forgetDispatch(_ entry: inout OutboxEntry) {
+        entry.firstDispatchAt = nil
+        entry.dispatchUptimeMs = nil
     }
 
     private func acknowledged(
@@ -147,6 +168,7 @@ package struct OutboxRules: Sendable {
                 entry.lastClass = .rejectedTerminal
                 entry.fault = fault
                 entry.runID = nil
+                forgetDispatch(&entry)
             }
         }
         var change = failed(
@@ -159,6 +181,7 @@ package struct OutboxRules: Sendable {
             vary: vary
         )
         change.entry.runID = nil
+        forgetDispatch(&change.entry)
         if rejection.mayBeRemembered { change.entry.renewKey() }
         return change
     }
@@ -224,7 +247,7 @@ package struct OutboxRules: Sendable {
             return nil
         case .queued, .sending, .retrying, .accepted, .unconfirmed, .failed, .expired:
             // A failed or expired entry that turns out to have arrived is told so: retrying it would send it twice.
-            guard entry.firstDispatchAt != nil else { return nil }
+            guard entry.runID != nil || entry.firstDispatchAt != nil || entry.keyGeneration > 1 else { return nil }
             return change(entry, now: now) { entry in
                 entry.state = .delivered
                 entry.proof = proof
@@ -241,6 +264,8 @@ package struct OutboxRules: Sendable {
         return change(entry, now: now) { entry in
             entry.state = delay == nil ? .failed : .retrying
             entry.nextAttemptAt = delay.map { now.adding(milliseconds: $0) }
+            // The run id stays: should the row turn up after all, it is recognised.
+            forgetDispatch(&entry)
         }
     }
 
@@ -255,7 +280,8 @@ package struct OutboxRules: Sendable {
         let detail =
             switch entry.state {
             case .unconfirmed, .accepted: "its delivery could not be shown in the time it had"
-            default: entry.fault.map { "not sent in the time it had; last: \($0.detail)" } ?? "not sent in the time it had"
+            default:
+                entry.fault.map { "not sent in the time it had; last: \($0.detail)" } ?? "not sent in the time it had"
             }
         return change(entry, now: now) { entry in
             entry.state = .expired
