@@ -1,0 +1,30 @@
+/// How labels in the files are compared: emphasis marks dropped, white space joined, lower case.
+enum DocumentLabel {
+    /// Longer texts before a colon are prose, whatever they say.
+    static let maximumBytes = 96
+
+    static let identity: [String: DocumentField] = [
+        "name": .name, "agent name": .name, "bot name": .name, "名字": .name, "名称": .name,
+        "creature": .creature, "species": .creature, "being": .creature, "生物": .creature, "生物类型": .creature,
+        "vibe": .vibe, "personality": .vibe, "氛围": .vibe, "气质": .vibe, "风格": .vibe,
+        "theme": .theme, "主题": .theme,
+        "emoji": .emoji, "signature emoji": .emoji, "表情符号": .emoji,
+        "avatar": .avatar, "头像": .avatar,
+    ]
+
+    static let profile: [String: DocumentField] = [
+        "name": .name, "full name": .name, "姓名": .name,
+        "what to call them": .callName, "what to call you": .callName, "preferred name": .callName,
+        "preferred address": .callName, "call name": .callName, "nickname": .callName, "goes by": .callName,
+        "称呼": .callName, "称呼方式": .callName, "首选称呼": .callName,
+        "pronouns": .pronouns, "代词": .pronouns,
+        "timezone": .timezone, "time zone": .timezone, "时区": .timezone,
+        "notes": .notes, "备注": .notes,
+    ]
+
+    static let contextHeadings: Set<String> = ["context", "background", "背景"]
+
+    static func normalized(_ label: String) -> String {
+        FieldValue.collapsed(label.filter { !FieldValue.isMark($0) }).lowercased()
+    }
+}
