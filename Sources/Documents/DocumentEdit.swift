@@ -43,10 +43,10 @@ struct DocumentEdit {
     private mutating func rewrite(_ first: DocumentScan.Occurrence, _ value: String) {
         let form = first.form
         var content = Array(scan.lines.bytes[form.head])
-        let items = value.split(separator: "\n", omittingEmptySubsequences: false)
+        let items = items(of: value)
         if items.count == 1 { content += [0x20] + Array(value.utf8) }
         for comment in form.comments { content += [0x20] + scan.lines.bytes[comment] }
-        if items.count > 1 { content += list(items, indent: leadingSpace(form.style.lead)) }
+        if items.count > 1 { content += list(items, indent: leadingSpace(content)) }
         // What used to be children of this label must not be taken for its value now.
         if items.count != 1, scan.continues(form, first.after) { content += lineEnd }
         changes[first.line] = .replaced(content)
@@ -62,10 +62,10 @@ struct DocumentEdit {
         for earlier in order.prefix(while: { $0 != field }).reversed() {
             if let place = placed[earlier] { return place }
             if let occurrence = scan.occurrences.first(where: { $0.form.field == earlier }) {
-                return (behindChildren(of: occurrence), occurrence.form.style)
+                return (behindChildren(of: occurrence), occurrence.form.style(scan.lines.bytes))
             }
         }
-        return scan.occurrences.first.map { ($0.line, $0.form.style) }
+        return scan.occurrences.first.map { ($0.line, $0.form.style(scan.lines.bytes)) }
     }
 
     private func behindChildren(of occurrence: DocumentScan.Occurrence) -> Int {
@@ -107,7 +107,7 @@ struct DocumentEdit {
     private func lines(_ field: DocumentField, _ value: String, _ style: FieldLine.Style) -> [[UInt8]] {
         guard !value.isEmpty else { return [] }
         let label = style.lead + Array(field.label.utf8) + style.trail
-        let items = value.split(separator: "\n", omittingEmptySubsequences: false)
+        let items = items(of: value)
         return items.count == 1
             ? [label + [0x20] + Array(value.utf8)]
             : [label + list(items, indent: leadingSpace(style.lead))]
@@ -120,6 +120,10 @@ struct DocumentEdit {
         }
     }
 
+    private func items(of value: String) -> [Substring] {
+        value.isEmpty ? [] : value.split(separator: "\n", omittingEmptySubsequences: false)
+    }
+
     private func leadingSpace(_ bytes: [UInt8]) -> [UInt8] { Array(bytes.prefix { $0 == 0x20 || $0 == 0x09 }) }
 
     // MARK: Context
@@ -128,7 +132,8 @@ struct DocumentEdit {
         let lines = contextLines(value)
         guard let section = scan.context else {
             let endsBlank = scan.lines.isBlank(scan.lines.count - 1)
-            additions[scan.lines.count, default: []] += (endsBlank ? [] : [[]]) + [Array("## Context".utf8), []] + lines
+            additions[scan.lines.count, default: []] +=
+                (endsBlank ? [] : [[]]) + [Array("## Context".utf8), []] + lines
             return
         }
         if section.content.isEmpty {
@@ -154,7 +159,7 @@ struct DocumentEdit {
     }
 
     private func contextLines(_ value: String) -> [[UInt8]] {
-        value.isEmpty ? [] : value.split(separator: "\n", omittingEmptySubsequences: false).map { Array($0.utf8) }
+        items(of: value).map { Array($0.utf8) }
     }
 
     // MARK: The new file

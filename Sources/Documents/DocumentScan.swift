@@ -47,7 +47,7 @@ struct DocumentScan {
         lines = TextLines(bytes)
         self.kind = kind
         states = Array(repeating: .text, count: lines.count)
-        lastCommentEnd = HTMLComment.lastClosing(bytes)
+        lastCommentEnd = lines.hasAngle ? HTMLComment.lastClosing(bytes) : 0
         bodyStart = Self.frontMatterEnd(lines)
         var index = bodyStart
         while index < lines.count { index = read(index) }
@@ -103,7 +103,8 @@ struct DocumentScan {
             commentBeganInText = false
             return
         }
-        pendingDirective = line.end - ink <= 200 ? DocumentDirective.marker(FieldValue.trim(lines.text(ink..<line.end))) : nil
+        pendingDirective =
+            line.end - ink <= 200 ? DocumentDirective.marker(FieldValue.trim(lines.text(ink..<line.end))) : nil
     }
 
     private mutating func readDirective(_ index: Int, ink: Int, _ marker: (observed: String, status: String)) {
@@ -160,7 +161,8 @@ struct DocumentScan {
         let line = lines[index]
         let ink = lines.firstInk(index)
         guard ink < line.end, FieldLine.columns(lines.bytes, line.start..<ink) >= form.indent + 2 else { return false }
-        guard CodeFence(lines, index) == nil, HTMLComment.opening(lines.bytes, ink..<line.end) == nil else { return false }
+        guard CodeFence(lines, index) == nil, !line.hasAngle || HTMLComment.opening(lines.bytes, ink..<line.end) == nil
+        else { return false }
         // A nested known label is a field to the gateway; only a value of several lines may contain such text.
         return form.field.takesLines || FieldLine(lines, index, kind: kind, commentGoesOn: false) == nil
     }
@@ -182,6 +184,7 @@ struct DocumentScan {
     /// Whether a comment begins inside the line and is closed on a later one; in a code span it is text.
     private func opensComment(_ index: Int) -> Bool {
         let line = lines[index]
+        guard line.hasAngle else { return false }
         var cursor = line.start
         while let open = HTMLComment.opening(lines.bytes, cursor..<line.end) {
             if let close = HTMLComment.closing(lines.bytes, open + 2..<line.end) {

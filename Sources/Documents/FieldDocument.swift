@@ -7,11 +7,13 @@ package struct FieldDocument: Sendable {
     package let kind: DocumentKind
     package let bytes: [UInt8]
     package let fields: DocumentFields
+    private let scan: DocumentScan
 
     package init(kind: DocumentKind, bytes: [UInt8]) {
         self.kind = kind
         self.bytes = bytes
-        fields = Self.fields(of: DocumentScan(bytes, kind: kind))
+        scan = DocumentScan(bytes, kind: kind)
+        fields = Self.fields(of: scan)
     }
 
     /// A file that does not exist yet.
@@ -41,13 +43,15 @@ package struct FieldDocument: Sendable {
             expected[field] = canonical
         }
         if wanted.isEmpty { return bytes }
-        let result = DocumentEdit(DocumentScan(bytes, kind: kind)).applying(wanted)
+        let result = DocumentEdit(scan).applying(wanted)
         guard result.count <= Self.maximumBytes else {
             throw .fileTooLarge(bytes: result.count, limit: Self.maximumBytes)
         }
         let read = Self.fields(of: DocumentScan(result, kind: kind))
         for field in kind.fields where read[field] != expected[field] {
-            throw .unrepresentable(wanted[field] != nil ? field : wanted.keys.min { $0.rawValue < $1.rawValue } ?? field)
+            throw .unrepresentable(
+                wanted[field] != nil ? field : wanted.keys.min { $0.rawValue < $1.rawValue } ?? field
+            )
         }
         guard read.directives == expected.directives else { throw .unrepresentable(.context) }
         return result

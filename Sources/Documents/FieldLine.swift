@@ -9,9 +9,9 @@ struct FieldLine {
     let value: String
     /// HTML comments behind the label: never read and never changed.
     let comments: [Range<Int>]
-    let style: Style
+    private let colon: Range<Int>
+    private let ink: Range<Int>
 
-    /// How a neighbour writes its label, for lines that are added beside it.
     struct Style {
         var lead: [UInt8]
         var trail: [UInt8]
@@ -29,20 +29,31 @@ struct FieldLine {
 
         let labelStart = cursor
         guard let colon = Self.colon(bytes, from: labelStart, end: line.end) else { return nil }
-        let label = lines.text(labelStart..<colon.lowerBound)
-        guard let field = kind.field(forLabel: DocumentLabel.normalized(label)) else { return nil }
+        guard let field = DocumentLabel.field(bytes, labelStart..<colon.lowerBound, kind: kind) else { return nil }
 
         let marks = Marks(bytes, label: labelStart..<colon.lowerBound)
         let headEnd = marks.closing(bytes, from: colon.upperBound, end: line.end)
-        let rest = Self.withoutComments(bytes, headEnd..<line.end, openAtEnd: commentGoesOn)
         self.field = field
         self.indent = indent
         head = line.start..<headEnd
-        value = rest.text.map { lines.text($0) }.map(FieldValue.trim).filter { !$0.isEmpty }.joined(separator: " ")
-        comments = rest.comments
-        let trail = Array(bytes[marks.inkEnd..<colon.lowerBound]) + [0x3A] + Array(bytes[colon.upperBound..<headEnd])
-        style = Style(
-            lead: Array(bytes[line.start..<marks.inkStart]),
+        self.colon = colon
+        ink = marks.inkStart..<marks.inkEnd
+        if line.hasAngle {
+            let rest = Self.withoutComments(bytes, headEnd..<line.end, openAtEnd: commentGoesOn)
+            value = rest.text.map { FieldValue.trim(lines.text($0)) }.filter { !$0.isEmpty }.joined(separator: " ")
+            comments = rest.comments
+        } else {
+            value = FieldValue.trim(lines.text(headEnd..<line.end))
+            comments = []
+        }
+    }
+
+    /// How this line writes its label, for lines that are added beside it. Always with an ASCII colon: the gateway
+    /// sees no other.
+    func style(_ bytes: [UInt8]) -> Style {
+        let trail = Array(bytes[ink.upperBound..<colon.lowerBound]) + [0x3A] + bytes[colon.upperBound..<head.upperBound]
+        return Style(
+            lead: Array(bytes[head.lowerBound..<ink.lowerBound]),
             trail: trail.filter { $0 != 0x20 && $0 != 0x09 }
         )
     }
@@ -62,14 +73,19 @@ struct FieldLine {
         return cursor > start + 1 || bytes[start] == 0x2D ? cursor : start
     }
 
-    /// The first colon, ASCII or full-width (U+FF1A), near enough to end a label.
+    /// The first colon, ASCII or full-width (U+FF1A), near enough to end a label. Nearly every line ends here.
     private static func colon(_ bytes: [UInt8], from start: Int, end: Int) -> Range<Int>? {
-        let limit = min(end, start + DocumentLabel.maximumBytes)
+        var ink = 0
         var cursor = start
-        while cursor < limit {
-            if bytes[cursor] == 0x3A { return cursor..<cursor + 1 }
-            if bytes[cursor] == 0xEF, cursor + 2 < end, bytes[cursor + 1] == 0xBC, bytes[cursor + 2] == 0x9A {
+        while cursor < end {
+            switch bytes[cursor] {
+            case 0x3A: return cursor..<cursor + 1
+            case 0xEF where cursor + 2 < end && bytes[cursor + 1] == 0xBC && bytes[cursor + 2] == 0x9A:
                 return cursor..<cursor + 3
+            case 0x20, 0x09, 0x2A, 0x5F, 0x60: break
+            default:
+                ink += 1
+                if ink > DocumentLabel.longestAlias { return nil }
             }
             cursor += 1
         }

@@ -13,6 +13,7 @@ enum FieldValue {
     ]
     /// No hint is longer; longer values skip the comparison.
     private static let longestPlaceholder = 160
+    private static let shortestPlaceholder = 6
 
     static func isMark(_ character: Character) -> Bool {
         character == "*" || character == "_" || character == "`"
@@ -21,6 +22,8 @@ enum FieldValue {
     /// The value people mean by `text`; empty for a hint.
     static func read(_ text: String) -> String {
         let trimmed = trim(text)
+        guard let first = trimmed.utf8.first else { return "" }
+        if trimmed.utf8.count < shortestPlaceholder, first != 0x2A, first != 0x5F, first != 0x60 { return trimmed }
         return isPlaceholder(trimmed) ? "" : unwrapped(trimmed)
     }
 
@@ -49,7 +52,8 @@ enum FieldValue {
 
     static func isPlaceholder(_ value: String) -> Bool {
         if isBracketedItalic(value) { return true }
-        guard value.utf8.count <= longestPlaceholder else { return false }
+        let count = value.utf8.count
+        guard count >= shortestPlaceholder, count <= longestPlaceholder else { return false }
         return placeholders.contains(comparable(value))
     }
 
@@ -70,6 +74,10 @@ enum FieldValue {
     }
 
     static func trim(_ text: String) -> String {
+        let utf8 = text.utf8
+        if let first = utf8.first, let last = utf8.last, (0x21...0x7E).contains(first), (0x21...0x7E).contains(last) {
+            return text
+        }
         let scalars = text.unicodeScalars
         guard let first = scalars.firstIndex(where: { !isBlank($0) }),
             let last = scalars.lastIndex(where: { !isBlank($0) })
@@ -101,7 +109,9 @@ enum FieldValue {
     /// The inside of `*x*`, `**x**`, `_x_` or `` `x` ``, or nil where the first mark closes before the end, as in
     /// `*a* and *b*`.
     private static func withoutOuterPair(_ scalars: ArraySlice<Unicode.Scalar>) -> ArraySlice<Unicode.Scalar>? {
-        guard let mark = scalars.first, mark == "*" || mark == "_" || mark == "`", scalars.last == mark else { return nil }
+        guard let mark = scalars.first, mark == "*" || mark == "_" || mark == "`", scalars.last == mark else {
+            return nil
+        }
         let opening = scalars.prefix { $0 == mark }.count
         let closing = scalars.reversed().prefix { $0 == mark }.count
         let width = min(opening, closing)
@@ -169,7 +179,9 @@ enum FieldValue {
         if let first = text.first, let last = text.last, "(（".contains(first), ")）".contains(last), text.count > 1 {
             text = trimmedOfMarks(String(text.dropFirst().dropLast()))
         }
-        let unified = String(text.map { "\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{2015}\u{2212}".contains($0) ? "-" : $0 })
+        let unified = String(
+            text.map { "\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{2015}\u{2212}".contains($0) ? "-" : $0 }
+        )
         return collapsed(unified).lowercased()
     }
 

@@ -5,28 +5,34 @@ struct TextLines {
         var start: Int
         /// Behind the last byte that is not its line end (LF or CR LF).
         var end: Int
+        /// Whether there is a `<` in it: most lines need not be searched for comments.
+        var hasAngle: Bool
     }
 
     private(set) var lines: [Line] = []
     let bytes: [UInt8]
     /// Bytes in front of the first line: a byte order mark, which is neither read nor moved.
     let prefix: Int
+    private(set) var hasAngle = false
 
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
         prefix = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-        var start = prefix
         let span = bytes.span
-        var index = start
-        while index < span.count {
-            if span[index] == 0x0A {
-                let end = index > start && span[index - 1] == 0x0D ? index - 1 : index
-                lines.append(Line(start: start, end: end))
-                start = index + 1
-            }
-            index += 1
+        var start = prefix
+        var lineHasAngle = false
+        for index in start..<span.count {
+            let byte = span[index]
+            if byte == 0x3C { lineHasAngle = true }
+            guard byte == 0x0A else { continue }
+            let end = index > start && span[index - 1] == 0x0D ? index - 1 : index
+            lines.append(Line(start: start, end: end, hasAngle: lineHasAngle))
+            start = index + 1
+            hasAngle = hasAngle || lineHasAngle
+            lineHasAngle = false
         }
-        if start < span.count { lines.append(Line(start: start, end: span.count)) }
+        if start < span.count { lines.append(Line(start: start, end: span.count, hasAngle: lineHasAngle)) }
+        hasAngle = hasAngle || lineHasAngle
     }
 
     var count: Int { lines.count }
