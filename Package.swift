@@ -12,10 +12,13 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// Rounding of `Double` needs libm; targets that import no C module get no autolink entry for it.
+let mathematics: [LinkerSetting] = [.linkedLibrary("m", .when(platforms: [.linux]))]
+
 /// A layer: what it may import is exactly `uses`; `make lint` holds the import lines against this table.
 func layer(_ name: String, uses: [Target.Dependency] = []) -> [Target] {
     [
-        .target(name: name, dependencies: uses, swiftSettings: strict),
+        .target(name: name, dependencies: uses, swiftSettings: strict, linkerSettings: mathematics),
         .testTarget(
             name: "\(name)Tests",
             dependencies: [.byName(name: name), "TestSupport"] + uses,
@@ -30,7 +33,7 @@ func library(_ name: String, pkgConfig: String, apt: String, brew: String) -> Ta
 
 let package = Package(
     name: "ladle",
-    platforms: [.macOS(.v15)],
+    platforms: [.macOS("26.0")],
     products: [.executable(name: "ladle", targets: ["ladle"])],
     targets: [
         .target(name: "CSystem"),

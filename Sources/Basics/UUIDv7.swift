@@ -1,0 +1,33 @@
+/// RFC 9562 §5.7 identifiers: 48 bits of milliseconds, then randomness; they sort by time of making.
+package enum UUIDv7 {
+    /// `random` gives ten bytes or more; missing ones count as zero.
+    package static func make(milliseconds: Int64, random: [UInt8]) -> String {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let time = UInt64(bitPattern: milliseconds)
+        for index in 0..<6 { bytes[index] = UInt8(truncatingIfNeeded: time >> UInt64(40 - 8 * index)) }
+        for (index, byte) in random.prefix(10).enumerated() { bytes[6 + index] = byte }
+        bytes[6] = bytes[6] & 0x0F | 0x70
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        var text: [UInt8] = []
+        text.reserveCapacity(36)
+        for (index, byte) in bytes.enumerated() {
+            if index == 4 || index == 6 || index == 8 || index == 10 { text.append(UInt8(ascii: "-")) }
+            Hex.append(byte, to: &text)
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// True for any UUID in its canonical lower- or upper-case form.
+    package static func isWellFormed(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 36 else { return false }
+        for (index, byte) in bytes.enumerated() {
+            if index == 8 || index == 13 || index == 18 || index == 23 {
+                guard byte == UInt8(ascii: "-") else { return false }
+            } else {
+                guard Hex.value(of: byte) != nil else { return false }
+            }
+        }
+        return true
+    }
+}

@@ -1,0 +1,41 @@
+/// A checked JSON text: its bytes and a tape with one node a value, in source order. Immutable, so free to share.
+package struct JSONDocument: Sendable {
+    let tape: JSONTape
+
+    package init(parsing bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
+        var parser = JSONParser(limits: limits)
+        let nodes = try parser.parse(bytes)
+        tape = JSONTape(bytes: bytes, nodes: nodes)
+    }
+
+    package init(parsing text: String, limits: JSONLimits = .standard) throws(JSONError) {
+        try self.init(parsing: Array(text.utf8), limits: limits)
+    }
+
+    package var root: JSONValue { JSONValue(tape: tape, index: 0) }
+    package var bytes: [UInt8] { tape.bytes }
+}
+
+final class JSONTape: Sendable {
+    let bytes: [UInt8]
+    let nodes: [JSONNode]
+
+    init(bytes: [UInt8], nodes: [JSONNode]) {
+        self.bytes = bytes
+        self.nodes = nodes
+    }
+}
+
+package enum JSONKind: UInt8, Sendable {
+    case null, bool, number, string, array, object
+}
+
+/// 16 bytes a value. A container's children follow it; `next` is the node after its last descendant. Object members are
+/// a string node, then the value's.
+struct JSONNode {
+    var start: UInt32
+    var end: UInt32
+    var next: UInt32
+    var kind: JSONKind
+    var hasEscapes = false
+}

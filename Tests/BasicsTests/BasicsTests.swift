@@ -1,0 +1,68 @@
+import Basics
+import Testing
+
+struct BasicsTests {
+    @Test(
+        arguments: [
+            (0, "1970-01-01T00:00:00.000Z"), (1_795_183_135_782, "2026-11-20T13:58:55.782Z"),
+            (-1, "1969-12-31T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"), (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+            (Int64.max, "9999-12-31T23:59:59.999Z"), (Int64.min, "0000-01-01T00:00:00.000Z"),
+        ] as [(Int64, String)]
+    ) func `a moment prints as RFC 3339`(milliseconds: Int64, text: String) {
+        #expect(Timestamp(milliseconds: milliseconds).rfc3339 == text)
+    }
+
+    @Test(
+        arguments: [
+            ("2026-11-20T13:58:55.782Z", 1_795_183_135_782), ("2026-11-20T15:58:55.7829+02:00", 1_795_183_135_782),
+            ("2026-11-20 13:58:55z", 1_795_183_135_000), ("1969-12-31T23:59:59.9Z", -100),
+            ("2000-02-29T00:00:00Z", 951_782_400_000),
+        ] as [(String, Int64)]
+    ) func `RFC 3339 is read in its variants`(text: String, milliseconds: Int64) {
+        #expect(Timestamp(rfc3339: text)?.milliseconds == milliseconds)
+    }
+
+    @Test(arguments: [
+        "", "2026-11-20", "2026-13-01T00:00:00Z", "2026-02-29T00:00:00Z", "2026-11-20T24:00:00Z", "2026-11-20T00:00:00",
+        "2026-11-20T00:00:00+0200", "2026-11-20T00:00:00.Z", "2026-11-20T00:00:00Zx", "20261120T000000Z",
+    ]) func `other texts are no moment`(text: String) {
+        #expect(Timestamp(rfc3339: text) == nil)
+    }
+
+    @Test func `base 64 follows RFC 4648 in both alphabets`() {
+        #expect(
+            ["", "f", "fo", "foo", "foob"].map { Base64.encode(Array($0.utf8)) } == [
+                "", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==",
+            ]
+        )
+        #expect(Base64.encode([0xFB, 0xFF], as: .url) == "-_8")
+        #expect(Base64.decode("-_8", as: .url) == [0xFB, 0xFF])
+        #expect(Base64.decode("Zg", as: .standard) == [0x66])
+        for bad in ["Z", "Zg=", "Zg===", "Zh==", "Z g=", "-_8=", "Zg==Zg=="] {
+            #expect(Base64.decode(bad) == nil, "\(bad)")
+        }
+    }
+
+    @Test func `identifiers carry their time and sort by it`() {
+        let random = [UInt8](repeating: 0xFF, count: 10)
+        #expect(UUIDv7.make(milliseconds: 0x0198_0000_0001, random: random) == "01980000-0001-7fff-bfff-ffffffffffff")
+        #expect(UUIDv7.make(milliseconds: 1, random: []) < UUIDv7.make(milliseconds: 2, random: []))
+        #expect(UUIDv7.isWellFormed("01980000-0001-7fff-bfff-ffffffffffff"))
+        #expect(!UUIDv7.isWellFormed("01980000-0001-7fff-bfff-fffffffffff"))
+    }
+
+    @Test func `the nearest name is found, a far one is not`() {
+        let names = ["gateway.scopes", "listen", "state"]
+        #expect(NearestName.of("gateway.scope", in: names) == "gateway.scopes")
+        #expect(NearestName.of("litsen", in: names) == "listen")
+        #expect(NearestName.of("zzz", in: names) == nil)
+        #expect(NearestName.of("", in: names) == nil)
+    }
+
+    @Test func `numbers are appended in decimal`() {
+        var bytes: [UInt8] = []
+        for value in [0, 7, 10, -120, Int.max, Int.min] { bytes.append(decimal: value); bytes.append(0x20) }
+        #expect(String(decoding: bytes, as: UTF8.self) == "0 7 10 -120 9223372036854775807 -9223372036854775808 ")
+    }
+}
