@@ -200,13 +200,8 @@ package final class HTTP2Session {
     /// After an error the library must not be used again, so the GOAWAY is our own.
     private func breakOff(_ error: HTTP2Error) throws(HTTP2Error) {
         isBroken = true
-        let kind: HTTP2Abuse
-        switch error {
-        case .badPreface, .library: throw error
-        case .flooded: kind = .acknowledgements
-        case .tooManyContinuations: kind = .continuations
-        }
-        abuse = kind
+        guard error == .flooded else { throw error }
+        abuse = .acknowledgements
         farewell = FrameHeader.goAway(last: highestStream, .enhanceYourCalm)
         report(.enhanceYourCalm)
     }

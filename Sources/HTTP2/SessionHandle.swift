@@ -148,7 +148,6 @@ import CNGHTTP2
         switch code {
         case Int(NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue): .badPreface
         case Int(NGHTTP2_ERR_FLOODED.rawValue): .flooded
-        case Int(NGHTTP2_ERR_TOO_MANY_CONTINUATIONS.rawValue): .tooManyContinuations
         default: .library(code)
         }
     }
@@ -159,7 +158,8 @@ import CNGHTTP2
     guard unsafe nghttp2_option_new(&options) == 0 else { return nil }
     // Windows open when the application has used the bytes, not when they arrive.
     unsafe nghttp2_option_set_no_auto_window_update(options, 1)
-    unsafe nghttp2_option_set_max_continuations(options, limits.continuations)
+    // 1.52 counts each piece in which the nine bytes of a CONTINUATION header arrive; `FrameScanner` counts frames.
+    unsafe nghttp2_option_set_max_continuations(options, (limits.continuations + 1) * 9)
     unsafe nghttp2_option_set_max_settings(options, limits.settingsEntries)
     unsafe nghttp2_option_set_max_outbound_ack(options, limits.outboundAcknowledgements)
     unsafe nghttp2_option_set_stream_reset_rate_limit(options, limits.resets.burst, limits.resets.perSecond)
