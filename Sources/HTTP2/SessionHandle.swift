@@ -74,7 +74,7 @@ import CNGHTTP2
     }
 
     /// - Parameter hasBody: whether body bytes will be asked for; without, the head ends the stream.
-    func respond(_ stream: HTTP2StreamID, _ block: HTTP2Fields, hasBody: Bool) {
+    func respond(_ stream: HTTP2StreamID, _ block: ResponseBlock, hasBody: Bool) {
         unsafe withNameValues(block) { fields in
             _ = unsafe nghttp2_shim_respond(
                 session,
@@ -86,7 +86,7 @@ import CNGHTTP2
         }
     }
 
-    func inform(_ stream: HTTP2StreamID, _ block: HTTP2Fields) {
+    func inform(_ stream: HTTP2StreamID, _ block: ResponseBlock) {
         unsafe withNameValues(block) { fields in
             _ = unsafe nghttp2_submit_headers(session, 0, stream, nil, fields.baseAddress, fields.count, nil)
         }
@@ -127,7 +127,7 @@ import CNGHTTP2
 
     /// The library copies names and values before the call returns.
     @unsafe private func withNameValues(
-        _ block: HTTP2Fields,
+        _ block: ResponseBlock,
         _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Void
     ) {
         unsafe block.withUnsafeLines { start, lines in
