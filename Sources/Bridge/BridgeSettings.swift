@@ -1,0 +1,2 @@
+package import Access
+package import Exchanges
