@@ -31,7 +31,8 @@ struct AgentWorkspace {
             theme: nil,
             path: "/home/demo/.openclaw/workspace",
             files: files([
-                "IDENTITY.md": identityTemplate, "USER.md": userTemplate, "AGENTS.md": "# AGENTS.md\n\nDemo workspace.\n",
+                "IDENTITY.md": identityTemplate, "USER.md": userTemplate,
+                "AGENTS.md": "# AGENTS.md\n\nDemo workspace.\n",
                 "SOUL.md": "# SOUL.md\n\nBe helpful, be brief.\n", "TOOLS.md": "# TOOLS.md\n\nLocal notes on tools.\n",
                 "HEARTBEAT.md": "# HEARTBEAT.md\n\nNothing to check.\n",
             ])

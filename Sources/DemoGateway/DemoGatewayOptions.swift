@@ -1,3 +1,5 @@
+import Basics
+
 /// Why an option was not taken; the message is written for the person who typed it.
 package enum DemoGatewayOptionError: Error, Equatable, CustomStringConvertible {
     case unknownName(String, known: [String])
@@ -13,8 +15,6 @@ package enum DemoGatewayOptionError: Error, Equatable, CustomStringConvertible {
         }
     }
 }
-
-import Basics
 
 /// How the demo gateway starts. The same names serve as command line flags.
 package struct DemoGatewayOptions: Sendable, Equatable {

@@ -41,7 +41,10 @@ extension DemoScript {
 
     static func echo(_ message: String) -> DemoScript {
         let rest = message.drop { $0 == " " }.dropFirst(4).drop { $0 == " " || $0 == "\n" }
-        return DemoScript(name: "echo", steps: [.say(rest.isEmpty ? "(nothing)" : String(rest.prefix(longTextLimit)), wordMs: 30)])
+        return DemoScript(
+            name: "echo",
+            steps: [.say(rest.isEmpty ? "(nothing)" : String(rest.prefix(longTextLimit)), wordMs: 30)]
+        )
     }
 
     static let weather = DemoScript(
@@ -142,7 +145,9 @@ extension DemoScript {
     )
 
     static func fetch(_ message: String) -> DemoScript {
-        let found = message.split { $0 == " " || $0 == "\n" }.first { $0.hasPrefix("http://") || $0.hasPrefix("https://") }
+        let found = message.split { $0 == " " || $0 == "\n" }.first {
+            $0.hasPrefix("http://") || $0.hasPrefix("https://")
+        }
         let url = found.map { String($0.prefix(2_000)) } ?? "https://example.com/"
         return DemoScript(
             name: "fetch",

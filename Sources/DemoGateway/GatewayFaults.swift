@@ -53,7 +53,8 @@ package struct GatewayFaults: Sendable, Equatable {
 
 extension GatewayFaults {
     package static let names = [
-        "ackThenClose", "closeBeforeAck", "delivery", "doubleAck", "garbage", "historyWithoutKeys", "lostDedupe", "mute",
+        "ackThenClose", "closeBeforeAck", "delivery", "doubleAck", "garbage", "historyWithoutKeys", "lostDedupe",
+        "mute",
         "oversizedBytes", "pairing", "refuse", "refuseConnections", "retryAfterMs", "sendError", "sendErrorCode",
         "seqGapEvery", "silence", "slowAckMs", "strippedScopes",
     ]

@@ -28,7 +28,8 @@ package struct GatewayPeer: Sendable {
     package var origin: String?
     package var isForwarded: Bool
 
-    package init(isLoopback: Bool = true, host: String = "127.0.0.1", origin: String? = nil, isForwarded: Bool = false) {
+    package init(isLoopback: Bool = true, host: String = "127.0.0.1", origin: String? = nil, isForwarded: Bool = false)
+    {
         self.isLoopback = isLoopback
         self.host = host
         self.origin = origin

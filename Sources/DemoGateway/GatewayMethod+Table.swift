@@ -65,7 +65,11 @@ extension GatewayMethod {
                 .text("sessionId").since(.june), .open("fastMode").since(.june),
                 .choice("queueMode", ["steer", "followup", "collect", "interrupt"]).since(.autumn),
                 .text("replyToId").since(.autumn),
-                ParamsRule(name: "expectedLeafEntryId", kind: .nullable(.string(atLeast: 1, atMost: nil)), since: .autumn),
+                ParamsRule(
+                    name: "expectedLeafEntryId",
+                    kind: .nullable(.string(atLeast: 1, atMost: nil)),
+                    since: .autumn
+                ),
                 .flag("suppressCommandInterpretation").since(.autumn),
             ],
             run: GatewayModel.chatSend
@@ -125,7 +129,8 @@ extension GatewayMethod {
             name: "sessions.messages.subscribe",
             scope: read,
             rules: [
-                key, laterAgentID, .choice("mode", ["narration"]).since(.autumn), .text("subscriptionId").since(.autumn),
+                key, laterAgentID, .choice("mode", ["narration"]).since(.autumn),
+                .text("subscriptionId").since(.autumn),
                 .flag("includeApprovals").since(.autumn),
             ],
             since: .june,
@@ -162,7 +167,8 @@ extension GatewayMethod {
             scope: admin,
             rules: [
                 key, laterAgentID,
-                ParamsRule(name: "label", kind: .nullable(.string(atLeast: 1, atMost: 512))), .clearable("thinkingLevel"),
+                ParamsRule(name: "label", kind: .nullable(.string(atLeast: 1, atMost: 512))),
+                .clearable("thinkingLevel"),
                 ParamsRule(name: "fastMode", kind: .nullable(.bool)), .clearable("verboseLevel"),
                 .clearable("reasoningLevel"), .clearable("responseUsage"), .clearable("elevatedLevel"),
                 .clearable("execHost"), .clearable("execSecurity"), .clearable("execAsk"), .clearable("execNode"),

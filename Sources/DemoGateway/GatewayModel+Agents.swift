@@ -43,7 +43,9 @@ extension GatewayModel {
         ]
     }
 
-    private func workspace(_ request: GatewayRequest) -> AgentWorkspace? { request.string("agentId").flatMap { agent($0) } }
+    private func workspace(_ request: GatewayRequest) -> AgentWorkspace? {
+        request.string("agentId").flatMap { agent($0) }
+    }
 
     func filesList(_ request: GatewayRequest) -> GatewayReply {
         guard let agent = workspace(request) else { return .invalid("unknown agent id") }
@@ -97,7 +99,8 @@ extension GatewayModel {
 
     private static let nodeID = "demo-phone"
     private static let nodeCommands = [
-        "canvas.eval", "canvas.hide", "canvas.navigate", "canvas.present", "canvas.snapshot", "device.info", "location.get",
+        "canvas.eval", "canvas.hide", "canvas.navigate", "canvas.present", "canvas.snapshot", "device.info",
+        "location.get",
         "system.notify",
     ]
 
@@ -180,7 +183,10 @@ extension GatewayModel {
     }
 
     func modelsList(_ request: GatewayRequest) -> GatewayReply {
-        let models = [("demo-1", "Demo One", true), ("demo-2", "Demo Two", false)].map { id, name, reasons -> WireValue in
+        let models = [("demo-1", "Demo One", true), ("demo-2", "Demo Two", false)].map {
+            id,
+            name,
+            reasons -> WireValue in
             [
                 "id": id, "name": name, "provider": "demo", "available": release >= .june ? true : nil,
                 "contextWindow": 200_000, "reasoning": reasons,

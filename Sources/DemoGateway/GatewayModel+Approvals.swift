@@ -133,7 +133,8 @@ extension GatewayModel {
     private func waitResult(_ runID: String) -> WireValue {
         guard let run = finishedRuns[runID] else { return ["runId": runID, "status": "timeout"] }
         return [
-            "runId": runID, "status": run.status, "startedAt": run.startedAt, "endedAt": run.endedAt, "error": run.error,
+            "runId": runID, "status": run.status, "startedAt": run.startedAt, "endedAt": run.endedAt,
+            "error": run.error,
         ]
     }
 

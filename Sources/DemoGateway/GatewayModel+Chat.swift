@@ -286,7 +286,9 @@ extension GatewayModel {
                 "inFlightRun": active.map { wireObject(["runId": $0, "text": text]) },
             ])
         }
-        if release == .autumn { result = result.adding(["hasMore": start > 0, "nextOffset": start > 0 ? rows.count - start : nil]) }
+        if release == .autumn {
+            result = result.adding(["hasMore": start > 0, "nextOffset": start > 0 ? rows.count - start : nil])
+        }
         return .ok(result)
     }
 

@@ -29,9 +29,11 @@ extension GatewayModel {
             session.model = argument.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
             answer = "⚙️ Model set to \(session.model ?? "demo-1")."
         case "/status":
-            answer = "🦞 OpenClaw demo \(release.version)\n🧠 Model: demo/\(session.model ?? "demo-1")\n🧵 Session: \(canonical)"
+            answer =
+                "🦞 OpenClaw demo \(release.version)\n🧠 Model: demo/\(session.model ?? "demo-1")\n🧵 Session: \(canonical)"
         case "/help", "/commands":
-            answer = "ℹ️ Demo commands\n\n/new | /reset | /verbose on|off|full | /reasoning on|off|stream | /status | /stop"
+            answer =
+                "ℹ️ Demo commands\n\n/new | /reset | /verbose on|off|full | /reasoning on|off|stream | /status | /stop"
         default:
             answer = "⚠️ Unknown command: \(words.first ?? text)"
         }

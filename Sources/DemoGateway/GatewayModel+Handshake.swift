@@ -31,7 +31,8 @@ extension GatewayModel {
         return [
             .choice("id", ids).required, .text("displayName"), .text("version").required, .text("platform").required,
             .text("deviceFamily"), .text("modelIdentifier"), .choice("mode", Self.clientModes).required,
-            .text("instanceId"), .text("buildId", atMost: 96).since(.autumn), .text("timeZone", atMost: 64).since(.autumn),
+            .text("instanceId"), .text("buildId", atMost: 96).since(.autumn),
+            .text("timeZone", atMost: 64).since(.autumn),
         ]
     }
 
@@ -155,7 +156,10 @@ extension GatewayModel {
                 "clientMaxProtocol": params["maxProtocol"]?.int, "expectedProtocol": spoken,
                 "minimumProbeProtocol": release == .autumn ? 3 : spoken,
             ]
-        emit(response(id, error: GatewayError("INVALID_REQUEST", "protocol mismatch", details: details)), to: connection)
+        emit(
+            response(id, error: GatewayError("INVALID_REQUEST", "protocol mismatch", details: details)),
+            to: connection
+        )
         close(connection, 1002, "protocol mismatch")
     }
 
@@ -170,12 +174,20 @@ extension GatewayModel {
             return .publicKeyInvalid
         }
         guard device["id"]?.string == Hex.encode(primitives.sha256(bytes)) else { return .deviceIDMismatch }
-        guard let signedAt = device["signedAt"]?.int, abs(wallMs &- signedAt) <= 120_000 else { return .signatureExpired }
+        guard let signedAt = device["signedAt"]?.int, abs(wallMs &- signedAt) <= 120_000 else {
+            return .signatureExpired
+        }
         guard let nonce = device["nonce"]?.string, !nonce.isEmpty else { return .nonceRequired }
         guard nonce == connection.nonce else { return .nonceMismatch }
-        guard let text = device["signature"]?.string, let signature = GatewayModel.base64Bytes(text), signature.count == 64
+        guard let text = device["signature"]?.string, let signature = GatewayModel.base64Bytes(text),
+            signature.count == 64
         else { return .signatureInvalid }
-        for payload in handshake.signedPayloads(connection.client, deviceID: device["id"]?.string ?? "", signedAt, nonce)
+        for payload in handshake.signedPayloads(
+            connection.client,
+            deviceID: device["id"]?.string ?? "",
+            signedAt,
+            nonce
+        )
         where primitives.verify(bytes, Array(payload.utf8), signature) {
             return nil
         }
@@ -219,7 +231,8 @@ struct Handshake {
         password = auth?["password"]?.string.flatMap { $0.isEmpty ? nil : $0 }
         deviceToken = auth?["deviceToken"]?.string.flatMap { $0.isEmpty ? nil : $0 }
         bootstrapToken = auth?["bootstrapToken"]?.string.flatMap { $0.isEmpty ? nil : $0 }
-        hasValidSecret = options.password.map { $0 == password } ?? (options.token == token)
+        let isPasswordMode = options.password != nil
+        hasValidSecret = isPasswordMode ? options.password == password : options.token == token
         publicKey = params["device"]?["publicKey"]?.string ?? ""
     }
 

@@ -24,7 +24,8 @@ extension GatewayModel {
         var auth: WireValue?
         if let token {
             let shown: WireValue = [
-                "deviceToken": token.value, "role": handshake.role, "scopes": token.scopes, "issuedAtMs": token.issuedAt,
+                "deviceToken": token.value, "role": handshake.role, "scopes": token.scopes,
+                "issuedAtMs": token.issuedAt,
             ]
             auth = shown
         } else if release >= .june {

@@ -27,7 +27,10 @@ extension GatewayModel {
         switch admission(connection, handshake, usesDeviceToken: usesDeviceToken) {
         case .refused(let refusal):
             let details = refusal.details(for: release, mayRetryWithDeviceToken: false)
-            emit(response(id, error: GatewayError(refusal.errorCode, refusal.message, details: details)), to: connection)
+            emit(
+                response(id, error: GatewayError(refusal.errorCode, refusal.message, details: details)),
+                to: connection
+            )
             close(connection, refusal.closeCode, refusal.closeReason)
         case .mustPair(let reason, let device):
             askForPairing(connection, id, handshake, device, reason)
@@ -86,7 +89,10 @@ extension GatewayModel {
         if let reason = upgradeReason(candidate, handshake) {
             if usesDeviceToken, reason == "scope-upgrade", release >= .june { return .refused(.scopeMismatch) }
             if isOwnBackend, release >= .june {
-                return .granted(scopes: handshake.requestedScopes, token: devices.devices[deviceID]?.tokens[handshake.role])
+                return .granted(
+                    scopes: handshake.requestedScopes,
+                    token: devices.devices[deviceID]?.tokens[handshake.role]
+                )
             }
             let isSilent =
                 direct
@@ -100,10 +106,14 @@ extension GatewayModel {
     }
 
     private func upgradeReason(_ candidate: DeviceRegistry.Device, _ handshake: Handshake) -> String? {
-        guard let known = devices.devices[candidate.id], known.publicKey == candidate.publicKey else { return "not-paired" }
+        guard let known = devices.devices[candidate.id], known.publicKey == candidate.publicKey else {
+            return "not-paired"
+        }
         guard known.roles.contains(handshake.role) else { return "role-upgrade" }
         if release >= .june, known.tokens[handshake.role]?.isRevoked == true { return "role-upgrade" }
-        if handshake.role == "operator", !Self.covers(known.scopes, handshake.requestedScopes) { return "scope-upgrade" }
+        if handshake.role == "operator", !Self.covers(known.scopes, handshake.requestedScopes) {
+            return "scope-upgrade"
+        }
         let sameFamily =
             Handshake.normalised(known.deviceFamily ?? "") == Handshake.normalised(candidate.deviceFamily ?? "")
         let samePlatform = Handshake.normalised(known.platform) == Handshake.normalised(candidate.platform)

@@ -33,11 +33,14 @@ extension GatewayModel {
         guard frame.kind == .object else { return "must be object" }
         var failures: [String] = []
         for name in ["type", "id", "method"] where frame[name] == nil {
-            if release.reportsAllFailures || failures.isEmpty { failures.append("must have required property '\(name)'") }
+            if release.reportsAllFailures || failures.isEmpty {
+                failures.append("must have required property '\(name)'")
+            }
         }
         if let type = frame["type"], type.string != "req" { failures.append("at /type: must be equal to constant") }
         let rules: [ParamsRule] = [
-            .open("type"), .text("id"), .text("method"), .open("params"), .text("traceparent", atMost: 128).since(.autumn),
+            .open("type"), .text("id"), .text("method"), .open("params"),
+            .text("traceparent", atMost: 128).since(.autumn),
             .text("expectedProfileId", atLeast: 0).since(.autumn),
         ]
         if let more = ParamsRule.failure(in: frame, against: rules, release: release) { failures.append(more) }

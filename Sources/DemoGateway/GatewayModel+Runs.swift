@@ -184,7 +184,8 @@ extension GatewayModel {
         let tail: WireValue = release >= .june ? ["fallbackExhaustedFailure": true] : [:]
         let body: WireValue =
             release >= .june
-            ? ["phase": "error", "endedAt": wallMs, "error": shown] : ["phase": "error", "error": shown, "endedAt": wallMs]
+            ? ["phase": "error", "endedAt": wallMs, "error": shown]
+            : ["phase": "error", "error": shown, "endedAt": wallMs]
         lifecycle(run, head.adding(body).adding(tail))
         chat(
             run,
@@ -407,11 +408,20 @@ extension GatewayModel {
         commitUserRow(run)
         // A silent answer is not shown by the history at all.
         guard !run.isSilent, !run.blockText.isEmpty else { return }
-        append(row(.assistant(stopReason: "stop", error: nil, usage: usage(run)), thinkingBlock(run) + [.text(run.blockText)]), to: run.session)
+        append(
+            row(
+                .assistant(stopReason: "stop", error: nil, usage: usage(run)),
+                thinkingBlock(run) + [.text(run.blockText)]
+            ),
+            to: run.session
+        )
     }
 
     func usage(_ run: GatewayRun) -> TranscriptRow.Usage {
-        let used = TranscriptRow.Usage(input: 8_000 + run.message.utf8.count / 4, output: 8 + run.wholeText.utf8.count / 4)
+        let used = TranscriptRow.Usage(
+            input: 8_000 + run.message.utf8.count / 4,
+            output: 8 + run.wholeText.utf8.count / 4
+        )
         run.session.inputTokens = used.input
         run.session.outputTokens += used.output
         return used

@@ -52,14 +52,18 @@ extension GatewayModel {
     }
 
     func messagesSubscribe(_ request: GatewayRequest) -> GatewayReply {
-        guard let key = request.string("key").flatMap({ canonical($0) }) else { return .invalid("malformed session key") }
+        guard let key = request.string("key").flatMap({ canonical($0) }) else {
+            return .invalid("malformed session key")
+        }
         // One client's list stays as bounded as the sessions themselves.
         if request.connection.subscribedKeys.count < Self.sessionLimit { request.connection.subscribedKeys.insert(key) }
         return .ok(["subscribed": true, "key": key])
     }
 
     func messagesUnsubscribe(_ request: GatewayRequest) -> GatewayReply {
-        guard let key = request.string("key").flatMap({ canonical($0) }) else { return .invalid("malformed session key") }
+        guard let key = request.string("key").flatMap({ canonical($0) }) else {
+            return .invalid("malformed session key")
+        }
         request.connection.subscribedKeys.remove(key)
         return .ok(["subscribed": false, "key": key])
     }
@@ -86,7 +90,8 @@ extension GatewayModel {
             let first = session.rows.first { $0.isUser }?.plainText
             let last = session.rows.last { $0.role == "assistant" }?.plainText
             return row.adding([
-                "derivedTitle": request.bool("includeDerivedTitles") == true ? first.map { String($0.prefix(60)) } : nil,
+                "derivedTitle": request.bool("includeDerivedTitles") == true
+                    ? first.map { String($0.prefix(60)) } : nil,
                 "lastMessagePreview": request.bool("includeLastMessage") == true
                     ? last.map { String($0.prefix(200)) } : nil,
             ])
@@ -127,7 +132,10 @@ extension GatewayModel {
     func sessionsResolve(_ request: GatewayRequest) -> GatewayReply {
         let wanted = [request.string("key"), request.string("sessionId"), request.string("label")].compactMap(\.self)
         guard wanted.count == 1 else {
-            return .invalid(wanted.isEmpty ? "Either key, sessionId or label is required" : "Provide only one of key, sessionId, label")
+            return .invalid(
+                wanted.isEmpty
+                    ? "Either key, sessionId or label is required" : "Provide only one of key, sessionId, label"
+            )
         }
         let found = sessions.values.first { session in
             if let key = request.string("key") { return session.key == canonical(key) }
@@ -179,7 +187,8 @@ extension GatewayModel {
         if let level = params["thinkingLevel"]?.string, !Self.thinkingLevels.contains(level) {
             return "invalid thinkingLevel (use \(Self.thinkingLevels.joined(separator: "|")))"
         }
-        if let label = params["label"]?.string, sessions.values.contains(where: { $0.label == label && $0.key != key }) {
+        if let label = params["label"]?.string, sessions.values.contains(where: { $0.label == label && $0.key != key })
+        {
             return "label already in use: \(label)"
         }
         if let model = params["model"]?.string,
@@ -191,7 +200,9 @@ extension GatewayModel {
     }
 
     func sessionsReset(_ request: GatewayRequest) -> GatewayReply {
-        guard let key = request.string("key").flatMap({ canonical($0) }) else { return .invalid("malformed session key") }
+        guard let key = request.string("key").flatMap({ canonical($0) }) else {
+            return .invalid("malformed session key")
+        }
         stopRuns(of: key)
         let session = session(key)
         session.reset(sessionID: primitives.uuid(), now: wallMs)
@@ -200,7 +211,9 @@ extension GatewayModel {
     }
 
     func sessionsDelete(_ request: GatewayRequest) -> GatewayReply {
-        guard let key = request.string("key").flatMap({ canonical($0) }) else { return .invalid("malformed session key") }
+        guard let key = request.string("key").flatMap({ canonical($0) }) else {
+            return .invalid("malformed session key")
+        }
         if key == mainSessionKey { return .invalid("Cannot delete the main session (\(key)).") }
         stopRuns(of: key)
         let removed = sessions.removeValue(forKey: key)
@@ -209,7 +222,9 @@ extension GatewayModel {
     }
 
     func sessionsCompact(_ request: GatewayRequest) -> GatewayReply {
-        guard let key = request.string("key").flatMap({ canonical($0) }) else { return .invalid("malformed session key") }
+        guard let key = request.string("key").flatMap({ canonical($0) }) else {
+            return .invalid("malformed session key")
+        }
         guard let session = sessions[key] else { return .ok(["ok": true, "key": key, "compacted": false]) }
         let keep = Int(clamping: request.int("maxLines") ?? 400)
         guard release >= .june || session.rows.count > keep else {
@@ -226,7 +241,9 @@ extension GatewayModel {
         }
         return .ok([
             "ok": true, "key": key, "compacted": true,
-            "result": wireObject(["summary": "The user tried the demo.", "firstKeptEntryId": kept.first?.id, "tokensBefore": 0]),
+            "result": wireObject([
+                "summary": "The user tried the demo.", "firstKeptEntryId": kept.first?.id, "tokensBefore": 0,
+            ]),
         ])
     }
 

@@ -15,7 +15,10 @@ extension GatewayModel {
 
     func toolStart(_ planned: RunTimeline.PlannedCall, _ run: GatewayRun) {
         run.toolStarts[planned.id] = wallMs
-        tool(run, ["phase": "start", "name": planned.call.name, "toolCallId": planned.id, "args": planned.call.arguments])
+        tool(
+            run,
+            ["phase": "start", "name": planned.call.name, "toolCallId": planned.id, "args": planned.call.arguments]
+        )
         item(run, planned, "tool", ["phase": "start", "status": "running"], ["startedAt": wallMs])
         if planned.call.isCommand {
             item(run, planned, "command", ["phase": "start", "status": "running"], ["startedAt": wallMs])
@@ -149,7 +152,8 @@ extension GatewayModel {
         let title = kind == "command" ? "command \(planned.call.meta)" : "\(planned.call.name) \(planned.call.meta)"
         let head: WireValue = ["itemId": "\(kind):\(planned.id)"]
         let middle: WireValue = [
-            "kind": kind, "title": title, "name": planned.call.name, "meta": planned.call.meta, "toolCallId": planned.id,
+            "kind": kind, "title": title, "name": planned.call.name, "meta": planned.call.meta,
+            "toolCallId": planned.id,
         ]
         agent(run, stream: "item", head.adding(state).adding(middle).adding(rest))
     }
@@ -167,7 +171,9 @@ extension GatewayModel {
         guard let effect, let place = agents.firstIndex(where: { $0.id == run.session.agentID }) else { return }
         switch effect {
         case .writeFiles(let files):
-            for (name, text) in files { agents[place].files[name] = .init(content: Array(text.utf8), updatedAt: wallMs) }
+            for (name, text) in files {
+                agents[place].files[name] = .init(content: Array(text.utf8), updatedAt: wallMs)
+            }
         case .rename(let name):
             let old = agents[place].files["IDENTITY.md"].map { String(decoding: $0.content, as: UTF8.self) } ?? ""
             var lines = old.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)

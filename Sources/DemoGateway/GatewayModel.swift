@@ -1,4 +1,4 @@
-package import Basics
+import Basics
 import JSONBytes
 
 /// The demo gateway without sockets and clocks: connections, frames and time come in, actions come out.
@@ -37,6 +37,7 @@ package final class GatewayModel {
     var broadcasts = 0
     var callCounter = 0
     var accepted = 0
+    var recorded = RecordRing()
     /// Until then connects are told that the gateway starts.
     var startingUntil: UInt64 = 0
 
@@ -220,7 +221,11 @@ package final class GatewayModel {
 
     // MARK: - Outputs
 
-    func record(_ value: WireValue) { actions.append(.record(value.bytes)) }
+    func record(_ value: WireValue) {
+        let line = value.bytes
+        recorded.append(line)
+        actions.append(.record(line))
+    }
 
     func emit(_ bytes: [UInt8], to connection: GatewayConnection) {
         guard !connection.isClosed, !faults.mute else { return }
@@ -320,6 +325,8 @@ package final class GatewayModel {
         let expected = restartExpectedMs.map { WireValue.int(Int64($0)) } ?? .null
         let reason = restartExpectedMs == nil ? "gateway stopping" : "gateway restarting"
         broadcast("shutdown", ["reason": reason, "restartExpectedMs": expected])
-        for connection in connections.values.sorted(by: { $0.id < $1.id }) { close(connection, 1012, "service restart") }
+        for connection in connections.values.sorted(by: { $0.id < $1.id }) {
+            close(connection, 1012, "service restart")
+        }
     }
 }
