@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "csystem_access.h"
+#include "csystem_discovery.h"
 
 // ---- poller: epoll with a timerfd and an eventfd, or kqueue with a timer and a user event ----
 

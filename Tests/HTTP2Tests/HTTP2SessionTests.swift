@@ -1,0 +1,191 @@
+import HTTP2
+import Testing
+
+struct HTTP2SessionTests {
+    @Test func `a connection begins with our settings and a larger window`() throws {
+        let peer = try TestPeer()
+        let settings = try #require(peer.frames.first)
+        #expect(settings.kind == .settings)
+        #expect(
+            settings.payload == [0, 3] + word(100) + [0, 4] + word(256 * 1024) + [0, 6] + word(16 * 1024)
+        )
+        #expect(peer.frames.contains(Frame.windowUpdate(0, 1024 * 1024 - 65_535)))
+        #expect(peer.frames.contains(Frame(.settings, flags: Frame.ack)))
+        #expect(!peer.session.isFinished)
+    }
+
+    @Test func `a request and its answer pass`() throws {
+        let peer = try TestPeer()
+        try peer.send(.request(1, Frame.requestFields + [("accept", "text/plain"), ("x-empty", "")]))
+        let events = peer.takeEvents()
+        guard case .request(1, let head, end: true)? = events.first else {
+            Issue.record("no request: \(events)")
+            return
+        }
+        #expect(head.lines == ["GET https ladle.test /", "accept: text/plain", "x-empty: "])
+        #expect(head.fields.first("accept").map(Array.init) == Array("text/plain".utf8))
+        #expect(events.dropFirst() == [.end(1)])
+
+        let fields = HTTP2Fields([("Content-Type", "text/plain"), ("Connection", "close"), ("Keep-Alive", "5")])
+        peer.session.respond(1, status: 200, fields: fields, end: false)
+        #expect(peer.session.send(Array("hello".utf8), on: 1, end: false) == 5)
+        try peer.flush()
+        #expect(peer.heads == [[":status: 200", "content-type: text/plain"]])
+        #expect(peer.body(of: 1) == Array("hello".utf8))
+        #expect(peer.takeEvents().isEmpty)
+        peer.session.send(Array(" again".utf8), on: 1, end: true)
+        try peer.flush()
+        #expect(peer.body(of: 1) == Array("hello again".utf8))
+        #expect(peer.frames.last?.endsStream == true)
+        #expect(peer.takeEvents() == [.closed(1, .noError)])
+        #expect(peer.session.openStreams == 0)
+    }
+
+    @Test func `an answer without a body ends with its head`() throws {
+        let peer = try TestPeer()
+        try peer.send(.request(1))
+        peer.session.respond(1, status: 304, fields: HTTP2Fields([("ETag", "\"a\"")]), end: true)
+        try peer.flush()
+        #expect(peer.heads == [[":status: 304", "etag: \"a\""]])
+        #expect(peer.frames.last?.kind == .headers)
+        #expect(peer.frames.last?.endsStream == true)
+        #expect(peer.events.last == .closed(1, .noError))
+    }
+
+    @Test func `an interim head goes before the answer`() throws {
+        let peer = try TestPeer()
+        try peer.send(.post(1))
+        peer.session.inform(1, status: 100)
+        try peer.flush()
+        try peer.send(.data(1, 3, end: true))
+        peer.session.respond(1, status: 204, fields: HTTP2Fields(), end: true)
+        try peer.flush()
+        #expect(peer.heads == [[":status: 100"], [":status: 204"]])
+    }
+
+    @Test func `the events are the same at every cut of the input`() throws {
+        let whole =
+            Frame.preface + Frame.post(1, length: 5).bytes + Frame.request(3).bytes + Frame.data(1, 2).bytes
+            + Frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8]).bytes + Frame.data(1, 3, end: true).bytes
+        let expected = try outcome(of: [whole])
+        #expect(expected.events.count == 5)
+        for cut in 1..<whole.count {
+            let pieces = [Array(whole[..<cut]), Array(whole[cut...])]
+            #expect(try outcome(of: pieces) == expected, "cut at \(cut)")
+        }
+        #expect(try outcome(of: whole.map { [$0] }) == expected)
+    }
+
+    /// Events with a stream's data joined, and the bytes sent.
+    private struct Outcome: Equatable {
+        var events: [HTTP2Event] = []
+        var body: [UInt8] = []
+        var frames: [Frame] = []
+    }
+
+    private func outcome(of pieces: [[UInt8]]) throws -> Outcome {
+        let peer = try TestPeer(preface: false)
+        for piece in pieces { try peer.send(bytes: piece) }
+        // Urgent frames overtake others that wait, so their order depends on the cut.
+        var outcome = Outcome(frames: peer.frames.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) })
+        var hasData = false
+        for event in peer.events {
+            guard case .data(_, let bytes) = event else {
+                outcome.events.append(event)
+                continue
+            }
+            outcome.body += bytes
+            if !hasData { outcome.events.append(.data(1, [])) }
+            hasData = true
+        }
+        return outcome
+    }
+
+    @Test func `bytes that are no preface end the connection at once`() throws {
+        let session = try HTTP2Session()
+        #expect(throws: HTTP2Error.badPreface) {
+            try session.receive(Array("GET / HTTP/1.1\r\nHost: ladle.test\r\n\r\n".utf8), now: 0)
+        }
+        #expect(session.isFinished)
+    }
+
+    @Test func `a ping is answered and ours is noticed`() throws {
+        let peer = try TestPeer()
+        try peer.send(Frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8]))
+        #expect(peer.frames.last == Frame(.ping, flags: Frame.ack, [1, 2, 3, 4, 5, 6, 7, 8]))
+        peer.session.ping()
+        try peer.flush()
+        #expect(peer.frames.last == Frame(.ping, [0, 0, 0, 0, 0, 0, 0, 0]))
+        try peer.send(Frame(.ping, flags: Frame.ack, [0, 0, 0, 0, 0, 0, 0, 0]))
+        #expect(peer.takeEvents() == [.pong])
+    }
+
+    @Test func `a reset by the peer ends the stream and later calls do nothing`() throws {
+        let peer = try TestPeer()
+        try peer.send(.request(1))
+        peer.session.respond(1, status: 200, fields: HTTP2Fields(), end: false)
+        try peer.flush()
+        try peer.send(Frame(.reset, stream: 1, word(HTTP2ErrorCode.cancel.rawValue)))
+        #expect(peer.takeEvents().last == .closed(1, .cancel))
+        _ = peer.takeFrames()
+        #expect(peer.session.send([1, 2, 3], on: 1, end: true) == 0)
+        peer.session.reset(1, .cancel)
+        peer.session.respond(1, status: 200, fields: HTTP2Fields(), end: true)
+        peer.session.consume(5, on: 1)
+        try peer.flush()
+        #expect(peer.takeFrames().isEmpty)
+    }
+
+    @Test func `a reset by us goes out and ends the stream`() throws {
+        let peer = try TestPeer()
+        try peer.send(.post(1))
+        peer.session.reset(1, .cancel)
+        try peer.flush()
+        #expect(peer.reset(of: 1) == .cancel)
+        #expect(peer.takeEvents().last == .closed(1, .cancel))
+        // What was on its way is no error.
+        try peer.send(.data(1, 10, end: true))
+        #expect(peer.goAway == nil)
+    }
+
+    @Test func `an answer before the end of the request asks for no more of it`() throws {
+        let peer = try TestPeer()
+        try peer.send(.post(1), .data(1, 10))
+        peer.session.respond(1, status: 413, fields: HTTP2Fields(), end: true)
+        try peer.flush()
+        #expect(peer.heads == [[":status: 413"]])
+        #expect(peer.reset(of: 1) == .noError)
+        try peer.send(.data(1, 10), .data(1, 0, end: true), .request(3))
+        #expect(peer.goAway == nil)
+        #expect(peer.session.openStreams == 1)
+    }
+
+    @Test func `a drain says goodbye twice and finishes with the last answer`() throws {
+        let peer = try TestPeer()
+        try peer.send(.request(1))
+        peer.session.beginDrain()
+        try peer.flush()
+        let first = try #require(peer.takeFrames().last)
+        #expect(first.kind == .goAway && first.number == 0x7fff_ffff && first.code == .noError)
+        // A request that was on its way is served.
+        try peer.send(.request(3))
+        #expect(peer.takeEvents().filter(peer.isRequest).count == 2)
+        peer.session.finishDrain()
+        try peer.flush()
+        let second = try #require(peer.takeFrames().last)
+        #expect(second.kind == .goAway && second.number == 3 && second.code == .noError)
+        try peer.send(.request(5))
+        #expect(peer.takeEvents().isEmpty)
+        #expect(!peer.session.isFinished)
+        for stream in [1, 3] as [Int32] { peer.session.respond(stream, status: 200, fields: HTTP2Fields(), end: true) }
+        try peer.flush()
+        #expect(peer.session.isFinished)
+        #expect(peer.takeEvents() == [.closed(1, .noError), .closed(3, .noError)])
+    }
+
+    @Test func `the peer's goodbye is told`() throws {
+        let peer = try TestPeer()
+        try peer.send(Frame(.goAway, word(0) + word(0)))
+        #expect(peer.takeEvents() == [.goingAway(.noError)])
+    }
+}
