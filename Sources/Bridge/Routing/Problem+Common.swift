@@ -9,7 +9,15 @@ extension Problem {
     }
 
     package static func unprocessable(_ field: String, _ detail: String, hint: String? = nil) -> Problem {
-        Problem(.unprocessableContent, "INVALID_FIELD", "Invalid field", detail, hint: hint, field: field, retryable: false)
+        Problem(
+            .unprocessableContent,
+            "INVALID_FIELD",
+            "Invalid field",
+            detail,
+            hint: hint,
+            field: field,
+            retryable: false
+        )
     }
 
     package static func notFound(_ detail: String, code: String = "NOT_FOUND") -> Problem {
