@@ -30,15 +30,18 @@ package enum HTTP1Encoder {
     /// fields are left out, except that the fields of a 101 go as they are.
     /// - Parameter bodyEnd: for HEAD, what GET would have; `omitsBody` then decides what follows.
     /// - Parameter date: a whole line, from `HTTP1DateLine`.
+    /// - Parameter common: whole lines that every answer of a server has.
     package static func appendHead(
         _ head: borrowing ResponseHead,
         bodyEnd: HTTP1BodyEnd,
         connection: HTTP1ConnectionField,
         date: borrowing HTTP1DateLine,
+        common: [UInt8] = [],
         to output: inout [UInt8]
     ) {
         appendStatusLine(head.status, to: &output)
         output.append(contentsOf: date.bytes)
+        output.append(contentsOf: common)
         appendFields(head, to: &output)
         if head.status != .switchingProtocols {
             switch bodyEnd {
