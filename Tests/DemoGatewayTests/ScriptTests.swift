@@ -151,10 +151,10 @@ struct ScriptTests {
                 #expect(whole?["messages"]?.elements.map { $0 }.last?.messageText?.count == 30_000)
             }
         }
-        let bench = GatewayBench(.june)
+        let bench = GatewayBench(.june) { $0.speed = 1 }
         let client = bench.client()
         client.chatSend("longtext 999999999", key: "l")
-        bench.run(ms: 10)
+        bench.run(ms: 2_000)
         #expect(client.chat("final").first?["message"]?.messageText?.count == 200_000)
     }
 
