@@ -86,7 +86,7 @@ extension LinkMachine {
         switch sequence?.receive(event.seq) {
         case .gap(let expected, let received, let isLoss):
             if isLoss {
-                counters.lostEvents &+= UInt64(clamping: received - expected)
+                counters.lostEvents &+= UInt64(received - expected)
                 actions.append(.gap(expected: expected, received: received))
             } else {
                 counters.harmlessGaps += 1
