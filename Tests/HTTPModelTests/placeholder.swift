@@ -1,0 +1,1 @@
+// Replaced by the first tests of this layer.
