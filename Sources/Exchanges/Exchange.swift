@@ -44,9 +44,9 @@ package final class Exchange {
     /// The responder's own notes from admission to answer.
     package var notes: AnyObject?
     /// The peer has gone, or the stream was cut; not called after `end` or an answer.
-    package var gone: ((isolated EventLoop) -> Void)?
+    package var gone: (() -> Void)?
     /// Nothing waits any more.
-    package var drained: ((isolated EventLoop) -> Void)?
+    package var drained: (() -> Void)?
     package private(set) var status: HTTPStatus?
     private weak var sink: (any ExchangeSink)?
     private var state = State.open
@@ -121,7 +121,7 @@ package final class Exchange {
         state = .over
         let gone = gone
         release { _ in }
-        gone?(loop)
+        gone?()
     }
 
     private func release(_ last: (any ExchangeSink) -> Void) {

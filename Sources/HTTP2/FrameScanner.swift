@@ -16,6 +16,9 @@ struct FrameScanner {
 
     private var state = State.preface(remaining: HTTP2Preface.bytes.count)
     private var streams = SkippedStreams()
+    private let maximumContinuations: Int
+    /// CONTINUATION frames since the last HEADERS.
+    private var continuations = 0
     private var pings: TokenBucket
     private var settings: TokenBucket
     private var emptyData: TokenBucket
@@ -23,6 +26,7 @@ struct FrameScanner {
     private var unknown: TokenBucket
 
     init(limits: HTTP2Limits) {
+        maximumContinuations = limits.continuations
         pings = TokenBucket(limits.pings)
         settings = TokenBucket(limits.settings)
         emptyData = TokenBucket(limits.emptyData)
@@ -69,6 +73,7 @@ struct FrameScanner {
             let carriesNothing = frame.length == 0 && !frame.endsStream
             return carriesNothing && !emptyData.take(now: now) ? .limit(.emptyData) : nil
         case .headers:
+            continuations = 0
             return streams.open(frame.stream) ? nil : .skippedStream
         case .ping:
             return !frame.isAcknowledgement && !pings.take(now: now) ? .limit(.pings) : nil
@@ -76,7 +81,10 @@ struct FrameScanner {
             return !frame.isAcknowledgement && !settings.take(now: now) ? .limit(.settings) : nil
         case .priority, .priorityUpdate:
             return priorities.take(now: now) ? nil : .limit(.priorities)
-        case .resetStream, .pushPromise, .goAway, .windowUpdate, .continuation:
+        case .continuation:
+            continuations += 1
+            return continuations > maximumContinuations ? .limit(.continuations) : nil
+        case .resetStream, .pushPromise, .goAway, .windowUpdate:
             return nil
         case nil:
             return unknown.take(now: now) ? nil : .limit(.unknownFrames)

@@ -1,3 +1,5 @@
+package import HTTPModel
+
 /// The server's side of one HTTP/2 connection as bytes in, events out, and bytes out; the socket is the caller's.
 ///
 /// Belongs to its connection, on one loop. After `receive` and after `takeOutput`, take the events. Times are monotonic
@@ -95,9 +97,10 @@ package final class HTTP2Session {
             let acted = settle(now: now)
             if !more, !acted {
                 noteStalls(now: now)
-                return
+                break
             }
         }
+        for stream in waiting { streams[stream]?.hasWaited = true }
         output.append(contentsOf: farewell)
         farewell = []
     }
@@ -113,22 +116,22 @@ package final class HTTP2Session {
     }
 
     /// An interim head, such as 100 (RFC 9110 §15.2).
-    package func inform(_ stream: HTTP2StreamID, status: Int, fields: HTTP2Fields = HTTP2Fields()) {
+    package func inform(_ stream: HTTP2StreamID, _ head: ResponseHead) {
         guard let state = streams[stream], !state.condemned, !state.responseStarted else { return }
-        handle.inform(stream, fields.forResponse(status: status))
+        handle.inform(stream, ResponseBlock(head))
     }
 
     /// The head of the answer; with `end`, all of it.
-    package func respond(_ stream: HTTP2StreamID, status: Int, fields: HTTP2Fields, end: Bool) {
+    package func respond(_ stream: HTTP2StreamID, _ head: ResponseHead, end: Bool) {
         guard let state = streams[stream], !state.condemned, !state.responseStarted else { return }
         state.responseStarted = true
         state.closing = end
-        handle.respond(stream, fields.forResponse(status: status), hasBody: !end)
+        handle.respond(stream, ResponseBlock(head), hasBody: !end)
     }
 
-    /// Queues body bytes behind what waits already.
-    /// - Returns: how many bytes wait on the stream now. From `limits.pendingHighWater` on, the producer should stop until
-    ///   the `writable` event.
+    /// Queues body bytes behind what waits already; the array is kept, not copied. There is no limit here: see
+    /// `pendingBytes`, and the `drained` event.
+    /// - Returns: how many bytes wait on the stream now.
     @discardableResult
     package func send(_ bytes: [UInt8], on stream: HTTP2StreamID, end: Bool) -> Int {
         guard let state = streams[stream], state.responseStarted, !state.closing, !state.condemned else { return 0 }
@@ -136,7 +139,6 @@ package final class HTTP2Session {
         state.closing = end
         let count = state.pending.count
         if count > 0 { waiting.insert(stream) }
-        if count >= limits.pendingHighWater { state.overHighWater = true }
         if state.deferred, count > 0 || end {
             state.deferred = false
             handle.resume(stream)
@@ -144,7 +146,7 @@ package final class HTTP2Session {
         return count
     }
 
-    /// Body bytes the peer's windows have not let out.
+    /// Body bytes not yet in an output.
     package func pendingBytes(on stream: HTTP2StreamID) -> Int {
         streams[stream]?.pending.count ?? 0
     }
@@ -200,13 +202,8 @@ package final class HTTP2Session {
     /// After an error the library must not be used again, so the GOAWAY is our own.
     private func breakOff(_ error: HTTP2Error) throws(HTTP2Error) {
         isBroken = true
-        let kind: HTTP2Abuse
-        switch error {
-        case .badPreface, .library: throw error
-        case .flooded: kind = .acknowledgements
-        case .tooManyContinuations: kind = .continuations
-        }
-        abuse = kind
+        guard error == .flooded else { throw error }
+        abuse = .acknowledgements
         farewell = FrameHeader.goAway(last: highestStream, .enhanceYourCalm)
         report(.enhanceYourCalm)
     }
@@ -333,9 +330,9 @@ package final class HTTP2Session {
         state.sentSinceStall += count
         if state.pending.isEmpty { waiting.remove(stream) }
         if state.pending.isEmpty || state.sentSinceStall >= limits.stallProgressBytes { state.stalledSince = nil }
-        if state.overHighWater, !state.closing, state.pending.count <= limits.pendingLowWater {
-            state.overHighWater = false
-            events.append(.writable(stream))
+        if state.pending.isEmpty, state.hasWaited {
+            state.hasWaited = false
+            if !state.closing { events.append(.drained(stream)) }
         }
         return (count, isLast)
     }

@@ -21,8 +21,8 @@ final class StreamState {
     var closing = false
     /// The library was told that there is nothing to send for now.
     var deferred = false
-    /// The producer was told to stop and will be told to go on.
-    var overHighWater = false
+    /// Output was taken and bytes stayed behind: the producer will hear when they are gone.
+    var hasWaited = false
 
     /// Since when the peer's window has kept `pending` from going out.
     var stalledSince: UInt64?

@@ -1,17 +1,19 @@
 /// Byte classes of HTTP's grammar and the word-wise view of a span that the scanners use.
 ///
-/// Everything here is `@inlinable`: it stands inside the per-byte loops of other targets.
+/// It stands inside the per-byte loops of other targets, hence `@inlinable`; the members of a `package` type are
+/// inlined elsewhere only when the type itself is `@usableFromInline` (Swift 6.3).
+@usableFromInline
 package enum ASCII {
-    package static let tab: UInt8 = 0x09
-    package static let lf: UInt8 = 0x0A
-    package static let cr: UInt8 = 0x0D
-    package static let space: UInt8 = 0x20
-    package static let colon: UInt8 = 0x3A
+    @inlinable package static var tab: UInt8 { 0x09 }
+    @inlinable package static var lf: UInt8 { 0x0A }
+    @inlinable package static var cr: UInt8 { 0x0D }
+    @inlinable package static var space: UInt8 { 0x20 }
+    @inlinable package static var colon: UInt8 { 0x3A }
 
     /// One bit for each token byte below 0x40 (RFC 9110 §5.6.2): `! # $ % & ' * + - .` and digits.
-    @usableFromInline static let lowTokens: UInt64 = 0x03FF_6CFA_0000_0000
+    @inlinable static var lowTokens: UInt64 { 0x03FF_6CFA_0000_0000 }
     /// The same for 0x40 to 0x7F: letters and `^ _ ` | ~`.
-    @usableFromInline static let highTokens: UInt64 = 0x57FF_FFFF_C7FF_FFFE
+    @inlinable static var highTokens: UInt64 { 0x57FF_FFFF_C7FF_FFFE }
 
     @inlinable
     package static func isToken(_ byte: UInt8) -> Bool {
@@ -53,11 +55,8 @@ package enum ASCII {
 @inline(__always)
 package func loadWord(_ bytes: Span<UInt8>, at offset: Int) -> UInt64 {
     let part = bytes.extracting(offset..<offset &+ 8)
-    let low =
-        UInt64(part[0]) | UInt64(part[1]) << 8 | UInt64(part[2]) << 16 | UInt64(part[3]) << 24
-    let high =
-        UInt64(part[4]) << 32 | UInt64(part[5]) << 40 | UInt64(part[6]) << 48 | UInt64(part[7]) << 56
-    return low | high
+    return UInt64(part[0]) | UInt64(part[1]) << 8 | UInt64(part[2]) << 16 | UInt64(part[3]) << 24
+        | UInt64(part[4]) << 32 | UInt64(part[5]) << 40 | UInt64(part[6]) << 48 | UInt64(part[7]) << 56
 }
 
 extension [UInt8] {
@@ -65,22 +64,6 @@ extension [UInt8] {
     package mutating func append(copying bytes: Span<UInt8>) {
         append(addingCapacity: bytes.count) { (output: inout OutputSpan<UInt8>) in
             for index in bytes.indices { output.append(bytes[index]) }
-        }
-    }
-
-    /// Appends an unsigned number in decimal.
-    package mutating func append(decimal value: UInt64) {
-        if value < 10 {
-            append(0x30 &+ UInt8(truncatingIfNeeded: value))
-            return
-        }
-        var divisor: UInt64 = 10
-        while value / divisor >= 10 { divisor *= 10 }
-        var rest = value
-        while divisor > 0 {
-            append(0x30 &+ UInt8(truncatingIfNeeded: rest / divisor))
-            rest %= divisor
-            divisor /= 10
         }
     }
 }

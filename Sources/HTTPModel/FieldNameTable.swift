@@ -6,23 +6,21 @@
 package struct FieldNameTable: Sendable {
     package static let shared = FieldNameTable()
 
-    /// The longest known name, `Access-Control-Request-Private-Network`, is 38 bytes: five words.
+    /// The first word decides nearly always; the rest of a longer name is compared from `tails`.
     private struct Entry {
-        var word0: UInt64 = 0
-        var word1: UInt64 = 0
-        var word2: UInt64 = 0
-        var word3: UInt64 = 0
-        var word4: UInt64 = 0
-        var length = 0
-        var name = FieldName.other
+        var word: UInt64
+        var length: UInt8
+        var name: FieldName
         /// The next entry of the same bucket; 0 ends the chain (entry 0 is `.other`).
-        var next: UInt8 = 0
+        var next: UInt8
     }
 
     private static let cases: UInt64 = 0x2020_2020_2020_2020
 
     private var buckets = [UInt8](repeating: 0, count: 256)
     private var entries: [Entry] = []
+    /// Four more words for each entry: the longest name, `Access-Control-Request-Private-Network`, has 38 bytes.
+    private var tails: [UInt64] = []
     /// `Name: ` in the canonical spelling, by raw value.
     private var prefixes: [[UInt8]] = []
 
@@ -32,14 +30,11 @@ package struct FieldNameTable: Sendable {
             prefixes.append(bytes + [ASCII.colon, ASCII.space])
             let padded = bytes + [UInt8](repeating: 0, count: 40 - bytes.count)
             let span = padded.span
-            var entry = Entry(length: bytes.count, name: name)
-            entry.word0 = Self.word(span, at: 0, remaining: bytes.count)
-            entry.word1 = Self.word(span, at: 8, remaining: bytes.count - 8)
-            entry.word2 = Self.word(span, at: 16, remaining: bytes.count - 16)
-            entry.word3 = Self.word(span, at: 24, remaining: bytes.count - 24)
-            entry.word4 = Self.word(span, at: 32, remaining: bytes.count - 32)
+            let word = Self.word(span, at: 0, remaining: bytes.count)
+            var entry = Entry(word: word, length: UInt8(bytes.count), name: name, next: 0)
+            for part in 1...4 { tails.append(Self.word(span, at: part * 8, remaining: bytes.count - part * 8)) }
             if name != .other {
-                let bucket = Self.bucket(entry.word0, bytes.count)
+                let bucket = Self.bucket(word, bytes.count)
                 entry.next = buckets[bucket]
                 buckets[bucket] = UInt8(entries.count)
             }
@@ -54,17 +49,25 @@ package struct FieldNameTable: Sendable {
         var index = Int(buckets[Self.bucket(first, length)])
         while index != 0 {
             let entry = entries[index]
-            if entry.length == length, entry.word0 == first,
-                length <= 8 || Self.word(bytes, at: start &+ 8, remaining: length &- 8) == entry.word1,
-                length <= 16 || Self.word(bytes, at: start &+ 16, remaining: length &- 16) == entry.word2,
-                length <= 24 || Self.word(bytes, at: start &+ 24, remaining: length &- 24) == entry.word3,
-                length <= 32 || Self.word(bytes, at: start &+ 32, remaining: length &- 32) == entry.word4
+            if entry.word == first, Int(entry.length) == length,
+                length <= 8 || hasTail(index, bytes, start: start, length: length)
             {
                 return entry.name
             }
             index = Int(entry.next)
         }
         return .other
+    }
+
+    private func hasTail(_ entry: Int, _ bytes: Span<UInt8>, start: Int, length: Int) -> Bool {
+        var offset = 8
+        var tail = entry &* 4
+        while offset < length {
+            if Self.word(bytes, at: start &+ offset, remaining: length &- offset) != tails[tail] { return false }
+            offset &+= 8
+            tail &+= 1
+        }
+        return true
     }
 
     func prefix(of name: FieldName) -> [UInt8] { prefixes[Int(name.rawValue)] }
@@ -74,14 +77,17 @@ package struct FieldNameTable: Sendable {
     @inline(__always)
     private static func word(_ bytes: Span<UInt8>, at start: Int, remaining: Int) -> UInt64 {
         if remaining <= 0 { return 0 }
-        if start &+ 8 <= bytes.count {
+        if bytes.count &- start >= 8 {
             let word = loadWord(bytes, at: start) | cases
             return remaining >= 8 ? word : word & ((1 << UInt64(remaining &* 8)) &- 1)
         }
+        return shortWord(bytes, at: start, remaining: min(remaining, 8))
+    }
+
+    @inline(never)
+    private static func shortWord(_ bytes: Span<UInt8>, at start: Int, remaining: Int) -> UInt64 {
         var word: UInt64 = 0
-        for index in 0..<min(remaining, 8) {
-            word |= UInt64(bytes[start &+ index] | 0x20) << UInt64(index &* 8)
-        }
+        for index in 0..<remaining { word |= UInt64(bytes[start &+ index] | 0x20) << UInt64(index &* 8) }
         return word
     }
 

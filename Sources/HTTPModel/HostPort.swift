@@ -12,27 +12,53 @@ package struct HostPort: Sendable, Hashable {
         self.isIPv6 = isIPv6
     }
 
+    /// A DNS name has at most 253 bytes; the port adds six.
+    package static let maxBytes = 259
+
     /// Nil when the bytes are no host and port.
     package init?(parsing bytes: ArraySlice<UInt8>) {
-        guard !bytes.isEmpty, bytes.count <= 261 else { return nil }
-        let end: Int
-        if bytes[bytes.startIndex] == 0x5B {
-            guard let bracket = bytes.firstIndex(of: 0x5D) else { return nil }
-            let literal = bytes[bytes.startIndex + 1..<bracket]
-            guard Self.isIPv6Literal(literal) else { return nil }
-            host = MediaType.lowercase(literal)
-            isIPv6 = true
-            end = bracket + 1
-        } else {
-            end = bytes.firstIndex(of: ASCII.colon) ?? bytes.endIndex
-            let name = bytes[bytes.startIndex..<end]
-            guard !name.isEmpty, name.allSatisfy(Self.isNameByte) else { return nil }
-            host = MediaType.lowercase(name)
-            isIPv6 = false
+        guard let parts = Self.parts(of: bytes.span) else { return nil }
+        let name = bytes.dropFirst(parts.hostStart).prefix(parts.hostEnd - parts.hostStart)
+        self.init(host: MediaType.lowercase(name), port: parts.port, isIPv6: parts.hostStart == 1)
+    }
+
+    /// The check alone, without making strings.
+    package static func isValid(_ bytes: Span<UInt8>) -> Bool { parts(of: bytes) != nil }
+
+    private static func parts(of bytes: Span<UInt8>) -> (hostStart: Int, hostEnd: Int, port: UInt16?)? {
+        guard bytes.count > 0, bytes.count <= maxBytes else { return nil }
+        let isLiteral = bytes[0] == 0x5B
+        let start = isLiteral ? 1 : 0
+        var end = start
+        var colons = 0
+        while end < bytes.count {
+            let byte = bytes[end]
+            if isLiteral {
+                if byte == 0x5D { break }
+                if byte == ASCII.colon { colons += 1 } else if ASCII.hexValue(byte) == nil, byte != 0x2E { return nil }
+            } else {
+                if byte == ASCII.colon { break }
+                if !isNameByte(byte) { return nil }
+            }
+            end += 1
         }
-        if end == bytes.endIndex { return }
-        guard bytes[end] == ASCII.colon, let port = Self.port(bytes[(end + 1)...]) else { return nil }
-        self.port = port
+        guard end > start else { return nil }
+        var index = end
+        if isLiteral {
+            // The longest literal is eight groups, the last two as an IPv4 address: 45 bytes.
+            guard index < bytes.count, colons >= 2, end - start <= 45 else { return nil }
+            index += 1
+        }
+        if index == bytes.count { return (start, end, nil) }
+        // An empty port after the colon is in the grammar but means nothing; it is refused.
+        guard bytes[index] == ASCII.colon, (1...5).contains(bytes.count - index - 1) else { return nil }
+        var port = 0
+        for position in (index + 1)..<bytes.count {
+            guard ASCII.isDigit(bytes[position]) else { return nil }
+            port = port * 10 + Int(bytes[position] - 0x30)
+        }
+        guard port <= 65_535 else { return nil }
+        return (start, end, UInt16(port))
     }
 
     /// As it stands in `Host`.
@@ -43,17 +69,6 @@ package struct HostPort: Sendable, Hashable {
 
     /// Letters, digits, hyphen, dot, underscore: what registered names and IPv4 addresses are made of.
     private static func isNameByte(_ byte: UInt8) -> Bool {
-        ASCII.isDigit(byte) || (byte | 0x20) &- 0x61 < 26 || byte == 0x2D || byte == 0x2E || byte == 0x5F
-    }
-
-    private static func isIPv6Literal(_ bytes: ArraySlice<UInt8>) -> Bool {
-        guard bytes.count >= 2, bytes.count <= 45, bytes.contains(ASCII.colon) else { return false }
-        return bytes.allSatisfy { ASCII.hexValue($0) != nil || $0 == ASCII.colon || $0 == 0x2E }
-    }
-
-    /// An empty port after the colon is in the grammar but means nothing; it is refused.
-    private static func port(_ digits: ArraySlice<UInt8>) -> UInt16? {
-        guard (1...5).contains(digits.count), digits.allSatisfy(ASCII.isDigit) else { return nil }
-        return UInt16(String(decoding: digits, as: UTF8.self))
+        byte &- 0x2D < 2 || ASCII.isDigit(byte) || (byte | 0x20) &- 0x61 < 26 || byte == 0x5F
     }
 }

@@ -123,18 +123,11 @@ struct SocketAddressTests {
     @Test(arguments: [
         ("127.0.0.1", "127.0.0.1:80", true), ("::1", "[::1]:80", true),
         ("2001:db8:0:0:1:0:0:1", "[2001:db8::1:0:0:1]:80", false),
-        ("fe80::", "[fe80::]:80", false), ("::", "[::]:80", false), ("::ffff:127.0.0.9", "[::ffff:7f00:9]:80", true),
+        ("fe80::", "[fe80::]:80", false), ("::", "[::]:80", false), ("::ffff:127.0.0.9", "127.0.0.9:80", true),
         ("100.100.1.2", "100.100.1.2:80", false),
     ]) func `addresses print as RFC 5952 says`(text: String, printed: String, loopback: Bool) {
         let address = SocketAddress(host: text, port: 80)
         #expect(address?.description == printed)
         #expect(address?.isLoopback == loopback)
-    }
-
-    @Test func `tailnet ranges are told`() {
-        #expect(IPAddress("100.64.0.1")?.isTailnet == true)
-        #expect(IPAddress("100.128.0.1")?.isTailnet == false)
-        #expect(IPAddress("fd7a:115c:a1e0::5")?.isTailnet == true)
-        #expect(IPAddress("not an address") == nil)
     }
 }

@@ -50,11 +50,10 @@ struct StreamConnectionTests {
                     Socket.listen(on: address),
                     configured: address,
                     on: loop,
-                    failed: { _, _ in }
+                    failed: { _ in }
                 ) {
                     socket,
-                    _,
-                    loop in
+                    _ in
                     let session = try? tls?.0.makeSession()
                     let connection = StreamConnection(socket, tls: session, sendLimit: 1 << 20)
                     let probe = Probe(server)
