@@ -1,9 +1,10 @@
 /// A fixed piece of memory that system calls fill and handlers see as a span.
 @safe package final class ByteStore {
-    private let memory: UnsafeMutableRawBufferPointer
+    private let memory: UnsafeMutableBufferPointer<UInt8>
 
     package init(count: Int) {
-        unsafe memory = .allocate(byteCount: count, alignment: 16)
+        unsafe memory = .allocate(capacity: count)
+        unsafe memory.initialize(repeating: 0)
     }
 
     deinit {
@@ -12,19 +13,23 @@
 
     package var count: Int { unsafe memory.count }
 
-    func fill(_ body: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
+    func fill(_ body: (UnsafeMutableBufferPointer<UInt8>) -> Int) -> Int {
         unsafe body(memory)
     }
 
     /// The first bytes, for the length of the call.
-    package func withPrefix<Result>(_ length: Int, _ body: (RawSpan) throws -> Result) rethrows -> Result {
-        let bytes = unsafe UnsafeRawBufferPointer(rebasing: memory[..<min(length, memory.count)])
-        return try body(unsafe bytes.bytes)
+    package func withPrefix<Result>(_ length: Int, _ body: (Span<UInt8>) throws -> Result) rethrows -> Result {
+        let bytes = unsafe UnsafeBufferPointer(rebasing: memory[..<min(length, memory.count)])
+        return try body(unsafe bytes.span)
     }
+}
 
-    /// Lets another wrapper write into the memory; the result is how many bytes it wrote.
-    package func write(_ body: (inout MutableRawSpan) throws -> Int) rethrows -> Int {
-        var span = unsafe memory.mutableBytes
-        return try body(&span)
+extension [UInt8] {
+    /// One copy of the span's bytes from a place on.
+    package mutating func append(copying bytes: Span<UInt8>, from start: Int) {
+        unsafe bytes.withUnsafeBufferPointer { source in
+            guard start < source.count else { return }
+            unsafe append(contentsOf: source[start...])
+        }
     }
 }

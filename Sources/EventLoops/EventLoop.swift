@@ -43,7 +43,7 @@ package actor EventLoop {
     private var isStopping = false
 
     /// Shared by all connections of the loop: a read is used up before the next one.
-    let readBuffer = ByteStore(count: readBufferSize)
+    package let readBuffer = ByteStore(count: readBufferSize)
 
     /// Monotonic nanoseconds, read once a turn.
     package private(set) var now: UInt64 = cs_monotonic_ns()

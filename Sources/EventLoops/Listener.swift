@@ -7,16 +7,16 @@ package final class Listener: Pollable {
     package let address: SocketAddress
     private let socket: Socket
     private var registration: Registration?
-    private let accepted: (consuming AcceptedSocket, isolated EventLoop) -> Void
-    private let failed: (SystemError, isolated EventLoop) -> Void
+    private let accepted: (consuming Socket, SocketAddress) -> Void
+    private let failed: (SystemError) -> Void
     private var isClosed = false
 
     package init(
         _ socket: consuming Socket,
         configured: SocketAddress,
         on loop: isolated EventLoop,
-        failed: @escaping (SystemError, isolated EventLoop) -> Void,
-        accepted: @escaping (consuming AcceptedSocket, isolated EventLoop) -> Void
+        failed: @escaping (SystemError) -> Void,
+        accepted: @escaping (consuming Socket, SocketAddress) -> Void
     ) throws(SystemError) {
         if case .unix = configured { address = configured } else { address = socket.localAddress ?? configured }
         self.socket = socket
@@ -28,10 +28,9 @@ package final class Listener: Pollable {
     package func ready(_ readiness: Readiness, on loop: isolated EventLoop) {
         for _ in 0..<Self.acceptsPerTurn {
             do throws(SystemError) {
-                guard !isClosed, let next = try socket.accept() else { return }
-                accepted(next, loop)
+                guard !isClosed, try socket.accept({ accepted($0, $1) }) else { return }
             } catch {
-                failed(error, loop)
+                failed(error)
                 if error.isNoDescriptorLeft { pause(on: loop) }
                 return
             }

@@ -35,24 +35,23 @@ package struct Socket: ~Copyable {
     }
 
     /// Two ends of one stream, for tests and for programs that talk to themselves.
-    package static func pair() throws(SystemError) -> SocketPair {
-        var numbers: (Int32, Int32) = (-1, -1)
-        let result = unsafe withUnsafeMutablePointer(to: &numbers) { pointer in
-            unsafe pointer.withMemoryRebound(to: Int32.self, capacity: 2) { unsafe cs_unix_pair($0) }
-        }
+    package static func pair(_ use: (consuming Socket, consuming Socket) throws -> Void) throws {
+        var numbers: [Int32] = [-1, -1]
+        let result = unsafe numbers.withUnsafeMutableBufferPointer { unsafe cs_unix_pair($0.baseAddress) }
         try SystemError.check(result, "make a socket pair")
-        return SocketPair(first: Socket(Descriptor(numbers.0)), second: Socket(Descriptor(numbers.1)))
+        try use(Socket(Descriptor(numbers[0])), Socket(Descriptor(numbers[1])))
     }
 
-    /// nil when nobody waits.
-    package borrowing func accept() throws(SystemError) -> AcceptedSocket? {
+    /// False when nobody waits.
+    package borrowing func accept(_ use: (consuming Socket, SocketAddress) -> Void) throws(SystemError) -> Bool {
         var peer = cs_address()
         let number = unsafe cs_accept(descriptor.number, &peer)
         if number >= 0 {
-            return AcceptedSocket(socket: Socket(Descriptor(number)), peer: SocketAddress(raw: peer))
+            use(Socket(Descriptor(number)), SocketAddress(raw: peer))
+            return true
         }
         let error = SystemError(number: -number, attempt: "accept a connection")
-        if error.wouldBlock { return nil }
+        if error.wouldBlock { return false }
         throw error
     }
 
@@ -80,8 +79,8 @@ package struct Socket: ~Copyable {
         return count == 0 ? .ended : Self.outcome(count, "read from a socket")
     }
 
-    package func write(_ bytes: RawSpan) -> Transfer {
-        let count = unsafe bytes.withUnsafeBytes { buffer in
+    package func write(_ bytes: Span<UInt8>) -> Transfer {
+        let count = unsafe bytes.withUnsafeBufferPointer { buffer in
             unsafe cs_write(descriptor.number, buffer.baseAddress, buffer.count)
         }
         return count >= 0 ? .moved(count) : Self.outcome(count, "write to a socket")
@@ -101,14 +100,4 @@ package struct Socket: ~Copyable {
         let error = SystemError(number: Int32(truncatingIfNeeded: -result), attempt: attempt)
         return error.wouldBlock ? .wouldBlock : .failed(error)
     }
-}
-
-package struct SocketPair: ~Copyable {
-    package let first: Socket
-    package let second: Socket
-}
-
-package struct AcceptedSocket: ~Copyable {
-    package let socket: Socket
-    package let peer: SocketAddress
 }

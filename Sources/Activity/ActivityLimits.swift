@@ -1,0 +1,33 @@
+/// What one run or one session may hold: the gateway's frames are not trusted with our memory.
+package enum ActivityLimits {
+    /// Longest text kept of one run, in UTF-8 bytes. The gateway itself cuts history texts at 12,000 characters.
+    package static let runTextBytes = 1 << 20
+    /// Steps kept of one run; calls beyond it are counted in the run's usage but not listed.
+    package static let stepsPerRun = 500
+    /// Longest `detail` of a step, in characters.
+    package static let detailCharacters = 600
+    /// Longest error text of a run, step or message, in characters.
+    package static let errorCharacters = 1_000
+    /// Longest reasoning text kept as the detail of a thinking step, in characters.
+    package static let thinkingCharacters = 4_000
+    /// Longest command that is lexed for a label, in UTF-8 bytes; the rest cannot change a one-line label much.
+    package static let commandBytes = 16 << 10
+    /// A tool's text result beyond this is not searched for a JSON error object.
+    package static let resultJSONBytes = 20_000
+    /// Longest id taken from the gateway (run, call, message), in UTF-8 bytes; longer ones are cut.
+    package static let identifierBytes = 256
+    /// Ended runs remembered per session, so that late frames find them.
+    package static let endedRunsPerSession = 64
+    /// Active runs per session; a gateway runs one and queues the rest.
+    package static let activeRunsPerSession = 32
+    /// Sessions with reducers in memory.
+    package static let sessions = 1_024
+    /// Sent messages that wait for the run which answers them.
+    package static let queuedSends = 1_000
+    /// Text operations that may still be put in order when frames of one run overtake each other.
+    package static let reorderWindow = 32
+    /// Reads of one history page that are looked at.
+    package static let historyRows = 1_000
+    /// Messages shown of one history page.
+    package static let attachmentsPerMessage = 32
+}

@@ -1,0 +1,43 @@
+/// What a tool call is called, in each of its states. `active` is the running form without its dots.
+package struct ActivityLabel: Sendable, Equatable {
+    package var active: String
+    package var category: ActivityCategory
+    /// The call's main argument, masked.
+    package var detail: String?
+    package var table: LabelTable = .extended
+
+    package init(_ active: String, _ category: ActivityCategory, detail: String? = nil) {
+        self.active = LabelText.limited(active)
+        self.category = category
+        self.detail = detail
+    }
+
+    package var running: String { active + "..." }
+
+    /// The completed form; without a known duration there are no brackets.
+    package func done(milliseconds: Int64?) -> String {
+        if table == .chowder { return milliseconds.map { "\(active) (\($0)ms)" } ?? active }
+        let words = PastTense.of(active)
+        return milliseconds.map { "\(words) (\(DurationText.of(milliseconds: $0)))" } ?? words
+    }
+
+    package func failed(exitCode: Int64?, milliseconds: Int64?) -> String {
+        if table == .chowder { return "Command failed" }
+        var facts: [String] = []
+        if let exitCode { facts.append("exit \(exitCode)") }
+        if let milliseconds { facts.append(DurationText.of(milliseconds: milliseconds)) }
+        return facts.isEmpty ? "\(active) failed" : "\(active) failed (\(facts.joined(separator: ", ")))"
+    }
+
+    package var inBackground: String { "\(active) (in background)" }
+    package var waitingForApproval: String { "Waiting for approval: \(active)" }
+    package var cancelled: String { "\(active) cancelled" }
+}
+
+/// Whose words the labels use, for the whole process (`activity.labels`).
+package enum LabelTable: String, Sendable, CaseIterable {
+    /// The full rules: what a command really does, past tense when it is done.
+    case extended
+    /// What the Chowder app shows for the same call.
+    case chowder
+}

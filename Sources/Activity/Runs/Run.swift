@@ -1,0 +1,58 @@
+package import Basics
+package import JSONBytes
+
+/// One turn of the agent as the API shows it.
+package struct Run: Sendable, Equatable {
+    package enum State: String, Sendable {
+        case queued, running, completed, failed, aborted
+
+        package var isActive: Bool { self == .queued || self == .running }
+    }
+
+    package var id: String
+    package var session: SessionKey
+    package var state: State
+    package var startedAt: Timestamp
+    package var endedAt: Timestamp?
+    package var text: String
+    /// In the order in which they began.
+    package var steps: [Step]
+    package var error: String?
+    package var usage: RunUsage?
+
+    /// What the run is doing now, for headlines: the newest open step, else that it writes or thinks.
+    package var currentLabel: String {
+        switch state {
+        case .queued: "Queued"
+        case .running: openStep?.label ?? (text.isEmpty ? "Thinking..." : "Writing a reply...")
+        case .completed: "Completed"
+        case .failed: "Failed"
+        case .aborted: "Aborted"
+        }
+    }
+
+    private var openStep: Step? {
+        steps.last { $0.state == .waiting } ?? steps.last { $0.state == .running }
+    }
+
+    /// `run.started` and `run.ended` carry the run without its steps.
+    package func write(to writer: inout JSONWriter, includingSteps: Bool) {
+        writer.object { writer in
+            writer.member("id", id)
+            writer.member("session", session.text)
+            writer.member("state", state.rawValue)
+            writer.member("startedAt", startedAt)
+            writer.member("endedAt", endedAt)
+            writer.member("text", text)
+            if includingSteps { writer.array("steps", of: steps) }
+            writer.member("error", error)
+            writer.member("usage", usage)
+        }
+    }
+}
+
+extension Run: JSONWritable {
+    package func write(to writer: inout JSONWriter) {
+        write(to: &writer, includingSteps: true)
+    }
+}

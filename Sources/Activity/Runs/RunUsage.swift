@@ -1,0 +1,53 @@
+package import JSONBytes
+
+/// Tokens and money of a run: the sum over the model calls that were seen, each counted once.
+package struct RunUsage: Sendable, Equatable {
+    package var input: Int64 = 0
+    package var output: Int64 = 0
+    package var cacheRead: Int64 = 0
+    package var cacheWrite: Int64 = 0
+    package var totalTokens: Int64 = 0
+    package var cost: Double?
+
+    package init() {}
+
+    /// Nil where the value holds no usage, or only zeros as the gateway's own command replies do.
+    package init?(_ value: JSONValue?) {
+        guard let value, value.kind == .object else { return nil }
+        func tokens(_ key: String) -> Int64 { min(max(value[key]?.int ?? 0, 0), Self.largest) }
+        input = tokens("input")
+        output = tokens("output")
+        cacheRead = tokens("cacheRead")
+        cacheWrite = tokens("cacheWrite")
+        totalTokens = tokens("totalTokens")
+        if let amount = value["cost"]?["total"]?.double, amount >= 0 { cost = amount }
+        if self == RunUsage() || (totalTokens == 0 && input == 0 && output == 0 && (cost ?? 0) == 0) { return nil }
+    }
+
+    package static func + (left: RunUsage, right: RunUsage) -> RunUsage {
+        var sum = left
+        sum.input = min(left.input + right.input, largest)
+        sum.output = min(left.output + right.output, largest)
+        sum.cacheRead = min(left.cacheRead + right.cacheRead, largest)
+        sum.cacheWrite = min(left.cacheWrite + right.cacheWrite, largest)
+        sum.totalTokens = min(left.totalTokens + right.totalTokens, largest)
+        if left.cost != nil || right.cost != nil { sum.cost = (left.cost ?? 0) + (right.cost ?? 0) }
+        return sum
+    }
+
+    /// Far above any real count and far below overflow.
+    private static let largest: Int64 = 1 << 48
+}
+
+extension RunUsage: JSONWritable {
+    package func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("input", input)
+            writer.member("output", output)
+            writer.member("cacheRead", cacheRead)
+            writer.member("cacheWrite", cacheWrite)
+            writer.member("totalTokens", totalTokens)
+            writer.member("cost", cost)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+package import Basics
+package import JSONBytes
+
+/// One item of live activity inside a run: a thought, a tool call, an approval, a notice, an error.
+package struct Step: Sendable, Equatable {
+    package enum Kind: String, Sendable {
+        case thinking, tool, approval, notice, error
+    }
+
+    package enum State: String, Sendable {
+        case running, waiting, done, failed, cancelled
+
+        package var isOpen: Bool { self == .running || self == .waiting }
+    }
+
+    /// Derived from the run and the call, so that it is the same after a restart.
+    package var id: String
+    package var runID: String
+    /// The place in which the step was first seen, from 1; never changes.
+    package var sequence: Int
+    package var kind: Kind
+    package var tool: String?
+    package var toolCallID: String?
+    package var category: ActivityCategory
+    /// The text to show now.
+    package var label: String
+    package var detail: String?
+    package var state: State
+    package var startedAt: Timestamp
+    package var endedAt: Timestamp?
+    package var durationMilliseconds: Int64?
+    package var exitCode: Int64?
+    package var error: String?
+}
+
+extension Step: JSONWritable {
+    package func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("id", id)
+            writer.member("runId", runID)
+            writer.member("seq", sequence)
+            writer.member("kind", kind.rawValue)
+            writer.member("tool", tool)
+            writer.member("toolCallId", toolCallID)
+            writer.member("category", category.rawValue)
+            writer.member("label", label)
+            writer.member("detail", detail)
+            writer.member("state", state.rawValue)
+            writer.member("startedAt", startedAt)
+            writer.member("endedAt", endedAt)
+            writer.member("durationMs", durationMilliseconds)
+            writer.member("exitCode", exitCode)
+            writer.member("error", error)
+        }
+    }
+}

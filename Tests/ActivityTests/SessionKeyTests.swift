@@ -1,0 +1,56 @@
+import Testing
+
+@testable import Activity
+
+struct SessionKeyTests {
+    private let defaults = SessionDefaults()
+
+    @Test(arguments: [
+        ("main", "agent:main:main"),
+        ("Main", "agent:main:main"),
+        (" main ", "agent:main:main"),
+        ("agent:main:main", "agent:main:main"),
+        ("AGENT:Main:MAIN", "agent:main:main"),
+        ("side", "agent:main:side"),
+        ("agent:scout:main", "agent:scout:main"),
+        ("agent:main:telegram:group:12", "agent:main:telegram:group:12"),
+        ("global", "global"),
+    ])
+    func `every spelling of a key gives one key`(written: String, expected: String) throws {
+        #expect(try defaults.canonical(written).text == expected)
+    }
+
+    @Test(arguments: [
+        ("", SessionKey.Problem.empty),
+        ("   ", .empty),
+        ("agent:", .malformed),
+        ("agent:main", .malformed),
+        ("agent::x", .malformed),
+        ("agent:_a:x", .malformed),
+        ("a b", .invalidCharacter),
+        ("a\u{0}b", .invalidCharacter),
+    ])
+    func `what is no key is refused`(written: String, problem: SessionKey.Problem) {
+        #expect(throws: problem) { try defaults.canonical(written) }
+    }
+
+    @Test func `a key longer than the gateway takes is refused`() {
+        #expect(throws: SessionKey.Problem.tooLong(limit: 512)) {
+            try defaults.canonical(String(repeating: "k", count: 513))
+        }
+    }
+
+    @Test func `the gateway's own main key is main`() throws {
+        let other = SessionDefaults(agent: "home", mainKey: "Work", mainSession: "agent:home:work")
+        #expect(try other.canonical("main").text == "agent:home:work")
+        #expect(try other.canonical("work").text == "agent:home:work")
+        #expect(try other.canonical("agent:home:main").text == "agent:home:work")
+        #expect(try other.canonical("agent:main:main").text == "agent:main:main")
+        #expect(try other.canonical("side").text == "agent:home:side")
+    }
+
+    @Test func `a frame's broken key is kept, so that its events are not lost`() {
+        #expect(defaults.tolerant("agent:Main").text == "agent:main")
+        #expect(defaults.tolerant("main").text == "agent:main:main")
+    }
+}
