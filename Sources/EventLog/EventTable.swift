@@ -54,6 +54,12 @@ package struct EventTable {
         )
     }
 
+    package func oldestTime() throws(SQLiteError) -> Timestamp? {
+        try connection.first("SELECT at FROM event ORDER BY seq LIMIT 1") { row in
+            Timestamp(milliseconds: row.int64(0))
+        }
+    }
+
     // MARK: Appending
 
     package func append(_ draft: EventDraft, id: EventID) throws(SQLiteError) -> StoredEvent {

@@ -7,6 +7,8 @@ package struct Response: Sendable {
     package var body: [UInt8]
     /// False keeps a body uncompressed whatever the client accepts: it holds a secret beside text that callers choose.
     package var mayCompress = true
+    /// The connection ends with this answer: the request was refused before it had a handler.
+    package var closes = false
 
     package init(_ status: HTTPStatus) {
         head = ResponseHead(status)

@@ -73,6 +73,7 @@ extension Dispatcher {
 
     /// The write of `sending`; the dispatch follows from it.
     mutating func send(_ entry: OutboxEntry, _ facts: LinkFacts, isRepeat: Bool) {
+        slots[entry.id]?.hasRunEnded = false
         let change = rules.dispatching(
             entry,
             now: wall,

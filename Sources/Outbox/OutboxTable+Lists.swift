@@ -78,6 +78,17 @@ extension OutboxTable {
         )
     }
 
+    /// One row at a time in either direction, by the table alone: for files whose indexes cannot be trusted.
+    package func next(after place: Int64?, descending: Bool) throws(SQLiteError) -> OutboxEntry? {
+        try connection.first(
+            "SELECT \(OutboxRow.columns) FROM outbox o NOT INDEXED "
+                + "WHERE ?1 IS NULL OR ordinal \(descending ? "<" : ">") ?1 "
+                + "ORDER BY ordinal \(descending ? "DESC" : "ASC") LIMIT 1",
+            place,
+            row: OutboxRow.entry
+        )
+    }
+
     /// Attempts by class over what is kept, for the metrics.
     package func attemptsByClass() throws(SQLiteError) -> [AttemptClass: Int] {
         var counts: [AttemptClass: Int] = [:]

@@ -1,4 +1,5 @@
-package import Basics
+import Access
+import Basics
 package import EventLog
 package import EventLoops
 import Exchanges

@@ -1,6 +1,6 @@
 package import Basics
 package import EventLog
-import JSONBytes
+package import JSONBytes
 
 /// One event on its way to subscribers, immutable; its wire forms are made once, when the first subscriber needs them.
 package final class HubEvent {

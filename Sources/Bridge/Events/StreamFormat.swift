@@ -1,5 +1,6 @@
 import Basics
-import HTTPModel
+import EventLog
+package import HTTPModel
 import JSONBytes
 
 /// How a stream is written. One cursor, three forms.
