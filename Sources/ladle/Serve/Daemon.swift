@@ -71,11 +71,23 @@ final class Daemon {
 
     func listen(at doors: [ListenAddress], on loop: isolated EventLoop) throws {
         for door in doors {
+            // The state directory's lock is ours, so whoever made this socket is gone.
+            if door.kind == .control, case .unix(let path) = door.address { SystemPath.remove(path) }
             let peers = peers
             let identify: (borrowing Socket, SocketAddress, SocketAddress) -> UInt32? = { socket, _, _ in
                 switch door.kind {
-                case .tcp: if case .loopback(_, let uid) = peers.tcpPeer(socket.descriptor.rawNumber)?.origin { uid } else { nil }
-                default: if case .unix(let uid) = peers.unixPeer(socket.descriptor.rawNumber, listener: .unix).origin { uid } else { nil }
+                case .tcp:
+                    if case .loopback(_, let uid) = peers.tcpPeer(socket.descriptor.rawNumber)?.origin {
+                        uid
+                    } else {
+                        nil
+                    }
+                default:
+                    if case .unix(let uid) = peers.unixPeer(socket.descriptor.rawNumber, listener: .unix).origin {
+                        uid
+                    } else {
+                        nil
+                    }
                 }
             }
             let place = HTTPServer.Door(kind: door.kind, address: door.address, identify: identify)

@@ -19,7 +19,9 @@ struct ListenAddress: Sendable {
         ListenAddress(kind: .control, address: .unix(path: state + "/ladle.sock"))
     }
 
-    static func parse(_ text: String, insecureLAN: Bool, tailnet: () -> [NetworkAddress]) throws(Fault) -> [ListenAddress] {
+    static func parse(_ text: String, insecureLAN: Bool, tailnet: () -> [NetworkAddress]) throws(Fault)
+        -> [ListenAddress]
+    {
         if text.hasPrefix("unix:") {
             let path = String(text.dropFirst(5))
             guard path.hasPrefix("/") else { throw Fault(description: "`\(text)`: a socket path starts with /") }
@@ -51,7 +53,10 @@ struct ListenAddress: Sendable {
     private static func split(_ text: String) throws(Fault) -> (String, String?) {
         if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
             let rest = text[text.index(after: end)...]
-            return (String(text[text.index(after: text.startIndex)..<end]), rest.hasPrefix(":") ? String(rest.dropFirst()) : nil)
+            return (
+                String(text[text.index(after: text.startIndex)..<end]),
+                rest.hasPrefix(":") ? String(rest.dropFirst()) : nil
+            )
         }
         guard let colon = text.lastIndex(of: ":") else { return (text, nil) }
         return (String(text[..<colon]), String(text[text.index(after: colon)...]))

@@ -43,7 +43,10 @@ final class Service: Sendable {
 
     static func start(_ settings: Settings, places: SettingsPlaces) async throws -> Service {
         guard let path = places.stateDirectory(settings) else {
-            throw StartFailure(message: "no state directory: set HOME, XDG_STATE_HOME or --state", status: .configuration)
+            throw StartFailure(
+                message: "no state directory: set HOME, XDG_STATE_HOME or --state",
+                status: .configuration
+            )
         }
         let directory = try open(path)
         let isDemo = settings.bool(.demo)
