@@ -9,13 +9,13 @@ package func fuzzJSON5(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
         let text = try JSON5Text(parsing: bytes)
         _ = text.position(of: text.root)
         guard (try? JSON5Text(parsing: text.json))?.json == text.json else { fatalError("its JSON reads differently") }
+        var sources = SettingsSources()
+        sources.file = SettingsSources.File(path: "f", bytes: bytes)
+        _ = sources.resolved()
     } catch {
         guard error.position.line >= 1, error.position.column >= 1, !error.message.isEmpty else {
             fatalError("no place")
         }
     }
-    var sources = SettingsSources()
-    sources.file = SettingsSources.File(path: "f", bytes: bytes)
-    _ = sources.resolved()
     return 0
 }

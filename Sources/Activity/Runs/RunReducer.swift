@@ -33,6 +33,8 @@ struct RunReducer: Sendable {
     var sentText: String?
     var lastEvent: Timestamp
     var openThought: Int?
+    /// The highest number of a terminal chat event; what comes behind it belongs to no one.
+    var terminalSequence: Int64?
     /// Thoughts known from the transcript, and the texts of all, so that one is not told twice.
     var thoughtKeys: Set<String> = []
 
