@@ -109,6 +109,8 @@ final class TestClient {
     let bench: GatewayBench
     let id: ConnectionID
     private var requests = 0
+    /// What was called under which request id.
+    private(set) var methods: [String: String] = [:]
     private var parsed: [JSONValue] = []
 
     init(_ bench: GatewayBench, _ id: ConnectionID) {
@@ -140,6 +142,7 @@ final class TestClient {
     func call(_ method: String, _ params: String = "{}") -> JSONValue? {
         requests += 1
         let requestID = "r\(requests)"
+        methods[requestID] = method
         send("{\"type\":\"req\",\"id\":\"\(requestID)\",\"method\":\"\(method)\",\"params\":\(params)}")
         return response(requestID)
     }
