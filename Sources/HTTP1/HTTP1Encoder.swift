@@ -47,7 +47,7 @@ package enum HTTP1Encoder {
             switch bodyEnd {
             case .length(let length) where !head.status.forbidsContentLength && head.status != .notModified:
                 output.append(contentsOf: Lines.contentLength)
-                output.append(decimal: UInt64(max(length, 0)))
+                appendDecimal(max(length, 0), to: &output)
                 output.append(ASCII.cr)
                 output.append(ASCII.lf)
             case .chunked where !head.status.forbidsBody:
@@ -98,6 +98,18 @@ package enum HTTP1Encoder {
         }
         output.append(ASCII.cr)
         output.append(ASCII.lf)
+    }
+
+    /// Concrete on purpose: a generic one from another target is not specialised here.
+    private static func appendDecimal(_ value: Int, to output: inout [UInt8]) {
+        var divisor = 1
+        while value / divisor >= 10 { divisor *= 10 }
+        var rest = value
+        while divisor > 0 {
+            output.append(0x30 &+ UInt8(truncatingIfNeeded: rest / divisor))
+            rest %= divisor
+            divisor /= 10
+        }
     }
 
     private static func appendStatusLine(_ status: HTTPStatus, to output: inout [UInt8]) {

@@ -53,11 +53,9 @@ package final class HTTP2Session {
     ///
     /// Throws when there is nobody to explain things to: the socket can only be closed. A peer's breach of the protocol
     /// is an event instead, with GOAWAY in the output; input after that is ignored.
-    package func receive(_ bytes: RawSpan, now: UInt64) throws(HTTP2Error) {
+    package func receive(_ bytes: Span<UInt8>, now: UInt64) throws(HTTP2Error) {
         guard !isBroken, abuse == nil, handle.wantsRead else { return }
-        let found = unsafe bytes.withUnsafeBytes { bytes in
-            unsafe scanner.scan(bytes.assumingMemoryBound(to: UInt8.self).span, now: now)
-        }
+        let found = scanner.scan(bytes, now: now)
         if let error = handle.receive(found == nil ? bytes : bytes.extracting(first: found?.fed ?? 0)) {
             try breakOff(error)
             return
@@ -70,9 +68,8 @@ package final class HTTP2Session {
         }
     }
 
-    /// As above; a span's bytes are unsafe to reach in targets without C.
     package func receive(_ bytes: [UInt8], now: UInt64) throws(HTTP2Error) {
-        try unsafe receive(bytes.span.bytes, now: now)
+        try receive(bytes.span, now: now)
     }
 
     /// What happened since the last call, in order.
@@ -144,6 +141,12 @@ package final class HTTP2Session {
             handle.resume(stream)
         }
         return count
+    }
+
+    /// As above, with a copy of the bytes.
+    @discardableResult
+    package func send(copying bytes: Span<UInt8>, on stream: HTTP2StreamID, end: Bool) -> Int {
+        send([UInt8](copying: bytes), on: stream, end: end)
     }
 
     /// Body bytes not yet in an output.

@@ -32,6 +32,7 @@ package final class HTTPServer {
     package let limits: ServerLimits
     /// Sent with every answer, already as header lines: the version, and what every answer of an API needs.
     let commonFields: [UInt8]
+    let version: String
     package internal(set) var counters = ServerCounters()
     unowned let responder: any Responder
     private var listeners: [Listener] = []
@@ -56,6 +57,7 @@ package final class HTTPServer {
         self.limits = limits
         self.failure = failure
         nextNumber = firstRequestNumber
+        self.version = version
         commonFields = Array("Ladle-Version: \(version)\r\nX-Content-Type-Options: nosniff\r\n".utf8)
     }
 

@@ -42,6 +42,7 @@ struct LinkHarness {
     var closes: [WebSocketClose] = []
     var pongs: [[UInt8]] = []
     var hangUps = 0
+    var logged: [FrameLog.Entry] = []
     private var answer: [UInt8] = []
     /// The gateway's bytes reach the machine in pieces of this size.
     var pieceSize = Int.max
@@ -87,6 +88,7 @@ struct LinkHarness {
             case .late(let id, let outcome): late.append((id, outcome))
             case .keepDeviceToken(let token, _): kept.append(token)
             case .forgetDeviceToken: forgotten += 1
+            case .logged(let entry): logged.append(entry)
             }
         }
         if !answer.isEmpty {

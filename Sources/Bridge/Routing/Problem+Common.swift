@@ -9,7 +9,15 @@ extension Problem {
     }
 
     package static func unprocessable(_ field: String, _ detail: String, hint: String? = nil) -> Problem {
-        Problem(.unprocessableContent, "INVALID_FIELD", "Invalid field", detail, hint: hint, field: field, retryable: false)
+        Problem(
+            .unprocessableContent,
+            "INVALID_FIELD",
+            "Invalid field",
+            detail,
+            hint: hint,
+            field: field,
+            retryable: false
+        )
     }
 
     package static func notFound(_ detail: String, code: String = "NOT_FOUND") -> Problem {
@@ -45,6 +53,18 @@ extension Problem {
             "This operation takes \(types.map(\.essence).joined(separator: ", ")).",
             retryable: false
         ).adding(.accept, types.map(\.essence).joined(separator: ", "))
+    }
+
+    package static func storeUnavailable(_ detail: String) -> Problem {
+        Problem(
+            .serviceUnavailable,
+            "STORE_UNAVAILABLE",
+            "Store unavailable",
+            "The database cannot be used now: \(detail).",
+            hint: "ladle doctor",
+            retryable: true,
+            retryAfterMs: 5000
+        )
     }
 
     package static func preflight(_ fields: [CORSField]) -> Response {
