@@ -1,4 +1,4 @@
-internal import CSQLite
+import CSQLite
 
 /// One handle on a database file. Not Sendable: it lives on the queue of the actor that opened it, which is also why
 /// SQLite's own mutexes are off (multi-thread mode, sqlite.org/threadsafe.html).

@@ -186,6 +186,25 @@ struct `A failing disk` {
         }
     }
 
+    @Test func `that is full at the start lets the store open and reads go on`() async throws {
+        var fixture = try StoreFixture()
+        do {
+            let (store, _) = try fixture.open()
+            _ = try await store.enqueue(fixture.entry("before"))
+            await fixture.end(store)
+        }
+        let system = try #require(FaultFileSystem(name: "full-at-start"))
+        fixture.fileSystem = system.name
+        system.arm(.full, atCall: 1)
+        let (store, opening) = try fixture.open()
+        #expect(opening == .opened)
+        #expect(try await store.entries().map(\.id) == ["before"])
+        await #expect(throws: StoreError.storageFull) { _ = try await store.enqueue(fixture.entry("refused")) }
+        system.clear()
+        _ = try await store.enqueue(fixture.entry("after"))
+        await fixture.end(store)
+    }
+
     @Test func `that is full refuses sends as full, keeps what it has, and works again`() async throws {
         var fixture = try StoreFixture()
         let system = try #require(FaultFileSystem(name: "full"))
