@@ -2,7 +2,8 @@ package import Access
 package import Basics
 package import EventLoops
 package import Exchanges
-package import HTTPModel
+import HTTPModel
+package import Upstream
 
 /// Everything behind the HTTP edge, on one loop: who may, which route, what it does. The handlers stand in files of their
 /// own, named after the resource.
@@ -35,23 +36,47 @@ package final class Bridge: Responder {
 
     package let settings: BridgeSettings
     package var authenticator: Authenticator
-    package let hub: EventHub
+    package let pipeline: EventPipeline
+    package let link: UpstreamLink
+    package let live: LiveRuns
+    package let startedAt: Timestamp
     private let router: Router
+    var streamSlots: StreamSlots
+    package var outbox: OutboxDesk?
+    package var desk: GatewayDesk?
+    package internal(set) var isShuttingDown = false
+    /// What `/v1/status` says of the outbox; kept up to date by its desk.
+    var outboxSummary = StatusReport.Outbox()
     /// Counted by operation, for metrics.
     package private(set) var requests: [String: UInt64] = [:]
 
-    package init(settings: BridgeSettings, authenticator: Authenticator, hub: EventHub, routes: [Route]) {
+    package init(
+        settings: BridgeSettings,
+        authenticator: Authenticator,
+        pipeline: EventPipeline,
+        link: UpstreamLink,
+        live: LiveRuns,
+        routes: [Route] = RouteTable.routes,
+        on loop: isolated EventLoop
+    ) {
         self.settings = settings
         self.authenticator = authenticator
-        self.hub = hub
+        self.pipeline = pipeline
+        self.link = link
+        self.live = live
+        startedAt = loop.wallClock
+        streamSlots = StreamSlots(perCaller: settings.streamsPerCaller)
         router = Router(routes)
     }
+
+    package var hub: EventHub { pipeline.hub }
+    var linkStatus: LinkStatus { link.status }
 
     // MARK: Admission
 
     package func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission {
         do throws(Problem) {
-            let pending = try prepare(exchange, on: loop)
+            guard let pending = try prepare(exchange, on: loop) else { return .answered }
             exchange.notes = pending
             switch pending.route.body {
             case .none: return .takes(bodyBytes: 0)
@@ -64,13 +89,15 @@ package final class Bridge: Responder {
         }
     }
 
-    private func prepare(_ exchange: Exchange, on loop: isolated EventLoop) throws(Problem) -> Pending {
+    /// nil when the answer has been given already.
+    private func prepare(_ exchange: Exchange, on loop: isolated EventLoop) throws(Problem) -> Pending? {
         let head = exchange.head
         let facts = RequestFacts(of: head)
         switch settings.browsers(exchange.connection).check(facts) {
         case .pass: break
         case .preflight(let fields):
-            throw Problem.preflight(fields)
+            exchange.respond(Problem.preflight(fields), on: loop)
+            return nil
         case .refuse(let refusal): throw Problem(refusal).closing()
         }
         let match = router.match(head.method, head.path)
@@ -84,7 +111,9 @@ package final class Bridge: Responder {
         case .none:
             throw .notFound("There is no resource at \(String(decoding: head.path.prefix(200), as: UTF8.self)).")
         case .wrongMethod(let allowed):
-            throw head.method == .options ? .options(allowed) : .methodNotAllowed(allowed)
+            guard head.method == .options else { throw .methodNotAllowed(allowed) }
+            exchange.respond(Problem.options(allowed), on: loop)
+            return nil
         case .route(let route, let parameters):
             if let scope = route.scope, let caller, case .refused(let refusal) = caller.decide(ScopeSet(scope)) {
                 throw Problem(refusal).closing(if: refusal.status == 401)
@@ -115,13 +144,14 @@ package final class Bridge: Responder {
     }
 
     private static func query(of head: RequestHead) throws(Problem) -> QueryItems {
+        let items: QueryItems
         do throws(RequestTargetError) {
-            let items = try head.queryItems()
-            if let name = items.repeatedName { throw Problem.badParameter(name, "`\(name)` stands more than once.") }
-            return items
-        } catch let error as RequestTargetError {
+            items = try head.queryItems()
+        } catch {
             throw Problem(.badRequest, "BAD_TARGET", "Bad query", error.description, field: "query", retryable: false)
         }
+        if let name = items.repeatedName { throw .badParameter(name, "`\(name)` stands more than once.") }
+        return items
     }
 
     private static func answerType(of head: RequestHead, among offers: [MediaType]) throws(Problem) -> MediaType {

@@ -17,6 +17,8 @@ package struct Problem: Error, Sendable {
     package var field: String?
     /// More members, already written as JSON.
     package var members: [(name: String, json: [UInt8])] = []
+    /// The connection is not to be used again.
+    package var closes = false
     /// Extra response fields, as `Allow` or `WWW-Authenticate`.
     package var fields: [(name: FieldName, value: String)] = []
 
@@ -59,6 +61,7 @@ package struct Problem: Error, Sendable {
     package func response(requestID: String) -> Response {
         var response = Response(status, contentType: "application/problem+json", body: body(requestID: requestID))
         response.mayCompress = false
+        response.closes = closes
         for (name, value) in fields { response.head.fields.append(name, value) }
         if let retryAfterMs {
             response.head.fields.append(.retryAfter, String((max(retryAfterMs, 0) + 999) / 1000))

@@ -7,6 +7,8 @@ package struct Response: Sendable {
     package var body: [UInt8]
     /// False keeps a body uncompressed whatever the client accepts: it holds a secret beside text that callers choose.
     package var mayCompress = true
+    /// The connection ends with this answer: the request was refused before it had a handler.
+    package var closes = false
 
     package init(_ status: HTTPStatus) {
         head = ResponseHead(status)
@@ -24,11 +26,11 @@ package struct Response: Sendable {
         return Response(status, contentType: "application/json", body: writer.bytes)
     }
 
-    package static func json(_ status: HTTPStatus = .ok, _ value: some JSONWritable) -> Response {
+    package static func json(_ status: HTTPStatus, _ value: some JSONWritable) -> Response {
         json(status) { value.write(to: &$0) }
     }
 
-    package static func text(_ status: HTTPStatus = .ok, _ text: String) -> Response {
+    package static func text(_ status: HTTPStatus, _ text: String) -> Response {
         Response(status, contentType: "text/plain; charset=utf-8", body: Array(text.utf8))
     }
 

@@ -30,21 +30,24 @@ package enum HTTP1Encoder {
     /// fields are left out, except that the fields of a 101 go as they are.
     /// - Parameter bodyEnd: for HEAD, what GET would have; `omitsBody` then decides what follows.
     /// - Parameter date: a whole line, from `HTTP1DateLine`.
+    /// - Parameter common: whole lines that every answer of a server has.
     package static func appendHead(
         _ head: borrowing ResponseHead,
         bodyEnd: HTTP1BodyEnd,
         connection: HTTP1ConnectionField,
         date: borrowing HTTP1DateLine,
+        common: [UInt8] = [],
         to output: inout [UInt8]
     ) {
         appendStatusLine(head.status, to: &output)
         output.append(contentsOf: date.bytes)
+        output.append(contentsOf: common)
         appendFields(head, to: &output)
         if head.status != .switchingProtocols {
             switch bodyEnd {
             case .length(let length) where !head.status.forbidsContentLength && head.status != .notModified:
                 output.append(contentsOf: Lines.contentLength)
-                output.append(decimal: UInt64(max(length, 0)))
+                appendDecimal(max(length, 0), to: &output)
                 output.append(ASCII.cr)
                 output.append(ASCII.lf)
             case .chunked where !head.status.forbidsBody:
@@ -95,6 +98,18 @@ package enum HTTP1Encoder {
         }
         output.append(ASCII.cr)
         output.append(ASCII.lf)
+    }
+
+    /// Concrete on purpose: a generic one from another target is not specialised here.
+    private static func appendDecimal(_ value: Int, to output: inout [UInt8]) {
+        var divisor = 1
+        while value / divisor >= 10 { divisor *= 10 }
+        var rest = value
+        while divisor > 0 {
+            output.append(0x30 &+ UInt8(truncatingIfNeeded: rest / divisor))
+            rest %= divisor
+            divisor /= 10
+        }
     }
 
     private static func appendStatusLine(_ status: HTTPStatus, to output: inout [UInt8]) {

@@ -10,12 +10,15 @@ struct FrameScanner {
 
     private enum State {
         case preface(remaining: Int)
-        case header([UInt8])
+        case header(PartialHeader)
         case payload(remaining: Int)
     }
 
     private var state = State.preface(remaining: HTTP2Preface.bytes.count)
     private var streams = SkippedStreams()
+    private let maximumContinuations: Int
+    /// CONTINUATION frames since the last HEADERS.
+    private var continuations = 0
     private var pings: TokenBucket
     private var settings: TokenBucket
     private var emptyData: TokenBucket
@@ -23,6 +26,7 @@ struct FrameScanner {
     private var unknown: TokenBucket
 
     init(limits: HTTP2Limits) {
+        maximumContinuations = limits.continuations
         pings = TokenBucket(limits.pings)
         settings = TokenBucket(limits.settings)
         emptyData = TokenBucket(limits.emptyData)
@@ -39,24 +43,22 @@ struct FrameScanner {
             case .preface(let remaining):
                 let step = min(remaining, input.count - position)
                 position += step
-                state = step == remaining ? .header([]) : .preface(remaining: remaining - step)
+                state = step == remaining ? .header(PartialHeader()) : .preface(remaining: remaining - step)
             case .payload(let remaining):
                 let step = min(remaining, input.count - position)
                 position += step
-                state = step == remaining ? .header([]) : .payload(remaining: remaining - step)
+                state = step == remaining ? .header(PartialHeader()) : .payload(remaining: remaining - step)
             case .header(var header):
-                // Leave the case before appending, so that the array is not copied for each byte.
-                state = .header([])
-                while header.count < 9, position < input.count {
+                while !header.isComplete, position < input.count {
                     header.append(input[position])
                     position += 1
                 }
-                guard header.count == 9 else {
+                guard header.isComplete else {
                     state = .header(header)
                     return nil
                 }
-                let frame = FrameHeader(header)
-                state = frame.length == 0 ? .header([]) : .payload(remaining: frame.length)
+                let frame = header.frame
+                state = frame.length == 0 ? .header(PartialHeader()) : .payload(remaining: frame.length)
                 if let violation = check(frame, now: now) { return (violation, position - 1) }
             }
         }
@@ -69,6 +71,7 @@ struct FrameScanner {
             let carriesNothing = frame.length == 0 && !frame.endsStream
             return carriesNothing && !emptyData.take(now: now) ? .limit(.emptyData) : nil
         case .headers:
+            continuations = 0
             return streams.open(frame.stream) ? nil : .skippedStream
         case .ping:
             return !frame.isAcknowledgement && !pings.take(now: now) ? .limit(.pings) : nil
@@ -76,11 +79,39 @@ struct FrameScanner {
             return !frame.isAcknowledgement && !settings.take(now: now) ? .limit(.settings) : nil
         case .priority, .priorityUpdate:
             return priorities.take(now: now) ? nil : .limit(.priorities)
-        case .resetStream, .pushPromise, .goAway, .windowUpdate, .continuation:
+        case .continuation:
+            continuations += 1
+            return continuations > maximumContinuations ? .limit(.continuations) : nil
+        case .resetStream, .pushPromise, .goAway, .windowUpdate:
             return nil
         case nil:
             return unknown.take(now: now) ? nil : .limit(.unknownFrames)
         }
+    }
+}
+
+/// The bytes of a frame header that have arrived.
+struct PartialHeader {
+    /// Length, type and flags, then the stream; the ninth byte pushes the first out of the word.
+    private var word: UInt64 = 0
+    private var first: UInt8 = 0
+    private var count = 0
+
+    var isComplete: Bool { count == 9 }
+
+    mutating func append(_ byte: UInt8) {
+        if count == 0 { first = byte }
+        word = word << 8 | UInt64(byte)
+        count += 1
+    }
+
+    var frame: FrameHeader {
+        FrameHeader(
+            length: Int(first) << 16 | Int(word >> 48),
+            kind: FrameHeader.Kind(rawValue: UInt8(truncatingIfNeeded: word >> 40)),
+            flags: UInt8(truncatingIfNeeded: word >> 32),
+            stream: UInt32(truncatingIfNeeded: word) & 0x7fff_ffff
+        )
     }
 }
 
@@ -97,14 +128,6 @@ struct FrameHeader {
     let kind: Kind?
     let flags: UInt8
     let stream: UInt32
-
-    /// - Parameter bytes: nine of them.
-    init(_ bytes: [UInt8]) {
-        length = Int(bytes[0]) << 16 | Int(bytes[1]) << 8 | Int(bytes[2])
-        kind = Kind(rawValue: bytes[3])
-        flags = bytes[4]
-        stream = UInt32(bytes[5] & 0x7f) << 24 | UInt32(bytes[6]) << 16 | UInt32(bytes[7]) << 8 | UInt32(bytes[8])
-    }
 
     /// ACK of PING and SETTINGS and END_STREAM of DATA share the lowest bit.
     var isAcknowledgement: Bool { flags & 1 != 0 }

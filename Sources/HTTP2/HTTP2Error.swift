@@ -4,7 +4,6 @@ package enum HTTP2Error: Error, Equatable, Sendable {
     case badPreface
     /// More acknowledgements wait to be sent than a peer that reads can cause.
     case flooded
-    case tooManyContinuations
     /// The library's own error number: out of memory, or a call of ours that was wrong.
     case library(Int)
 }

@@ -19,9 +19,6 @@ package struct HTTP2Limits: Sendable {
     package var streamWindow: UInt32 = 256 * 1024
     /// The same for all streams together: the most memory unread bodies of a connection can take.
     package var connectionWindow: Int32 = 1024 * 1024
-    /// Output of a stream from which its producer should stop, and below which it hears `writable`.
-    package var pendingHighWater = 64 * 1024
-    package var pendingLowWater = 16 * 1024
     /// A peer that takes less than this from a waiting stream has not made progress: a window opened byte by byte is a
     /// stall too.
     package var stallProgressBytes = 4 * 1024

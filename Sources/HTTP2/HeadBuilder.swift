@@ -1,18 +1,25 @@
-/// Gathers a head field by field under the limits, and finds the fault the library does not look for.
+import HTTPModel
+
+/// Gathers a head field by field under the limits, and finds the faults the library does not look for.
 struct HeadBuilder {
-    enum Outcome: Equatable {
-        case head(HTTP2RequestHead)
+    enum Outcome {
+        case head(RequestHead)
         case refused(HTTP2Refusal)
         /// RFC 9113 §8.1.1: a malformed request is a stream error.
         case malformed
     }
 
     private let limits: HTTP2Limits
-    private var head = HTTP2RequestHead()
-    private var host: [UInt8]?
+    private var method = HTTPMethod.get
+    private var isHTTP = false
+    private var authority: [UInt8] = []
+    private var target: [UInt8] = []
+    /// Made at the first field behind the pseudo-fields; the library sees to that order.
+    private var head: RequestHead?
     private var bytes = 0
     private var fields = 0
     private var refusal: HTTP2Refusal?
+    private var isMalformed = false
     /// So many decoded bytes that the connection has to end.
     private(set) var isBomb = false
 
@@ -21,36 +28,58 @@ struct HeadBuilder {
     }
 
     mutating func add(name: Span<UInt8>, value: Span<UInt8>) {
-        let isPseudo = !name.isEmpty && name[0] == UInt8(ascii: ":")
+        let isPseudo = !name.isEmpty && name[0] == ASCII.colon
         guard count(name.count + value.count, isPseudo: isPseudo) else { return }
         guard isPseudo else {
-            if name.equals("host") {
-                // A second host field is refused by the library.
-                host = Array(copying: value)
-            } else {
-                head.fields.append(name: name, value: value)
-            }
+            begin()
+            addField(name: name, value: value)
             return
         }
         if name.equals(":method") {
-            head.method = Array(copying: value)
+            // The two usual ones without making text of them.
+            method = value.equals("GET") ? .get : value.equals("POST") ? .post : HTTPMethod(Array(copying: value))
         } else if name.equals(":scheme") {
-            head.scheme = Array(copying: value)
+            isHTTP = value.equals("https") || value.equals("http")
         } else if name.equals(":authority") {
-            head.authority = Array(copying: value)
+            authority = Array(copying: value)
         } else if name.equals(":path") {
-            head.path = Array(copying: value)
+            target = Array(copying: value)
         }
     }
 
     consuming func finish() -> Outcome {
+        begin()
+        if isMalformed { return .malformed }
         if let refusal { return .refused(refusal) }
-        if let host {
-            if head.authority.isEmpty { head.authority = host }
-            // RFC 9113 §8.3.1: a server should treat as malformed a Host that names another origin.
-            guard head.authority.equalsIgnoringCase(host) else { return .malformed }
-        }
+        guard let head else { return .malformed }
         return .head(head)
+    }
+
+    /// Turns the pseudo-fields into a head. Without a scheme it is CONNECT, which has no target either.
+    private mutating func begin() {
+        guard head == nil, refusal == nil else { return }
+        guard isHTTP else {
+            refusal = .badScheme
+            return
+        }
+        do {
+            var made = try RequestHead(method: method, target: target.span, version: .http2)
+            if !authority.isEmpty, !made.fields.appendReceived(name: Self.host.span, value: authority.span) {
+                isMalformed = true
+            }
+            head = made
+        } catch {
+            refusal = .badTarget(error)
+        }
+    }
+
+    private mutating func addField(name: Span<UInt8>, value: Span<UInt8>) {
+        // RFC 9113 §8.3.1: a Host that names another origin than :authority makes the request malformed.
+        if !authority.isEmpty, name.equals("host") {
+            if !authority.equalsIgnoringCase(value) { isMalformed = true }
+        } else if head != nil, head?.fields.appendReceived(name: name, value: value) == false {
+            isMalformed = true
+        }
     }
 
     /// False when the field must not be kept.
@@ -68,6 +97,8 @@ struct HeadBuilder {
         }
         return refusal == nil
     }
+
+    private static let host = Array("host".utf8)
 }
 
 extension Span<UInt8> {
@@ -82,18 +113,14 @@ extension Span<UInt8> {
 
 extension [UInt8] {
     init(copying span: Span<UInt8>) {
-        self.init()
-        append(copying: span)
+        self = unsafe span.withUnsafeBufferPointer { unsafe Array($0) }
     }
 
-    mutating func append(copying span: Span<UInt8>) {
-        unsafe span.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
-    }
-
-    func equalsIgnoringCase(_ other: [UInt8]) -> Bool {
-        func lower(_ byte: UInt8) -> UInt8 {
-            (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+    func equalsIgnoringCase(_ other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        for index in other.indices where ASCII.lowercased(self[index]) != ASCII.lowercased(other[index]) {
+            return false
         }
-        return count == other.count && zip(self, other).allSatisfy { lower($0) == lower($1) }
+        return true
     }
 }

@@ -52,13 +52,9 @@ import CNGHTTP2
     }
 
     /// Gives the error after which the library must not be used again.
-    func receive(_ bytes: RawSpan) -> HTTP2Error? {
-        let result = unsafe bytes.withUnsafeBytes { bytes in
-            unsafe nghttp2_shim_receive(
-                session,
-                bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                bytes.count
-            )
+    func receive(_ bytes: Span<UInt8>) -> HTTP2Error? {
+        let result = unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe nghttp2_shim_receive(session, bytes.baseAddress, bytes.count)
         }
         return result < 0 ? Self.error(result) : nil
     }
@@ -74,7 +70,7 @@ import CNGHTTP2
     }
 
     /// - Parameter hasBody: whether body bytes will be asked for; without, the head ends the stream.
-    func respond(_ stream: HTTP2StreamID, _ block: HTTP2Fields, hasBody: Bool) {
+    func respond(_ stream: HTTP2StreamID, _ block: ResponseBlock, hasBody: Bool) {
         unsafe withNameValues(block) { fields in
             _ = unsafe nghttp2_shim_respond(
                 session,
@@ -86,7 +82,7 @@ import CNGHTTP2
         }
     }
 
-    func inform(_ stream: HTTP2StreamID, _ block: HTTP2Fields) {
+    func inform(_ stream: HTTP2StreamID, _ block: ResponseBlock) {
         unsafe withNameValues(block) { fields in
             _ = unsafe nghttp2_submit_headers(session, 0, stream, nil, fields.baseAddress, fields.count, nil)
         }
@@ -127,7 +123,7 @@ import CNGHTTP2
 
     /// The library copies names and values before the call returns.
     @unsafe private func withNameValues(
-        _ block: HTTP2Fields,
+        _ block: ResponseBlock,
         _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Void
     ) {
         unsafe block.withUnsafeLines { start, lines in
@@ -148,7 +144,6 @@ import CNGHTTP2
         switch code {
         case Int(NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue): .badPreface
         case Int(NGHTTP2_ERR_FLOODED.rawValue): .flooded
-        case Int(NGHTTP2_ERR_TOO_MANY_CONTINUATIONS.rawValue): .tooManyContinuations
         default: .library(code)
         }
     }
@@ -159,7 +154,8 @@ import CNGHTTP2
     guard unsafe nghttp2_option_new(&options) == 0 else { return nil }
     // Windows open when the application has used the bytes, not when they arrive.
     unsafe nghttp2_option_set_no_auto_window_update(options, 1)
-    unsafe nghttp2_option_set_max_continuations(options, limits.continuations)
+    // 1.52 counts each piece in which the nine bytes of a CONTINUATION header arrive; `FrameScanner` counts frames.
+    unsafe nghttp2_option_set_max_continuations(options, (limits.continuations + 1) * 9)
     unsafe nghttp2_option_set_max_settings(options, limits.settingsEntries)
     unsafe nghttp2_option_set_max_outbound_ack(options, limits.outboundAcknowledgements)
     unsafe nghttp2_option_set_stream_reset_rate_limit(options, limits.resets.burst, limits.resets.perSecond)

@@ -1,7 +1,5 @@
 /// What the session knows of one request beside the library's own record. A class, so that queues grow in place.
 final class StreamState {
-    /// Present until the head is complete.
-    var builder: HeadBuilder?
     /// The application has heard of it.
     var announced = false
     /// We decided to reset it; nothing more is told to the application.
@@ -21,14 +19,10 @@ final class StreamState {
     var closing = false
     /// The library was told that there is nothing to send for now.
     var deferred = false
-    /// The producer was told to stop and will be told to go on.
-    var overHighWater = false
+    /// Output was taken and bytes stayed behind: the producer will hear when they are gone.
+    var hasWaited = false
 
     /// Since when the peer's window has kept `pending` from going out.
     var stalledSince: UInt64?
     var sentSinceStall = 0
-
-    init(builder: HeadBuilder) {
-        self.builder = builder
-    }
 }

@@ -66,20 +66,4 @@ extension [UInt8] {
             for index in bytes.indices { output.append(bytes[index]) }
         }
     }
-
-    /// Appends an unsigned number in decimal.
-    package mutating func append(decimal value: UInt64) {
-        if value < 10 {
-            append(0x30 &+ UInt8(truncatingIfNeeded: value))
-            return
-        }
-        var divisor: UInt64 = 10
-        while value / divisor >= 10 { divisor *= 10 }
-        var rest = value
-        while divisor > 0 {
-            append(0x30 &+ UInt8(truncatingIfNeeded: rest / divisor))
-            rest %= divisor
-            divisor /= 10
-        }
-    }
 }

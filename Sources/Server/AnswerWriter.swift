@@ -1,9 +1,9 @@
-import Basics
 import EventLoops
 import Exchanges
+import HTTP1
 import HTTPModel
 
-/// Puts answers into HTTP/1.1 form: the fields every answer has, then its own.
+/// Puts answers into HTTP/1.1 form.
 enum AnswerWriter {
     static func append(
         _ response: Response,
@@ -15,20 +15,17 @@ enum AnswerWriter {
     ) {
         var response = response
         if let request { ContentCoding.apply(to: &response, accepted: request, from: server.limits.compressFrom) }
-        let status = response.head.status
-        start(response.head, server: server, into: &out, on: loop)
-        if !status.forbidsContentLength {
-            out.append(contentsOf: contentLength)
-            out.append(decimal: response.body.count)
-            out.append(contentsOf: lineEnd)
-        }
-        if !keepAlive {
-            out.append(contentsOf: connectionClose)
-        } else if request?.version == .http10 {
-            out.append(contentsOf: connectionKeepAlive)
-        }
-        out.append(contentsOf: lineEnd)
-        if request?.method != .head, !status.forbidsBody { out.append(contentsOf: response.body) }
+        server.updateDate(on: loop)
+        HTTP1Encoder.appendHead(
+            response.head,
+            bodyEnd: .length(response.body.count),
+            connection: keepAlive ? (request?.version == .http10 ? .keepAlive : .implied) : .close,
+            date: server.date,
+            common: server.commonFields,
+            to: &out
+        )
+        if let request, HTTP1Encoder.omitsBody(method: request.method, status: response.head.status) { return }
+        out.append(contentsOf: response.body)
     }
 
     /// The head of a body that ends with the connection.
@@ -38,30 +35,14 @@ enum AnswerWriter {
         into out: inout [UInt8],
         on loop: isolated EventLoop
     ) {
-        start(head, server: server, into: &out, on: loop)
-        out.append(contentsOf: connectionClose)
-        out.append(contentsOf: lineEnd)
-    }
-
-    private static let versionAndBlank = Array("HTTP/1.1 ".utf8)
-    private static let contentLength = Array("Content-Length: ".utf8)
-    private static let connectionClose = Array("Connection: close\r\n".utf8)
-    private static let connectionKeepAlive = Array("Connection: keep-alive\r\n".utf8)
-    private static let lineEnd: [UInt8] = [0x0D, 0x0A]
-
-    private static func start(
-        _ head: ResponseHead,
-        server: HTTPServer,
-        into out: inout [UInt8],
-        on loop: isolated EventLoop
-    ) {
-        out.append(contentsOf: versionAndBlank)
-        out.append(decimal: head.status.code)
-        out.append(UInt8(ascii: " "))
-        out.append(contentsOf: head.status.reason.utf8)
-        out.append(contentsOf: lineEnd)
-        out.append(contentsOf: server.dateLine(on: loop))
-        out.append(contentsOf: server.commonFields)
-        out.append(contentsOf: head.fields.bytes)
+        server.updateDate(on: loop)
+        HTTP1Encoder.appendHead(
+            head,
+            bodyEnd: .close,
+            connection: .close,
+            date: server.date,
+            common: server.commonFields,
+            to: &out
+        )
     }
 }

@@ -18,8 +18,6 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
         case idle, head, body, answer
     }
 
-    private static let goOn = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
-
     private unowned let connection: HTTPConnection
     private var parser: HTTP1Parser
     private var exchange: Exchange?
@@ -112,7 +110,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
             isBodyWanted = false
         case .takes(let limit):
             parser.bodyLimit = limit
-            if parser.framing.expectsContinue { append(Self.goOn) }
+            if parser.framing.expectsContinue { out.append(contentsOf: HTTP1Encoder.continueResponse) }
         }
     }
 
@@ -140,7 +138,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange, ending != .closing else { return }
         // The rest of a body nobody wants must not be read as the next request.
-        if !parser.isEnded { ending = .closeAfterAnswer }
+        if !parser.isEnded || response.closes { ending = .closeAfterAnswer }
         let isGathered = isGathering
         if !isGathered { beginGathering() }
         AnswerWriter.append(
@@ -246,10 +244,6 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     private func beginGathering() {
         isGathering = true
         if out.capacity == 0 { out = server.takeBuffer() }
-    }
-
-    private func append(_ bytes: [UInt8]) {
-        out.append(contentsOf: bytes)
     }
 
     private func endGathering(on loop: isolated EventLoop) {

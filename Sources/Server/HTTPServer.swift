@@ -1,7 +1,7 @@
 import Basics
 package import EventLoops
 package import Exchanges
-import HTTPModel
+import HTTP1
 package import TLS
 import Transport
 
@@ -32,6 +32,7 @@ package final class HTTPServer {
     package let limits: ServerLimits
     /// Sent with every answer, already as header lines: the version, and what every answer of an API needs.
     let commonFields: [UInt8]
+    let version: String
     package internal(set) var counters = ServerCounters()
     unowned let responder: any Responder
     private var listeners: [Listener] = []
@@ -42,8 +43,7 @@ package final class HTTPServer {
     private(set) var isDraining = false
     private var drained: (() -> Void)?
     private var spareBuffers: [[UInt8]] = []
-    private var dateSecond: Int64 = -1
-    private var date: [UInt8] = []
+    private(set) var date = HTTP1DateLine(unixSeconds: 0)
     private let failure: (SystemError) -> Void
 
     package init(
@@ -57,6 +57,7 @@ package final class HTTPServer {
         self.limits = limits
         self.failure = failure
         nextNumber = firstRequestNumber
+        self.version = version
         commonFields = Array("Ladle-Version: \(version)\r\nX-Content-Type-Options: nosniff\r\n".utf8)
     }
 
@@ -136,14 +137,8 @@ package final class HTTPServer {
         return nextNumber
     }
 
-    /// The `Date` line, made once a second.
-    func dateLine(on loop: isolated EventLoop) -> [UInt8] {
-        let second = loop.wallClock.milliseconds / 1000
-        if second != dateSecond {
-            dateSecond = second
-            date = Array("Date: ".utf8) + HTTPDate.bytes(unixSeconds: second) + [0x0D, 0x0A]
-        }
-        return date
+    func updateDate(on loop: isolated EventLoop) {
+        date.update(unixSeconds: loop.wallClock.milliseconds / 1000)
     }
 
     /// Buffers go round, so that answering allocates nothing.

@@ -1,5 +1,6 @@
 import CNGHTTP2
 import HTTP2
+import HTTPModel
 import Testing
 
 /// A client made of frames, joined to a session by memory.
@@ -7,7 +8,11 @@ final class TestPeer {
     let session: HTTP2Session
     var now: UInt64 = 1_000_000_000
     private var inflater = HeaderInflater()
-    private(set) var events: [HTTP2Event] = []
+    /// What the session told, as text: `request 1`, `data 1 5` with the count, `closed 1 CANCEL`.
+    private(set) var events: [String] = []
+    /// The requests among them, and what bodies they had.
+    private(set) var requests: [HTTP2StreamID: RequestHead] = [:]
+    private(set) var bodies: [HTTP2StreamID: [UInt8]] = [:]
     /// What the session sent, all of it.
     private(set) var frames: [Frame] = []
     /// The field blocks among them, in order.
@@ -38,11 +43,29 @@ final class TestPeer {
         let new = Frame.parse(output)
         for frame in new where frame.kind == .headers { heads.append(inflater.inflate(frame.payload)) }
         frames += new
-        events += session.takeEvents()
+        for event in session.takeEvents() { note(event) }
+    }
+
+    private func note(_ event: HTTP2Event) {
+        switch event {
+        case .request(let stream, let head, let end):
+            requests[stream] = head
+            events.append("request \(stream)\(end ? " whole" : "")")
+        case .refused(let stream, let refusal): events.append("refused \(stream) \(refusal)")
+        case .data(let stream, let bytes):
+            bodies[stream, default: []] += bytes
+            events.append("data \(stream) \(bytes.count)")
+        case .end(let stream): events.append("end \(stream)")
+        case .drained(let stream): events.append("drained \(stream)")
+        case .closed(let stream, let code): events.append("closed \(stream) \(code)")
+        case .pong: events.append("pong")
+        case .goingAway(let code): events.append("going away \(code)")
+        case .failed(let code, let abuse): events.append("failed \(code) \(abuse?.rawValue ?? "-")")
+        }
     }
 
     /// Events since the last call.
-    func takeEvents() -> [HTTP2Event] {
+    func takeEvents() -> [String] {
         defer { events = [] }
         return events
     }
@@ -62,8 +85,14 @@ final class TestPeer {
         frames.filter { $0.kind == .data && $0.stream == stream }.flatMap(\.payload)
     }
 
-    func isRequest(_ event: HTTP2Event?) -> Bool {
-        if case .request? = event { true } else { false }
+    func isRequest(_ event: String?) -> Bool {
+        event?.hasPrefix("request") == true
+    }
+
+    func respond(_ stream: Int32, _ status: Int, _ fields: [(String, String)] = [], end: Bool) {
+        var head = ResponseHead(HTTPStatus(status))
+        for (name, value) in fields { head.fields.append(name, value) }
+        session.respond(stream, head, end: end)
     }
 }
 
@@ -114,17 +143,11 @@ final class TestPeer {
     }
 }
 
-extension HTTP2RequestHead {
+extension RequestHead {
     var lines: [String] {
-        func text(_ bytes: some Collection<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
-        return ["\(text(method)) \(text(scheme)) \(text(authority)) \(text(path))"]
-            + (0..<fields.count).map { "\(text(fields[$0].name)): \(text(fields[$0].value))" }
-    }
-}
-
-extension HTTP2Fields {
-    init(_ lines: [(String, String)]) {
-        self.init()
-        for (name, value) in lines { append(name: name.utf8, value: value.utf8) }
+        ["\(method.name) \(target) \(version.name)"]
+            + fields.indices.map { index in
+                "\(fields.name(at: index)): \(String(decoding: fields.value(at: index), as: UTF8.self))"
+            }
     }
 }

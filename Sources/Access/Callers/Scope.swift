@@ -54,5 +54,9 @@ package struct ScopeSet: OptionSet, Hashable, Sendable {
 
     package struct UnknownScope: Error, Equatable, Sendable {
         package let name: String
+
+        package init(name: String) {
+            self.name = name
+        }
     }
 }

@@ -63,12 +63,13 @@ package struct RateLimiter: Sendable {
         let known = table.fullAt[key]
         if taking, known == nil { makeRoom(in: &table, now: now) }
         let shared = known == nil && table.fullAt.count >= capacity
+        let stored = known ?? (shared ? table.overflowFullAt : now)
         // A clock that was set back must not lock anybody out for longer than one window.
-        let fullAt = min(max(known ?? (shared ? table.overflowFullAt : now), now), now + policy.windowMilliseconds)
+        let fullAt = min(max(stored, now), now + policy.windowMilliseconds)
         let debt = fullAt - now
         let allowed = debt <= policy.windowMilliseconds - policy.intervalMilliseconds
         let after = allowed && taking ? fullAt + policy.intervalMilliseconds : fullAt
-        if allowed, taking {
+        if taking, allowed || fullAt < stored {
             if shared { table.overflowFullAt = after } else { table.fullAt[key] = after }
         }
         return RateLimitVerdict(

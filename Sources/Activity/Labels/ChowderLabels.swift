@@ -2,7 +2,8 @@ import JSONBytes
 
 /// The Chowder app's own table, first match wins, with the app's quirks: it looks for marks anywhere in the command.
 enum ChowderLabels {
-    static func label(tool: String, arguments: ToolArguments) -> ActivityLabel {
+    static func label(tool: String, arguments sent: ToolArguments) -> ActivityLabel {
+        let arguments = sent.cameAsText ? ToolArguments(nil) : sent
         let name = tool.lowercased()
         if ToolLabels.isShell(name) {
             // The app knows `command` only as a text.

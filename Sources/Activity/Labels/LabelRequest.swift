@@ -25,8 +25,11 @@ package struct LabelRequest: Sendable {
 /// The arguments of a tool call; some providers send them as a JSON text.
 package struct ToolArguments: Sendable {
     private let value: JSONValue?
+    /// The app does not look into such a text.
+    let cameAsText: Bool
 
     package init(_ value: JSONValue?) {
+        cameAsText = value?.kind == .string
         if let text = value?.string {
             self.value = try? JSONDocument(parsing: Array(text.utf8), limits: .gateway).root
         } else {

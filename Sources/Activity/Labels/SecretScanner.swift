@@ -15,12 +15,12 @@ struct SecretScanner {
     mutating func masked() -> String {
         result.reserveCapacity(bytes.count)
         while position < bytes.count {
-            if atWordStart, Self.isNameStart(bytes[position]) {
+            if starts(with: "-----BEGIN ", at: position) {
+                pem()
+            } else if atWordStart, Self.isNameStart(bytes[position]) {
                 name()
             } else if starts(with: "://", at: position) {
                 authority()
-            } else if starts(with: "-----BEGIN ", at: position) {
-                pem()
             } else {
                 result.append(bytes[position])
                 position += 1
@@ -45,6 +45,7 @@ struct SecretScanner {
         let isOption = name.first == UInt8(ascii: "-")
         let isHeader = Self.isHeaderName(name)
         var separator = position
+        if separator < bytes.count, bytes[separator] == UInt8(ascii: "\\") { separator += 1 }
         if separator < bytes.count, Self.isQuote(bytes[separator]) { separator += 1 }
         while separator < bytes.count, bytes[separator] == UInt8(ascii: " "), !isOption { separator += 1 }
         guard separator < bytes.count else { return }

@@ -43,8 +43,8 @@ extension ProgramTable {
             return rule.label(for: CommandLine(command.arguments).operands.filter { $0.text != "-" })
         },
         "bat": .names(reading),
-        "less": .names(reading),
-        "more": .names(reading),
+        "less": .custom(paging),
+        "more": .custom(paging),
         "head": .names(reading),
         "nl": .names(reading),
         "tail": .custom { command, _ in
@@ -102,6 +102,11 @@ extension ProgramTable {
         "cd": .custom(changingFolder),
         "pushd": .custom(changingFolder),
     ]
+
+    /// `+G` is where to start.
+    private static func paging(_ command: ShellCommand, depth: Int) -> CommandLabel? {
+        reading.label(for: CommandLine(command.arguments, valued: reading.valued).operands.filter { !$0.text.hasPrefix("+") })
+    }
 
     private static func comparing(_ command: ShellCommand, depth: Int) -> CommandLabel? {
         let line = CommandLine(command.arguments, valued: Set(words: "-U -C -W -x --exclude -I -i -n --label"))

@@ -5,7 +5,7 @@ enum ProgramTable {
     static let rules: [String: ProgramRule] = {
         var table: [String: ProgramRule] = [:]
         for name in settings { table[name] = .custom { _, _ in CommandLabel("Running a command", .terminal, .setting) } }
-        for group in [simple, files, moves, archives, text, search, network, versions, packages, builds, interpreters, services] {
+        for group in [simple, files, moves, archives, interpreters, text, search, network, versions, packages, builds, services] {
             table.merge(group) { _, later in later }
         }
         return table

@@ -17,13 +17,16 @@ enum EventText {
 
     private static func detail(of event: HubEvent, _ data: JSONValue) -> String {
         switch event.type {
-        case "hello": "ladle \(data["version"]?.string ?? ""), \(data["resume"]?.string ?? ""), link \(state(data["link"]))"
+        case "hello":
+            "ladle \(data["version"]?.string ?? ""), \(data["resume"]?.string ?? ""), link \(state(data["link"]))"
         case "link": [state(data["link"]), data["link"]?["detail"]?.string].compactMap { $0 }.joined(separator: ", ")
         case "run.started": "started"
-        case "run.ended": [data["run"]?["state"]?.string, data["run"]?["text"]?.string.map(oneLine)]
-            .compactMap { $0 }.joined(separator: ": ")
-        case "run.step": [data["step"]?["state"]?.string, data["step"]?["label"]?.string].compactMap { $0 }
-            .joined(separator: " ")
+        case "run.ended":
+            [data["run"]?["state"]?.string, data["run"]?["text"]?.string.map(oneLine)]
+                .compactMap { $0 }.joined(separator: ": ")
+        case "run.step":
+            [data["step"]?["state"]?.string, data["step"]?["label"]?.string].compactMap { $0 }
+                .joined(separator: " ")
         case "run.delta": oneLine(data["text"]?.string ?? "")
         case "message":
             "\(data["message"]?["role"]?.string ?? "message"): \(oneLine(data["message"]?["text"]?.string ?? ""))"

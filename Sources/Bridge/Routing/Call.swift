@@ -13,7 +13,9 @@ package final class Call {
     package let query: QueryItems
     package let caller: Caller
     /// The media type chosen among `route.produces`.
-    package let answerType: String
+    package let answerType: MediaType
+    /// For pages of configured origins; on every answer of ours.
+    package var corsFields: [CORSField] = []
 
     package init(
         exchange: Exchange,
@@ -21,7 +23,7 @@ package final class Call {
         parameters: [String],
         query: QueryItems,
         caller: Caller,
-        answerType: String
+        answerType: MediaType
     ) {
         self.exchange = exchange
         self.route = route
@@ -32,7 +34,7 @@ package final class Call {
     }
 
     package var head: RequestHead { exchange.head }
-    package var wantsText: Bool { answerType == "text/plain" }
+    package var wantsText: Bool { answerType == .plain }
 
     package func respond(_ response: Response, on loop: isolated EventLoop) {
         exchange.respond(response, on: loop)
@@ -45,11 +47,11 @@ package final class Call {
     /// A resource with a validator: 304 where the client has it already (RFC 9110 §13.1.2).
     package func respond(_ response: Response, tag: EntityTag, on loop: isolated EventLoop) {
         if let condition = head.fields.list(for: .ifNoneMatch),
-            let tags = try? EntityTagList(parsing: condition), tags.matchesWeakly(tag)
+            let tags = try? EntityTagCondition(parsing: condition[...], field: .ifNoneMatch), tags.matchesWeakly(tag)
         {
-            return respond(Response(.notModified).adding(.etag, tag.description), on: loop)
+            return respond(Response(.notModified).adding(.etag, tag.text), on: loop)
         }
-        respond(response.adding(.etag, tag.description), on: loop)
+        respond(response.adding(.etag, tag.text), on: loop)
     }
 
     // MARK: Query parameters

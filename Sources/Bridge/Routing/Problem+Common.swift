@@ -1,7 +1,6 @@
 package import Access
 package import Exchanges
 package import HTTPModel
-import JSONBytes
 
 /// Problems that many operations share.
 extension Problem {
@@ -10,7 +9,15 @@ extension Problem {
     }
 
     package static func unprocessable(_ field: String, _ detail: String, hint: String? = nil) -> Problem {
-        Problem(.unprocessableContent, "INVALID_FIELD", "Invalid field", detail, hint: hint, field: field, retryable: false)
+        Problem(
+            .unprocessableContent,
+            "INVALID_FIELD",
+            "Invalid field",
+            detail,
+            hint: hint,
+            field: field,
+            retryable: false
+        )
     }
 
     package static func notFound(_ detail: String, code: String = "NOT_FOUND") -> Problem {
@@ -28,24 +35,53 @@ extension Problem {
         ).adding(.allow, list)
     }
 
-    package static func notAcceptable(_ types: [String]) -> Problem {
+    package static func notAcceptable(_ types: [MediaType]) -> Problem {
         Problem(
             .notAcceptable,
             "NOT_ACCEPTABLE",
             "Not acceptable",
-            "This resource answers with \(types.joined(separator: ", ")).",
+            "This resource answers with \(types.map(\.essence).joined(separator: ", ")).",
             retryable: false
         )
     }
 
-    package static func unsupportedMediaType(_ types: [String]) -> Problem {
+    package static func unsupportedMediaType(_ types: [MediaType]) -> Problem {
         Problem(
             .unsupportedMediaType,
             "UNSUPPORTED_MEDIA_TYPE",
             "Unsupported media type",
-            "This operation takes \(types.joined(separator: ", ")).",
+            "This operation takes \(types.map(\.essence).joined(separator: ", ")).",
             retryable: false
-        ).adding(.accept, types.joined(separator: ", "))
+        ).adding(.accept, types.map(\.essence).joined(separator: ", "))
+    }
+
+    package static func storeUnavailable(_ detail: String) -> Problem {
+        Problem(
+            .serviceUnavailable,
+            "STORE_UNAVAILABLE",
+            "Store unavailable",
+            "The database cannot be used now: \(detail).",
+            hint: "ladle doctor",
+            retryable: true,
+            retryAfterMs: 5000
+        )
+    }
+
+    package static func preflight(_ fields: [CORSField]) -> Response {
+        var response = Response(.noContent)
+        for field in fields { response.head.fields.append(field.name, field.value) }
+        return response
+    }
+
+    package static func options(_ methods: [HTTPMethod]) -> Response {
+        Response(.noContent).adding(.allow, methods.map(\.name).joined(separator: ", "))
+    }
+
+    /// The connection ends with the refusal: what follows on it is not to be trusted to be a request.
+    package func closing(if condition: Bool = true) -> Problem {
+        var copy = self
+        copy.closes = condition
+        return copy
     }
 
     package init(_ refusal: AccessRefusal) {

@@ -1,5 +1,5 @@
 package import Access
-import EventLoops
+package import EventLoops
 package import HTTPModel
 
 /// One operation of the API: what the OpenAPI document calls `operationId`, and everything the router decides by.
@@ -13,7 +13,7 @@ package struct Route: Sendable {
     package enum Body: Sendable, Equatable {
         case none
         /// JSON, or what else is listed; at most so many bytes.
-        case upTo(Int, types: [String])
+        case upTo(Int, types: [MediaType])
         /// As large as the link's policy lets a message be.
         case message
     }
@@ -25,7 +25,7 @@ package struct Route: Sendable {
     package let scope: Scope?
     package let body: Body
     /// Media types it can answer with, the preferred first.
-    package let produces: [String]
+    package let produces: [MediaType]
     /// Query parameters it understands.
     package let query: [String]
     package let handler: @Sendable (Bridge, Call, isolated EventLoop) -> Void
@@ -37,7 +37,7 @@ package struct Route: Sendable {
         _ path: String,
         scope: Scope?,
         body: Body = .none,
-        produces: [String] = ["application/json"],
+        produces: [MediaType] = [.json],
         query: [String] = [],
         handler: @escaping @Sendable (Bridge, Call, isolated EventLoop) -> Void
     ) {
@@ -56,5 +56,5 @@ package struct Route: Sendable {
 
     /// Ordinary JSON bodies: the API's own objects are small.
     package static let jsonBytes = 1 << 20
-    package static let json = Body.upTo(jsonBytes, types: ["application/json"])
+    package static let json = Body.upTo(jsonBytes, types: [.json])
 }

@@ -1,4 +1,4 @@
-import HTTPModel
+package import HTTPModel
 
 /// Finds the route of a request in a tree of path parts, built once from the route table.
 package struct Router: Sendable {

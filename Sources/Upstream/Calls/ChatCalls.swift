@@ -166,7 +166,7 @@ package struct AgentWait: GatewayCall {
 
     package init(runId: String, waitMs: Int64 = 30_000) {
         self.runId = runId
-        self.waitMs = max(waitMs, 0)
+        self.waitMs = min(max(waitMs, 0), 86_400_000)
     }
 
     /// Longer than the wait itself, or the answer would always be too late.

@@ -85,7 +85,7 @@ package struct NodeInvoke: GatewayCall {
         self.nodeId = nodeId
         self.command = command
         self.arguments = arguments
-        self.waitMs = waitMs.map { max($0, 0) }
+        self.waitMs = waitMs.map { min(max($0, 0), 86_400_000) }
         self.idempotencyKey = idempotencyKey
     }
 

@@ -9,7 +9,7 @@ extension Rejection {
         case timedOut
         case certificateNotTrusted(String)
         /// The leaf certificate's fingerprint, lower-case hex.
-        case pinMismatch(seen: String)
+        case pinMismatch(seen: String?)
         case tls(String)
         case handshake(HandshakeError)
         /// Closed or lost before any close frame.
@@ -33,7 +33,7 @@ extension Rejection {
             self.init(.refused, "TLS_NOT_TRUSTED", detail, hint: hint, next: .stop)
         case .pinMismatch(let seen):
             let detail = "The gateway's certificate is not the pinned one."
-            let hint = "if the change is yours: set gateway.pin to \(seen)"
+            let hint = "if the change is yours: set gateway.pin to \(seen ?? "the new certificate's SHA-256")"
             self.init(.refused, "TLS_PIN_MISMATCH", detail, hint: hint, next: .stop)
         case .tls(let reason):
             let hint = "use ws:// if the gateway has no TLS (gateway.tls.enabled)"

@@ -1,3 +1,4 @@
+import Basics
 import EventLoops
 
 /// Where a gateway is, checked and in one spelling, so that tokens stored for it are found again.
@@ -100,7 +101,7 @@ package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
             guard let end = authority.firstIndex(of: "]") else { throw .malformed(text) }
             host = authority[authority.index(after: authority.startIndex)..<end]
             port = authority[authority.index(after: end)...]
-            guard let address = IPAddress(String(host)), address.isIPv6, port.isEmpty || port.hasPrefix(":") else { throw .malformed(text) }
+            guard let address = NetworkAddress(host), !address.isIPv4, port.isEmpty || port.hasPrefix(":") else { throw .malformed(text) }
         } else if let colon = authority.firstIndex(of: ":") {
             host = authority[..<colon]
             port = authority[colon...]
@@ -129,7 +130,7 @@ package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
     package static func hostClass(of host: String) -> HostClass {
         let name = host.hasSuffix(".") ? String(host.dropLast()) : host
         if name == "localhost" || name.hasSuffix(".localhost") { return .loopback }
-        if let address = IPAddress(name) {
+        if let address = NetworkAddress(name) {
             return address.isLoopback ? .loopback : address.isTailnet ? .tailnet : .other
         }
         return name.hasSuffix(".ts.net") ? .tailnet : .other

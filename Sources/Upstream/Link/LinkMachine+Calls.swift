@@ -25,7 +25,7 @@ extension LinkMachine {
     }
 
     /// Moves requests from our queue to the connection while it takes them.
-    mutating func sendQueued(at now: LinkTime? = nil) -> [Action] {
+    mutating func sendQueued(at now: LinkTime) -> [Action] {
         var actions: [Action] = []
         var sent = 0
         while sent < queue.count, unsentBytes <= Limit.highWater {
@@ -43,17 +43,29 @@ extension LinkMachine {
         return actions
     }
 
-    mutating func writeFrame(_ json: [UInt8], at now: LinkTime?) -> [Action] {
+    mutating func writeFrame(_ json: [UInt8], at now: LinkTime) -> [Action] {
         var output: [UInt8] = []
         output.reserveCapacity(json.count + 14)
         let key = UInt32(truncatingIfNeeded: random.next() as UInt64)
         guard session?.send(.text, json.span, maskKey: key, to: &output) == true else { return [] }
         counters.framesOut += 1
-        if log != nil {
-            let document = try? JSONDocument(parsing: json, limits: .gateway)
-            log?.add(.outbound, document, size: json.count, at: now?.wall ?? status.since)
-        }
-        return write(output)
+        return logged(json, at: now) + write(output)
+    }
+
+    private mutating func logged(_ json: [UInt8], at now: LinkTime) -> [Action] {
+        guard log != nil else { return [] }
+        let document = try? JSONDocument(parsing: json, limits: .gateway)
+        return logged(.outbound, document, size: json.count, at: now)
+    }
+
+    mutating func logged(
+        _ direction: FrameLog.Direction,
+        _ document: JSONDocument?,
+        size: Int,
+        at now: LinkTime
+    ) -> [Action] {
+        guard let entry = log?.add(direction, document, size: size, at: now.wall) else { return [] }
+        return [.logged(entry)]
     }
 
     mutating func write(_ bytes: [UInt8]) -> [Action] {

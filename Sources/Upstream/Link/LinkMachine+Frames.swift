@@ -52,12 +52,14 @@ extension LinkMachine {
         counters.framesIn += 1
         guard message.kind == .text, let document = try? JSONDocument(parsing: message.bytes, limits: .gateway) else {
             counters.unreadableFrames += 1
-            log?.add(.inbound, nil, size: message.bytes.count, at: now.wall)
-            return []
+            return logged(.inbound, nil, size: message.bytes.count, at: now)
         }
-        log?.add(.inbound, document, size: message.bytes.count, at: now.wall)
+        let entry = logged(.inbound, document, size: message.bytes.count, at: now)
         let frame = GatewayFrame(document)
-        guard phase == .online else { return handshaking(frame, now) }
+        return entry + (phase == .online ? online(frame, now) : handshaking(frame, now))
+    }
+
+    private mutating func online(_ frame: GatewayFrame, _ now: LinkTime) -> [Action] {
         switch frame {
         case .response(let response):
             if response.id == subscribeId {
@@ -86,7 +88,7 @@ extension LinkMachine {
         switch sequence?.receive(event.seq) {
         case .gap(let expected, let received, let isLoss):
             if isLoss {
-                counters.lostEvents &+= UInt64(clamping: received - expected)
+                counters.lostEvents &+= UInt64(received - expected)
                 actions.append(.gap(expected: expected, received: received))
             } else {
                 counters.harmlessGaps += 1
@@ -123,7 +125,12 @@ extension LinkMachine {
             )
             return hangUp(WebSocketClose(WebSocketClose.protocolError), failing: .offline) + retry(rejection, now)
         case .ignored:
-            counters.unknownFrames += 1
+            // Events may overtake the hello; what they tell is in its snapshot.
+            switch frame {
+            case .event: break
+            case .response: counters.unknownAnswers += 1
+            case .unknown: counters.unknownFrames += 1
+            }
             return []
         }
     }
@@ -168,9 +175,10 @@ extension LinkMachine {
             tokens[key] = token
             actions.append(.keepDeviceToken(token, key))
         }
+        // Before anyone can ask for a snapshot, or what changes between the two would be missed.
+        if configuration?.subscribesToSessions == true { actions += subscribe(now) }
         actions += show(onlineStatus(hello, now))
         actions.append(.hello(hello))
-        if configuration?.subscribesToSessions == true { actions += subscribe(now) }
         return actions
     }
 

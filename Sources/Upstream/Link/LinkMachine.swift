@@ -22,6 +22,7 @@ package struct LinkMachine {
         case late(CallID, CallOutcome)
         case keepDeviceToken(DeviceToken, DeviceTokenStore.Key)
         case forgetDeviceToken(DeviceTokenStore.Key)
+        case logged(FrameLog.Entry)
     }
 
     enum Phase: Equatable {
@@ -220,7 +221,7 @@ package struct LinkMachine {
     /// What waited has been taken by the kernel.
     package mutating func drained(now: LinkTime) -> [Action] {
         unsentBytes = 0
-        return sendQueued()
+        return sendQueued(at: now)
     }
 }
 

@@ -17,7 +17,7 @@ package struct SequenceTracker: Sendable {
     }
 
     package mutating func receive(_ seq: Int64?) -> Finding {
-        guard let seq else { return .inOrder }
+        guard let seq, seq >= 0 else { return .inOrder }
         guard let previous = last else {
             last = seq
             return .inOrder

@@ -1,0 +1,269 @@
+import Basics
+import JSONBytes
+
+/// Agent events: lifecycle, text, tools, and the ready-made items of newer gateways.
+extension RunReducer {
+    mutating func agent(_ payload: JSONValue, now: Timestamp) {
+        let time = GatewayTime.read(payload["ts"]) ?? now
+        let sequence = payload["seq"]?.int ?? 0
+        lastEvent = max(lastEvent, time)
+        guard let stream = payload["stream"], let data = payload["data"] else { return }
+        frame = sequence
+        defer { frame = nil }
+        if let terminal = terminalSequence, terminal > 1, sequence > terminal {
+            // A try after the end, under the same id: another story.
+            return
+        }
+        if stream.equals("assistant") { return assistant(data, sequence: sequence) }
+        if stream.equals("tool") { return tool(data, at: time) }
+        if stream.equals("lifecycle") { return lifecycle(data, sequence: sequence, at: time, now: now) }
+        if stream.equals("item") { return item(data, at: time) }
+        if stream.equals("command_output") { return commandOutput(data, at: time) }
+        if stream.equals("thinking") { return thinking(data, sequence: sequence, at: time) }
+        if stream.equals("compaction") { return compaction(data, sequence: sequence, at: time) }
+        if stream.equals("fallback") { return fallback(data, sequence: sequence, at: time) }
+        if stream.equals("approval") { return approval(data, at: time) }
+        // The server tells that frames of this run did not reach us.
+        if stream.equals("error") { hasGap = true }
+    }
+
+    mutating func began(at time: Timestamp) {
+        firstEvent = firstEvent.map { min($0, time) } ?? time
+    }
+
+    private mutating func assistant(_ data: JSONValue, sequence: Int64) {
+        closeThought()
+        let replaces = data["replace"]?.bool ?? false
+        if let text = data["text"]?.utf8, !(text.isEmpty && !replaces) {
+            _ = agentText.take(replaces ? .replacement(Array(text)) : .sofar(Array(text)), sequence: sequence)
+        } else if let delta = data["delta"]?.utf8, !delta.isEmpty || replaces {
+            _ = agentText.take(replaces ? .replacement(Array(delta)) : .piece(Array(delta)), sequence: sequence)
+        }
+    }
+
+    // MARK: lifecycle
+
+    private mutating func lifecycle(_ data: JSONValue, sequence: Int64, at time: Timestamp, now: Timestamp) {
+        guard let phase = data["phase"] else { return }
+        if phase.equals("start") {
+            let start = GatewayTime.read(data["startedAt"]) ?? time
+            startedAt = startedAt.map { min($0, start) } ?? start
+            evidence.started(sequence: sequence)
+        } else if phase.equals("end") || phase.equals("done") {
+            end(data, sequence: sequence, at: time, failed: false, now: now)
+        } else if phase.equals("error") {
+            end(data, sequence: sequence, at: time, failed: true, now: now)
+        } else if phase.equals("fallback") || phase.equals("fallback_step") {
+            fallback(data, sequence: sequence, at: time)
+        }
+    }
+
+    private mutating func end(_ data: JSONValue, sequence: Int64, at time: Timestamp, failed: Bool, now: Timestamp) {
+        let aborted = data["aborted"]?.bool ?? data["stopReason"]?.equals("aborted") ?? false
+        let error = data["error"]?.string ?? data["error"]?["message"]?.string
+        began(at: time)
+        if endedAt.map({ sequence >= $0.sequence }) ?? true {
+            endedAt = (sequence, GatewayTime.read(data["endedAt"]) ?? time)
+        }
+        evidence.ended(
+            sequence: sequence,
+            error: failed && !aborted ? error : nil,
+            failed: failed,
+            aborted: aborted,
+            isFinal: data["fallbackExhaustedFailure"]?.bool ?? false,
+            now: now
+        )
+    }
+
+    /// Another model takes over: something to know, no failure.
+    private mutating func fallback(_ data: JSONValue, sequence: Int64, at time: Timestamp) {
+        began(at: time)
+        let model = (data["fallbackStepToModel"] ?? data["toModel"] ?? data["activeModel"] ?? data["model"])?.string
+        // The gateway's own command replies name themselves a model.
+        guard let model, model != "gateway-injected", !model.isEmpty else { return }
+        let reason = (data["fallbackStepFromFailureDetail"] ?? data["reasonSummary"] ?? data["reason"])?.string
+        let label = ActivityLabel("Switching to \(SecretMask.name(LabelText.collapsed(model)))", .generic)
+        guard let place = place("fallback:\(sequence)", kind: .notice, at: time, label: { label }) else { return }
+        records[place].label.detail = reason.map { SecretMask.text($0).cut(to: ActivityLimits.detailCharacters) }
+        records[place].live.ended(time)
+    }
+
+    private mutating func compaction(_ data: JSONValue, sequence: Int64, at time: Timestamp) {
+        began(at: time)
+        let label = ActivityLabel("Compacting the conversation", .memory)
+        guard let place = place("compaction", kind: .notice, at: time, label: { label }) else { return }
+        if data["phase"]?.equals("start") ?? false {
+            records[place].live.started(time)
+        } else {
+            records[place].live.ended(time)
+        }
+    }
+
+    // MARK: tools
+
+    private mutating func tool(_ data: JSONValue, at time: Timestamp) {
+        guard let phase = data["phase"] else { return }
+        sawToolEvents = true
+        began(at: time)
+        closeThought()
+        let name = (data["name"] ?? data["toolName"] ?? data["tool"])?.string ?? "tool"
+        let arguments = data["args"] ?? data["params"] ?? data["input"]
+        let isResult = phase.equals("result") || phase.equals("end")
+        guard let place = toolPlace(id: HistoryBlock.identifier(data["toolCallId"]), name: name, opens: phase.equals("start"), at: time)
+        else { return }
+        if let arguments { learn(name, arguments, place) }
+        if phase.equals("start") {
+            records[place].live.started(time)
+        } else if isResult {
+            records[place].live.ended(time)
+            take(ToolOutcome(isError: data["isError"]?.bool ?? false, result: data["result"]), data["result"], place, at: time)
+        }
+    }
+
+    /// One step a call. Calls without an id are told apart by their order.
+    mutating func toolPlace(id: String?, name: String, opens: Bool, at time: Timestamp) -> Int? {
+        var key = id ?? ""
+        if id == nil {
+            let open = records.lastIndex {
+                $0.toolCallID == nil && $0.tool == name && $0.kind == .tool && $0.outcome == nil && $0.live.end == nil
+            }
+            if !opens, let open {
+                touch(open)
+                return open
+            }
+            key = "\(name)#\(records.count)"
+        }
+        let table = labels
+        let found = place(key, kind: .tool, at: time) { LabelRequest(tool: name, arguments: nil).label(table) }
+        guard let place = found else { return nil }
+        records[place].toolCallID = id
+        if records[place].tool == nil || records[place].tool == "tool" {
+            records[place].tool = name.cut(toBytes: ActivityLimits.identifierBytes)
+        }
+        return place
+    }
+
+    /// The arguments name the step, once.
+    mutating func learn(_ name: String, _ arguments: JSONValue, _ place: Int) {
+        guard !records[place].hasArguments, arguments.kind == .string || arguments.count > 0 else { return }
+        let request = LabelRequest(tool: name, arguments: arguments)
+        records[place].hasArguments = true
+        records[place].label = request.label(labels)
+        records[place].command = request.arguments.command.map { Fingerprint.of($0.utf8) }
+        if name.lowercased() == "process" { records[place].process = request.arguments.text("sessionId") }
+    }
+
+    mutating func take(_ outcome: ToolOutcome, _ result: JSONValue?, _ place: Int, at time: Timestamp) {
+        records[place].take(outcome)
+        let details = result?["details"]
+        if outcome.state == .running {
+            records[place].process = HistoryBlock.identifier(details?["sessionId"]) ?? records[place].process
+        } else if records[place].tool?.lowercased() == "process", let handle = records[place].process {
+            // The tool that looks after background commands tells that one has ended.
+            let isOver = details?["status"]?.string.map { $0 != "running" } ?? (outcome.exitCode != nil)
+            guard isOver else { return }
+            for other in records.indices where records[other].process == handle && records[other].outcome?.state == .running {
+                records[other].processEnd = time
+                touch(other)
+            }
+        }
+    }
+
+    // MARK: items
+
+    private mutating func item(_ data: JSONValue, at time: Timestamp) {
+        sawToolEvents = true
+        began(at: time)
+        let phase = data["phase"]
+        let name = (data["name"] ?? data["toolName"])?.string
+        let start = GatewayTime.read(data["startedAt"])
+        let end = GatewayTime.read(data["endedAt"])
+        let found: Int?
+        if let id = HistoryBlock.identifier(data["toolCallId"]) {
+            found = toolPlace(id: id, name: name ?? "tool", opens: true, at: start ?? time)
+        } else if let id = HistoryBlock.identifier(data["itemId"]) {
+            let title = SecretMask.text(LabelText.collapsed(data["title"]?.string ?? name ?? "Working"))
+            found = place("item:\(id)", kind: .tool, at: start ?? time) { ActivityLabel(title, .generic) }
+        } else {
+            found = nil
+        }
+        guard let place = found else { return }
+        for flag in ["hidden", "hide", "hideFromChat", "hideFromChannels"] where data[flag]?.bool == true {
+            records[place].isHidden = true
+        }
+        if let meta = data["meta"]?.string, records[place].label.detail == nil {
+            let line = meta.split(whereSeparator: \.isNewline).first ?? ""
+            records[place].label.detail = SecretMask.text(String(line)).cut(to: ActivityLimits.detailCharacters)
+        }
+        if let start { records[place].item.started(start) }
+        if phase?.equals("end") ?? false {
+            records[place].item.ended(end ?? time)
+            let failed = data["status"].map { $0.equals("failed") || $0.equals("blocked") } ?? false
+            records[place].itemFailed = failed || (records[place].itemFailed ?? false)
+        }
+    }
+
+    private mutating func commandOutput(_ data: JSONValue, at time: Timestamp) {
+        guard data["phase"]?.equals("end") ?? false, let id = HistoryBlock.identifier(data["toolCallId"]) else { return }
+        began(at: time)
+        guard let place = toolPlace(id: id, name: data["name"]?.string ?? "exec", opens: true, at: time) else { return }
+        var outcome = ToolOutcome(isError: data["status"]?.equals("failed") ?? false, result: data["output"])
+        outcome.exitCode = data["exitCode"]?.int ?? outcome.exitCode
+        outcome.durationMilliseconds = data["durationMs"]?.double.flatMap { $0 >= 0 && $0 < 1e12 ? Int64($0) : nil }
+        if (outcome.exitCode ?? 0) != 0 { outcome.state = .failed }
+        records[place].take(outcome)
+    }
+
+    // MARK: thoughts
+
+    private mutating func thinking(_ data: JSONValue, sequence: Int64, at time: Timestamp) {
+        began(at: time)
+        let frame: TextAssembler.Frame
+        if let text = data["text"]?.utf8, !text.isEmpty {
+            frame = .sofar(Array(text))
+        } else if let delta = data["delta"]?.utf8, !delta.isEmpty {
+            frame = .piece(Array(delta))
+        } else {
+            return
+        }
+        let place = thoughts.lastIndex { thought in
+            guard case .sofar(let bytes) = frame else { return true }
+            return bytes.starts(with: thought.text.open) || thought.text.open.starts(with: bytes)
+        }
+        var number = place ?? thoughts.count
+        if place == nil {
+            guard thoughts.count < ActivityLimits.stepsPerRun else { return }
+            thoughts.append(LiveThought(first: sequence, last: sequence, text: TextAssembler(.whole)))
+            number = thoughts.count - 1
+        }
+        _ = thoughts[number].text.take(frame, sequence: sequence)
+        let full = String(decoding: thoughts[number].text.open.prefix(4 * ActivityLimits.thinkingCharacters), as: UTF8.self)
+        let body = Self.withoutHeading(full)
+        guard let line = ThinkingLabel.text(of: body) else { return }
+        let label = ActivityLabel(line, .thinking)
+        guard let step = self.place("thought:\(number + 1)", kind: .thinking, at: time, label: { label }) else { return }
+        records[step].label.active = line
+        records[step].label.detail = SecretMask.text(body.trimmingBlanks().cut(to: ActivityLimits.thinkingCharacters))
+        records[step].live.started(time)
+        records[step].live.ended(time)
+        records[step].isOpenThought = true
+        openThought = step
+    }
+
+    /// A thought is over when the agent speaks or acts.
+    private mutating func closeThought() {
+        guard let step = openThought else { return }
+        openThought = nil
+        records[step].isOpenThought = false
+        touch(step)
+    }
+
+    /// The gateway puts a heading line before streamed reasoning.
+    private static func withoutHeading(_ text: String) -> String {
+        let lines = text.split(maxSplits: 1, omittingEmptySubsequences: true, whereSeparator: \.isNewline)
+        guard lines.count > 1, ["reasoning:", "thinking:"].contains(lines[0].lowercased().filter { $0 != "*" && $0 != "_" }) else {
+            return text
+        }
+        return String(lines[1])
+    }
+}

@@ -1,0 +1,26 @@
+/// Replies that mean "say nothing": they are never shown, nor are their beginnings while they may still become one.
+enum SilentReply {
+    private static let tokens = ["NO_REPLY", "NOREPLY", "HEARTBEAT_OK"].map { Array($0.utf8) }
+
+    /// The whole text is such a token.
+    static func matches(_ text: some Collection<UInt8>) -> Bool {
+        guard let words = trimmed(text) else { return false }
+        return tokens.contains { $0 == words }
+    }
+
+    /// The text is a beginning of such a token, or one.
+    static func mayBecome(_ text: some Collection<UInt8>) -> Bool {
+        guard text.count <= 64, let words = trimmed(text) else { return false }
+        return tokens.contains { $0.starts(with: words) }
+    }
+
+    private static func trimmed(_ text: some Collection<UInt8>) -> [UInt8]? {
+        guard text.count <= 256 else { return nil }
+        var words: [UInt8] = []
+        for byte in text { words.append(byte >= 0x61 && byte <= 0x7A ? byte - 0x20 : byte) }
+        func isBlank(_ byte: UInt8) -> Bool { byte <= 0x20 || byte == UInt8(ascii: "*") || byte == UInt8(ascii: "`") }
+        while let last = words.last, isBlank(last) { words.removeLast() }
+        let start = words.firstIndex { !isBlank($0) } ?? words.endIndex
+        return start == words.endIndex ? nil : Array(words[start...])
+    }
+}

@@ -1,0 +1,171 @@
+import Basics
+import JSONBytes
+
+/// All that is known about one step; the step shown is computed from it, so that the order of the facts does not matter.
+struct StepRecord: Sendable {
+    /// Who measured a time; each start is only compared with the end of the same source.
+    struct Times: Sendable, Equatable {
+        var start: Timestamp?
+        var end: Timestamp?
+
+        mutating func started(_ time: Timestamp) { start = start.map { min($0, time) } ?? time }
+        mutating func ended(_ time: Timestamp) { end = end.map { max($0, time) } ?? time }
+
+        /// Nothing is told about a difference of zero: clocks of a millisecond do not measure it.
+        var duration: Int64? {
+            guard let start, let end, end > start else { return nil }
+            return end.milliseconds - start.milliseconds
+        }
+    }
+
+    enum Approval: Sendable, Equatable {
+        case requested, allowed, denied
+    }
+
+    let key: String
+    let sequence: Int
+    let kind: Step.Kind
+    var tool: String?
+    var toolCallID: String?
+    var label: ActivityLabel
+    var hasArguments = false
+    /// Fingerprint of the call's command, to find the call that an approval is about.
+    var command: String?
+    var firstSeen: Timestamp
+    /// The lowest number of an agent event about it.
+    var firstFrame: Int64?
+    var live = Times()
+    var item = Times()
+    var rows = Times()
+    var outcome: ToolOutcome?
+    var itemFailed: Bool?
+    var approvalID: String?
+    var approval: Approval?
+    /// Handle of a command that went on in the background.
+    var process: String?
+    var processEnd: Timestamp?
+    var isHidden = false
+    /// A thought that may still grow.
+    var isOpenThought = false
+
+    init(key: String, sequence: Int, kind: Step.Kind, label: ActivityLabel, firstSeen: Timestamp) {
+        self.key = key
+        self.sequence = sequence
+        self.kind = kind
+        self.label = label
+        self.firstSeen = firstSeen
+    }
+
+    /// Facts add up: a failure is never taken back, and what was reported once stays.
+    mutating func take(_ new: ToolOutcome) {
+        guard var known = outcome else {
+            outcome = new
+            return
+        }
+        known.durationMilliseconds = known.durationMilliseconds ?? new.durationMilliseconds
+        known.exitCode = known.exitCode ?? new.exitCode
+        known.approvalID = known.approvalID ?? new.approvalID
+        known.error = [known.error, new.error].compactMap(\.self).min()
+        known.state = Self.rank(new.state) > Self.rank(known.state) ? new.state : known.state
+        outcome = known
+    }
+
+    private static func rank(_ state: ToolOutcome.State) -> Int {
+        switch state {
+        case .done: 0
+        case .running: 1
+        case .waiting: 2
+        case .failed: 3
+        }
+    }
+
+    /// The step as it stands, in a run that is in `run` and ended at `end`.
+    func step(runID: String, run: Run.State, end: Timestamp?) -> Step {
+        let state = self.state(run)
+        let closedByRun = ownState.isOpen && !state.isOpen
+        let duration = state == .done || state == .failed ? self.duration(closedByRun) : nil
+        let isApproval = kind == .approval || state == .waiting
+        return Step(
+            id: "\(runID):\(key)",
+            runID: runID,
+            sequence: sequence,
+            kind: state == .waiting ? .approval : kind,
+            tool: tool,
+            toolCallID: toolCallID,
+            category: isApproval ? .approval : label.category,
+            label: text(state, duration: duration),
+            detail: detail(state),
+            state: state,
+            startedAt: live.start ?? item.start ?? rows.start ?? firstSeen,
+            endedAt: state.isOpen ? nil : processEnd ?? live.end ?? item.end ?? rows.end ?? (closedByRun ? end : nil),
+            durationMilliseconds: duration,
+            exitCode: state.isOpen ? nil : outcome?.exitCode,
+            error: state == .failed ? outcome?.error : nil
+        )
+    }
+
+    /// Without regard to the run's end.
+    private var ownState: Step.State {
+        if kind == .error { return .failed }
+        if kind == .thinking { return isOpenThought ? .running : .done }
+        if approval == .requested { return .waiting }
+        if approval == .denied, outcome == nil || kind == .approval { return .failed }
+        if kind == .approval { return .done }
+        if let outcome {
+            switch outcome.state {
+            case .failed: return .failed
+            case .waiting: return approval == nil ? .waiting : .done
+            case .running: return processEnd == nil ? .running : .done
+            case .done: return itemFailed == true ? .failed : .done
+            }
+        }
+        if let itemFailed { return itemFailed ? .failed : .done }
+        return live.end != nil || rows.end != nil ? .done : .running
+    }
+
+    func state(_ run: Run.State) -> Step.State {
+        let own = ownState
+        guard own.isOpen else { return own }
+        if kind == .thinking { return run.isActive ? own : .done }
+        switch run {
+        case .queued, .running: return own
+        case .completed: return .done
+        case .failed: return .failed
+        case .aborted: return .cancelled
+        }
+    }
+
+    /// What the tool reported, else the time between the two events, else between the two rows.
+    private func duration(_ closedByRun: Bool) -> Int64? {
+        guard !closedByRun else { return nil }
+        if let processEnd, let start = live.start ?? rows.start, processEnd > start {
+            return processEnd.milliseconds - start.milliseconds
+        }
+        return outcome?.durationMilliseconds ?? live.duration ?? item.duration ?? rows.duration
+    }
+
+    private func text(_ state: Step.State, duration: Int64?) -> String {
+        switch kind {
+        case .thinking: return state == .running ? ThinkingLabel.running(label.active) : ThinkingLabel.done(label.active)
+        case .error: return label.active
+        case .approval where state == .done: return "Approved: \(label.active)"
+        case .approval where state == .failed: return "Denied: \(label.active)"
+        case .notice where state != .running: return PastTense.of(label.active)
+        default: break
+        }
+        switch state {
+        case .running: return outcome?.state == .running ? label.inBackground : label.running
+        case .waiting: return label.waitingForApproval
+        case .done: return label.done(milliseconds: duration)
+        case .failed: return label.failed(exitCode: outcome?.exitCode, milliseconds: duration)
+        case .cancelled: return label.cancelled
+        }
+    }
+
+    /// While a step waits, its detail says which command answers it.
+    private func detail(_ state: Step.State) -> String? {
+        guard state == .waiting, let id = approvalID ?? outcome?.approvalID else { return label.detail }
+        let answer = "answer with: /approve \(id) allow-once (or allow-always, deny)"
+        return label.detail.map { "\($0)\n\(answer)" } ?? answer
+    }
+}
