@@ -85,7 +85,8 @@ package struct Migrator {
 
     private func appliedVersions(_ connection: SQLiteConnection) throws(MigrationError) -> [String: Int] {
         do throws(SQLiteError) {
-            let known = try connection.first("SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'") { row in
+            let known = try connection.first("SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'") {
+                row in
                 row.int(0)
             }
             // Nothing is written to a file that is up to date: it must open on a full disk too.

@@ -3,23 +3,18 @@ import Outbox
 import SQLite
 import Store
 
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
-
 /// Runs in a process of its own and does not come back.
 enum KillScenario {
     static func run(path: String, point: String) async throws {
-        // The first commit that reaches the point is the pruning at the start; three entries follow.
-        _ = unsafe setenv("LADLE_KILL_POINT", "\(point):4", 1)
         let configuration = StoreConfiguration(
             directory: try StateDirectory(path: path + "/state"),
             clock: { Timestamp(milliseconds: 1_700_000_000_000) },
             makeEpoch: { "killed" }
         )
         let (store, _) = try StateStore.open(configuration)
+        // Behind the store's own first operation, so that the commits that follow are the entries'.
+        try await store.submit { _ in }
+        KillPoint.arm(point, at: 3)
         for index in 0..<10 {
             let entry = OutboxEntry(
                 id: "e\(index)",
