@@ -1,8 +1,9 @@
 package import Access
-import Basics
+package import Basics
 package import EventLoops
 package import Exchanges
 import HTTPModel
+package import Upstream
 
 /// Everything behind the HTTP edge, on one loop: who may, which route, what it does. The handlers stand in files of their
 /// own, named after the resource.
@@ -35,17 +36,41 @@ package final class Bridge: Responder {
 
     package let settings: BridgeSettings
     package var authenticator: Authenticator
-    package let hub: EventHub
+    package let pipeline: EventPipeline
+    package let link: UpstreamLink
+    package let live: LiveRuns
+    package let startedAt: Timestamp
     private let router: Router
+    var streamSlots: StreamSlots
+    package var outbox: OutboxDesk?
+    package var desk: GatewayDesk?
+    package internal(set) var isShuttingDown = false
+    /// What `/v1/status` says of the outbox; kept up to date by its desk.
+    var outboxSummary = StatusReport.Outbox()
     /// Counted by operation, for metrics.
     package private(set) var requests: [String: UInt64] = [:]
 
-    package init(settings: BridgeSettings, authenticator: Authenticator, hub: EventHub, routes: [Route]) {
+    package init(
+        settings: BridgeSettings,
+        authenticator: Authenticator,
+        pipeline: EventPipeline,
+        link: UpstreamLink,
+        live: LiveRuns,
+        routes: [Route] = RouteTable.routes,
+        on loop: isolated EventLoop
+    ) {
         self.settings = settings
         self.authenticator = authenticator
-        self.hub = hub
+        self.pipeline = pipeline
+        self.link = link
+        self.live = live
+        startedAt = loop.wallClock
+        streamSlots = StreamSlots(perCaller: settings.streamsPerCaller)
         router = Router(routes)
     }
+
+    package var hub: EventHub { pipeline.hub }
+    var linkStatus: LinkStatus { link.status }
 
     // MARK: Admission
 

@@ -7,6 +7,7 @@ package import Exchanges
 package struct BridgeSettings {
     package var version: String
     package var isDemo: Bool
+    package var streamsPerCaller = 20
     /// The rules for browsers at the place a connection came in.
     package var browsers: (ConnectionInfo) -> BrowserPolicy
     /// How large the body of a new message may be now; the link's policy moves it.

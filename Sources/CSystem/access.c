@@ -8,6 +8,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,6 +288,9 @@ int cs_write_all(int fd, const void *bytes, size_t count) {
         ssize_t written = write(fd, next, count);
         if (written < 0) {
             if (errno == EINTR) continue;
+            // Somebody else may have made a shared terminal or pipe non-blocking.
+            struct pollfd one = {.fd = fd, .events = POLLOUT};
+            if ((errno == EAGAIN || errno == EWOULDBLOCK) && poll(&one, 1, 1000) > 0) continue;
             return -errno;
         }
         next += written;

@@ -29,7 +29,11 @@ package struct EventEpoch: Sendable, Hashable {
         var epoch = EventEpoch()
         for index in 0..<12 {
             let byte = UInt64(alphabet[Int(random >> UInt64(index * 5) & 31)])
-            if index < 8 { epoch.low |= byte << UInt64(index * 8) } else { epoch.high |= byte << UInt64(index * 8 - 64) }
+            if index < 8 {
+                epoch.low |= byte << UInt64(index * 8)
+            } else {
+                epoch.high |= byte << UInt64(index * 8 - 64)
+            }
         }
         return epoch
     }

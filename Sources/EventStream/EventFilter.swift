@@ -57,7 +57,9 @@ package struct EventFilter: Sendable, Equatable {
         for part in list.split(separator: ",", omittingEmptySubsequences: false) {
             let name = String(part.drop { $0 == " " })
             guard !name.isEmpty else { throw EventFilterError(parameter: "types", reason: .empty) }
-            guard patterns.count < maxTypes else { throw EventFilterError(parameter: "types", reason: .tooMany(maxTypes)) }
+            guard patterns.count < maxTypes else {
+                throw EventFilterError(parameter: "types", reason: .tooMany(maxTypes))
+            }
             let pattern: TypePattern
             if name.utf8.last == 0x2A {
                 let prefix = String(name.dropLast())
@@ -106,10 +108,16 @@ package struct EventFilterError: Error, Equatable, Sendable {
     package var parameter: String
     package var reason: Reason
 
+    package init(parameter: String, reason: Reason) {
+        self.parameter = parameter
+        self.reason = reason
+    }
+
     package var text: String {
         switch reason {
         case .empty: "The query parameter \(parameter) has an empty value."
-        case .unknownType(let name): "The query parameter \(parameter) names the event type \(name), which does not exist."
+        case .unknownType(let name):
+            "The query parameter \(parameter) names the event type \(name), which does not exist."
         case .badPattern(let name): "In the query parameter \(parameter), \(name) is no pattern; write run.* or *."
         case .tooMany(let limit): "The query parameter \(parameter) has more than \(limit) names."
         case .tooLong(let limit): "The query parameter \(parameter) is longer than \(limit) bytes."

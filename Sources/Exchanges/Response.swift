@@ -26,11 +26,11 @@ package struct Response: Sendable {
         return Response(status, contentType: "application/json", body: writer.bytes)
     }
 
-    package static func json(_ status: HTTPStatus = .ok, _ value: some JSONWritable) -> Response {
+    package static func json(_ status: HTTPStatus, _ value: some JSONWritable) -> Response {
         json(status) { value.write(to: &$0) }
     }
 
-    package static func text(_ status: HTTPStatus = .ok, _ text: String) -> Response {
+    package static func text(_ status: HTTPStatus, _ text: String) -> Response {
         Response(status, contentType: "text/plain; charset=utf-8", body: Array(text.utf8))
     }
 

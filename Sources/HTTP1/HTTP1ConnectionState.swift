@@ -22,6 +22,12 @@ package struct HTTP1ConnectionState: Sendable, Equatable {
         package var connection: HTTP1ConnectionField
         /// Send the head only.
         package var omitsBody: Bool
+
+        package init(bodyEnd: HTTP1BodyEnd, connection: HTTP1ConnectionField, omitsBody: Bool) {
+            self.bodyEnd = bodyEnd
+            self.connection = connection
+            self.omitsBody = omitsBody
+        }
     }
 
     private enum Phase: Sendable, Equatable {

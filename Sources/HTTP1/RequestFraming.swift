@@ -85,7 +85,8 @@ package struct RequestFraming: Sendable, Equatable {
         guard let authority else { return }
         guard authority.count == host.count else { throw .hostDisagrees }
         for index in 0..<host.count
-        where ASCII.lowercased(bytes[host.lowerBound + index]) != ASCII.lowercased(bytes[authority.lowerBound + index]) {
+        where ASCII.lowercased(bytes[host.lowerBound + index]) != ASCII.lowercased(bytes[authority.lowerBound + index])
+        {
             throw .hostDisagrees
         }
     }

@@ -51,7 +51,9 @@ enum RequestLine {
         let prefixes: [[UInt8]] = [Array("http://".utf8), Array("https://".utf8)]
         for prefix in prefixes where target.count > prefix.count {
             var index = 0
-            while index < prefix.count, ASCII.lowercased(bytes[target.lowerBound + index]) == prefix[index] { index += 1 }
+            while index < prefix.count, ASCII.lowercased(bytes[target.lowerBound + index]) == prefix[index] {
+                index += 1
+            }
             guard index == prefix.count else { continue }
             let authorityStart = target.lowerBound + prefix.count
             var authorityEnd = authorityStart

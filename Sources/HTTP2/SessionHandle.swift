@@ -52,13 +52,9 @@ import CNGHTTP2
     }
 
     /// Gives the error after which the library must not be used again.
-    func receive(_ bytes: RawSpan) -> HTTP2Error? {
-        let result = unsafe bytes.withUnsafeBytes { bytes in
-            unsafe nghttp2_shim_receive(
-                session,
-                bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                bytes.count
-            )
+    func receive(_ bytes: Span<UInt8>) -> HTTP2Error? {
+        let result = unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe nghttp2_shim_receive(session, bytes.baseAddress, bytes.count)
         }
         return result < 0 ? Self.error(result) : nil
     }

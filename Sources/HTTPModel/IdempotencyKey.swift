@@ -19,7 +19,9 @@ package struct IdempotencyKey: Sendable, Hashable {
             key = Array(bytes)
         }
         guard !key.isEmpty else { throw HeaderValueError(.idempotencyKey, .empty) }
-        guard key.count <= Self.maxBytes else { throw HeaderValueError(.idempotencyKey, .tooLong(limit: Self.maxBytes)) }
+        guard key.count <= Self.maxBytes else {
+            throw HeaderValueError(.idempotencyKey, .tooLong(limit: Self.maxBytes))
+        }
         value = String(decoding: key, as: UTF8.self)
     }
 }

@@ -153,6 +153,7 @@ extension Dispatcher {
     /// A new connection says which runs are alive; what was known of them is void.
     private mutating func linkLost() {
         runs.removeAll()
+        for id in scans.values { slots[id]?.scan = nil }
         scans.removeAll()
         wantedScans.removeAll()
         lanesAtCap.removeAll()
@@ -164,7 +165,6 @@ extension Dispatcher {
         }
         let accepted = slots.values.filter { $0.current.state == .accepted }
         for slot in accepted.sorted(by: { $0.entry.ordinal < $1.entry.ordinal }) {
-            slots[slot.entry.id]?.scan = nil
             apply(.linkLost, to: slot.entry.id)
         }
     }

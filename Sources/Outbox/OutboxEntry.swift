@@ -32,6 +32,8 @@ package struct OutboxEntry: Sendable, Equatable {
     package var lastClass: AttemptClass?
     /// First dispatch under the present key; the gateway remembers a key for a limited time only.
     package var firstDispatchAt: Timestamp?
+    /// An earlier dispatch under the present key is neither proven nor disproven; the attempt in hand repeats it.
+    package var isRepeatInDoubt: Bool
     /// The gateway's uptime at that dispatch, to tell whether the same process still runs.
     package var dispatchUptimeMs: Int64?
     /// The gateway this command was meant for; nil when none was known yet.
@@ -77,6 +79,7 @@ package struct OutboxEntry: Sendable, Equatable {
         self.lastClass = nil
         self.firstDispatchAt = nil
         self.dispatchUptimeMs = nil
+        self.isRepeatInDoubt = false
         self.gatewayIdentity = gatewayIdentity
         self.owner = owner
         self.payloadBytes = payloadBytes
@@ -102,7 +105,13 @@ package struct OutboxEntry: Sendable, Equatable {
     mutating func renewKey() {
         keyGeneration += 1
         upstreamKey = "\(id)-r\(keyGeneration)"
+        forgetDispatch()
+    }
+
+    /// What was dispatched under the present key is known not to have arrived.
+    mutating func forgetDispatch() {
         firstDispatchAt = nil
         dispatchUptimeMs = nil
+        isRepeatInDoubt = false
     }
 }

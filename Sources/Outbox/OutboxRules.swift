@@ -39,8 +39,9 @@ package struct OutboxRules: Sendable {
             next.nextAttemptAt = nil
             next.runID = entry.kind.startsRun ? entry.upstreamKey : nil
             next.gatewayIdentity = entry.gatewayIdentity ?? gatewayIdentity
+            next.isRepeatInDoubt = entry.firstDispatchAt != nil && !entry.kind.isIdempotent
             if entry.firstDispatchAt == nil {
-                next.firstDispatchAt = max(now, entry.updatedAt)
+                next.firstDispatchAt = now
                 next.dispatchUptimeMs = uptimeMs
             }
         }
@@ -77,9 +78,11 @@ package struct OutboxRules: Sendable {
         case .acknowledged(let acknowledgement):
             return acknowledged(entry, acknowledgement, now: now)
         case .notDispatched(let detail):
-            if isInDoubt(entry) { return unconfirmed(entry, now: now, fault: .unreachable(detail), attempted: true) }
+            if entry.isRepeatInDoubt {
+                return unconfirmed(entry, now: now, fault: .unreachable(detail), attempted: true)
+            }
             var untouched = entry
-            forgetDispatch(&untouched)
+            untouched.forgetDispatch()
             untouched.runID = nil
             if wasKicked { untouched.attemptCount = max(0, entry.attemptCount - 1) }
             return failed(
@@ -92,7 +95,7 @@ package struct OutboxRules: Sendable {
             )
         case .rejected(let rejection):
             // The refusal is about this repeat; what became of the first dispatch is still to be found out.
-            if isInDoubt(entry) {
+            if entry.isRepeatInDoubt {
                 let fault = OutboxFault(code: rejection.code, detail: rejection.message)
                 return unconfirmed(entry, now: now, fault: fault, attempted: true)
             }
@@ -110,18 +113,6 @@ package struct OutboxRules: Sendable {
             }
             return unconfirmed(entry, now: now, fault: .noAnswer(detail), attempted: true)
         }
-    }
-
-    /// True when an earlier dispatch under the same key is neither proven nor disproven. The dispatch of the attempt in
-    /// hand has the time of the change that made the entry `sending`.
-    private func isInDoubt(_ entry: OutboxEntry) -> Bool {
-        guard !entry.kind.isIdempotent, let first = entry.firstDispatchAt else { return false }
-        return first < entry.updatedAt
-    }
-
-    private func forgetDispatch(_ entry: inout OutboxEntry) {
-        entry.firstDispatchAt = nil
-        entry.dispatchUptimeMs = nil
     }
 
     private func acknowledged(
@@ -168,7 +159,7 @@ package struct OutboxRules: Sendable {
                 entry.lastClass = .rejectedTerminal
                 entry.fault = fault
                 entry.runID = nil
-                forgetDispatch(&entry)
+                entry.forgetDispatch()
             }
         }
         var change = failed(
@@ -181,7 +172,7 @@ package struct OutboxRules: Sendable {
             vary: vary
         )
         change.entry.runID = nil
-        forgetDispatch(&change.entry)
+        change.entry.forgetDispatch()
         if rejection.mayBeRemembered { change.entry.renewKey() }
         return change
     }
@@ -265,7 +256,7 @@ package struct OutboxRules: Sendable {
             entry.state = delay == nil ? .failed : .retrying
             entry.nextAttemptAt = delay.map { now.adding(milliseconds: $0) }
             // The run id stays: should the row turn up after all, it is recognised.
-            forgetDispatch(&entry)
+            entry.forgetDispatch()
         }
     }
 

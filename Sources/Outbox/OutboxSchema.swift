@@ -32,6 +32,7 @@ package enum OutboxSchema {
                     last_class TEXT,
                     first_dispatch_at INTEGER,
                     dispatch_uptime_ms INTEGER,
+                    is_repeat_in_doubt INTEGER NOT NULL,
                     gateway_identity TEXT,
                     owner TEXT,
                     payload_bytes INTEGER NOT NULL

@@ -77,7 +77,7 @@ package struct OutboxTable {
             expires_at = ?7, run_id = ?8, proof = ?9, error_code = ?10, error_detail = ?11, version = ?12,
             upstream_key = ?13, key_generation = ?14, last_class = ?15, first_dispatch_at = ?16,
             dispatch_uptime_ms = ?17, gateway_identity = ?18,
-            payload_bytes = CASE WHEN ?19 THEN 0 ELSE payload_bytes END
+            payload_bytes = CASE WHEN ?19 THEN 0 ELSE payload_bytes END, is_repeat_in_doubt = ?20
             WHERE id = ?1 AND version = ?2
             """,
             entry.id,
@@ -98,7 +98,8 @@ package struct OutboxTable {
             entry.firstDispatchAt?.milliseconds,
             entry.dispatchUptimeMs,
             entry.gatewayIdentity,
-            isFinal
+            isFinal,
+            entry.isRepeatInDoubt
         )
         guard connection.changes == 1 else { return false }
         if isFinal {
@@ -202,8 +203,8 @@ package struct OutboxTable {
             INSERT INTO outbox(ordinal, id, kind, session, state, created_at, updated_at, attempt_count,
             next_attempt_at, not_before, expires_at, run_id, proof, error_code, error_detail, version,
             is_slash_command, coalescing_key, upstream_key, key_generation, last_class, first_dispatch_at,
-            dispatch_uptime_ms, gateway_identity, owner, payload_bytes)
-            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            dispatch_uptime_ms, gateway_identity, owner, payload_bytes, is_repeat_in_doubt)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             entry.ordinal,
             entry.id,
@@ -230,7 +231,8 @@ package struct OutboxTable {
             entry.dispatchUptimeMs,
             entry.gatewayIdentity,
             entry.owner,
-            entry.payloadBytes
+            entry.payloadBytes,
+            entry.isRepeatInDoubt
         )
     }
 

@@ -109,6 +109,8 @@ final class TestClient {
     let bench: GatewayBench
     let id: ConnectionID
     private var requests = 0
+    /// What was called under which request id.
+    private(set) var methods: [String: String] = [:]
     private var parsed: [JSONValue] = []
 
     init(_ bench: GatewayBench, _ id: ConnectionID) {
@@ -133,18 +135,23 @@ final class TestClient {
     func send(_ text: String) { bench.take(bench.model.received(Array(text.utf8), from: id, now: bench.now)) }
 
     /// The newest response with that id.
-    func response(_ requestID: String) -> JSONValue? { frames.last { $0["type"]?.string == "res" && $0["id"]?.string == requestID } }
+    func response(_ requestID: String) -> JSONValue? {
+        frames.last { $0["type"]?.string == "res" && $0["id"]?.string == requestID }
+    }
 
     /// Sends a request and gives its answer, if that came at once.
     @discardableResult
     func call(_ method: String, _ params: String = "{}") -> JSONValue? {
         requests += 1
         let requestID = "r\(requests)"
+        methods[requestID] = method
         send("{\"type\":\"req\",\"id\":\"\(requestID)\",\"method\":\"\(method)\",\"params\":\(params)}")
         return response(requestID)
     }
 
-    func error(_ method: String, _ params: String = "{}") -> String? { call(method, params)?["error"]?["message"]?.string }
+    func error(_ method: String, _ params: String = "{}") -> String? {
+        call(method, params)?["error"]?["message"]?.string
+    }
     func payload(_ method: String, _ params: String = "{}") -> JSONValue? { call(method, params)?["payload"] }
 
     func events(_ name: String) -> [JSONValue] { frames.filter { $0["event"]?.string == name } }

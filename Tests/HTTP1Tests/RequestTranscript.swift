@@ -78,3 +78,10 @@ extension [UInt8] {
     /// Each character up to U+00FF as one byte.
     init(raw text: String) { self = text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } }
 }
+
+extension HTTP1Parser {
+    /// `next` over an array: the expectation macros take no spans.
+    mutating func next(_ input: [UInt8], _ offset: inout Int) throws(HTTP1ParseError) -> Event {
+        try next(in: input.span, from: &offset)
+    }
+}

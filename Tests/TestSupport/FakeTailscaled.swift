@@ -14,7 +14,7 @@ package final class FakeTailscaled: Sendable {
         let socket = try BlockingSocket.listen(unixPath: path)
         let fd = UncheckedListener(socket: socket)
         stop = { fd.socket.shutdown() }
-        DispatchQueue.global().async { [weak self] in
+        DispatchQueue(label: "far end").async { [weak self] in
             var served = 0
             while let peer = try? fd.socket.accept() {
                 guard let self, self.serve(peer, index: served) else { return }

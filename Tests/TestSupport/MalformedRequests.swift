@@ -199,7 +199,11 @@ extension MalformedRequest {
         .init(0, "an unknown expectation", post("Content-Length: 5\r\nExpect: 200-ok\r\n"), status: 417),
         .init(0, "two expectations", post("Content-Length: 5\r\nExpect: 100-continue, x\r\n"), status: 417),
         .init(0, "an empty expectation", post("Content-Length: 5\r\nExpect:\r\n"), status: 417),
-        .init(0, "upgrade to h2c", get("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAM\r\n")),
+        .init(
+            0,
+            "upgrade to h2c",
+            get("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAM\r\n")
+        ),
         .init(0, "upgrade to h2c among others", get("Connection: upgrade\r\nUpgrade: websocket, h2c\r\n")),
     ]
 
@@ -231,7 +235,11 @@ extension MalformedRequest {
         .init(28, "a blank instead of the colon", post("Content-Length 10\r\n", "0123456789")),
         .init(28, "a name alone", get("Content-Length\r\n")),
         .init(28, "an equals sign instead of the colon", get("X=y\r\n")),
-        .init(37, "a name over two lines", post("Transfer-\r\nEncoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n")),
+        .init(
+            37,
+            "a name over two lines",
+            post("Transfer-\r\nEncoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n")
+        ),
     ]
 
     static let requestLines: [MalformedRequest] = [
@@ -327,7 +335,12 @@ extension MalformedRequest {
                 + post("id: 1\r\nContent-Length: 5\r\n", "hello") + "\u{01}",
             goodBefore: 2
         ),
-        .init(48, "a body longer than its length", post("Content-Length: 5\r\n", "hello, world\r\n\r\n"), goodBefore: 1),
+        .init(
+            48,
+            "a body longer than its length",
+            post("Content-Length: 5\r\n", "hello, world\r\n\r\n"),
+            goodBefore: 1
+        ),
         .init(
             48,
             "bytes after the last chunk",
@@ -358,7 +371,17 @@ extension MalformedRequest {
             "chunk extensions above 1 KiB",
             chunked(String(repeating: "1;a=\(String(repeating: "b", count: 100))\r\nZ\r\n", count: 11))
         ),
-        .init(0, "a trailer above 4 KiB", chunked("0\r\nX: \(String(repeating: "a", count: 4200))\r\n\r\n"), status: 431),
-        .init(0, "chunks above the body limit", chunked("80000\r\n\(String(repeating: "a", count: 524_288))\r\n80001\r\n"), status: 413),
+        .init(
+            0,
+            "a trailer above 4 KiB",
+            chunked("0\r\nX: \(String(repeating: "a", count: 4200))\r\n\r\n"),
+            status: 431
+        ),
+        .init(
+            0,
+            "chunks above the body limit",
+            chunked("80000\r\n\(String(repeating: "a", count: 524_288))\r\n80001\r\n"),
+            status: 413
+        ),
     ]
 }

@@ -44,8 +44,8 @@ final class ScriptedGateway {
             Socket.listen(on: address),
             configured: address,
             on: loop,
-            failed: { _, _ in },
-            accepted: { [weak self] socket, _, loop in
+            failed: { _ in },
+            accepted: { [weak self] socket, _ in
                 guard let self else { return }
                 self.accepted += 1
                 let session = try? self.tls?.makeSession()

@@ -95,6 +95,7 @@ package struct TokenWish: Sendable, Equatable {
         case unprintableName
         case noScopes
         case tooManySessions(limit: Int)
+        case invalidSession
         case expiryInThePast
     }
 
@@ -114,6 +115,11 @@ package struct TokenWish: Sendable, Equatable {
         guard name.unicodeScalars.allSatisfy(Self.isPrintable) else { throw .unprintableName }
         guard !scopes.isEmpty else { throw .noScopes }
         guard sessions?.count ?? 0 <= Self.mostSessions else { throw .tooManySessions(limit: Self.mostSessions) }
+        for session in sessions ?? [] {
+            guard !session.isEmpty, session.utf8.count <= 512, session.unicodeScalars.allSatisfy(Self.isPrintable) else {
+                throw .invalidSession
+            }
+        }
         if let expiresAt, expiresAt <= now { throw .expiryInThePast }
         self.name = name
         self.scopes = scopes

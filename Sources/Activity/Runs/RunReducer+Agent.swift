@@ -8,6 +8,12 @@ extension RunReducer {
         let sequence = payload["seq"]?.int ?? 0
         lastEvent = max(lastEvent, time)
         guard let stream = payload["stream"], let data = payload["data"] else { return }
+        frame = sequence
+        defer { frame = nil }
+        if let terminal = terminalSequence, terminal > 1, sequence > terminal {
+            // A try after the end, under the same id: another story.
+            return
+        }
         if stream.equals("assistant") { return assistant(data, sequence: sequence) }
         if stream.equals("tool") { return tool(data, at: time) }
         if stream.equals("lifecycle") { return lifecycle(data, sequence: sequence, at: time, now: now) }
@@ -127,8 +133,9 @@ extension RunReducer {
             }
             key = "\(name)#\(records.count)"
         }
-        let label = { LabelRequest(tool: name, arguments: nil).label(labels) }
-        guard let place = place(key, kind: .tool, at: time, label: label) else { return nil }
+        let table = labels
+        let found = place(key, kind: .tool, at: time) { LabelRequest(tool: name, arguments: nil).label(table) }
+        guard let place = found else { return nil }
         records[place].toolCallID = id
         if records[place].tool == nil || records[place].tool == "tool" {
             records[place].tool = name.cut(toBytes: ActivityLimits.identifierBytes)

@@ -16,6 +16,7 @@ extension RunReducer {
         let isFinal = state.equals("final")
         let isAborted = state.equals("aborted")
         guard isFinal || isAborted || state.equals("error") else { return }
+        terminalSequence = max(terminalSequence ?? sequence, sequence)
         began(at: time ?? now)
         if let time { chatEndedAt = chatEndedAt.map { min($0, time) } ?? time }
         if finalUsage == nil { finalUsage = RunUsage(payload["usage"]) ?? RunUsage(message?["usage"]) }

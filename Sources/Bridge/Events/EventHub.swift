@@ -191,7 +191,9 @@ package final class EventHub: TurnEndWork {
 
     package func remove(_ subscriber: Subscriber) {
         subscriber.phase = .over
-        subscribers[ObjectIdentifier(subscriber)] = nil
+        guard subscribers.removeValue(forKey: ObjectIdentifier(subscriber)) != nil else { return }
+        subscriber.ended?()
+        subscriber.ended = nil
         guard let group = subscriber.group else { return }
         group.remove(subscriber)
         if group.members.isEmpty { groups[group.key] = nil }

@@ -21,6 +21,8 @@ package final class HubEvent {
     /// One JSON object on one line.
     package let data: [UInt8]
     let delta: Delta?
+    /// Milliseconds until a client comes back; stands inside the block of `hello` and `shutdown`.
+    let retry: Int?
     private var forms: [StreamFormat: [UInt8]] = [:]
 
     package init(
@@ -29,8 +31,10 @@ package final class HubEvent {
         run: String? = nil,
         id: EventID? = nil,
         data: [UInt8],
-        delta: Delta? = nil
+        delta: Delta? = nil,
+        retry: Int? = nil
     ) {
+        self.retry = retry
         self.type = type
         self.session = session
         self.run = run
@@ -87,7 +91,7 @@ package final class HubEvent {
     func joined(with next: HubEvent, at: Timestamp) -> HubEvent? {
         guard let first = delta, let second = next.delta, first.run == second.run else { return nil }
         if second.replaces { return next }
-        guard second.offset == first.offset + first.text.utf8.count else { return nil }
+        guard second.offset == first.offset + first.text.utf16.count else { return nil }
         return HubEvent(
             Delta(
                 run: first.run,

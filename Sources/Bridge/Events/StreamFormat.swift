@@ -39,6 +39,10 @@ package enum StreamFormat: Hashable, Sendable {
             }
             bytes.append(ascii: "event: ")
             bytes.append(ascii: event.type)
+            if let retry = event.retry {
+                bytes.append(ascii: "\nretry: ")
+                bytes.append(decimal: retry)
+            }
             bytes.append(ascii: "\ndata: ")
             bytes.append(contentsOf: data)
             bytes.append(ascii: "\n\n")

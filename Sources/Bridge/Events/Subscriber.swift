@@ -31,6 +31,8 @@ package final class Subscriber {
     /// Where its group keeps it.
     var place = 0
     weak var group: SubscriberGroup?
+    /// Once, when the stream is no more.
+    var ended: (() -> Void)?
 
     package init(
         exchange: Exchange,

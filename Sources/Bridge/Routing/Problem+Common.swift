@@ -55,6 +55,18 @@ extension Problem {
         ).adding(.accept, types.map(\.essence).joined(separator: ", "))
     }
 
+    package static func storeUnavailable(_ detail: String) -> Problem {
+        Problem(
+            .serviceUnavailable,
+            "STORE_UNAVAILABLE",
+            "Store unavailable",
+            "The database cannot be used now: \(detail).",
+            hint: "ladle doctor",
+            retryable: true,
+            retryAfterMs: 5000
+        )
+    }
+
     package static func preflight(_ fields: [CORSField]) -> Response {
         var response = Response(.noContent)
         for field in fields { response.head.fields.append(field.name, field.value) }

@@ -118,7 +118,10 @@ import COpenSSL
         try decrypt(into: &plaintext)
     }
 
-    /// As above; a span's bytes are unsafe to reach in targets without C.
+    package func receive(ciphertext: Span<UInt8>, into plaintext: inout [UInt8]) throws(TLSError) {
+        try unsafe receive(ciphertext: ciphertext.bytes, into: &plaintext)
+    }
+
     package func receive(ciphertext: [UInt8], into plaintext: inout [UInt8]) throws(TLSError) {
         try unsafe receive(ciphertext: ciphertext.span.bytes, into: &plaintext)
     }
@@ -147,6 +150,10 @@ import COpenSSL
             return true
         }
         guard done else { throw fail("write to TLS", result: 0) }
+    }
+
+    package func write(plaintext: Span<UInt8>) throws(TLSError) {
+        try unsafe write(plaintext: plaintext.bytes)
     }
 
     package func write(plaintext: [UInt8]) throws(TLSError) {

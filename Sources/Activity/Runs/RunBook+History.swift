@@ -1,0 +1,121 @@
+package import Basics
+package import JSONBytes
+
+/// Takes history pages to the runs whose turns they show.
+extension RunBook {
+    /// `payload` is the answer to `chat.history` for that session.
+    package mutating func receive(history payload: JSONValue, session: SessionKey, now: Timestamp) -> [RunChange] {
+        var changes: [RunChange] = []
+        if let flight = payload["inFlightRun"], let written = flight["runId"]?.string, !isHidden(written), !written.isEmpty {
+            let id = resolved(written)
+            if reducers[id] == nil { make(id, session: session, now: now) }
+            reducers[id]?.began(at: now)
+            if let text = flight["text"]?.string { reducers[id]?.snapshot(text) }
+            publish(id, to: &changes)
+        }
+        take(HistoryRow.rows(payload["messages"]), session: session, isPage: true, to: &changes)
+        settle(payload["sessionInfo"], session: session, now: now, to: &changes)
+        return changes
+    }
+
+    mutating func take(_ rows: [HistoryRow], session: SessionKey, isPage: Bool, to changes: inout [RunChange]) {
+        var touched: [String] = []
+        for turn in HistoryTurn.split(rows) {
+            guard let id = run(of: turn, session: session) else { continue }
+            reducers[id]?.history(turn.rows)
+            if isPage, sessions[session]?.isUncertain == true { reducers[id]?.close(turn.rows) }
+            if !touched.contains(id) { touched.append(id) }
+        }
+        for id in touched {
+            if isPage { reducers[id]?.hasGap = false }
+            publish(id, to: &changes)
+        }
+    }
+
+    /// By the key the gateway wrote, by a call that is known, by our own words, at last by the gateway's clock.
+    func run(of turn: HistoryTurn, session: SessionKey) -> String? {
+        if let key = turn.key {
+            let id = resolved(key)
+            if let reducer = reducers[id] { return reducer.session == session ? id : nil }
+            if isHidden(key) { return nil }
+        }
+        guard let runs = sessions[session] else { return nil }
+        let candidates = runs.all.filter { reducers[$0]?.hasBegun ?? false }
+        let calls = turn.callIDs
+        if !calls.isEmpty, let id = candidates.last(where: { id in calls.contains { reducers[id]?.places[$0] != nil } }) { return id }
+        guard let time = turn.time else {
+            // Rows without any time can only be the newest run's.
+            return candidates.count == 1 ? candidates.first : nil
+        }
+        let near = candidates.filter { id in
+            guard let run = reducers[id] else { return false }
+            let start = run.startedAt ?? run.firstEvent ?? run.createdAt
+            guard time >= start.adding(milliseconds: -Self.clockTolerance) else { return false }
+            return run.isActive || time <= (run.endedAt?.time ?? run.chatEndedAt ?? run.lastEvent)
+        }
+        let said = turn.userText
+        let own = near.filter { id in reducers[id]?.sentText.map { !$0.isEmpty && said.hasSuffix($0) } ?? false }
+        return (own.isEmpty ? near : own).min { distance($0, time) < distance($1, time) }
+    }
+
+    private func distance(_ id: String, _ time: Timestamp) -> Int64 {
+        guard let run = reducers[id] else { return .max }
+        return abs((run.startedAt ?? run.firstEvent ?? run.createdAt).milliseconds - time.milliseconds)
+    }
+
+    /// Both times are the gateway's own; a turn's first row is a little older than its run.
+    static let clockTolerance: Int64 = 10_000
+
+    /// After the link was lost, the page tells which runs are over.
+    private mutating func settle(_ info: JSONValue?, session: SessionKey, now: Timestamp, to changes: inout [RunChange]) {
+        guard let runs = sessions[session], runs.isUncertain, let isActive = info?["hasActiveRun"]?.bool else {
+            if sessions[session]?.active.isEmpty == true { sessions[session]?.isUncertain = false }
+            return
+        }
+        if isActive {
+            sessions[session]?.isUncertain = false
+            return
+        }
+        let status = info?["status"]?.string
+        let state: Run.State = status == "killed" ? .aborted : status == "failed" || status == "timeout" ? .failed : .completed
+        for id in runs.active where reducers[id]?.hasBegun == true {
+            reducers[id]?.evidence.settled(state, error: nil)
+            publish(id, to: &changes)
+        }
+        sessions[session]?.isUncertain = false
+    }
+}
+
+/// A user's row and what follows it up to the next one. Rows that name their run stand alone.
+struct HistoryTurn: Sendable {
+    var user: HistoryRow?
+    var rows: [HistoryRow] = []
+    var key: String?
+
+    var time: Timestamp? { user?.time ?? rows.lazy.compactMap(\.time).first }
+    var userText: String { user?.text.trimmingBlanks() ?? "" }
+
+    var callIDs: [String] {
+        rows.flatMap { row in
+            let own = row.toolCallID.map { [$0] } ?? []
+            return own + row.blocks.compactMap { if case .toolCall(let id, _, _) = $0 { id } else { nil } }
+        }
+    }
+
+    static func split(_ rows: [HistoryRow]) -> [HistoryTurn] {
+        var turns: [HistoryTurn] = []
+        var current = HistoryTurn()
+        for row in rows {
+            if row.role == .user {
+                if current.user != nil || !current.rows.isEmpty { turns.append(current) }
+                current = HistoryTurn(user: row, key: row.key)
+            } else if let key = row.key, key != current.key {
+                turns.append(HistoryTurn(rows: [row], key: key))
+            } else if row.role != .other {
+                current.rows.append(row)
+            }
+        }
+        if current.user != nil || !current.rows.isEmpty { turns.append(current) }
+        return turns
+    }
+}
