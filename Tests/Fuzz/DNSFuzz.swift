@@ -1,15 +1,3 @@
-// libFuzzer driver for the DNS message reader and what is made of its records. Build, from the package root:
-//
-//   build=$(swift build --show-bin-path)
-//   swiftc -emit-module -emit-object -parse-as-library -whole-module-optimization -sanitize=fuzzer,address -O \
-//     -package-name ladle -module-name Discovery -enable-upcoming-feature InternalImportsByDefault \
-//     -enable-upcoming-feature MemberImportVisibility -I $build/Modules -Xcc -ISources/CSystem/include \
-//     -Xcc -fmodule-map-file=$build/CSystem.build/module.modulemap \
-//     Sources/Discovery/*.swift -o discovery-fuzz.o -emit-module-path Discovery.swiftmodule
-//   swiftc -parse-as-library -sanitize=fuzzer,address -use-ld=lld -O -package-name ladle -I . -I $build/Modules \
-//     Tests/Fuzz/DNSFuzz.swift discovery-fuzz.o $build/{Basics,JSONBytes,CSystem}.build/*.o -o dns-fuzz
-//   SWIFT_BACKTRACE=enable=no ./dns-fuzz Tests/Fuzz/Corpus/DNS -max_len=9000
-
 import Discovery
 import JSONBytes
 
