@@ -42,6 +42,8 @@ package final class Bridge: Responder {
     package let startedAt: Timestamp
     private let router: Router
     var streamSlots: StreamSlots
+    package var outbox: OutboxDesk?
+    package var desk: GatewayDesk?
     package internal(set) var isShuttingDown = false
     /// What `/v1/status` says of the outbox; kept up to date by its desk.
     var outboxSummary = StatusReport.Outbox()

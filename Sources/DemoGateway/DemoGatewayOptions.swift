@@ -1,21 +1,3 @@
-import Basics
-
-/// Why an option was not taken; the message is written for the person who typed it.
-package enum DemoGatewayOptionError: Error, Equatable, CustomStringConvertible {
-    case unknownName(String, known: [String])
-    case badValue(name: String, value: String, wanted: String)
-
-    package var description: String {
-        switch self {
-        case .unknownName(let name, let known):
-            let hint = NearestName.of(name, in: known).map { "; did you mean \($0)?" } ?? ""
-            return "unknown option \(name)\(hint)"
-        case .badValue(let name, let value, let wanted):
-            return "\(name): \"\(value)\" is not \(wanted)"
-        }
-    }
-}
-
 /// How the demo gateway starts. The same names serve as command line flags.
 package struct DemoGatewayOptions: Sendable, Equatable {
     /// 0 takes any free port.
@@ -33,10 +15,22 @@ package struct DemoGatewayOptions: Sendable, Equatable {
     package var mainKey = "main"
     package var faults = GatewayFaults()
 
-    package static let names = [
-        "fault", "main-key", "pairing", "password", "port", "protocol", "record", "release", "speed", "store-user-row",
-        "tick", "token",
+    /// One line for each name, for a usage text.
+    package static let help: [(name: String, text: String)] = [
+        ("fault", "NAME=VALUE, may repeat; names as in /demo/faults"),
+        ("main-key", "key of the main session (main)"),
+        ("pairing", "true: every device has to be approved"),
+        ("password", "ask for this password instead of the token"),
+        ("port", "port on 127.0.0.1 (0: any free one)"),
+        ("protocol", "3 or 4 (4)"),
+        ("record", "file to which accepted messages are appended"),
+        ("release", "march, june or autumn instead of a protocol number"),
+        ("speed", "pace of scripted runs (1); 0 plays them at once"),
+        ("store-user-row", "true: the question is in the history from the start"),
+        ("tick", "milliseconds between ticks (30000)"),
+        ("token", "shared token (demo-token)"),
     ]
+    package static var names: [String] { help.map(\.name) }
 
     package init() {}
 

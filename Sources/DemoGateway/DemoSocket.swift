@@ -88,9 +88,13 @@ final class DemoSocket: StreamHandler {
         guard head.has("upgrade") else { return beganControl(head, on: loop) }
         do {
             let handshake = try ServerHandshake(head)
-            state = .open(WebSocketSession(role: .server, limits: WebSocketLimits(messageBytes: GatewayModel.maximumPayload)))
+            state = .open(
+                WebSocketSession(role: .server, limits: WebSocketLimits(messageBytes: GatewayModel.maximumPayload))
+            )
             write(handshake.response, on: loop)
-            let isForwarded = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"].contains { head.has($0) }
+            let isForwarded = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"].contains {
+                head.has($0)
+            }
             server?.upgraded(
                 id,
                 peer: GatewayPeer(
@@ -208,7 +212,8 @@ final class DemoSocket: StreamHandler {
         guard case .open(var session) = state else { return finish(on: loop) }
         var output: [UInt8] = []
         // 1005 stands for a close frame without a code and is never sent itself.
-        let sent = code == WebSocketClose.noStatus ? WebSocketClose(WebSocketClose.normal) : WebSocketClose(code, reason)
+        let sent =
+            code == WebSocketClose.noStatus ? WebSocketClose(WebSocketClose.normal) : WebSocketClose(code, reason)
         _ = session.close(sent, maskKey: 0, to: &output)
         write(output, on: loop)
         finish(on: loop)
@@ -225,9 +230,9 @@ final class DemoSocket: StreamHandler {
     }
 
     private func write(_ bytes: [UInt8], on loop: isolated EventLoop) {
-        if case .torn(let size) = (server?.delivery ?? .whole) {
+        if case .torn(let size, let pause) = (server?.delivery ?? .whole) {
             if !keepForTearing(bytes, on: loop) { return }
-            if !isTearing { tear(size, on: loop) }
+            if !isTearing { tear(size, everyMs: pause, on: loop) }
             return
         }
         if isTearing {
@@ -250,7 +255,7 @@ final class DemoSocket: StreamHandler {
         return true
     }
 
-    private func tear(_ size: Int, on loop: isolated EventLoop) {
+    private func tear(_ size: Int, everyMs pause: Int, on loop: isolated EventLoop) {
         let end = min(tornStart + size, torn.count)
         let outcome = stream.send(torn.span.extracting(tornStart..<end), on: loop)
         tornStart = end
@@ -262,6 +267,6 @@ final class DemoSocket: StreamHandler {
             return
         }
         isTearing = true
-        loop.after(nanoseconds: 0) { [weak self] in self?.tear(size, on: loop) }
+        loop.after(milliseconds: Int64(pause)) { [weak self] in self?.tear(size, everyMs: pause, on: loop) }
     }
 }

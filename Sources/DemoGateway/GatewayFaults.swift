@@ -4,8 +4,8 @@ package struct GatewayFaults: Sendable, Equatable {
     /// How bytes reach the stream.
     package enum Delivery: Sendable, Equatable {
         case whole
-        /// So many bytes a write, one write a loop turn.
-        case torn(bytes: Int)
+        /// So many bytes a write, so long between writes; 0 is one write a loop turn.
+        case torn(bytes: Int, everyMs: Int)
         /// Each message as WebSocket fragments of so many bytes.
         case fragmented(bytes: Int)
     }
@@ -130,11 +130,14 @@ extension GatewayFaults {
     private func delivery(_ value: String) throws(DemoGatewayOptionError) -> Delivery {
         if value == "whole" { return .whole }
         let parts = value.split(separator: ":")
-        if parts.count == 2, let bytes = Int(parts[1]), bytes > 0, bytes <= 1 << 20 {
-            if parts[0] == "torn" { return .torn(bytes: bytes) }
-            if parts[0] == "fragmented" { return .fragmented(bytes: bytes) }
+        if parts.count >= 2, let bytes = Int(parts[1]), bytes > 0, bytes <= 1 << 20 {
+            let pause = parts.count == 3 ? Int(parts[2]) : 0
+            if parts[0] == "torn", parts.count <= 3, let pause, (0...60_000).contains(pause) {
+                return .torn(bytes: bytes, everyMs: pause)
+            }
+            if parts[0] == "fragmented", parts.count == 2 { return .fragmented(bytes: bytes) }
         }
-        throw .badValue(name: "delivery", value: value, wanted: "whole, torn:BYTES or fragmented:BYTES")
+        throw .badValue(name: "delivery", value: value, wanted: "whole, torn:BYTES[:MS] or fragmented:BYTES")
     }
 }
 
@@ -142,7 +145,7 @@ extension GatewayFaults.Delivery {
     var text: String {
         switch self {
         case .whole: "whole"
-        case .torn(let bytes): "torn:\(bytes)"
+        case .torn(let bytes, let pause): pause == 0 ? "torn:\(bytes)" : "torn:\(bytes):\(pause)"
         case .fragmented(let bytes): "fragmented:\(bytes)"
         }
     }

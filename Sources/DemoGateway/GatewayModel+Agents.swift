@@ -3,16 +3,19 @@ import Basics
 /// Agents, their files, nodes, models, usage: what the demo host consists of.
 extension GatewayModel {
     func agentsList(_ request: GatewayRequest) -> GatewayReply {
+        let choices: WireValue = release >= .june ? GatewaySession.thinkingChoices : [:]
         let listed = agents.map { agent -> WireValue in
             let name = agent.identityField("name")
             let emoji = agent.identityField("emoji") ?? agent.emoji
             let identity: WireValue = ["name": name, "theme": agent.theme, "emoji": emoji]
             let hasIdentity = name != nil || emoji != nil
-            return [
+            let base: WireValue = [
                 "id": agent.id, "name": agent.name, "identity": hasIdentity ? identity : nil,
                 "workspace": release >= .june ? agent.path : nil,
                 "model": release >= .june ? wireObject(["primary": "demo/demo-1"]) : nil,
+                "agentRuntime": release >= .june ? GatewaySession.agentRuntime : nil,
             ]
+            return base.adding(choices)
         }
         return .ok(["defaultId": "main", "mainKey": options.mainKey, "scope": "per-sender", "agents": listed])
     }

@@ -12,6 +12,7 @@ extension GatewayModel {
             return false
         }
         let later: WireValue = [
+            "warningText": WireValue.null, "unavailableDecisions": [String](),
             "allowedDecisions": ["allow-once", "allow-always", "deny"],
             "commandAnalysis": wireObject([
                 "commandCount": 1, "nestedCommandCount": 0, "riskKinds": ["delete"],
@@ -21,7 +22,9 @@ extension GatewayModel {
         let base: WireValue = [
             "command": command, "cwd": agent(run.session.agentID)?.path, "nodeId": WireValue.null, "host": "gateway",
             "security": "allowlist", "ask": "always", "agentId": run.session.agentID, "resolvedPath": "/usr/bin/rm",
-            "sessionKey": run.session.key, "turnSourceChannel": "webchat",
+            "sessionKey": run.session.key, "turnSourceChannel": "webchat", "turnSourceTo": WireValue.null,
+            "turnSourceAccountId": WireValue.null, "turnSourceThreadId": WireValue.null,
+            "systemRunBinding": WireValue.null, "systemRunPlan": WireValue.null,
         ]
         let approval = Approval(
             id: primitives.uuid(),

@@ -52,7 +52,7 @@ extension GatewayModel {
             "chat",
             [
                 "runId": key, "sessionKey": release == .march ? rawKey : canonical, "seq": 1, "state": "final",
-                "message": style.wire(row, seq: session.rows.count, isEvent: true),
+                "message": style.bare(row),
             ],
             scope: readerScope
         )

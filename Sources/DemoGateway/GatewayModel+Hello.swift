@@ -135,12 +135,23 @@ extension GatewayModel {
             wireObject(["key": session.key, "updatedAt": session.updatedAt, "age": wallMs - session.updatedAt])
         }
         let listed: WireValue = ["path": path, "count": sessions.count, "recent": Array(recent)]
+        let heartbeat: WireValue = [
+            "enabled": false, "every": "0m", "everyMs": WireValue.null, "prompt": "demo", "target": "none",
+            "ackMaxChars": 300,
+        ]
+        let loop: WireValue = [
+            "degraded": false, "reasons": [String](), "intervalMs": 15_000, "delayP99Ms": 1, "delayMaxMs": 1,
+            "utilization": 0.1, "cpuCoreRatio": 0.1,
+        ]
         return [
-            "ok": true, "ts": wallMs, "durationMs": 0, "channels": wireObject([:]), "channelOrder": [WireValue](),
+            "ok": true, "ts": wallMs, "durationMs": 0, "eventLoop": release >= .june ? loop : nil,
+            "modelPricing": release >= .june ? wireObject(["state": "ok", "sources": [String]()]) : nil,
+            "channels": wireObject([:]), "channelOrder": [WireValue](),
             "channelLabels": wireObject([:]), "heartbeatSeconds": 0, "defaultAgentId": "main",
             "agents": agents.map { agent in
                 wireObject([
-                    "agentId": agent.id, "name": agent.name, "isDefault": agent.id == "main", "sessions": listed,
+                    "agentId": agent.id, "name": agent.name, "isDefault": agent.id == "main", "heartbeat": heartbeat,
+                    "sessions": listed,
                 ])
             },
             "sessions": listed,

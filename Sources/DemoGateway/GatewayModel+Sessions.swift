@@ -70,6 +70,11 @@ extension GatewayModel {
 
     // MARK: - Reading
 
+    var modelDefaults: WireValue {
+        let base: WireValue = ["modelProvider": "demo", "model": "demo-1", "contextTokens": 200_000]
+        return release >= .june ? base.adding(GatewaySession.thinkingChoices) : base
+    }
+
     func sessionsList(_ request: GatewayRequest) -> GatewayReply {
         var found = sessions.values.sorted { ($0.updatedAt, $1.key) > ($1.updatedAt, $0.key) }
         if let agentID = request.string("agentId") { found = found.filter { $0.agentID == agentID } }
@@ -99,7 +104,7 @@ extension GatewayModel {
         let end = offset + rows.count
         var result: WireValue = [
             "ts": wallMs, "path": "(multiple)", "count": rows.count,
-            "defaults": wireObject(["modelProvider": "demo", "model": "demo-1", "contextTokens": 200_000]),
+            "defaults": modelDefaults,
             "sessions": rows,
         ]
         if release >= .june {
@@ -173,7 +178,10 @@ extension GatewayModel {
         return .ok([
             "ok": true, "path": "/home/demo/.openclaw/agents/\(session.agentID)/sessions/sessions.json", "key": key,
             "entry": session.entry(release: release),
-            "resolved": wireObject(["modelProvider": "demo", "model": session.model ?? "demo-1"]),
+            "resolved": wireObject([
+                "modelProvider": "demo", "model": session.model ?? "demo-1",
+                "agentRuntime": release >= .june ? GatewaySession.agentRuntime : nil,
+            ]),
         ])
     }
 

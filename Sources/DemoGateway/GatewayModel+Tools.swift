@@ -127,8 +127,12 @@ extension GatewayModel {
             payload = payload.adding([
                 "session": session.row(release: release, hasActiveRun: true), "updatedAt": session.updatedAt,
                 "sessionId": session.sessionID, "kind": "direct", "chatType": "direct",
-                "verboseLevel": session.verboseLevel, "modelProvider": "demo", "model": session.model ?? "demo-1",
-                "status": "running", "startedAt": session.startedAt,
+                "origin": GatewaySession.origin, "deliveryContext": GatewaySession.deliveryContext,
+                "verboseLevel": session.verboseLevel, "systemSent": true, "inputTokens": session.inputTokens,
+                "outputTokens": session.outputTokens, "lastChannel": "webchat", "totalTokens": session.inputTokens,
+                "totalTokensFresh": true, "goal": WireValue.null, "contextTokens": 200_000,
+                "estimatedCostUsd": session.estimatedCost, "modelProvider": "demo", "model": session.model ?? "demo-1",
+                "status": "running", "startedAt": session.startedAt, "abortedLastRun": session.wasAborted,
             ])
         }
         let direct = connections.values.filter {

@@ -43,21 +43,46 @@ final class GatewaySession {
         wasAborted = false
     }
 
-    /// The row of `sessions.list` and of events; also most of `sessions.patch`'s entry.
-    func row(release: GatewayRelease, hasActiveRun: Bool) -> WireValue {
-        let isLater = release >= .june
+    static let origin: WireValue = ["provider": "webchat", "surface": "webchat", "chatType": "direct"]
+    static let deliveryContext: WireValue = ["channel": "webchat"]
+    static let agentRuntime: WireValue = ["id": "auto", "source": "implicit"]
+
+    /// What later releases say about thinking wherever they name a model.
+    static let thinkingChoices: WireValue = {
+        let levels = ["off", "minimal", "low", "medium", "high"]
         return [
-            "key": key, "kind": "direct", "label": label, "displayName": label, "chatType": "direct",
-            "origin": wireObject(["provider": "webchat", "surface": "webchat", "chatType": "direct"]),
-            "updatedAt": updatedAt, "sessionId": sessionID, "systemSent": true, "abortedLastRun": wasAborted,
-            "thinkingLevel": thinkingLevel, "verboseLevel": verboseLevel, "reasoningLevel": reasoningLevel,
-            "inputTokens": inputTokens, "outputTokens": outputTokens, "totalTokens": inputTokens,
-            "totalTokensFresh": true, "status": isLater ? (hasActiveRun ? "running" : status) : nil,
-            "startedAt": isLater ? startedAt : nil, "endedAt": isLater && !hasActiveRun ? endedAt : nil,
-            "modelProvider": "demo", "model": model ?? "demo-1", "contextTokens": 200_000,
-            "deliveryContext": wireObject(["channel": "webchat"]), "lastChannel": "webchat",
-            "hasActiveRun": isLater ? hasActiveRun : nil,
+            "thinkingLevels": levels.map { wireObject(["id": $0, "label": $0]) }, "thinkingOptions": levels,
+            "thinkingDefault": "low",
         ]
+    }()
+
+    var estimatedCost: Double { Double(inputTokens * 1_000 + outputTokens * 2_000) / 1_000_000_000 }
+
+    /// The row of `sessions.list` and of events.
+    func row(release: GatewayRelease, hasActiveRun: Bool) -> WireValue {
+        let head: WireValue = [
+            "key": key, "kind": "direct", "label": label, "displayName": label, "chatType": "direct",
+            "origin": Self.origin, "updatedAt": updatedAt, "sessionId": sessionID, "systemSent": !rows.isEmpty,
+            "abortedLastRun": wasAborted, "thinkingLevel": thinkingLevel, "verboseLevel": verboseLevel,
+            "reasoningLevel": reasoningLevel,
+        ]
+        let counts: WireValue = [
+            "inputTokens": inputTokens, "outputTokens": outputTokens, "totalTokens": inputTokens,
+            "totalTokensFresh": true,
+        ]
+        let tail: WireValue = [
+            "modelProvider": "demo", "model": model ?? "demo-1", "contextTokens": 200_000,
+            "deliveryContext": Self.deliveryContext, "lastChannel": "webchat",
+        ]
+        guard release >= .june else { return head.adding(counts).adding(tail) }
+        let ended = hasActiveRun ? nil : endedAt
+        let states: WireValue = [
+            "effectiveFastMode": false, "effectiveFastModeSource": "default", "fastAutoOnSeconds": 60,
+            "estimatedCostUsd": estimatedCost, "status": hasActiveRun ? "running" : status, "startedAt": startedAt,
+            "endedAt": ended, "runtimeMs": ended.flatMap { end in startedAt.map { end - $0 } },
+            "agentRuntime": Self.agentRuntime, "hasActiveRun": hasActiveRun,
+        ]
+        return head.adding(Self.thinkingChoices).adding(counts).adding(states).adding(tail)
     }
 
     func entry(release: GatewayRelease) -> WireValue {

@@ -57,6 +57,11 @@ struct TranscriptStyle {
     static let marker = "\n...(truncated)..."
 
     func wire(_ row: TranscriptRow, seq: Int, isEvent: Bool = false) -> WireValue {
+        bare(row).adding(identity(row, seq: seq, isEvent: isEvent))
+    }
+
+    /// Without the row's place in the transcript, as chat events carry it.
+    func bare(_ row: TranscriptRow) -> WireValue {
         let head: WireValue = ["role": row.role]
         var body: WireValue
         switch row.kind {
@@ -71,7 +76,8 @@ struct TranscriptStyle {
                 "timestamp": row.timestamp, "errorMessage": error,
             ]
         case .injected(let key, let aborted):
-            let key = hidesKeys ? nil : key
+            // March keys only what an abort left behind.
+            let key = hidesKeys || (release == .march && aborted == nil) ? nil : key
             body = [
                 "content": blocks(row), "timestamp": row.timestamp, "stopReason": "stop",
                 "usage": release == .march ? nil : self.usage(nil), "api": "openai-responses", "provider": "openclaw",
@@ -86,7 +92,7 @@ struct TranscriptStyle {
         case .compaction:
             body = ["content": [wireObject(["type": "text", "text": "Compaction"])], "timestamp": row.timestamp]
         }
-        return head.adding(body).adding(identity(row, seq: seq, isEvent: isEvent))
+        return head.adding(body)
     }
 
     private func identity(_ row: TranscriptRow, seq: Int, isEvent: Bool) -> WireValue {

@@ -10,7 +10,7 @@ struct FrameScanner {
 
     private enum State {
         case preface(remaining: Int)
-        case header([UInt8])
+        case header(PartialHeader)
         case payload(remaining: Int)
     }
 
@@ -43,24 +43,22 @@ struct FrameScanner {
             case .preface(let remaining):
                 let step = min(remaining, input.count - position)
                 position += step
-                state = step == remaining ? .header([]) : .preface(remaining: remaining - step)
+                state = step == remaining ? .header(PartialHeader()) : .preface(remaining: remaining - step)
             case .payload(let remaining):
                 let step = min(remaining, input.count - position)
                 position += step
-                state = step == remaining ? .header([]) : .payload(remaining: remaining - step)
+                state = step == remaining ? .header(PartialHeader()) : .payload(remaining: remaining - step)
             case .header(var header):
-                // Leave the case before appending, so that the array is not copied for each byte.
-                state = .header([])
-                while header.count < 9, position < input.count {
+                while !header.isComplete, position < input.count {
                     header.append(input[position])
                     position += 1
                 }
-                guard header.count == 9 else {
+                guard header.isComplete else {
                     state = .header(header)
                     return nil
                 }
-                let frame = FrameHeader(header)
-                state = frame.length == 0 ? .header([]) : .payload(remaining: frame.length)
+                let frame = header.frame
+                state = frame.length == 0 ? .header(PartialHeader()) : .payload(remaining: frame.length)
                 if let violation = check(frame, now: now) { return (violation, position - 1) }
             }
         }
@@ -92,6 +90,31 @@ struct FrameScanner {
     }
 }
 
+/// The bytes of a frame header that have arrived.
+struct PartialHeader {
+    /// Length, type and flags, then the stream; the ninth byte pushes the first out of the word.
+    private var word: UInt64 = 0
+    private var first: UInt8 = 0
+    private var count = 0
+
+    var isComplete: Bool { count == 9 }
+
+    mutating func append(_ byte: UInt8) {
+        if count == 0 { first = byte }
+        word = word << 8 | UInt64(byte)
+        count += 1
+    }
+
+    var frame: FrameHeader {
+        FrameHeader(
+            length: Int(first) << 16 | Int(word >> 48),
+            kind: FrameHeader.Kind(rawValue: UInt8(truncatingIfNeeded: word >> 40)),
+            flags: UInt8(truncatingIfNeeded: word >> 32),
+            stream: UInt32(truncatingIfNeeded: word) & 0x7fff_ffff
+        )
+    }
+}
+
 /// The nine bytes before every frame (RFC 9113 §4.1).
 struct FrameHeader {
     enum Kind: UInt8 {
@@ -105,14 +128,6 @@ struct FrameHeader {
     let kind: Kind?
     let flags: UInt8
     let stream: UInt32
-
-    /// - Parameter bytes: nine of them.
-    init(_ bytes: [UInt8]) {
-        length = Int(bytes[0]) << 16 | Int(bytes[1]) << 8 | Int(bytes[2])
-        kind = Kind(rawValue: bytes[3])
-        flags = bytes[4]
-        stream = UInt32(bytes[5] & 0x7f) << 24 | UInt32(bytes[6]) << 16 | UInt32(bytes[7]) << 8 | UInt32(bytes[8])
-    }
 
     /// ACK of PING and SETTINGS and END_STREAM of DATA share the lowest bit.
     var isAcknowledgement: Bool { flags & 1 != 0 }

@@ -15,8 +15,12 @@ package final class HTTP2Session {
     private var scanner: FrameScanner
     private var forcedResets: TokenBucket
     private var streams: [HTTP2StreamID: StreamState] = [:]
-    /// Streams with bytes to send, for the stall rule.
-    private var waiting: Set<HTTP2StreamID> = []
+    /// The stream of the last look-up: calls and callbacks come in runs for one.
+    private var recent: (id: HTTP2StreamID, state: StreamState)?
+    /// How many streams have bytes to send.
+    private var waiting = 0
+    /// The request head whose block is arriving; blocks never interleave (RFC 9113 §4.3).
+    private var builder: (stream: HTTP2StreamID, head: HeadBuilder)?
     private var highestStream: HTTP2StreamID = 0
     private var events: [HTTP2Event] = []
     /// What callbacks found necessary; they must not call into the library themselves.
@@ -97,7 +101,9 @@ package final class HTTP2Session {
                 break
             }
         }
-        for stream in waiting { streams[stream]?.hasWaited = true }
+        if waiting > 0 {
+            for state in streams.values where !state.pending.isEmpty { state.hasWaited = true }
+        }
         output.append(contentsOf: farewell)
         farewell = []
     }
@@ -106,7 +112,7 @@ package final class HTTP2Session {
 
     /// Returns body bytes to the peer's window, once the application has used or stored them.
     package func consume(_ count: Int, on stream: HTTP2StreamID) {
-        guard let state = streams[stream], count > 0 else { return }
+        guard let state = state(of: stream), count > 0 else { return }
         let used = min(count, state.unconsumed)
         state.unconsumed -= used
         handle.consume(stream, used)
@@ -114,13 +120,13 @@ package final class HTTP2Session {
 
     /// An interim head, such as 100 (RFC 9110 §15.2).
     package func inform(_ stream: HTTP2StreamID, _ head: ResponseHead) {
-        guard let state = streams[stream], !state.condemned, !state.responseStarted else { return }
+        guard let state = state(of: stream), !state.condemned, !state.responseStarted else { return }
         handle.inform(stream, ResponseBlock(head))
     }
 
     /// The head of the answer; with `end`, all of it.
     package func respond(_ stream: HTTP2StreamID, _ head: ResponseHead, end: Bool) {
-        guard let state = streams[stream], !state.condemned, !state.responseStarted else { return }
+        guard let state = state(of: stream), !state.condemned, !state.responseStarted else { return }
         state.responseStarted = true
         state.closing = end
         handle.respond(stream, ResponseBlock(head), hasBody: !end)
@@ -131,11 +137,12 @@ package final class HTTP2Session {
     /// - Returns: how many bytes wait on the stream now.
     @discardableResult
     package func send(_ bytes: [UInt8], on stream: HTTP2StreamID, end: Bool) -> Int {
-        guard let state = streams[stream], state.responseStarted, !state.closing, !state.condemned else { return 0 }
+        guard let state = state(of: stream), state.responseStarted, !state.closing, !state.condemned else { return 0 }
+        let wasEmpty = state.pending.isEmpty
         state.pending.append(bytes)
         state.closing = end
         let count = state.pending.count
-        if count > 0 { waiting.insert(stream) }
+        if wasEmpty, count > 0 { waiting += 1 }
         if state.deferred, count > 0 || end {
             state.deferred = false
             handle.resume(stream)
@@ -151,11 +158,11 @@ package final class HTTP2Session {
 
     /// Body bytes not yet in an output.
     package func pendingBytes(on stream: HTTP2StreamID) -> Int {
-        streams[stream]?.pending.count ?? 0
+        state(of: stream)?.pending.count ?? 0
     }
 
     package func reset(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
-        guard let state = streams[stream], !state.condemned else { return }
+        guard let state = state(of: stream), !state.condemned else { return }
         state.condemned = true
         state.resetByUs = true
         handle.reset(stream, code)
@@ -163,10 +170,11 @@ package final class HTTP2Session {
 
     /// Streams whose bytes the peer's windows have kept back for at least `nanoseconds`: reset them, or close.
     package func stalledStreams(for nanoseconds: UInt64, now: UInt64) -> [HTTP2StreamID] {
-        waiting.filter { stream in
-            guard let since = streams[stream]?.stalledSince else { return false }
+        guard waiting > 0 else { return [] }
+        return streams.filter { _, state in
+            guard let since = state.stalledSince, !state.pending.isEmpty else { return false }
             return now >= since && now - since >= nanoseconds
-        }.sorted()
+        }.keys.sorted()
     }
 
     // MARK: The connection
@@ -236,15 +244,22 @@ package final class HTTP2Session {
 
     /// Called when the library has nothing more to send: what still waits is held by the peer's windows.
     private func noteStalls(now: UInt64) {
-        for stream in waiting {
-            guard let state = streams[stream], state.stalledSince == nil else { continue }
+        guard waiting > 0 else { return }
+        for state in streams.values where !state.pending.isEmpty && state.stalledSince == nil {
             state.stalledSince = now
             state.sentSinceStall = 0
         }
     }
 
+    private func state(of stream: HTTP2StreamID) -> StreamState? {
+        if let recent, recent.id == stream { return recent.state }
+        guard let state = streams[stream] else { return nil }
+        recent = (stream, state)
+        return state
+    }
+
     private func condemn(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
-        guard let state = streams[stream], !state.condemned else { return }
+        guard let state = state(of: stream), !state.condemned else { return }
         state.condemned = true
         afterwards.append(.reset(stream, code))
     }
@@ -259,19 +274,23 @@ package final class HTTP2Session {
 
     func beganHead(_ stream: HTTP2StreamID) {
         highestStream = max(highestStream, stream)
-        streams[stream] = StreamState(builder: HeadBuilder(limits: limits))
+        let state = StreamState()
+        streams[stream] = state
+        recent = (stream, state)
+        builder = (stream, HeadBuilder(limits: limits))
     }
 
     func gotField(_ stream: HTTP2StreamID, name: Span<UInt8>, value: Span<UInt8>) {
-        guard !sawHeadBomb, let state = streams[stream] else { return }
-        guard state.builder != nil else {
+        guard !sawHeadBomb else { return }
+        guard builder?.stream == stream else {
             // Trailers: nothing here reads them, they only count.
+            guard let state = state(of: stream) else { return }
             state.trailerBytes += name.count + value.count + 32
             if state.trailerBytes > limits.headBytes { condemn(stream, .enhanceYourCalm) }
             return
         }
-        state.builder?.add(name: name, value: value)
-        if state.builder?.isBomb == true { sawHeadBomb = true }
+        builder?.head.add(name: name, value: value)
+        if builder?.head.isBomb == true { sawHeadBomb = true }
     }
 
     func gotInvalidField(_ stream: HTTP2StreamID) {
@@ -279,10 +298,10 @@ package final class HTTP2Session {
     }
 
     func completedHead(_ stream: HTTP2StreamID, ends: Bool) {
-        guard let state = streams[stream], let builder = state.builder else { return }
-        state.builder = nil
+        guard let state = state(of: stream), let built = builder, built.stream == stream else { return }
+        builder = nil
         guard !state.condemned, !sawHeadBomb else { return }
-        switch builder.finish() {
+        switch built.head.finish() {
         case .head(let head):
             state.announced = true
             events.append(.request(stream, head, end: ends))
@@ -296,7 +315,7 @@ package final class HTTP2Session {
     }
 
     func gotData(_ stream: HTTP2StreamID, _ bytes: [UInt8]) {
-        guard let state = streams[stream], state.announced, !state.condemned, !state.discardsBody else {
+        guard let state = state(of: stream), state.announced, !state.condemned, !state.discardsBody else {
             afterwards.append(.consume(bytes.count))
             return
         }
@@ -305,7 +324,7 @@ package final class HTTP2Session {
     }
 
     func requestEnded(_ stream: HTTP2StreamID) {
-        guard let state = streams[stream], !state.requestEnded else { return }
+        guard let state = state(of: stream), !state.requestEnded else { return }
         state.requestEnded = true
         if state.announced, !state.condemned, !state.discardsBody { events.append(.end(stream)) }
     }
@@ -323,7 +342,7 @@ package final class HTTP2Session {
         _ stream: HTTP2StreamID,
         into buffer: UnsafeMutableRawBufferPointer
     ) -> (count: Int, isLast: Bool)? {
-        guard let state = streams[stream] else { return (0, true) }
+        guard let state = state(of: stream) else { return (0, true) }
         let count = unsafe state.pending.move(into: buffer)
         let isLast = state.pending.isEmpty && state.closing
         if count == 0, !isLast {
@@ -331,7 +350,7 @@ package final class HTTP2Session {
             return nil
         }
         state.sentSinceStall += count
-        if state.pending.isEmpty { waiting.remove(stream) }
+        if state.pending.isEmpty, count > 0 { waiting -= 1 }
         if state.pending.isEmpty || state.sentSinceStall >= limits.stallProgressBytes { state.stalledSince = nil }
         if state.pending.isEmpty, state.hasWaited {
             state.hasWaited = false
@@ -342,7 +361,7 @@ package final class HTTP2Session {
 
     /// RFC 9113 §8.1: when the answer is complete and the request is not, its rest is not wanted.
     func responseEnded(_ stream: HTTP2StreamID) {
-        guard let state = streams[stream] else { return }
+        guard let state = state(of: stream) else { return }
         if !state.requestEnded {
             state.resetByUs = true
             state.condemned = true
@@ -351,7 +370,7 @@ package final class HTTP2Session {
     }
 
     func sentReset(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
-        if streams[stream]?.resetByUs != true { resetsToCount += 1 }
+        if state(of: stream)?.resetByUs != true { resetsToCount += 1 }
     }
 
     func sentGoAway(_ code: HTTP2ErrorCode) {
@@ -360,7 +379,8 @@ package final class HTTP2Session {
 
     func closed(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
         guard let state = streams.removeValue(forKey: stream) else { return }
-        waiting.remove(stream)
+        if recent?.id == stream { recent = nil }
+        if !state.pending.isEmpty { waiting -= 1 }
         if state.unconsumed > 0 { afterwards.append(.consume(state.unconsumed)) }
         if state.announced { events.append(.closed(stream, code)) }
     }

@@ -10,8 +10,8 @@ struct HeadBuilder {
     }
 
     private let limits: HTTP2Limits
-    private var method: [UInt8] = []
-    private var scheme: [UInt8] = []
+    private var method = HTTPMethod.get
+    private var isHTTP = false
     private var authority: [UInt8] = []
     private var target: [UInt8] = []
     /// Made at the first field behind the pseudo-fields; the library sees to that order.
@@ -36,9 +36,10 @@ struct HeadBuilder {
             return
         }
         if name.equals(":method") {
-            method = Array(copying: value)
+            // The two usual ones without making text of them.
+            method = value.equals("GET") ? .get : value.equals("POST") ? .post : HTTPMethod(Array(copying: value))
         } else if name.equals(":scheme") {
-            scheme = Array(copying: value)
+            isHTTP = value.equals("https") || value.equals("http")
         } else if name.equals(":authority") {
             authority = Array(copying: value)
         } else if name.equals(":path") {
@@ -57,12 +58,12 @@ struct HeadBuilder {
     /// Turns the pseudo-fields into a head. Without a scheme it is CONNECT, which has no target either.
     private mutating func begin() {
         guard head == nil, refusal == nil else { return }
-        guard scheme.equalsIgnoringCase("https") || scheme.equalsIgnoringCase("http") else {
+        guard isHTTP else {
             refusal = .badScheme
             return
         }
         do {
-            var made = try RequestHead(method: HTTPMethod(method), target: target.span, version: .http2)
+            var made = try RequestHead(method: method, target: target.span, version: .http2)
             if !authority.isEmpty, !made.fields.appendReceived(name: Self.host.span, value: authority.span) {
                 isMalformed = true
             }
@@ -121,9 +122,5 @@ extension [UInt8] {
             return false
         }
         return true
-    }
-
-    func equalsIgnoringCase(_ text: StaticString) -> Bool {
-        text.withUTF8Buffer { unsafe ASCII.equalIgnoringCase(self, $0) }
     }
 }

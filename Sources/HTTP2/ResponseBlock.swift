@@ -16,20 +16,26 @@ struct ResponseBlock {
         let fields = head.fields
         bytes.reserveCapacity(fields.bytes.count + 16)
         lines.reserveCapacity(fields.count + 1)
-        append(":status".utf8, "\(head.status.code)".utf8)
-        for (index, slot) in fields.slots.enumerated() {
+        appendStatus(head.status.code)
+        for slot in fields.slots {
             switch slot.name {
             case .connection, .keepAlive, .proxyConnection, .transferEncoding, .upgrade: continue
-            default: append(fields.nameBytes(at: index), fields.value(at: index))
+            default: append(fields.bytes, name: slot.nameRange, value: slot.valueRange)
             }
         }
     }
 
-    private mutating func append(_ name: some Collection<UInt8>, _ value: some Collection<UInt8>) {
+    private mutating func appendStatus(_ code: UInt16) {
+        bytes += Self.status
+        for divisor in [100, 10, 1] as [UInt16] { bytes.append(0x30 + UInt8(code / divisor % 10)) }
+        lines.append(Line(start: 0, nameEnd: Self.status.count, end: bytes.count))
+    }
+
+    private mutating func append(_ source: [UInt8], name: Range<Int>, value: Range<Int>) {
         let start = bytes.count
-        for byte in name { bytes.append(ASCII.lowercased(byte)) }
+        for index in name { bytes.append(ASCII.lowercased(source[index])) }
         let nameEnd = bytes.count
-        bytes.append(contentsOf: value)
+        bytes += source[value]
         lines.append(Line(start: start, nameEnd: nameEnd, end: bytes.count))
     }
 
@@ -39,4 +45,6 @@ struct ResponseBlock {
             if let start = buffer.baseAddress { unsafe body(start, lines) }
         }
     }
+
+    private static let status = Array(":status".utf8)
 }

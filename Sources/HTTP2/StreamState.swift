@@ -1,7 +1,5 @@
 /// What the session knows of one request beside the library's own record. A class, so that queues grow in place.
 final class StreamState {
-    /// Present until the head is complete.
-    var builder: HeadBuilder?
     /// The application has heard of it.
     var announced = false
     /// We decided to reset it; nothing more is told to the application.
@@ -27,8 +25,4 @@ final class StreamState {
     /// Since when the peer's window has kept `pending` from going out.
     var stalledSince: UInt64?
     var sentSinceStall = 0
-
-    init(builder: HeadBuilder) {
-        self.builder = builder
-    }
 }

@@ -152,8 +152,12 @@ struct ChatTests {
             let aborted = try #require(client.chat("aborted").first)
             #expect(aborted["message"]?.messageText?.hasPrefix("number 1,") == true)
             bench.run(ms: 1_000)
-            #expect(client.payload("chat.abort", "{\"sessionKey\":\"agent:main:main\",\"runId\":\"a\"}")?["aborted"]?.bool == false)
-            let rows = client.payload("chat.history", "{\"sessionKey\":\"main\"}")?["messages"]?.elements.map { $0 } ?? []
+            #expect(
+                client.payload("chat.abort", "{\"sessionKey\":\"agent:main:main\",\"runId\":\"a\"}")?["aborted"]?.bool
+                    == false
+            )
+            let rows =
+                client.payload("chat.history", "{\"sessionKey\":\"main\"}")?["messages"]?.elements.map { $0 } ?? []
             let roles = rows.compactMap { $0["role"]?.string }
             // March lists the partial answer twice, once before the question.
             #expect(roles == (release == .march ? ["assistant", "user", "assistant"] : ["user", "assistant"]))
@@ -183,7 +187,12 @@ struct ChatTests {
         owner.chatSend("slow count", key: "a")
         bench.run(ms: 1_000)
         #expect(other.error("chat.abort", "{\"sessionKey\":\"agent:main:main\",\"runId\":\"a\"}") == "unauthorized")
-        #expect(bench.client(device: TestDevice(3)).payload("chat.abort", "{\"sessionKey\":\"agent:main:main\",\"runId\":\"a\"}")?["aborted"]?.bool == true)
+        #expect(
+            bench.client(device: TestDevice(3)).payload(
+                "chat.abort",
+                "{\"sessionKey\":\"agent:main:main\",\"runId\":\"a\"}"
+            )?["aborted"]?.bool == true
+        )
     }
 
     @Test
@@ -226,7 +235,9 @@ struct ChatTests {
         client.chatSend("slow count", key: "a")
         bench.run(ms: 1_000)
         client.chatSend("second", key: "b")
-        let ids = client.payload("chat.abort", "{\"sessionKey\":\"agent:main:main\"}")?["runIds"]?.elements.compactMap(\.string)
+        let ids = client.payload("chat.abort", "{\"sessionKey\":\"agent:main:main\"}")?["runIds"]?.elements.compactMap(
+            \.string
+        )
         #expect(ids == ["a", "b"])
         bench.run(ms: 60_000)
         #expect(client.chat("final").isEmpty)
@@ -263,8 +274,12 @@ struct ChatTests {
     func `an injected note is in the history and comes as a final`() {
         let bench = GatewayBench(.june)
         let client = bench.client()
-        let id = client.payload("chat.inject", "{\"sessionKey\":\"main\",\"message\":\"Hi\",\"label\":\"note\"}")?["messageId"]?.string
+        let id = client.payload("chat.inject", "{\"sessionKey\":\"main\",\"message\":\"Hi\",\"label\":\"note\"}")?[
+            "messageId"
+        ]?.string
         #expect(client.chat("final").first?["runId"]?.string == id.map { "inject-\($0)" })
-        #expect(client.payload("chat.history", "{\"sessionKey\":\"main\"}")?["messages"]?[0]?.messageText == "[note]\n\nHi")
+        #expect(
+            client.payload("chat.history", "{\"sessionKey\":\"main\"}")?["messages"]?[0]?.messageText == "[note]\n\nHi"
+        )
     }
 }

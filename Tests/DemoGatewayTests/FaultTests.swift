@@ -137,7 +137,15 @@ struct FaultTests {
         #expect(client.payloads("demo.padding").first?["padding"]?.string?.utf8.count == 1_000)
         let texts = client.frameTexts
         #expect(texts.contains { (try? JSONDocument(parsing: $0)) == nil })
-        bench.take(bench.model.control(method: "POST", path: "/demo/garbage", query: [("raw", "true")], body: [], now: bench.now).actions)
+        bench.take(
+            bench.model.control(
+                method: "POST",
+                path: "/demo/garbage",
+                query: [("raw", "true")],
+                body: [],
+                now: bench.now
+            ).actions
+        )
         #expect(bench.raw[client.id]?.isEmpty == false)
     }
 
@@ -145,13 +153,23 @@ struct FaultTests {
     func `faults are read, set and cleared over the control surface`() {
         let bench = GatewayBench()
         func control(_ method: String, _ path: String, _ body: String = "") -> (status: Int, body: JSONValue?) {
-            let answer = bench.model.control(method: method, path: path, query: [], body: Array(body.utf8), now: bench.now)
+            let answer = bench.model.control(
+                method: method,
+                path: path,
+                query: [],
+                body: Array(body.utf8),
+                now: bench.now
+            )
             bench.take(answer.actions)
             return (answer.status, try? JSONDocument(parsing: answer.body).root)
         }
-        let set = control("POST", "/demo/faults", "{\"doubleAck\":1,\"delivery\":\"torn:3\",\"strippedScopes\":[\"operator.admin\"],\"silence\":true}")
+        let set = control(
+            "POST",
+            "/demo/faults",
+            "{\"doubleAck\":1,\"delivery\":\"torn:3\",\"strippedScopes\":[\"operator.admin\"],\"silence\":true}"
+        )
         #expect(set.status == 200 && set.body?["delivery"]?.string == "torn:3" && set.body?["silence"]?.bool == true)
-        #expect(bench.model.faults.delivery == .torn(bytes: 3))
+        #expect(bench.model.faults.delivery == .torn(bytes: 3, everyMs: 0))
         let wrong = control("POST", "/demo/faults", "{\"doubleAck\":5,\"silense\":true}")
         #expect(wrong.status == 400)
         #expect(wrong.body?["error"]?.string == "unknown option silense; did you mean silence?")
@@ -213,7 +231,8 @@ struct FaultTests {
         #expect(options.port == 18_790 && options.release == .march && options.faults.pairing)
         #expect(options.faults.delivery == .fragmented(bytes: 10) && options.faults.seqGapEvery == 7)
         let cases: [(String, String, String)] = [
-            ("prot", "3", "unknown option prot; did you mean port?"), ("port", "99999", "port: \"99999\" is not a port"),
+            ("prot", "3", "unknown option prot; did you mean port?"),
+            ("port", "99999", "port: \"99999\" is not a port"),
             ("protocol", "5", "protocol: \"5\" is not 3 or 4"),
             ("speed", "-1", "speed: \"-1\" is not 0 or a number from 0.01 to 1000"),
             ("fault", "silence", "fault: \"silence\" is not NAME=VALUE"),

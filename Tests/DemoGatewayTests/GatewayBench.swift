@@ -135,7 +135,9 @@ final class TestClient {
     func send(_ text: String) { bench.take(bench.model.received(Array(text.utf8), from: id, now: bench.now)) }
 
     /// The newest response with that id.
-    func response(_ requestID: String) -> JSONValue? { frames.last { $0["type"]?.string == "res" && $0["id"]?.string == requestID } }
+    func response(_ requestID: String) -> JSONValue? {
+        frames.last { $0["type"]?.string == "res" && $0["id"]?.string == requestID }
+    }
 
     /// Sends a request and gives its answer, if that came at once.
     @discardableResult
@@ -147,7 +149,9 @@ final class TestClient {
         return response(requestID)
     }
 
-    func error(_ method: String, _ params: String = "{}") -> String? { call(method, params)?["error"]?["message"]?.string }
+    func error(_ method: String, _ params: String = "{}") -> String? {
+        call(method, params)?["error"]?["message"]?.string
+    }
     func payload(_ method: String, _ params: String = "{}") -> JSONValue? { call(method, params)?["payload"] }
 
     func events(_ name: String) -> [JSONValue] { frames.filter { $0["event"]?.string == name } }

@@ -4,7 +4,9 @@ import Testing
 
 struct HandshakeTests {
     @Test(arguments: GatewayRelease.allCases)
-    func `a hello names the protocol, the session defaults, the policy and the methods`(_ release: GatewayRelease) throws {
+    func `a hello names the protocol, the session defaults, the policy and the methods`(_ release: GatewayRelease)
+        throws
+    {
         let bench = GatewayBench(release)
         let client = bench.openSocket()
         #expect(client.events("connect.challenge").count == 1)
@@ -133,7 +135,10 @@ struct HandshakeTests {
     func `a missing scope has the form of its release`() {
         for release in GatewayRelease.allCases {
             let client = GatewayBench(release).client(scopes: ["operator.read"])
-            let error = client.call("agents.files.set", "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"\"}")?["error"]
+            let error = client.call(
+                "agents.files.set",
+                "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"\"}"
+            )?["error"]
             #expect(error?["message"]?.string == "missing scope: operator.admin")
             #expect(error?["code"]?.string == (release == .autumn ? "FORBIDDEN" : "INVALID_REQUEST"))
             #expect(error?["details"]?["missingScope"]?.string == (release == .autumn ? "operator.admin" : nil))
@@ -168,7 +173,13 @@ struct HandshakeTests {
         let wider = bench.openSocket().connect(scopes: ["operator.read", "operator.write"], device: device)
         #expect(wider?["error"]?["details"]?["requestId"]?.string != requestID)
 
-        let approved = bench.model.control(method: "POST", path: "/demo/pairing/approve", query: [], body: [], now: bench.now)
+        let approved = bench.model.control(
+            method: "POST",
+            path: "/demo/pairing/approve",
+            query: [],
+            body: [],
+            now: bench.now
+        )
         #expect(approved.status == 200)
         let hello = bench.openSocket().connect(scopes: ["operator.read"], device: device)?["payload"]
         let token = try #require(hello?["auth"]?["deviceToken"]?.string)
@@ -180,7 +191,10 @@ struct HandshakeTests {
             signedToken: token
         )
         #expect(alone?["ok"]?.bool == true)
-        bench.take(bench.model.control(method: "POST", path: "/demo/pairing/rotate", query: [], body: [], now: bench.now).actions)
+        bench.take(
+            bench.model.control(method: "POST", path: "/demo/pairing/rotate", query: [], body: [], now: bench.now)
+                .actions
+        )
         #expect(back.close?.code == 4001)
         let late = bench.openSocket().connect(
             scopes: ["operator.read"],
@@ -195,7 +209,10 @@ struct HandshakeTests {
     func `an approval asks again for more scopes, and for a changed device family`() {
         let bench = GatewayBench(.june)
         let device = TestDevice(4)
-        #expect(bench.openSocket().connect(scopes: ["operator.read"], device: device, id: "cli", mode: "cli")?["ok"]?.bool == true)
+        #expect(
+            bench.openSocket().connect(scopes: ["operator.read"], device: device, id: "cli", mode: "cli")?["ok"]?.bool
+                == true
+        )
         let wider = bench.openSocket().connect(scopes: ["operator.write"], device: device, id: "cli", mode: "cli")
         #expect(wider?["error"]?["details"]?["reason"]?.string == "scope-upgrade")
         let other = bench.openSocket().connect(
@@ -220,7 +237,13 @@ struct HandshakeTests {
         let bench = GatewayBench(.june) { $0.faults.pairing = true }
         bench.openSocket().connect()
         bench.run(ms: 301_000)
-        let answer = bench.model.control(method: "POST", path: "/demo/pairing/approve", query: [], body: [], now: bench.now)
+        let answer = bench.model.control(
+            method: "POST",
+            path: "/demo/pairing/approve",
+            query: [],
+            body: [],
+            now: bench.now
+        )
         #expect(answer.status == 404)
     }
 
@@ -228,6 +251,9 @@ struct HandshakeTests {
     func `stripped scopes bite although the hello lists them`() {
         let bench = GatewayBench(.june) { $0.faults.strippedScopes = ["operator.admin", "operator.write"] }
         let client = bench.client()
-        #expect(client.error("agents.files.set", "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"\"}") == "missing scope: operator.admin")
+        #expect(
+            client.error("agents.files.set", "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"\"}")
+                == "missing scope: operator.admin"
+        )
     }
 }

@@ -22,8 +22,14 @@ struct HostTests {
         #expect(page?["sessionKey"]?.string == "main")
         #expect(page?["sessionInfo"]?["key"]?.string == "agent:main:main")
         #expect(client.payload("chat.history", "{\"sessionKey\":\"nowhere\"}")?["messages"]?.count == 0)
-        #expect(client.error("chat.history", "{\"sessionKey\":\"main\",\"limit\":0}") == "invalid chat.history params: at /limit: must be >= 1")
-        #expect(client.error("chat.history", "{\"sessionKey\":\"main\",\"limit\":5000}") == "invalid chat.history params: at /limit: must be <= 1000")
+        #expect(
+            client.error("chat.history", "{\"sessionKey\":\"main\",\"limit\":0}")
+                == "invalid chat.history params: at /limit: must be >= 1"
+        )
+        #expect(
+            client.error("chat.history", "{\"sessionKey\":\"main\",\"limit\":5000}")
+                == "invalid chat.history params: at /limit: must be <= 1000"
+        )
     }
 
     @Test
@@ -75,16 +81,25 @@ struct HostTests {
         #expect(preview?[0]?["items"]?[0]?["role"]?.string == "user")
         #expect(preview?[1]?["status"]?.string == "missing")
         #expect(client.payload("sessions.resolve", "{\"key\":\"side\"}")?["key"]?.string == "agent:main:side")
-        #expect(client.call("sessions.patch", "{\"key\":\"side\",\"label\":\"Side\",\"model\":\"demo-2\"}")?["payload"]?["entry"]?["label"]?.string == "Side")
+        #expect(
+            client.call("sessions.patch", "{\"key\":\"side\",\"label\":\"Side\",\"model\":\"demo-2\"}")?["payload"]?[
+                "entry"
+            ]?["label"]?.string == "Side"
+        )
         #expect(client.error("sessions.patch", "{\"key\":\"main\",\"label\":\"Side\"}") == "label already in use: Side")
-        #expect(client.error("sessions.patch", "{\"key\":\"main\",\"verboseLevel\":\"loud\"}") == "invalid verboseLevel (use \"on\"|\"off\"|\"full\")")
+        #expect(
+            client.error("sessions.patch", "{\"key\":\"main\",\"verboseLevel\":\"loud\"}")
+                == "invalid verboseLevel (use \"on\"|\"off\"|\"full\")"
+        )
         let before = client.payload("chat.history", "{\"sessionKey\":\"side\"}")?["sessionId"]?.string
         #expect(client.payload("sessions.compact", "{\"key\":\"side\",\"maxLines\":1}")?["compacted"]?.bool == true)
         let reset = client.payload("sessions.reset", "{\"key\":\"side\"}")
         #expect(reset?["entry"]?["sessionId"]?.string != before)
         #expect(client.payload("chat.history", "{\"sessionKey\":\"side\"}")?["messages"]?.count == 0)
         #expect(client.payload("sessions.delete", "{\"key\":\"side\"}")?["deleted"]?.bool == true)
-        #expect(client.error("sessions.delete", "{\"key\":\"main\"}") == "Cannot delete the main session (agent:main:main).")
+        #expect(
+            client.error("sessions.delete", "{\"key\":\"main\"}") == "Cannot delete the main session (agent:main:main)."
+        )
         #expect(GatewayBench(.march).client().error("sessions.subscribe") == "unknown method: sessions.subscribe")
     }
 
@@ -97,11 +112,20 @@ struct HostTests {
         #expect(files.contains { $0["name"]?.string == "IDENTITY.md" && $0["missing"]?.bool == false })
         let missing = client.payload("agents.files.get", "{\"agentId\":\"main\",\"name\":\"MEMORY.md\"}")?["file"]
         #expect(missing?["missing"]?.bool == true && missing?["content"] == nil)
-        #expect(client.payload("agents.files.set", "{\"agentId\":\"main\",\"name\":\"MEMORY.md\",\"content\":\"x\"}")?["file"]?["size"]?.int == 1)
-        #expect(client.error("agents.files.get", "{\"agentId\":\"main\",\"name\":\"../x\"}") == "unsupported file \"../x\"")
+        #expect(
+            client.payload("agents.files.set", "{\"agentId\":\"main\",\"name\":\"MEMORY.md\",\"content\":\"x\"}")?[
+                "file"
+            ]?["size"]?.int == 1
+        )
+        #expect(
+            client.error("agents.files.get", "{\"agentId\":\"main\",\"name\":\"../x\"}") == "unsupported file \"../x\""
+        )
         #expect(client.error("agents.files.get", "{\"agentId\":\"nobody\",\"name\":\"USER.md\"}") == "unknown agent id")
         #expect(
-            client.error("agents.files.set", "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"\",\"expectedMissing\":true}")
+            client.error(
+                "agents.files.set",
+                "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"\",\"expectedMissing\":true}"
+            )
                 == "invalid agents.files.set params: at root: unexpected property 'expectedMissing'"
         )
     }
@@ -110,13 +134,21 @@ struct HostTests {
     func `the newest release guards writes by hash`() throws {
         let bench = GatewayBench(.autumn)
         let client = bench.client()
-        let hash = try #require(client.payload("agents.files.get", "{\"agentId\":\"main\",\"name\":\"USER.md\"}")?["file"]?["hash"]?.string)
+        let hash = try #require(
+            client.payload("agents.files.get", "{\"agentId\":\"main\",\"name\":\"USER.md\"}")?["file"]?["hash"]?.string
+        )
         func set(_ guardText: String) -> JSONValue? {
-            client.call("agents.files.set", "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"x\",\(guardText)}")
+            client.call(
+                "agents.files.set",
+                "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"x\",\(guardText)}"
+            )
         }
         #expect(set("\"expectedMissing\":true")?["ok"]?.bool == false)
         #expect(set("\"expectedHash\":\"\(hash)\"")?["ok"]?.bool == true)
-        #expect(set("\"expectedHash\":\"\(hash)\"")?["error"]?["details"]?["currentHash"]?.string == Hex.encode(Digest.sha256([0x78])))
+        #expect(
+            set("\"expectedHash\":\"\(hash)\"")?["error"]?["details"]?["currentHash"]?.string
+                == Hex.encode(Digest.sha256([0x78]))
+        )
         #expect(set("\"expectedHash\":\"short\"")?["error"]?["message"]?.string?.contains("must match pattern") == true)
     }
 
@@ -146,12 +178,18 @@ struct HostTests {
         if release == .june { #expect(client.payload("exec.approval.list")?[0]?["id"]?.string == id) }
         bench.run(ms: 10_000)
         #expect(client.chat("final").isEmpty)
-        #expect(client.payload("exec.approval.resolve", "{\"id\":\"\(id.prefix(8))\",\"decision\":\"\(decision)\"}")?["ok"]?.bool == true)
+        #expect(
+            client.payload("exec.approval.resolve", "{\"id\":\"\(id.prefix(8))\",\"decision\":\"\(decision)\"}")?["ok"]?
+                .bool == true
+        )
         #expect(client.payloads("exec.approval.resolved").first?["decision"]?.string == decision)
         bench.run(ms: 5_000)
         #expect(client.agent("tool").last?["data"]?["isError"]?.bool == (decision == "deny"))
         #expect(client.chat("final").count == 1)
-        #expect(client.error("exec.approval.resolve", "{\"id\":\"\(id)\",\"decision\":\"deny\"}") == "unknown or expired approval id")
+        #expect(
+            client.error("exec.approval.resolve", "{\"id\":\"\(id)\",\"decision\":\"deny\"}")
+                == "unknown or expired approval id"
+        )
     }
 
     @Test
@@ -174,35 +212,52 @@ struct HostTests {
     func `devices are listed, approved, rotated, revoked and removed`() throws {
         for release in [GatewayRelease.march, .june] {
             let bench = GatewayBench(release)
-            let admin = bench.client(scopes: ["operator.admin", "operator.pairing"], device: TestDevice(1), id: "cli", mode: "cli")
+            let admin = bench.client(
+                scopes: ["operator.admin", "operator.pairing"],
+                device: TestDevice(1),
+                id: "cli",
+                mode: "cli"
+            )
             bench.model.faults.pairing = true
             let device = TestDevice(2)
             bench.openSocket().connect(scopes: ["operator.read"], device: device)
             let requested = try #require(admin.payloads("device.pair.requested").first)
             let id = try #require(requested["requestId"]?.string)
             #expect(admin.payload("device.pair.list")?["pending"]?.count == 1)
-            #expect(admin.payload("device.pair.approve", "{\"requestId\":\"\(id)\"}")?["device"]?["deviceId"]?.string == device.id)
+            #expect(
+                admin.payload("device.pair.approve", "{\"requestId\":\"\(id)\"}")?["device"]?["deviceId"]?.string
+                    == device.id
+            )
             #expect(admin.payloads("device.pair.resolved").first?["decision"]?.string == "approved")
             let guest = bench.openSocket()
             #expect(guest.connect(scopes: ["operator.read"], device: device)?["ok"]?.bool == true)
             let rotated = admin.payload("device.token.rotate", "{\"deviceId\":\"\(device.id)\",\"role\":\"operator\"}")
             #expect((rotated?["token"] != nil) == (release == .march))
             #expect((guest.close?.code == 4001) == (release == .june))
-            #expect(admin.payload("device.token.revoke", "{\"deviceId\":\"\(device.id)\",\"role\":\"operator\"}")?["revokedAtMs"] != nil)
+            #expect(
+                admin.payload("device.token.revoke", "{\"deviceId\":\"\(device.id)\",\"role\":\"operator\"}")?[
+                    "revokedAtMs"
+                ] != nil
+            )
             let after = bench.openSocket().connect(scopes: ["operator.read"], device: device)
             if release == .march {
                 #expect(after?["ok"]?.bool == true)
             } else {
                 #expect(after?["error"]?["details"]?["reason"]?.string == "role-upgrade")
             }
-            #expect(admin.payload("device.pair.remove", "{\"deviceId\":\"\(device.id)\"}")?["deviceId"]?.string == device.id)
+            #expect(
+                admin.payload("device.pair.remove", "{\"deviceId\":\"\(device.id)\"}")?["deviceId"]?.string == device.id
+            )
             #expect(admin.error("device.pair.remove", "{\"deviceId\":\"\(device.id)\"}") == "unknown deviceId")
         }
     }
 
     @Test
     func `attachments are sniffed, limited, and shown without their data`() {
-        let png = Base64.encode([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a] + [UInt8](repeating: 0, count: 64), as: .standard)
+        let png = Base64.encode(
+            [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a] + [UInt8](repeating: 0, count: 64),
+            as: .standard
+        )
         let big = Base64.encode([0xff, 0xd8, 0xff] + [UInt8](repeating: 1, count: 6_300_000), as: .standard)
         let file = Base64.encode(Array("plain".utf8), as: .standard)
         func params(_ content: String) -> String {

@@ -17,7 +17,7 @@ struct LiveTests {
         "{\"type\":\"req\",\"id\":\"\(id)\",\"method\":\"chat.send\",\"params\":{\"sessionKey\":\"main\",\"message\":\"\(text)\",\"idempotencyKey\":\"\(key)\"}}"
     }
 
-    @Test(arguments: ["whole", "torn:1", "torn:7", "fragmented:1", "fragmented:50"])
+    @Test(arguments: ["whole", "torn:1", "torn:200:1", "fragmented:1", "fragmented:50"])
     func `a turn comes through however the bytes are delivered`(_ delivery: String) async throws {
         let bench = try await LiveBench(options { try? $0.set("fault", to: "delivery=\(delivery)") })
         let client = try await bench.client()
@@ -60,7 +60,8 @@ struct LiveTests {
         let query = try await bench.http("POST /demo/faults?silence=true HTTP/1.1\r\nHost: HOST")
         #expect(query.contains("\"silence\":true"))
         let refused = [
-            "GET /demo/state HTTP/1.1\r\nHost: evil.example", "GET /demo/state HTTP/1.1\r\nHost: HOST\r\nOrigin: http://HOST",
+            "GET /demo/state HTTP/1.1\r\nHost: evil.example",
+            "GET /demo/state HTTP/1.1\r\nHost: HOST\r\nOrigin: http://HOST",
             "GET /demo/state HTTP/1.1\r\nHost: 127.0.0.1.evil.example",
         ]
         for head in refused { #expect(try await bench.http(head).hasPrefix("HTTP/1.1 403 ")) }
@@ -96,7 +97,9 @@ struct LiveTests {
                 let key = "k\(round)-\(number)"
                 client.send(send("echo \(number)", key: key, id: key))
                 _ = try await client.text(with: "\"id\":\"\(key)\"", "started")
-                let lines = String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self).split(separator: "\n")
+                let lines = String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self).split(
+                    separator: "\n"
+                )
                 #expect(lines.count == (round - 1) * 20 + number)
                 #expect(lines.last?.contains("\"key\":\"\(key)\"") == true)
                 _ = try await client.text(with: "\"state\":\"final\"", key)

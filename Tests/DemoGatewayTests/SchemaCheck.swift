@@ -24,7 +24,9 @@ struct SchemaCheck {
         }
         if let type = schema["type"]?.string, !isType(value, type) { return "\(path): not \(type)" }
         if let constant = schema["const"], !same(value, constant) { return "\(path): not \(constant.text)" }
-        if let choices = schema["enum"], !choices.elements.contains(where: { same(value, $0) }) { return "\(path): not in enum" }
+        if let choices = schema["enum"], !choices.elements.contains(where: { same(value, $0) }) {
+            return "\(path): not in enum"
+        }
         if let branches = schema["anyOf"] {
             let failures = branches.elements.map { failure(value, $0, at: path) }
             if failures.allSatisfy({ $0 != nil }) { return failures.compactMap(\.self).joined(separator: " | ") }
@@ -33,7 +35,11 @@ struct SchemaCheck {
             if let found = failure(value, branch, at: path) { return found }
         }
         if let no = schema["not"], failure(value, no, at: path) == nil { return "\(path): must not fit" }
-        return numberFailure(value, schema, path) ?? textFailure(value, schema, path) ?? arrayFailure(value, schema, path)
+        return numberFailure(value, schema, path) ?? textFailure(value, schema, path) ?? arrayFailure(
+            value,
+            schema,
+            path
+        )
             ?? objectFailure(value, schema, path)
     }
 
@@ -64,7 +70,9 @@ struct SchemaCheck {
         if let low = schema["minLength"]?.int, text.unicodeScalars.count < low { return "\(path): too short" }
         if let high = schema["maxLength"]?.int, text.unicodeScalars.count > high { return "\(path): too long" }
         if schema["pattern"]?.string == "^[a-f0-9]{64}$" {
-            guard text.utf8.count == 64, text.allSatisfy({ $0.isHexDigit && !$0.isUppercase }) else { return "\(path): no hash" }
+            guard text.utf8.count == 64, text.allSatisfy({ $0.isHexDigit && !$0.isUppercase }) else {
+                return "\(path): no hash"
+            }
         }
         return nil
     }

@@ -9,7 +9,8 @@ struct SchemaTests {
         var root = URL(filePath: #filePath)
         for _ in 1...3 { root.deleteLastPathComponent() }
         let file = root.appending(path: "../shared/data/\(name).schema.json")
-        guard let data = try? Data(contentsOf: file), let document = try? JSONDocument(parsing: [UInt8](data), limits: .gateway)
+        guard let data = try? Data(contentsOf: file),
+            let document = try? JSONDocument(parsing: [UInt8](data), limits: .gateway)
         else { return nil }
         return SchemaCheck(root: document.root)
     }
@@ -39,7 +40,9 @@ struct SchemaTests {
                 checked += 1
             } else {
                 #expect(schema.failure(frame, "#/$defs/ResponseFrame") == nil, "\(frame.text)")
-                guard frame["ok"]?.bool == true, let id = frame["id"]?.string, let payload = frame["payload"] else { continue }
+                guard frame["ok"]?.bool == true, let id = frame["id"]?.string, let payload = frame["payload"] else {
+                    continue
+                }
                 let method = id == "c" ? "connect" : client.methods[id] ?? ""
                 guard let reference = methods?[method]?["result"]?.string else { continue }
                 #expect(schema.failure(payload, reference) == nil, "\(method): \(payload.text.prefix(400))")
@@ -57,7 +60,8 @@ struct SchemaTests {
         }
         let texts = [
             "hello", "append the weather", "book a train", "fetch https://example.com/", "edit the file",
-            "run a failing command", "fail429", "fail401", "fail500", "please think", "parallel", "silent", "longtext 9000",
+            "run a failing command", "fail429", "fail401", "fail500", "please think", "parallel", "silent",
+            "longtext 9000",
             "echo x", "burst 20 1000", "call yourself Wren", "/verbose full", "weather", "approval", "/new",
         ]
         for (number, text) in texts.enumerated() {

@@ -4,7 +4,9 @@ import Testing
 
 struct ScriptTests {
     private func history(_ client: TestClient, _ session: String = "main") -> [JSONValue] {
-        client.payload("chat.history", "{\"sessionKey\":\"\(session)\",\"limit\":1000}")?["messages"]?.elements.map { $0 } ?? []
+        client.payload("chat.history", "{\"sessionKey\":\"\(session)\",\"limit\":1000}")?["messages"]?.elements.map {
+            $0
+        } ?? []
     }
 
     @Test(arguments: [GatewayRelease.march, .june])
@@ -16,7 +18,9 @@ struct ScriptTests {
         let tools = client.agent("tool")
         #expect(tools.compactMap { $0["data"]?["phase"]?.string } == ["start", "update", "result"])
         // Tool frames carry no number of their own.
-        #expect(client.events("agent").filter { $0["payload"]?["stream"]?.string == "tool" }.allSatisfy { $0["seq"] == nil })
+        #expect(
+            client.events("agent").filter { $0["payload"]?["stream"]?.string == "tool" }.allSatisfy { $0["seq"] == nil }
+        )
         let start = try #require(tools.first?["data"])
         #expect(start["name"]?.string == "exec")
         let command = try #require(start["args"]?["command"]?.string)
@@ -81,7 +85,11 @@ struct ScriptTests {
         #expect(plain.agent("tool").isEmpty && watcher.agent("tool").isEmpty)
         #expect(plain.chat("final").count == 1)
         #expect(watcher.payloads("session.tool").count == 3)
-        #expect(watcher.payloads("session.message").compactMap { $0["message"]?["role"]?.string } == ["user", "assistant", "assistant"])
+        #expect(
+            watcher.payloads("session.message").compactMap { $0["message"]?["role"]?.string } == [
+                "user", "assistant", "assistant",
+            ]
+        )
         #expect(watcher.payloads("sessions.changed").compactMap { $0["phase"]?.string } == ["start", "end"])
         #expect(watcher.events("sessions.changed").allSatisfy { $0["seq"] == nil })
         #expect(sender.payloads("session.message").isEmpty)
@@ -97,7 +105,11 @@ struct ScriptTests {
             guard let data = event["data"], data["phase"]?.string != "update" else { return nil }
             return "\(data["phase"]?.string ?? "") \(data["name"]?.string ?? "")"
         }
-        #expect(phases == ["start exec", "start read", "start web_search", "result read", "result web_search", "result exec"])
+        #expect(
+            phases == [
+                "start exec", "start read", "start web_search", "result read", "result web_search", "result exec",
+            ]
+        )
     }
 
     @Test

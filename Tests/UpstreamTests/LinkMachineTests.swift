@@ -249,8 +249,8 @@ struct LinkMachineTests {
         ] { link.say(text) }
         #expect(link.machine.phase == .online)
         #expect(link.machine.counters.unreadableFrames == 3)
-        #expect(link.machine.counters.unknownFrames == 7)
-        #expect(link.machine.counters.unknownAnswers == 1)
+        #expect(link.machine.counters.unknownFrames == 6)
+        #expect(link.machine.counters.unknownAnswers == 2)
         link.feed([0xC1, 0x00])
         #expect(link.machine.status.code == "PROTOCOL_ERROR" && link.closes.last?.code == 1_002)
     }

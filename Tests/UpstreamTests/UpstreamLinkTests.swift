@@ -137,8 +137,10 @@ struct UpstreamLinkTests {
         let world = try await LinkWorld.make(.init(pieceSize: pieceSize))
         _ = try await world.status(.online)
         world.call("health")
-        #expect(try await world.outcome() == "ok")
-        #expect(try await world.ask { $0.gateway.methods } == ["connect", "sessions.subscribe", "health"])
+        let answer1 = try await world.outcome()
+        #expect(answer1 == "ok")
+        let answer2 = try await world.ask { $0.gateway.methods }
+        #expect(answer2 == ["connect", "sessions.subscribe", "health"])
         let frames = try await world.ask { $0.link.log?.after(0).map { String(decoding: $0.frame, as: UTF8.self) } ?? [] }
         #expect(frames.count == 7)
         #expect(!frames.joined().contains("example-shared-token") && !frames.joined().contains("dt-example"))
@@ -166,7 +168,8 @@ struct UpstreamLinkTests {
         let made = Inbox<UpstreamClient>()
         world.use { fixture, loop in made.put(UpstreamClient(fixture.link, on: loop)) }
         let client = try await made.next()
-        #expect(try await client.call(AgentsList()).get().agents.map(\.id) == ["main"])
+        let answer3 = try await client.call(AgentsList()).get()
+        #expect(answer3.agents.map(\.id) == ["main"])
         guard case .failure(.unreadable(let error)) = await client.call(ModelsList()) else {
             Issue.record("an answer without models was taken")
             return
@@ -179,15 +182,18 @@ struct UpstreamLinkTests {
         let world = try await LinkWorld.make(.init(dropsOn: ["chat.send"]))
         _ = try await world.status(.online)
         world.call("chat.send")
-        #expect(try await world.outcome() == "ambiguous linkLost")
-        #expect(try await world.status(.offline).code == "LINK_LOST")
+        let answer4 = try await world.outcome()
+        #expect(answer4 == "ambiguous linkLost")
+        let answer5 = try await world.status(.offline)
+        #expect(answer5.code == "LINK_LOST")
         await world.end()
     }
 
     @Test func `silence is noticed within two ticks`() async throws {
         let world = try await LinkWorld.make(.init(tickMs: 100))
         _ = try await world.status(.online)
-        #expect(try await world.status(.offline).code == "TICK_TIMEOUT")
+        let answer6 = try await world.status(.offline)
+        #expect(answer6.code == "TICK_TIMEOUT")
         await world.end()
     }
 
@@ -195,9 +201,11 @@ struct UpstreamLinkTests {
         let world = try await LinkWorld.make(.init(silentOn: ["slow"]))
         _ = try await world.status(.online)
         world.call("slow", timeoutMs: 20)
-        #expect(try await world.outcome() == "ambiguous timedOut")
+        let answer7 = try await world.outcome()
+        #expect(answer7 == "ambiguous timedOut")
         world.call("health")
-        #expect(try await world.outcome() == "ok")
+        let answer8 = try await world.outcome()
+        #expect(answer8 == "ok")
         await world.end()
     }
 
@@ -206,7 +214,8 @@ struct UpstreamLinkTests {
         let world = try await LinkWorld.make(.init(afterHello: frames))
         _ = try await world.inbox.first { if case .lost(3) = $0 { true } else { false } }
         world.call("health")
-        #expect(try await world.outcome() == "ok")
+        let answer9 = try await world.outcome()
+        #expect(answer9 == "ok")
         let counters = try await world.ask { $0.link.counters }
         #expect(counters.unreadableFrames == 1 && counters.unknownFrames == 1 && counters.lostEvents == 3)
         await world.end()
@@ -215,7 +224,8 @@ struct UpstreamLinkTests {
     @Test func `what is no gateway is named`() async throws {
         let page = Array("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".utf8)
         let world = try await LinkWorld.make(.init(garbage: page))
-        #expect(try await world.status(.offline).code == "UPGRADE_REFUSED")
+        let answer10 = try await world.status(.offline)
+        #expect(answer10.code == "UPGRADE_REFUSED")
         await world.end()
     }
 
@@ -236,7 +246,8 @@ struct UpstreamLinkTests {
         let world = try await LinkWorld.make()
         _ = try await world.status(.online)
         world.use { fixture, loop in fixture.gateway.stop(on: loop) }
-        #expect(try await world.status(.offline).code == "LINK_LOST")
+        let answer11 = try await world.status(.offline)
+        #expect(answer11.code == "LINK_LOST")
         world.use { fixture, loop in fixture.link.retryNow(on: loop) }
         let status = try await world.status(.offline)
         #expect(status.code == "GATEWAY_UNREACHABLE" && status.retryAt != nil)
@@ -257,7 +268,8 @@ struct UpstreamLinkTests {
         #expect(counters.drops == 300 && counters.hellos == 301)
         let after = try await world.ask { _ in Descriptors.open() }
         #expect(after <= before + 4, "\(before) then \(after)")
-        #expect(try await world.ask { $0.gateway.openConnections } == 1)
+        let answer12 = try await world.ask { $0.gateway.openConnections }
+        #expect(answer12 == 1)
         await world.end()
     }
 
@@ -270,7 +282,8 @@ struct UpstreamLinkTests {
         let pinned = try await LinkWorld.make(tls: server, pin: "SHA-256 " + pin.uppercased())
         _ = try await pinned.status(.online)
         pinned.call("health")
-        #expect(try await pinned.outcome() == "ok")
+        let answer13 = try await pinned.outcome()
+        #expect(answer13 == "ok")
         await pinned.end()
 
         let trusted = try await LinkWorld.make(tls: server, host: "localhost", trust: .authorities(pem: made.certificatePEM))
@@ -278,11 +291,13 @@ struct UpstreamLinkTests {
         await trusted.end()
 
         let wrongPin = try await LinkWorld.make(tls: server, pin: String(repeating: "ab", count: 32))
-        #expect(try await wrongPin.status(.refused).code == "TLS_PIN_MISMATCH")
+        let answer14 = try await wrongPin.status(.refused)
+        #expect(answer14.code == "TLS_PIN_MISMATCH")
         await wrongPin.end()
 
         let unknown = try await LinkWorld.make(tls: server)
-        #expect(try await unknown.status(.refused).code == "TLS_NOT_TRUSTED")
+        let answer15 = try await unknown.status(.refused)
+        #expect(answer15.code == "TLS_NOT_TRUSTED")
         await unknown.end()
     }
 }

@@ -21,7 +21,7 @@ extension RunBook {
     mutating func take(_ rows: [HistoryRow], session: SessionKey, isPage: Bool, to changes: inout [RunChange]) {
         var touched: [String] = []
         for turn in HistoryTurn.split(rows) {
-            guard let id = run(of: turn, session: session, isPage: isPage) else { continue }
+            guard let id = run(of: turn, session: session) else { continue }
             reducers[id]?.history(turn.rows)
             if isPage, sessions[session]?.isUncertain == true { reducers[id]?.close(turn.rows) }
             if !touched.contains(id) { touched.append(id) }
@@ -33,7 +33,7 @@ extension RunBook {
     }
 
     /// By the key the gateway wrote, by a call that is known, by our own words, at last by the gateway's clock.
-    private func run(of turn: HistoryTurn, session: SessionKey, isPage: Bool) -> String? {
+    func run(of turn: HistoryTurn, session: SessionKey) -> String? {
         if let key = turn.key {
             let id = resolved(key)
             if let reducer = reducers[id] { return reducer.session == session ? id : nil }

@@ -8,6 +8,8 @@ extension RunReducer {
         let sequence = payload["seq"]?.int ?? 0
         lastEvent = max(lastEvent, time)
         guard let stream = payload["stream"], let data = payload["data"] else { return }
+        frame = sequence
+        defer { frame = nil }
         if let terminal = terminalSequence, terminal > 1, sequence > terminal {
             // A try after the end, under the same id: another story.
             return

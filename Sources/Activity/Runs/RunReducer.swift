@@ -33,6 +33,8 @@ struct RunReducer: Sendable {
     var sentText: String?
     var lastEvent: Timestamp
     var openThought: Int?
+    /// Number of the agent event that is being taken.
+    var frame: Int64?
     /// The highest number of a terminal chat event; what comes behind it belongs to no one.
     var terminalSequence: Int64?
     /// Thoughts known from the transcript, and the texts of all, so that one is not told twice.
@@ -85,23 +87,32 @@ struct RunReducer: Sendable {
     }
 
     private func steps(_ state: Run.State, end: Timestamp?) -> [Step] {
-        records.filter { !$0.isHidden }.map { $0.step(runID: id, run: state, end: end) }.sorted {
+        records.filter(isShown).map { $0.step(runID: id, run: state, end: end) }.sorted {
             ($0.startedAt, $0.sequence) < ($1.startedAt, $1.sequence)
         }
     }
 
     // MARK: steps
 
+    /// Steps of a try after the run's end belong to no one, also where their frames overtook the end.
+    private func isShown(_ record: StepRecord) -> Bool {
+        if record.isHidden { return false }
+        guard let terminal = terminalSequence, terminal > 1, let first = record.firstFrame else { return true }
+        return first <= terminal || record.rows.start != nil || record.rows.end != nil
+    }
+
     /// The place of the step with that key, made where it is new; nil when the run holds too many.
     mutating func place(_ key: String, kind: Step.Kind, at time: Timestamp, label: () -> ActivityLabel) -> Int? {
         if let known = places[key] {
             dirty.insert(known)
             records[known].firstSeen = min(records[known].firstSeen, time)
+            if let frame { records[known].firstFrame = min(records[known].firstFrame ?? frame, frame) }
             return known
         }
         guard records.count < ActivityLimits.stepsPerRun else { return nil }
         let place = records.count
         records.append(StepRecord(key: key, sequence: place + 1, kind: kind, label: label(), firstSeen: time))
+        records[place].firstFrame = frame
         published.append(nil)
         places[key] = place
         dirty.insert(place)
@@ -128,7 +139,7 @@ struct RunReducer: Sendable {
         }
         let hasEnded = !state.isActive
         publishText(isFinal: hasEnded, to: &changes)
-        if hasEnded, toldState == nil { closeRun(state) }
+        if hasEnded { close(state) }
         publishSteps(state, to: &changes)
         if hasEnded, toldState != state {
             toldState = state
@@ -137,20 +148,20 @@ struct RunReducer: Sendable {
     }
 
     /// The run's end closes the steps that are open, and a failure is a step of its own.
-    private mutating func closeRun(_ state: Run.State) {
-        for place in records.indices { dirty.insert(place) }
+    private mutating func close(_ state: Run.State) {
+        if toldState != state { dirty.formUnion(records.indices) }
         guard state == .failed, let error = evidence.error else { return }
-        let text = SecretMask.text(LabelText.collapsed(error))
-        let label = ActivityLabel("Stopped with an error: \(text)", .generic, detail: text.cut(to: ActivityLimits.errorCharacters))
-        if let place = place("error", kind: .error, at: endTime(state) ?? lastEvent, label: { label }) {
-            records[place].label = label
-        }
+        let time = endTime(state) ?? lastEvent
+        guard let place = place("error", kind: .error, at: time, label: { ActivityLabel("", .generic) }) else { return }
+        let text = SecretMask.text(LabelText.collapsed(error)).cut(to: ActivityLimits.errorCharacters)
+        records[place].label = ActivityLabel("Stopped with an error: \(text)", .generic, detail: text)
+        records[place].firstSeen = time
     }
 
     private mutating func publishSteps(_ state: Run.State, to changes: inout [RunChange]) {
         guard !dirty.isEmpty else { return }
         let end = endTime(state)
-        for place in dirty.sorted() where !records[place].isHidden {
+        for place in dirty.sorted() where isShown(records[place]) {
             let step = records[place].step(runID: id, run: state, end: end)
             guard published[place] != step else { continue }
             published[place] = step

@@ -32,6 +32,8 @@ struct StepRecord: Sendable {
     /// Fingerprint of the call's command, to find the call that an approval is about.
     var command: String?
     var firstSeen: Timestamp
+    /// The lowest number of an agent event about it.
+    var firstFrame: Int64?
     var live = Times()
     var item = Times()
     var rows = Times()

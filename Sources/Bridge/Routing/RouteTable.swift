@@ -18,6 +18,16 @@ package enum RouteTable {
             handler: EventStreamOperation.handle
         ),
         Route(
+            "sendMessage",
+            .post,
+            "/v1/messages",
+            scope: .send,
+            body: .message,
+            produces: [.json, .plain, .eventStream],
+            query: ["force", "session", "thinking", "wait"],
+            handler: SendOperation.handle
+        ),
+        Route(
             "getStatus",
             .get,
             "/v1/status",

@@ -1,11 +1,11 @@
+package import Basics
 import COpenSSL
 
 /// What an operator wants to know of a certificate, read from PEM.
 package struct CertificateInfo: Equatable, Sendable {
     package let names: [CertificateName]
-    /// Milliseconds since 1970.
-    package let notBefore: Int64
-    package let notAfter: Int64
+    package let notBefore: Timestamp
+    package let notAfter: Timestamp
     /// SHA-256 over the DER form.
     package let sha256: [UInt8]
 
@@ -17,18 +17,18 @@ package struct CertificateInfo: Equatable, Sendable {
 
     init(_ certificate: CertificateHandle) {
         names = certificate.alternativeNames
-        notBefore = unsafe Self.milliseconds(X509_get0_notBefore(certificate.pointer))
-        notAfter = unsafe Self.milliseconds(X509_get0_notAfter(certificate.pointer))
+        notBefore = unsafe Self.timestamp(X509_get0_notBefore(certificate.pointer))
+        notAfter = unsafe Self.timestamp(X509_get0_notAfter(certificate.pointer))
         sha256 = certificate.sha256
     }
 
-    /// Zero for a time that cannot be read, which makes such a certificate expired.
-    @unsafe private static func milliseconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64 {
-        guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return 0 }
+    /// 1970 for a time that cannot be read, which makes such a certificate expired.
+    @unsafe private static func timestamp(_ time: UnsafePointer<ASN1_TIME>?) -> Timestamp {
+        guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return Timestamp(milliseconds: 0) }
         defer { unsafe ASN1_TIME_free(epoch) }
         var days: Int32 = 0
         var seconds: Int32 = 0
-        guard unsafe ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return 0 }
-        return (Int64(days) * 86_400 + Int64(seconds)) * 1000
+        guard unsafe ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return Timestamp(milliseconds: 0) }
+        return Timestamp(milliseconds: (Int64(days) * 86_400 + Int64(seconds)) * 1000)
     }
 }

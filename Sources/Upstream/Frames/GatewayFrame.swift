@@ -12,7 +12,9 @@ package enum GatewayFrame: Sendable {
         let type = root["type"]?.string
         switch type {
         case "res":
-            guard let id = root["id"]?.string else { break }
+            // Gateways give back what they were sent; an id that is no text is still an answer, to nobody here.
+            guard let given = root["id"] else { break }
+            let id = given.string ?? String(decoding: given.raw.prefix(64), as: UTF8.self)
             self = .response(GatewayResponse(id: id, root))
             return
         case "event":

@@ -125,7 +125,12 @@ extension LinkMachine {
             )
             return hangUp(WebSocketClose(WebSocketClose.protocolError), failing: .offline) + retry(rejection, now)
         case .ignored:
-            counters.unknownFrames += 1
+            // Events may overtake the hello; what they tell is in its snapshot.
+            switch frame {
+            case .event: break
+            case .response: counters.unknownAnswers += 1
+            case .unknown: counters.unknownFrames += 1
+            }
             return []
         }
     }

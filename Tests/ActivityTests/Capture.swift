@@ -1,0 +1,106 @@
+import Basics
+import JSONBytes
+
+@testable import Activity
+
+/// A recorded connection: what was sent and what the gateway sent.
+struct Capture {
+    enum Entry {
+        case sent(id: String, session: String, text: String)
+        case aborted(id: String)
+        case event(name: String, payload: JSONValue)
+        case history(session: String, payload: JSONValue)
+    }
+
+    var entries: [(at: Int64, entry: Entry)] = []
+
+    init(named name: String) throws {
+        try self.init(lines: SharedData.bytes("captures/\(name).jsonl"))
+    }
+
+    init(lines bytes: [UInt8]) throws {
+        var sessions: [String: String] = [:]
+        var sends: [String: String] = [:]
+        for line in bytes.split(separator: UInt8(ascii: "\n")) {
+            let root = try JSONDocument(parsing: Array(line), limits: .gateway).root
+            guard let frame = root["frame"] else { continue }
+            let at = root["t"]?.int ?? 0
+            let id = frame["id"]?.string ?? ""
+            let parameters = frame["params"]
+            if root["dir"]?.string == "out" {
+                sessions[id] = parameters?["sessionKey"]?.string
+                if let method = frame["method"]?.string, method == "chat.send" || method == "agent",
+                    let key = parameters?["idempotencyKey"]?.string
+                {
+                    sends[id] = key
+                    let text = parameters?["message"]?.string ?? ""
+                    entries.append((at, .sent(id: key, session: sessions[id] ?? "main", text: text)))
+                }
+            } else if let name = frame["event"]?.string, let payload = frame["payload"] {
+                entries.append((at, .event(name: name, payload: payload)))
+            } else if let payload = frame["payload"], payload["messages"] != nil, let session = sessions[id] {
+                entries.append((at, .history(session: session, payload: payload)))
+            } else if let key = sends[id], frame["payload"]?["aborted"] != nil || frame["ok"]?.bool == false {
+                entries.append((at, .aborted(id: key)))
+            }
+        }
+    }
+
+    /// All of it through one book; time stands still but for the entries' own.
+    func replay(labels: LabelTable = .extended) -> Replay {
+        var replay = Replay(labels: labels)
+        for (at, entry) in entries { replay.take(entry, at: at) }
+        replay.finish()
+        return replay
+    }
+}
+
+struct Replay {
+    var book: RunBook
+    var changes: [RunChange] = []
+    /// What a client that follows the changes holds.
+    var texts: [String: [UInt16]] = [:]
+    var steps: [String: Step] = [:]
+    var started: [String] = []
+    var ended: [String: Run] = [:]
+    private var now = Timestamp(milliseconds: 1_795_183_000_000)
+
+    init(labels: LabelTable = .extended) { book = RunBook(labels: labels) }
+
+    mutating func take(_ entry: Capture.Entry, at: Int64) {
+        now = Timestamp(milliseconds: 1_795_183_000_000 + at)
+        follow(book.tick(now: now))
+        switch entry {
+        case .sent(let id, let session, let text):
+            book.sent(id, session: book.defaults.tolerant(session), text: text, now: now)
+        case .aborted(let id): book.sendFailed(id)
+        case .event(let name, let payload): follow(book.receive(event: name, payload: payload, now: now))
+        case .history(let session, let payload):
+            follow(book.receive(history: payload, session: book.defaults.tolerant(session), now: now))
+        }
+    }
+
+    mutating func finish() {
+        follow(book.tick(now: now.adding(milliseconds: 120_000)))
+    }
+
+    private mutating func follow(_ new: [RunChange]) {
+        changes += new
+        for change in new {
+            switch change {
+            case .started(let run): started.append(run.id)
+            case .stepChanged(let step): steps[step.id] = step
+            case .textAppended(let run, let offset, let text):
+                precondition(offset == texts[run, default: []].count, "a piece must follow what was told")
+                texts[run, default: []] += Array(text.utf16)
+            case .textReplaced(let run, let text): texts[run] = Array(text.utf16)
+            case .ended(let run): ended[run.id] = run
+            case .reassigned: break
+            }
+        }
+    }
+
+    func run(_ prefix: String) -> Run? { book.runs().first { $0.id.hasPrefix(prefix) } }
+
+    func text(_ id: String) -> String { String(decoding: texts[id, default: []], as: UTF16.self) }
+}

@@ -1,0 +1,67 @@
+import Basics
+import JSONBytes
+import Testing
+
+@testable import Activity
+
+/// The frames of a run may come in any order and more than once.
+@Suite(.enabled(if: SharedData.isPresent))
+struct OrderTests {
+    /// What must be the same; the order of first sight may differ.
+    struct Outcome: Equatable {
+        var state: Run.State
+        var text: String
+        var error: String?
+        var startedAt: Timestamp
+        var steps: Set<String>
+    }
+
+    private static func outcomes(_ replay: Replay) -> [String: Outcome] {
+        var found: [String: Outcome] = [:]
+        for run in replay.book.runs() {
+            found[run.id] = Outcome(
+                state: run.state,
+                text: run.text,
+                error: run.error,
+                startedAt: run.startedAt,
+                steps: Set(
+                    run.steps.map {
+                        "\($0.id) \($0.kind) \($0.state) \($0.label) \($0.exitCode ?? -1) \($0.startedAt.milliseconds) \($0.detail ?? "")"
+                    })
+            )
+        }
+        return found
+    }
+
+    static let captures = CaptureReplayTests.expected.map(\.capture).filter { !$0.hasPrefix("chat-send-while-busy.v2026.3") }
+
+    @Test(arguments: Set(captures).sorted())
+    func `any order and any repetition of a recording ends in the same runs`(name: String) throws {
+        let capture = try Capture(named: name)
+        let expected = Self.outcomes(capture.replay())
+        let sent = capture.entries.filter { if case .sent = $0.entry { true } else { false } }
+        let pages = capture.entries.filter { if case .history = $0.entry { true } else { false } }
+        let rest = capture.entries.filter { if case .event = $0.entry { true } else { false } }
+        var random = SeededRandom(7)
+        for round in 0..<24 {
+            var frames = rest
+            for _ in 0..<rest.count / 2 { if let again = rest.randomElement(using: &random) { frames.append(again) } }
+            switch round {
+            case 0: frames = rest + rest
+            case 1: frames = rest.reversed()
+            case 2..<8:
+                // Neighbours overtake each other, as two sources of one connection do.
+                frames = rest
+                for place in frames.indices.dropLast() where random.next() % 3 == 0 { frames.swapAt(place, place + 1) }
+            default: frames.shuffle(using: &random)
+            }
+            var replay = Replay(labels: .extended)
+            for (at, entry) in sent + frames + pages { replay.take(entry, at: at) }
+            replay.finish()
+            let outcome = Self.outcomes(replay)
+            for (id, run) in expected where run.state != .queued {
+                #expect(outcome[id] == run, "\(name) round \(round)")
+            }
+        }
+    }
+}
