@@ -57,8 +57,7 @@ final class Daemon {
             live: live,
             on: loop
         )
-        bridge.outbox = outbox
-        bridge.desk = desk
+        bridge.attach(outbox, desk, on: loop)
         server = HTTPServer(
             responder: bridge,
             version: Version.text,
