@@ -45,8 +45,6 @@ package final class Bridge: Responder {
     package var outbox: OutboxDesk?
     package var desk: GatewayDesk?
     package internal(set) var isShuttingDown = false
-    /// What `/v1/status` says of the outbox; kept up to date by its desk.
-    var outboxSummary = StatusReport.Outbox()
     /// Requests that stay open for an entry of theirs.
     var followers: [ObjectIdentifier: any EntryFollower] = [:]
     /// Idempotency keys whose first request is not on disk yet.

@@ -13,7 +13,7 @@ package struct OutboxBadges: Sendable, Equatable {
         self.failed = failed
     }
 
-    mutating func count(_ state: OutboxState, _ entries: Int) {
+    package mutating func count(_ state: OutboxState, _ entries: Int) {
         switch state {
         case .queued, .sending, .retrying, .accepted: pending += entries
         case .unconfirmed: unconfirmed += entries

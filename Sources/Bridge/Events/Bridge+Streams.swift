@@ -109,7 +109,7 @@ extension Bridge {
             startedAt: startedAt,
             isDemo: settings.isDemo,
             link: linkStatus,
-            outbox: outboxSummary,
+            outbox: outbox?.summary(now: loop.wallClock) ?? StatusReport.Outbox(),
             activeRuns: live.active.count,
             first: pipeline.first,
             last: hub.last,

@@ -28,6 +28,17 @@ package enum RouteTable {
             handler: SendOperation.handle
         ),
         Route(
+            "listOutbox",
+            .get,
+            "/v1/outbox",
+            scope: .read,
+            query: ["before", "limit", "session", "state"],
+            handler: OutboxOperations.list
+        ),
+        Route("cancelEntry", .delete, "/v1/outbox/{id}", scope: .send, query: ["force"], handler: OutboxCommands.cancel),
+        Route("getEntry", .get, "/v1/outbox/{id}", scope: .read, handler: OutboxOperations.get),
+        Route("retryEntry", .post, "/v1/outbox/{id}/retry", scope: .send, handler: OutboxCommands.retry),
+        Route(
             "getStatus",
             .get,
             "/v1/status",
