@@ -109,14 +109,25 @@ extension RunReducer {
         let name = (data["name"] ?? data["toolName"] ?? data["tool"])?.string ?? "tool"
         let arguments = data["args"] ?? data["params"] ?? data["input"]
         let isResult = phase.equals("result") || phase.equals("end")
-        guard let place = toolPlace(id: HistoryBlock.identifier(data["toolCallId"]), name: name, opens: phase.equals("start"), at: time)
+        guard
+            let place = toolPlace(
+                id: HistoryBlock.identifier(data["toolCallId"]),
+                name: name,
+                opens: phase.equals("start"),
+                at: time
+            )
         else { return }
         if let arguments { learn(name, arguments, place) }
         if phase.equals("start") {
             records[place].live.started(time)
         } else if isResult {
             records[place].live.ended(time)
-            take(ToolOutcome(isError: data["isError"]?.bool ?? false, result: data["result"]), data["result"], place, at: time)
+            take(
+                ToolOutcome(isError: data["isError"]?.bool ?? false, result: data["result"]),
+                data["result"],
+                place,
+                at: time
+            )
         }
     }
 
@@ -162,7 +173,8 @@ extension RunReducer {
             // The tool that looks after background commands tells that one has ended.
             let isOver = details?["status"]?.string.map { $0 != "running" } ?? (outcome.exitCode != nil)
             guard isOver else { return }
-            for other in records.indices where records[other].process == handle && records[other].outcome?.state == .running {
+            for other in records.indices
+            where records[other].process == handle && records[other].outcome?.state == .running {
                 records[other].processEnd = time
                 touch(other)
             }
@@ -204,7 +216,9 @@ extension RunReducer {
     }
 
     private mutating func commandOutput(_ data: JSONValue, at time: Timestamp) {
-        guard data["phase"]?.equals("end") ?? false, let id = HistoryBlock.identifier(data["toolCallId"]) else { return }
+        guard data["phase"]?.equals("end") ?? false, let id = HistoryBlock.identifier(data["toolCallId"]) else {
+            return
+        }
         began(at: time)
         guard let place = toolPlace(id: id, name: data["name"]?.string ?? "exec", opens: true, at: time) else { return }
         var outcome = ToolOutcome(isError: data["status"]?.equals("failed") ?? false, result: data["output"])
@@ -237,11 +251,16 @@ extension RunReducer {
             number = thoughts.count - 1
         }
         _ = thoughts[number].text.take(frame, sequence: sequence)
-        let full = String(decoding: thoughts[number].text.open.prefix(4 * ActivityLimits.thinkingCharacters), as: UTF8.self)
+        let full = String(
+            decoding: thoughts[number].text.open.prefix(4 * ActivityLimits.thinkingCharacters),
+            as: UTF8.self
+        )
         let body = Self.withoutHeading(full)
         guard let line = ThinkingLabel.text(of: body) else { return }
         let label = ActivityLabel(line, .thinking)
-        guard let step = self.place("thought:\(number + 1)", kind: .thinking, at: time, label: { label }) else { return }
+        guard let step = self.place("thought:\(number + 1)", kind: .thinking, at: time, label: { label }) else {
+            return
+        }
         records[step].label.active = line
         records[step].label.detail = SecretMask.text(body.trimmingBlanks().cut(to: ActivityLimits.thinkingCharacters))
         records[step].live.started(time)
@@ -261,7 +280,9 @@ extension RunReducer {
     /// The gateway puts a heading line before streamed reasoning.
     private static func withoutHeading(_ text: String) -> String {
         let lines = text.split(maxSplits: 1, omittingEmptySubsequences: true, whereSeparator: \.isNewline)
-        guard lines.count > 1, ["reasoning:", "thinking:"].contains(lines[0].lowercased().filter { $0 != "*" && $0 != "_" }) else {
+        guard lines.count > 1,
+            ["reasoning:", "thinking:"].contains(lines[0].lowercased().filter { $0 != "*" && $0 != "_" })
+        else {
             return text
         }
         return String(lines[1])

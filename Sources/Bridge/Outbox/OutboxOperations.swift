@@ -14,9 +14,13 @@ enum OutboxOperations {
             let query = try query(of: call, bridge)
             let bound = LoopBound(call, on: loop)
             let reason = bridge.outbox?.blockedReason
+            let own = query.session == nil ? call.caller.sessions : nil
             bridge.pipeline.store.reader.read { connection in
                 let table = OutboxTable(connection)
-                return (try table.badges(session: query.session), try table.list(query))
+                guard let own else { return (try table.badges(session: query.session), try table.list(query)) }
+                var badges = OutboxBadges()
+                for session in own { badges.add(try table.badges(session: session)) }
+                return (badges, try table.list(query))
             } completion: { [weak loop] result in
                 loop?.post { loop in
                     guard let call = bound.value(on: loop) else { return }

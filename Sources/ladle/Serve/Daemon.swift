@@ -96,6 +96,7 @@ final class Daemon {
 
     func start(on loop: isolated EventLoop) {
         outbox.load(on: loop)
+        desk.load(on: loop)
         link.start(on: loop)
     }
 
