@@ -44,6 +44,7 @@ package final class Bridge: Responder {
     var streamSlots: StreamSlots
     package var outbox: OutboxDesk?
     package var desk: GatewayDesk?
+    var messages: MessageDesk?
     package internal(set) var isShuttingDown = false
     /// Requests that stay open for an entry of theirs.
     var followers: [ObjectIdentifier: any EntryFollower] = [:]

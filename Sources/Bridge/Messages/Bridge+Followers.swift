@@ -18,7 +18,15 @@ extension Bridge {
     package func attach(_ outbox: OutboxDesk, _ desk: GatewayDesk, on loop: isolated EventLoop) {
         self.outbox = outbox
         self.desk = desk
+        let messages = MessageDesk(link: link, pipeline: pipeline, desk: desk)
+        self.messages = messages
         outbox.changed = { [weak self] entry in self?.changed(entry, on: loop) }
+        desk.runEnded = { [weak messages] run in messages?.runEnded(run, on: loop) }
+        let next = desk.received
+        desk.received = { [weak messages] event in
+            messages?.received(event, on: loop)
+            next?(event)
+        }
         _ = hub.observe { [weak self] event in
             guard event.type == "run.ended", let run = event.run, let self, !self.followers.isEmpty else { return }
             for follower in self.followers.values { follower.runEnded(run, on: loop) }
@@ -28,9 +36,11 @@ extension Bridge {
     /// A new entry, durable; its event has left.
     func accepted(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         outbox?.enqueued(entry, on: loop)
+        messages?.entryChanged(entry, on: loop)
     }
 
     private func changed(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        messages?.entryChanged(entry, on: loop)
         for follower in followers.values where follower.entryID == entry.id {
             follower.entryChanged(entry, on: loop)
         }

@@ -26,6 +26,15 @@ package enum RouteTable {
             handler: EventStreamOperation.handle
         ),
         Route(
+            "listMessages",
+            .get,
+            "/v1/messages",
+            scope: .read,
+            produces: [.json, .plain],
+            query: ["after", "before", "limit", "session"],
+            handler: MessageList.handle
+        ),
+        Route(
             "sendMessage",
             .post,
             "/v1/messages",
