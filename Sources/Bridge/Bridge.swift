@@ -45,6 +45,9 @@ package final class Bridge: Responder {
     package var outbox: OutboxDesk?
     package var desk: GatewayDesk?
     var messages: MessageDesk?
+    var sessions: SessionDesk?
+    /// Lists of the gateway as last written to the database.
+    var keptLists: [String: [UInt8]] = [:]
     package internal(set) var isShuttingDown = false
     /// Requests that stay open for an entry of theirs.
     var followers: [ObjectIdentifier: any EntryFollower] = [:]

@@ -20,11 +20,14 @@ extension Bridge {
         self.desk = desk
         let messages = MessageDesk(link: link, pipeline: pipeline, desk: desk)
         self.messages = messages
+        let sessions = SessionDesk(pipeline: pipeline, desk: desk, outbox: outbox, messages: messages)
+        self.sessions = sessions
         outbox.changed = { [weak self] entry in self?.changed(entry, on: loop) }
         desk.runEnded = { [weak messages] run in messages?.runEnded(run, on: loop) }
         let next = desk.received
-        desk.received = { [weak messages] event in
+        desk.received = { [weak messages, weak sessions] event in
             messages?.received(event, on: loop)
+            sessions?.received(event, on: loop)
             next?(event)
         }
         _ = hub.observe { [weak self] event in

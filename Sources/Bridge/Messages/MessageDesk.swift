@@ -212,8 +212,12 @@ final class MessageDesk {
         if told.count > Self.mostRemembered { told.removeAll() }
         told[message.id] = message.state
         let row = Self.row(message, session, ordinal: 0)
+        let isLasting = message.state == .sent
+        let now = loop.wallClock
         pipeline.publish("message", session: session, run: message.runID, on: loop) { object in
             object.member("message", raw: row.body)
+        } also: { transaction in
+            if isLasting { try transaction.messages.save([row], session: session, asOf: now) }
         }
     }
 }

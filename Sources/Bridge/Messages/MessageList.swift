@@ -155,16 +155,21 @@ final class MessageList {
         on loop: isolated EventLoop
     ) {
         let isForward = after != nil && before == nil
-        let kept = isForward ? Array(rows.prefix(limit)) : Array(rows.suffix(limit))
-        let hasMore = rows.count > limit
-        var messages = kept.compactMap { ChatMessage(cached: $0.body) }
-        var json = kept.map(\.body)
+        var kept = isForward ? Array(rows.prefix(limit)) : Array(rows.suffix(limit))
+        var hasMore = rows.count > limit
+        var own: [ChatMessage] = []
         if before == nil, !(isForward && hasMore) {
-            let known = Set(kept.map(\.id))
-            let own = OwnMessages.missing(in: messages, entries, asOf: asOf).filter { !known.contains($0.id) }
-            messages += own
-            json += own.map(\.json)
+            let shown = kept.compactMap { ChatMessage(cached: $0.body) }
+            own = OwnMessages.missing(in: shown, entries, asOf: asOf).suffix(limit)
+            // One kept message stays in any case: the place of the page before is named by it.
+            let room = max(limit - own.count, 1)
+            if !isForward, kept.count > room {
+                kept = Array(kept.suffix(room))
+                hasMore = true
+            }
         }
+        let messages = kept.compactMap { ChatMessage(cached: $0.body) } + own
+        let json = kept.map(\.body) + own.map(\.json)
         let older = kept.first.flatMap { !isForward && hasMore ? MessageCursor(at: $0.at, id: $0.id) : nil }
         let newer = kept.last.flatMap { isForward && hasMore ? MessageCursor(at: $0.at, id: $0.id) : nil }
         respond(json, older, newer, asOf: asOf ?? bridge.startedAt, text: messages, on: loop)

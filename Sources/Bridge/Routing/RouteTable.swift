@@ -14,6 +14,7 @@ package enum RouteTable {
             produces: [.json, .plain],
             handler: RunOperations.activity
         ),
+        Route("listAgents", .get, "/v1/agents", scope: .read, handler: SessionOperations.agents),
         Route(
             "streamEvents",
             .get,
