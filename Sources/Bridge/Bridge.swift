@@ -44,6 +44,7 @@ package final class Bridge: Responder {
     var streamSlots: StreamSlots
     package var outbox: OutboxDesk?
     package var desk: GatewayDesk?
+    package var documents: DocumentDesk?
     package internal(set) var isShuttingDown = false
     /// What `/v1/status` says of the outbox; kept up to date by its desk.
     var outboxSummary = StatusReport.Outbox()

@@ -18,6 +18,61 @@ package enum RouteTable {
             handler: EventStreamOperation.handle
         ),
         Route(
+            "getIdentity",
+            .get,
+            "/v1/identity",
+            scope: .read,
+            produces: [.json, .markdown],
+            query: ["agent", "refresh"],
+            handler: DocumentOperations.getIdentity
+        ),
+        Route(
+            "patchIdentity",
+            .patch,
+            "/v1/identity",
+            scope: .identity,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.patchIdentity
+        ),
+        Route(
+            "putIdentity",
+            .put,
+            "/v1/identity",
+            scope: .identity,
+            body: .upTo(Route.documentBytes, types: [.json, .markdown]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.putIdentity
+        ),
+        Route(
+            "deleteAvatar",
+            .delete,
+            "/v1/identity/avatar",
+            scope: .identity,
+            query: ["agent"],
+            handler: AvatarOperations.delete
+        ),
+        Route(
+            "getAvatar",
+            .get,
+            "/v1/identity/avatar",
+            scope: .read,
+            produces: [.png, .jpeg, .webp],
+            query: ["agent"],
+            handler: AvatarOperations.get
+        ),
+        Route(
+            "putAvatar",
+            .put,
+            "/v1/identity/avatar",
+            scope: .identity,
+            body: .upTo(Route.avatarBytes, types: [.png, .jpeg, .webp]),
+            query: ["agent"],
+            handler: AvatarOperations.put
+        ),
+        Route(
             "sendMessage",
             .post,
             "/v1/messages",
@@ -26,6 +81,35 @@ package enum RouteTable {
             produces: [.json, .plain, .eventStream],
             query: ["force", "session", "thinking", "wait"],
             handler: SendOperation.handle
+        ),
+        Route(
+            "getProfile",
+            .get,
+            "/v1/profile",
+            scope: .read,
+            produces: [.json, .markdown],
+            query: ["agent", "refresh"],
+            handler: DocumentOperations.getProfile
+        ),
+        Route(
+            "patchProfile",
+            .patch,
+            "/v1/profile",
+            scope: .identity,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.patchProfile
+        ),
+        Route(
+            "putProfile",
+            .put,
+            "/v1/profile",
+            scope: .identity,
+            body: .upTo(Route.documentBytes, types: [.json, .markdown]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.putProfile
         ),
         Route(
             "getStatus",
