@@ -39,7 +39,13 @@ struct CaptureReplayTests {
                 guard let id = line.frame["id"]?.string, let method = line.frame["method"]?.string else { continue }
                 if method != "connect" {
                     let params = line.frame["params"].map { Array($0.raw) } ?? Array("{}".utf8)
-                    let request = link.machine.request(CallID(UInt64(ids.count)), method: method, params: params, timeoutMs: 600_000, now: link.now)
+                    let request = link.machine.request(
+                        CallID(UInt64(ids.count)),
+                        method: method,
+                        params: params,
+                        timeoutMs: 600_000,
+                        now: link.now
+                    )
                     link.perform(request)
                 }
                 ids[id] = link.lastRequest?["id"]?.string

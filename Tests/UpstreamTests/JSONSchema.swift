@@ -22,7 +22,9 @@ struct JSONSchema {
         for part in schema["allOf"]?.elements.map(\.self) ?? [] { found += check(value, part, path) }
         for name in ["anyOf", "oneOf"] {
             guard let choices = schema[name] else { continue }
-            if !choices.elements.contains(where: { check(value, $0, path).isEmpty }) { found.append("\(path): no \(name) fits") }
+            if !choices.elements.contains(where: { check(value, $0, path).isEmpty }) {
+                found.append("\(path): no \(name) fits")
+            }
         }
         if let wrong = schema["not"], check(value, wrong, path).isEmpty { found.append("\(path): must not fit") }
         if let constant = schema["const"], constant.raw != value.raw { found.append("\(path): not the constant") }
@@ -44,15 +46,23 @@ struct JSONSchema {
             if let least = schema["minItems"]?.int, value.count < least { found.append("\(path): too few") }
             if let most = schema["maxItems"]?.int, value.count > most { found.append("\(path): too many") }
             if let items = schema["items"] {
-                for (index, element) in value.elements.enumerated() { found += check(element, items, "\(path)[\(index)]") }
+                for (index, element) in value.elements.enumerated() {
+                    found += check(element, items, "\(path)[\(index)]")
+                }
             }
             return found
         case .string:
             let text = value.string ?? ""
             var found: [String] = []
-            if let least = schema["minLength"]?.int, text.unicodeScalars.count < least { found.append("\(path): too short") }
-            if let most = schema["maxLength"]?.int, text.unicodeScalars.count > most { found.append("\(path): too long") }
-            if let pattern = schema["pattern"]?.string, let regex = try? Regex(pattern), text.firstMatch(of: regex) == nil {
+            if let least = schema["minLength"]?.int, text.unicodeScalars.count < least {
+                found.append("\(path): too short")
+            }
+            if let most = schema["maxLength"]?.int, text.unicodeScalars.count > most {
+                found.append("\(path): too long")
+            }
+            if let pattern = schema["pattern"]?.string, let regex = try? Regex(pattern),
+                text.firstMatch(of: regex) == nil
+            {
                 found.append("\(path): does not match \(pattern)")
             }
             return found

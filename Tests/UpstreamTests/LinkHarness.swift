@@ -101,7 +101,9 @@ struct LinkHarness {
     private mutating func gatewayReads(_ bytes: [UInt8]) {
         machine.unsentBytes = 0
         guard gateway != nil else {
-            guard let (head, _) = try? reader.receive(bytes.span), let request = try? ServerHandshake(head) else { return }
+            guard let (head, _) = try? reader.receive(bytes.span), let request = try? ServerHandshake(head) else {
+                return
+            }
             gateway = WebSocketSession(role: .server, limits: WebSocketLimits(messageBytes: 64 << 20))
             answer = request.response
             return
@@ -170,7 +172,8 @@ struct LinkHarness {
             #""ok":true,"payload":{"type":"hello-ok","protocol":\#(version),"server":{"version":"2026.6.11","connId":"c-1"},"#
                 + #""features":{"methods":["health"],"events":[]},"snapshot":{"uptimeMs":5,"sessionDefaults":"#
                 + #"{"defaultAgentId":"main","mainKey":"main","mainSessionKey":"agent:main:main"}},"#
-                + auth + #""policy":{"maxPayload":26214400,"maxBufferedBytes":52428800,"tickIntervalMs":30000\#(policy)}}"#
+                + auth
+                + #""policy":{"maxPayload":26214400,"maxBufferedBytes":52428800,"tickIntervalMs":30000\#(policy)}}"#
         )
     }
 
@@ -197,7 +200,9 @@ struct LinkHarness {
     }
 
     mutating func call(_ number: UInt64, _ method: String = "health", timeoutMs: Int64 = 30_000) {
-        perform(machine.request(CallID(number), method: method, params: Array("{}".utf8), timeoutMs: timeoutMs, now: now))
+        perform(
+            machine.request(CallID(number), method: method, params: Array("{}".utf8), timeoutMs: timeoutMs, now: now)
+        )
     }
 
     var lastRequest: JSONValue? { requests.last?.root }

@@ -13,7 +13,9 @@ struct LinkMachineCallTests {
         let second = link.lastRequest?["id"]?.string ?? ""
         #expect(first != second)
         link.say(#"{"type":"res","id":"\#(second)","ok":true,"payload":{"n":2}}"#)
-        link.say(#"{"type":"res","id":"\#(first)","ok":false,"error":{"code":"UNAVAILABLE","message":"busy","retryAfterMs":70}}"#)
+        link.say(
+            #"{"type":"res","id":"\#(first)","ok":false,"error":{"code":"UNAVAILABLE","message":"busy","retryAfterMs":70}}"#
+        )
         #expect(link.outcomes.map(\.id.number) == [2, 1])
         #expect(link.outcomes.map(\.outcome.name) == ["ok", "failed UNAVAILABLE"])
         link.say(#"{"type":"res","id":"\#(first)","ok":true}"#)
@@ -49,7 +51,9 @@ struct LinkMachineCallTests {
         link.call(1)
         link.machine.unsentBytes = 2 << 20
         let seen = link.requests.count
-        link.perform(link.machine.request(CallID(2), method: "health", params: Array("{}".utf8), timeoutMs: 9_000, now: link.now))
+        link.perform(
+            link.machine.request(CallID(2), method: "health", params: Array("{}".utf8), timeoutMs: 9_000, now: link.now)
+        )
         #expect(link.requests.count == seen)
         link.perform(link.machine.transportFailed(.dropped, now: link.now))
         #expect(link.outcomes.map(\.outcome.name) == ["ambiguous linkLost", "notDispatched offline"])
@@ -62,7 +66,15 @@ struct LinkMachineCallTests {
         let before = link.requests.count
         for number in 1...3 as ClosedRange<UInt64> {
             let timeout: Int64 = number == 2 ? 100 : 60_000
-            link.perform(link.machine.request(CallID(number), method: "m\(number)", params: Array("{}".utf8), timeoutMs: timeout, now: link.now))
+            link.perform(
+                link.machine.request(
+                    CallID(number),
+                    method: "m\(number)",
+                    params: Array("{}".utf8),
+                    timeoutMs: timeout,
+                    now: link.now
+                )
+            )
         }
         #expect(link.requests.count == before)
         #expect(link.advanceToWake() == 100)

@@ -40,7 +40,9 @@ struct LinkMachineTests {
         #expect(link.machine.status.gatewayVersion == "2026.6.11" && link.machine.status.protocolVersion == 4)
         #expect(link.machine.hello?.mainSessionKey == "agent:main:main")
         #expect(link.lastRequest?["method"]?.string == "sessions.subscribe")
-        link.answerConnect(#""ok":false,"error":{"code":"INVALID_REQUEST","message":"unknown method: sessions.subscribe"}"#)
+        link.answerConnect(
+            #""ok":false,"error":{"code":"INVALID_REQUEST","message":"unknown method: sessions.subscribe"}"#
+        )
         #expect(link.machine.counters.unknownAnswers == 0)
     }
 
@@ -116,7 +118,11 @@ struct LinkMachineTests {
         link.upgrade()
         for _ in 0..<64 {
             link.challenge()
-            link.reject("NOT_PAIRED", "pairing required", details: #"{"code":"PAIRING_REQUIRED","requestId":"9e0b-1","reason":"not-paired"}"#)
+            link.reject(
+                "NOT_PAIRED",
+                "pairing required",
+                details: #"{"code":"PAIRING_REQUIRED","requestId":"9e0b-1","reason":"not-paired"}"#
+            )
             waits.append(link.advanceToWake() ?? -1)
             link.perform(link.machine.opened(now: link.now))
         }
@@ -142,7 +148,10 @@ struct LinkMachineTests {
             link.perform(link.machine.transportFailed(.unreachable("connection refused"), now: link.now))
         }
         #expect(waits[0] == 3_000)
-        for (wait, base) in zip(waits.dropFirst(), [6_000, 12_000, 24_000, 30_000, 30_000, 30_000, 30_000, 30_000] as [Int64]) {
+        for (wait, base) in zip(
+            waits.dropFirst(),
+            [6_000, 12_000, 24_000, 30_000, 30_000, 30_000, 30_000, 30_000] as [Int64]
+        ) {
             #expect((base / 2...base).contains(wait))
         }
         #expect(link.machine.status.code == "GATEWAY_UNREACHABLE" && link.machine.status.retryAt != nil)
@@ -155,7 +164,9 @@ struct LinkMachineTests {
         var link = try LinkHarness()
         link.goOnline()
         link.advance(10_000)
-        link.say(#"{"type":"event","event":"shutdown","payload":{"reason":"stopping","restartExpectedMs":null},"seq":1}"#)
+        link.say(
+            #"{"type":"event","event":"shutdown","payload":{"reason":"stopping","restartExpectedMs":null},"seq":1}"#
+        )
         link.call(1)
         #expect(link.outcomes.last?.outcome.name == "notDispatched offline")
         link.close(1012, "service restart")
@@ -243,7 +254,8 @@ struct LinkMachineTests {
         for text in [
             "", "not json", "[]", "null", "{}", #"{"type":"nope"}"#, #"{"type":"res"}"#, #"{"type":"event"}"#,
             #"{"type":"res","id":7,"ok":true}"#, #"{"type":"res","id":"nobody","ok":true}"#,
-            #"{"type":"event","event":"x","seq":-9223372036854775808}"#, #"{"type":"event","event":"x","seq":9223372036854775807}"#,
+            #"{"type":"event","event":"x","seq":-9223372036854775808}"#,
+            #"{"type":"event","event":"x","seq":9223372036854775807}"#,
             #"{"type":"event","event":"x","seq":1e400}"#, #"{"type":"event","event":"shutdown"}"#,
             String(repeating: "[", count: 100_000),
         ] { link.say(text) }

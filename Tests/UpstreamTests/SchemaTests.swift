@@ -28,7 +28,14 @@ struct SchemaTests {
                 message: "hi \u{2028} \"there\"",
                 idempotencyKey: "k",
                 thinking: "low",
-                attachments: [ChatSend.Attachment(type: "image", mimeType: "image/png", fileName: "a.png", content: "iVBORw0KGgo=")]
+                attachments: [
+                    ChatSend.Attachment(
+                        type: "image",
+                        mimeType: "image/png",
+                        fileName: "a.png",
+                        content: "iVBORw0KGgo="
+                    )
+                ]
             )
         ),
         Sample("ChatSendParams", ChatSend(sessionKey: "main", message: "x", idempotencyKey: "k")),
@@ -45,7 +52,11 @@ struct SchemaTests {
         Sample(
             "SessionsPatchParams",
             SessionsPatch(
-                key: "main", label: .set("a"), model: .clear, thinkingLevel: .set("high"), verboseLevel: .clear,
+                key: "main",
+                label: .set("a"),
+                model: .clear,
+                thinkingLevel: .set("high"),
+                verboseLevel: .clear,
                 reasoningLevel: .set("on")
             )
         ),
@@ -75,7 +86,11 @@ struct SchemaTests {
     @Test(arguments: SharedData.schemas)
     func `the connect request and every request frame fit`(_ file: String) throws {
         let schema = JSONSchema(root: try #require(SharedData.document(file)).root)
-        let key = DeviceTokenStore.Key(gateway: "ws://127.0.0.1:18789", deviceId: try TestSigner().deviceId, role: "operator")
+        let key = DeviceTokenStore.Key(
+            gateway: "ws://127.0.0.1:18789",
+            deviceId: try TestSigner().deviceId,
+            role: "operator"
+        )
         for token in ["secret", nil] {
             var link = try LinkHarness(token: token)
             link.machine.tokens[key] = DeviceToken(token: "dt", scopes: [])
@@ -90,7 +105,9 @@ struct SchemaTests {
 
     @Test func `the validator itself refuses what does not fit`() throws {
         let schema = JSONSchema(root: try #require(SharedData.document(SharedData.schemas[0])).root)
-        for text in [#"{}"#, #"{"sessionKey":""}"#, #"{"sessionKey":"a","limit":0}"#, #"{"sessionKey":"a","x":1}"#, "[]"] {
+        for text in [
+            #"{}"#, #"{"sessionKey":""}"#, #"{"sessionKey":"a","limit":0}"#, #"{"sessionKey":"a","x":1}"#, "[]",
+        ] {
             let value = try JSONDocument(parsing: Array(text.utf8)).root
             #expect(!schema.problems(value, "ChatHistoryParams").isEmpty, "\(text)")
         }

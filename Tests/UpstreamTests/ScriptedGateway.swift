@@ -164,7 +164,9 @@ final class GatewayConnection: StreamHandler {
 
     private static func isSigned(_ params: JSONValue?) -> Bool {
         guard let device = params?["device"], let client = params?["client"],
-            let key = Base64.decode(device["publicKey"]?.string ?? "", as: .url).flatMap({ try? Ed25519PublicKey(raw: $0) }),
+            let key = Base64.decode(device["publicKey"]?.string ?? "", as: .url).flatMap({
+                try? Ed25519PublicKey(raw: $0)
+            }),
             let signature = Base64.decode(device["signature"]?.string ?? "", as: .url)
         else { return false }
         let payload = DevicePayload(

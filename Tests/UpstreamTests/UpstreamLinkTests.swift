@@ -80,7 +80,14 @@ struct LinkWorld: Sendable {
             do {
                 let probe = LinkProbe()
                 let fixture = try LinkFixture(
-                    script, token: token, tls: tls, host: host, pin: pin, trust: trust, probe: probe, on: loop
+                    script,
+                    token: token,
+                    tls: tls,
+                    host: host,
+                    pin: pin,
+                    trust: trust,
+                    probe: probe,
+                    on: loop
                 )
                 made.put(.success(LinkWorld(loop: loop, inbox: probe.inbox, fixture: LoopBound(fixture, on: loop))))
             } catch {
@@ -141,7 +148,9 @@ struct UpstreamLinkTests {
         #expect(answer1 == "ok")
         let answer2 = try await world.ask { $0.gateway.methods }
         #expect(answer2 == ["connect", "sessions.subscribe", "health"])
-        let frames = try await world.ask { $0.link.log?.after(0).map { String(decoding: $0.frame, as: UTF8.self) } ?? [] }
+        let frames = try await world.ask {
+            $0.link.log?.after(0).map { String(decoding: $0.frame, as: UTF8.self) } ?? []
+        }
         #expect(frames.count == 7)
         #expect(!frames.joined().contains("example-shared-token") && !frames.joined().contains("dt-example"))
         await world.end()
@@ -163,7 +172,9 @@ struct UpstreamLinkTests {
     }
 
     @Test func `a typed call from anywhere`() async throws {
-        let world = try await LinkWorld.make(.init(payloads: ["agents.list": #"{"defaultId":"main","agents":[{"id":"main"}]}"#]))
+        let world = try await LinkWorld.make(
+            .init(payloads: ["agents.list": #"{"defaultId":"main","agents":[{"id":"main"}]}"#])
+        )
         _ = try await world.status(.online)
         let made = Inbox<UpstreamClient>()
         world.use { fixture, loop in made.put(UpstreamClient(fixture.link, on: loop)) }
@@ -210,7 +221,9 @@ struct UpstreamLinkTests {
     }
 
     @Test func `garbage, floods and gaps after the hello leave the link up`() async throws {
-        let frames = ["nonsense", "[1]", #"{"type":"event","event":"chat","seq":1}"#, #"{"type":"event","event":"chat","seq":5}"#]
+        let frames = [
+            "nonsense", "[1]", #"{"type":"event","event":"chat","seq":1}"#, #"{"type":"event","event":"chat","seq":5}"#,
+        ]
         let world = try await LinkWorld.make(.init(afterHello: frames))
         _ = try await world.inbox.first { if case .lost(3) = $0 { true } else { false } }
         world.call("health")
@@ -277,7 +290,9 @@ struct UpstreamLinkTests {
         let made = try SelfSignedCertificate.make(names: ["localhost", "127.0.0.1"], validDays: 1)
         let identity = try TLSIdentity(chainPEM: made.certificatePEM, keyPEM: made.keyPEM)
         let server = try TLSServerContext(identities: [identity], protocols: ["http/1.1"])
-        let pin = made.pin.map { byte in String(byte, radix: 16).count == 1 ? "0" + String(byte, radix: 16) : String(byte, radix: 16) }.joined(separator: ":")
+        let pin = made.pin.map { byte in
+            String(byte, radix: 16).count == 1 ? "0" + String(byte, radix: 16) : String(byte, radix: 16)
+        }.joined(separator: ":")
 
         let pinned = try await LinkWorld.make(tls: server, pin: "SHA-256 " + pin.uppercased())
         _ = try await pinned.status(.online)
@@ -286,7 +301,11 @@ struct UpstreamLinkTests {
         #expect(answer13 == "ok")
         await pinned.end()
 
-        let trusted = try await LinkWorld.make(tls: server, host: "localhost", trust: .authorities(pem: made.certificatePEM))
+        let trusted = try await LinkWorld.make(
+            tls: server,
+            host: "localhost",
+            trust: .authorities(pem: made.certificatePEM)
+        )
         _ = try await trusted.status(.online)
         await trusted.end()
 

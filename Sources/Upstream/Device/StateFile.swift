@@ -41,7 +41,9 @@ package struct StateFile: Sendable {
             guard count >= 0 else { throw failure("read") }
             guard count > 0 else { return bytes }
             bytes += chunk[..<count]
-            guard bytes.count <= Self.longest else { throw Failure(path: path, attempt: "accept the size of", number: EFBIG) }
+            guard bytes.count <= Self.longest else {
+                throw Failure(path: path, attempt: "accept the size of", number: EFBIG)
+            }
         }
     }
 

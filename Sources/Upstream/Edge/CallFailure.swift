@@ -19,7 +19,9 @@ package enum CallFailure: Error, Sendable {
         case .notDispatched(let reason): return .failure(.notDispatched(reason))
         case .ambiguous(let reason): return .failure(.ambiguous(reason))
         case .ok(let payload):
-            guard let payload else { return .failure(.unreadable(GatewayShapeError(method: Call.method, missing: "payload"))) }
+            guard let payload else {
+                return .failure(.unreadable(GatewayShapeError(method: Call.method, missing: "payload")))
+            }
             do throws(GatewayShapeError) {
                 return .success(try Call.output(from: payload))
             } catch {

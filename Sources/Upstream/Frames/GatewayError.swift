@@ -13,7 +13,9 @@ package struct GatewayError: Error, Sendable {
         message = error?["message"]?.string ?? "the gateway gave no reason"
         details = error?["details"]
         retryable = error?["retryable"]?.bool
-        retryAfterMs = (error?["retryAfterMs"]?.int ?? error?["details"]?["retryAfterMs"]?.int).flatMap { $0 < 0 ? nil : $0 }
+        retryAfterMs = (error?["retryAfterMs"]?.int ?? error?["details"]?["retryAfterMs"]?.int).flatMap {
+            $0 < 0 ? nil : $0
+        }
     }
 
     package init(code: String, message: String) {
@@ -34,7 +36,9 @@ package struct GatewayError: Error, Sendable {
         guard code == "FORBIDDEN" || code == "INVALID_REQUEST" else { return nil }
         let marker = "missing scope: "
         guard let range = message.firstRange(of: marker) else { return nil }
-        let scope = message[range.upperBound...].prefix { $0.isASCII && ($0.isLetter || $0 == "." || $0 == "_" || $0 == "-") }
+        let scope = message[range.upperBound...].prefix {
+            $0.isASCII && ($0.isLetter || $0 == "." || $0 == "_" || $0 == "-")
+        }
         return scope.isEmpty ? nil : String(scope)
     }
 

@@ -108,7 +108,8 @@ package struct Challenge: Sendable, Equatable {
     /// `fallback` stands in for a missing time.
     package init?(_ payload: JSONValue?, fallback: Int64) {
         // The nonce goes into signed text and back on the wire: no separator, no absurd size.
-        guard let nonce = payload?["nonce"]?.string, !nonce.isEmpty, nonce.utf8.count <= 512, !nonce.contains("|") else {
+        guard let nonce = payload?["nonce"]?.string, !nonce.isEmpty, nonce.utf8.count <= 512, !nonce.contains("|")
+        else {
             return nil
         }
         self.nonce = nonce

@@ -13,7 +13,11 @@ package struct Hello: Sendable {
         package var imageBytes: Int?
 
         /// The gateway's own defaults.
-        package static let standard = Policy(maxPayload: 26_214_400, maxBufferedBytes: 52_428_800, tickIntervalMs: 30_000)
+        package static let standard = Policy(
+            maxPayload: 26_214_400,
+            maxBufferedBytes: 52_428_800,
+            tickIntervalMs: 30_000
+        )
         static let payloads = 65_536...67_108_864
         /// Shorter would make the watchdog a busy loop, longer would leave a dead link unnoticed.
         static let ticks: ClosedRange<Int64> = 100...600_000
@@ -41,7 +45,9 @@ package struct Hello: Sendable {
 
     /// Nil when this is no hello at all.
     package init?(_ payload: JSONValue?, requested: [String]) {
-        guard let payload, payload["type"]?.string == "hello-ok", let version = payload["protocol"]?.int else { return nil }
+        guard let payload, payload["type"]?.string == "hello-ok", let version = payload["protocol"]?.int else {
+            return nil
+        }
         whole = payload
         protocolVersion = Int(version)
         serverVersion = payload["server"]?["version"]?.string
@@ -69,16 +75,24 @@ package struct Hello: Sendable {
     private static func policy(_ value: JSONValue?) -> Policy {
         var policy = Policy.standard
         if let bytes = value?["maxPayload"]?.int { policy.maxPayload = Policy.payloads.clamping(bytes) }
-        if let bytes = value?["maxBufferedBytes"]?.int { policy.maxBufferedBytes = (Policy.payloads.lowerBound...1 << 30).clamping(bytes) }
+        if let bytes = value?["maxBufferedBytes"]?.int {
+            policy.maxBufferedBytes = (Policy.payloads.lowerBound...1 << 30).clamping(bytes)
+        }
         if let interval = value?["tickIntervalMs"]?.int {
             policy.tickIntervalMs = min(max(interval, Policy.ticks.lowerBound), Policy.ticks.upperBound)
         }
-        policy.attachmentBytes = value?["attachments"]?["maxBytes"]?.int.map { (0...Policy.payloads.upperBound).clamping($0) }
-        policy.imageBytes = value?["attachments"]?["maxImageBytes"]?.int.map { (0...Policy.payloads.upperBound).clamping($0) }
+        policy.attachmentBytes = value?["attachments"]?["maxBytes"]?.int.map {
+            (0...Policy.payloads.upperBound).clamping($0)
+        }
+        policy.imageBytes = value?["attachments"]?["maxImageBytes"]?.int.map {
+            (0...Policy.payloads.upperBound).clamping($0)
+        }
         return policy
     }
 }
 
 extension ClosedRange<Int> {
-    fileprivate func clamping(_ value: Int64) -> Int { Int(Swift.min(Swift.max(value, Int64(lowerBound)), Int64(upperBound))) }
+    fileprivate func clamping(_ value: Int64) -> Int {
+        Int(Swift.min(Swift.max(value, Int64(lowerBound)), Int64(upperBound)))
+    }
 }

@@ -22,11 +22,29 @@ extension Rejection {
     private static func credentials(_ code: String, _ context: Context, _ error: GatewayError) -> Rejection? {
         switch code {
         case "AUTH_TOKEN_MISSING":
-            return Rejection(.refused, code, "The gateway wants its token and none is configured.", hint: Hint.token, next: .stop)
+            return Rejection(
+                .refused,
+                code,
+                "The gateway wants its token and none is configured.",
+                hint: Hint.token,
+                next: .stop
+            )
         case "AUTH_PASSWORD_MISSING":
-            return Rejection(.refused, code, "The gateway wants its password and none is configured.", hint: Hint.password, next: .stop)
+            return Rejection(
+                .refused,
+                code,
+                "The gateway wants its password and none is configured.",
+                hint: Hint.password,
+                next: .stop
+            )
         case "AUTH_REQUIRED", "AUTH_UNAUTHORIZED":
-            return Rejection(.refused, code, "The gateway did not accept the credentials.", hint: Hint.token, next: .stop)
+            return Rejection(
+                .refused,
+                code,
+                "The gateway did not accept the credentials.",
+                hint: Hint.token,
+                next: .stop
+            )
         case "AUTH_TOKEN_MISMATCH":
             let invited =
                 error.details?["canRetryWithDeviceToken"]?.bool == true
@@ -37,22 +55,65 @@ extension Rejection {
             }
             // A device token sent alone in older releases fails under the shared token's code.
             if context.sentDeviceToken, !context.hasSharedSecret {
-                return Rejection(.connecting, code, "The stored device token is no longer valid.", hint: Hint.token, next: .dropDeviceToken)
+                return Rejection(
+                    .connecting,
+                    code,
+                    "The stored device token is no longer valid.",
+                    hint: Hint.token,
+                    next: .dropDeviceToken
+                )
             }
-            return Rejection(.refused, code, "The configured token is not the gateway's.", hint: Hint.token, next: .stop)
+            return Rejection(
+                .refused,
+                code,
+                "The configured token is not the gateway's.",
+                hint: Hint.token,
+                next: .stop
+            )
         case "AUTH_PASSWORD_MISMATCH":
-            return Rejection(.refused, code, "The configured password is not the gateway's.", hint: Hint.password, next: .stop)
+            return Rejection(
+                .refused,
+                code,
+                "The configured password is not the gateway's.",
+                hint: Hint.password,
+                next: .stop
+            )
         case "AUTH_TOKEN_NOT_CONFIGURED", "AUTH_PASSWORD_NOT_CONFIGURED":
-            return Rejection(.refused, code, "The gateway has no such credential configured.", hint: Hint.configureAuth, next: .stop)
+            return Rejection(
+                .refused,
+                code,
+                "The gateway has no such credential configured.",
+                hint: Hint.configureAuth,
+                next: .stop
+            )
         case "AUTH_BOOTSTRAP_TOKEN_INVALID":
-            return Rejection(.refused, code, "The set-up code is used up or expired.", hint: "openclaw qr  (a fresh set-up code)", next: .stop)
+            return Rejection(
+                .refused,
+                code,
+                "The set-up code is used up or expired.",
+                hint: "openclaw qr  (a fresh set-up code)",
+                next: .stop
+            )
         case "AUTH_DEVICE_TOKEN_MISMATCH":
             guard context.sentDeviceToken || context.hasStoredDeviceToken else {
-                return Rejection(.refused, code, "The gateway does not know this device's token.", hint: Hint.token, next: .stop)
+                return Rejection(
+                    .refused,
+                    code,
+                    "The gateway does not know this device's token.",
+                    hint: Hint.token,
+                    next: .stop
+                )
             }
-            return Rejection(.connecting, code, "The stored device token is no longer valid.", hint: Hint.token, next: .dropDeviceToken)
+            return Rejection(
+                .connecting,
+                code,
+                "The stored device token is no longer valid.",
+                hint: Hint.token,
+                next: .dropDeviceToken
+            )
         case "AUTH_RATE_LIMITED":
-            let detail = "The gateway has locked this address out after failed attempts; it opens again in five minutes."
+            let detail =
+                "The gateway has locked this address out after failed attempts; it opens again in five minutes."
             return Rejection(.offline, code, detail, next: .retryAfter(milliseconds: rateLimitMs))
         default: return nil
         }
@@ -70,19 +131,31 @@ extension Rejection {
                 default: "This device is not approved on the gateway yet."
                 }
             return Rejection(
-                .waitingForApproval, code, detail, hint: Hint.approve(request), requestId: request,
+                .waitingForApproval,
+                code,
+                detail,
+                hint: Hint.approve(request),
+                requestId: request,
                 next: .waitForApproval
             )
         case "AUTH_SCOPE_MISMATCH":
             let detail = "The stored device token covers less than is asked for; approve the larger request."
             return Rejection(
-                .waitingForApproval, code, detail, hint: Hint.approve(request), requestId: request,
+                .waitingForApproval,
+                code,
+                detail,
+                hint: Hint.approve(request),
+                requestId: request,
                 next: .waitForApproval
             )
         case "NOT_PAIRED":
             return Rejection(
-                .waitingForApproval, code, "The gateway wants this device approved.", hint: Hint.approve(request),
-                requestId: request, next: .waitForApproval
+                .waitingForApproval,
+                code,
+                "The gateway wants this device approved.",
+                hint: Hint.approve(request),
+                requestId: request,
+                next: .waitForApproval
             )
         default: return nil
         }
@@ -91,14 +164,26 @@ extension Rejection {
     private static func device(_ code: String, _ error: GatewayError) -> Rejection? {
         switch code {
         case "DEVICE_IDENTITY_REQUIRED", "CONTROL_UI_DEVICE_IDENTITY_REQUIRED":
-            return Rejection(.refused, code, "The gateway saw no device identity in the request.", hint: "ladle doctor", next: .stop)
+            return Rejection(
+                .refused,
+                code,
+                "The gateway saw no device identity in the request.",
+                hint: "ladle doctor",
+                next: .stop
+            )
         case "DEVICE_AUTH_SIGNATURE_EXPIRED", "DEVICE_AUTH_NONCE_REQUIRED", "DEVICE_AUTH_NONCE_MISMATCH":
             // A new connection brings a new challenge; what went wrong was this one's.
             let detail = "The gateway found the signature out of date; something may delay the connection."
             return Rejection(.offline, code, detail, hint: "ladle doctor", next: .retryAfter(milliseconds: 10_000))
         case "DEVICE_AUTH_SIGNATURE_INVALID", "DEVICE_AUTH_PUBLIC_KEY_INVALID", "DEVICE_AUTH_DEVICE_ID_MISMATCH",
             "DEVICE_AUTH_INVALID":
-            return Rejection(.refused, code, "The gateway did not accept this device's signature.", hint: "ladle doctor", next: .stop)
+            return Rejection(
+                .refused,
+                code,
+                "The gateway did not accept this device's signature.",
+                hint: "ladle doctor",
+                next: .stop
+            )
         default: return nil
         }
     }
@@ -107,7 +192,10 @@ extension Rejection {
         if code == "PROTOCOL_MISMATCH" || (error.detailsCode == nil && error.details?["expectedProtocol"] != nil) {
             let expected = error.details?["expectedProtocol"]?.int.map { "protocol \($0)" } ?? "another protocol"
             return Rejection(
-                .refused, "PROTOCOL_MISMATCH", "The gateway speaks \(expected), Ladle 3 and 4.", hint: Hint.upgrade,
+                .refused,
+                "PROTOCOL_MISMATCH",
+                "The gateway speaks \(expected), Ladle 3 and 4.",
+                hint: Hint.upgrade,
                 next: .stop
             )
         }

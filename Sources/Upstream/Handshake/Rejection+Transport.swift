@@ -52,7 +52,13 @@ extension Rejection {
             self.init(.offline, "UPGRADE_REFUSED", detail, next: .retryAfter(milliseconds: wait))
         case .refused(let status, _):
             let detail = "\(url) answered HTTP \(status); is an OpenClaw gateway listening there?"
-            self.init(.offline, "UPGRADE_REFUSED", detail, hint: "ladle doctor", next: .retryAfter(milliseconds: 30_000))
+            self.init(
+                .offline,
+                "UPGRADE_REFUSED",
+                detail,
+                hint: "ladle doctor",
+                next: .retryAfter(milliseconds: 30_000)
+            )
         default:
             let detail = "\(url) does not speak WebSocket; is an OpenClaw gateway listening there?"
             self.init(.offline, "NOT_A_GATEWAY", detail, hint: "ladle doctor", next: .retryAfter(milliseconds: 30_000))
@@ -64,7 +70,13 @@ extension Rejection {
         let said = close.reason.isEmpty ? "" : " (\(Self.sentence(close.reason)))"
         switch close.code {
         case WebSocketClose.protocolError where close.reason.contains("protocol mismatch"):
-            self.init(.refused, "PROTOCOL_MISMATCH", "The gateway speaks another protocol.", hint: Hint.upgrade, next: .stop)
+            self.init(
+                .refused,
+                "PROTOCOL_MISMATCH",
+                "The gateway speaks another protocol.",
+                hint: Hint.upgrade,
+                next: .stop
+            )
         case WebSocketClose.policyViolation:
             self = Self.policyViolation(close.reason)
         case WebSocketClose.tooBig:
@@ -94,7 +106,11 @@ extension Rejection {
             // A cut id would name nothing; only a whole UUID is offered.
             let whole = request.flatMap { $0.utf8.count == 36 ? $0 : nil }
             return Rejection(
-                .waitingForApproval, "PAIRING_REQUIRED", said, hint: Hint.approve(whole), requestId: whole,
+                .waitingForApproval,
+                "PAIRING_REQUIRED",
+                said,
+                hint: Hint.approve(whole),
+                requestId: whole,
                 next: .waitForApproval
             )
         }

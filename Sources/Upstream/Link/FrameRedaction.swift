@@ -98,7 +98,9 @@ package struct FrameRedaction: Sendable {
     private static func summary(of size: Int, _ frame: JSONValue) -> [UInt8] {
         var writer = JSONWriter()
         writer.object { writer in
-            for name in ["type", "id", "method", "event"] { writer.member(name, frame[name]?.string.map { String($0.prefix(128)) }) }
+            for name in ["type", "id", "method", "event"] {
+                writer.member(name, frame[name]?.string.map { String($0.prefix(128)) })
+            }
             writer.member("omitted", "a frame of \(frame.raw.count) bytes")
         }
         return writer.bytes

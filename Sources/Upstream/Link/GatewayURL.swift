@@ -101,7 +101,9 @@ package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
             guard let end = authority.firstIndex(of: "]") else { throw .malformed(text) }
             host = authority[authority.index(after: authority.startIndex)..<end]
             port = authority[authority.index(after: end)...]
-            guard let address = NetworkAddress(host), !address.isIPv4, port.isEmpty || port.hasPrefix(":") else { throw .malformed(text) }
+            guard let address = NetworkAddress(host), !address.isIPv4, port.isEmpty || port.hasPrefix(":") else {
+                throw .malformed(text)
+            }
         } else if let colon = authority.firstIndex(of: ":") {
             host = authority[..<colon]
             port = authority[colon...]

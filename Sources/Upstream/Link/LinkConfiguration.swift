@@ -57,11 +57,20 @@ extension Rejection {
     package init(_ problem: GatewayURL.Problem) {
         switch problem {
         case .malformed(let text):
-            self.init(.refused, "GATEWAY_URL_INVALID", "\(Self.sentence(text)) is no gateway URL.", hint: "ws://HOST:18789", next: .stop)
+            self.init(
+                .refused,
+                "GATEWAY_URL_INVALID",
+                "\(Self.sentence(text)) is no gateway URL.",
+                hint: "ws://HOST:18789",
+                next: .stop
+            )
         case .unsupportedScheme(let scheme):
             self.init(
-                .refused, "GATEWAY_URL_INVALID", "\(Self.sentence(scheme)):// is not supported.",
-                hint: "ws:// or wss://", next: .stop
+                .refused,
+                "GATEWAY_URL_INVALID",
+                "\(Self.sentence(scheme)):// is not supported.",
+                hint: "ws:// or wss://",
+                next: .stop
             )
         case .carriesCredentials:
             let detail = "The gateway URL carries a user, a query or a fragment; secrets do not belong there."
@@ -74,8 +83,11 @@ extension Rejection {
         case .plaintextRefused(let host):
             let detail = "\(host) is neither this host nor in the tailnet; ws:// would send the token unencrypted."
             self.init(
-                .refused, "PLAINTEXT_REFUSED", detail,
-                hint: "use wss://\(host), a tailnet address, or gateway.allowPlaintext=true", next: .stop
+                .refused,
+                "PLAINTEXT_REFUSED",
+                detail,
+                hint: "use wss://\(host), a tailnet address, or gateway.allowPlaintext=true",
+                next: .stop
             )
         }
     }

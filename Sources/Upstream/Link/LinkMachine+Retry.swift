@@ -35,7 +35,13 @@ extension LinkMachine {
         switch target {
         case .none(let rejection, let url):
             phase = .idle
-            var status = LinkStatus(state: rejection.state, code: rejection.code, detail: rejection.detail, since: now.wall, url: url)
+            var status = LinkStatus(
+                state: rejection.state,
+                code: rejection.code,
+                detail: rejection.detail,
+                since: now.wall,
+                url: url
+            )
             status.hint = rejection.hint
             return show(status)
         case .gateway(let configuration):

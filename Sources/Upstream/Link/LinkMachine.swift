@@ -150,7 +150,9 @@ package struct LinkMachine {
         var actions = hangUp(WebSocketClose(WebSocketClose.goingAway, "shutting down"), failing: .stopped)
         phase = .idle
         let detail = "Ladle is shutting down."
-        return actions.append(show(LinkStatus(state: .offline, code: "STOPPED", detail: detail, since: now.wall, url: urlText)))
+        return actions.append(
+            show(LinkStatus(state: .offline, code: "STOPPED", detail: detail, since: now.wall, url: urlText))
+        )
     }
 
     // MARK: What happened
@@ -179,7 +181,9 @@ package struct LinkMachine {
     }
 
     package mutating func opened(now: LinkTime) -> [Action] {
-        guard case .opening = phase, let url = configuration?.url, let agent = configuration?.clientVersion else { return [] }
+        guard case .opening = phase, let url = configuration?.url, let agent = configuration?.clientVersion else {
+            return []
+        }
         let nonce = (0..<16).map { _ in UInt8(truncatingIfNeeded: random.next() as UInt64) }
         let handshake = ClientHandshake(host: url.hostField, path: url.path, userAgent: "ladle/\(agent)", nonce: nonce)
         upgrade = handshake

@@ -1,6 +1,6 @@
+import Basics
 package import JSONBytes
 import TLS
-import Basics
 
 /// What the OpenClaw configuration on this host says about its gateway.
 package struct OpenClawConfig: Sendable, Equatable {
@@ -67,7 +67,8 @@ package struct OpenClawConfig: Sendable, Equatable {
         let told = ["OPENCLAW_GATEWAY_TOKEN", "OPENCLAW_GATEWAY_PASSWORD", "OPENCLAW_GATEWAY_PORT"]
         guard tree != nil || told.contains(where: { surroundings[$0] != nil }) else { return nil }
         let found = tree ?? .object([:])
-        if found["gateway", "mode"]?.string == "remote", let url = text(found["gateway", "remote", "url"], surroundings) {
+        if found["gateway", "mode"]?.string == "remote", let url = text(found["gateway", "remote", "url"], surroundings)
+        {
             return remote(found, url, paths, surroundings)
         }
         return local(found, paths, surroundings, hasFile: tree != nil, readFile)
@@ -99,11 +100,14 @@ package struct OpenClawConfig: Sendable, Equatable {
     ) -> OpenClawConfig {
         let gateway = tree["gateway"] ?? .object([:])
         let port =
-            environment["OPENCLAW_GATEWAY_PORT"].flatMap { UInt16($0) } ?? gateway["port"]?.int.flatMap { UInt16(exactly: $0) }
+            environment["OPENCLAW_GATEWAY_PORT"].flatMap { UInt16($0) }
+            ?? gateway["port"]?.int.flatMap { UInt16(exactly: $0) }
         let isTLS = gateway["tls", "enabled"]?.bool ?? false
         let certificate =
-            text(gateway["tls", "certPath"], environment).map { paths.expanded($0) } ?? paths.state + "/gateway/tls/gateway-cert.pem"
-        let pin = isTLS ? readFile(certificate).flatMap { try? CertificateInfo(pem: $0) }.map { Hex.encode($0.sha256) } : nil
+            text(gateway["tls", "certPath"], environment).map { paths.expanded($0) } ?? paths.state
+            + "/gateway/tls/gateway-cert.pem"
+        let pin =
+            isTLS ? readFile(certificate).flatMap { try? CertificateInfo(pem: $0) }.map { Hex.encode($0.sha256) } : nil
         return OpenClawConfig(
             stateDirectory: paths.state,
             configPath: hasFile ? paths.config : nil,

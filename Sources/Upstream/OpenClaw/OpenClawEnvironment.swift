@@ -43,7 +43,8 @@ struct OpenClawEnvironment {
                 let end = rest.firstIndex(of: "}").map { rest.index(after: $0) } ?? rest.endIndex
                 result += rest[..<end]
                 rest = rest[end...]
-            } else if after.hasPrefix("{"), let end = after.firstIndex(of: "}"), Self.isName(after[..<end].dropFirst()) {
+            } else if after.hasPrefix("{"), let end = after.firstIndex(of: "}"), Self.isName(after[..<end].dropFirst())
+            {
                 guard let value = self[String(after[..<end].dropFirst())] else { return nil }
                 result += value
                 rest = after[after.index(after: end)...]
