@@ -109,6 +109,11 @@ enum AccessSystem {
 
     static func close(_ fd: Int32) { cs_close(fd) }
 
+    static func socketFileOwner(_ path: String) -> UInt32? {
+        var uid: UInt32 = 0
+        return unsafe cs_socket_file_owner(path, &uid) == 0 ? uid : nil
+    }
+
     // MARK: Files
 
     static func openSecret(_ path: String) throws(Failure) -> (fd: Int32, facts: FileFacts) {

@@ -3,7 +3,8 @@ package import Basics
 /// Decides who sent a request: a value without I/O, owned by the loop.
 ///
 /// Order: Funnel is refused; a credential that is sent is the one that counts; then a ticket; then what the kernel or
-/// tailscaled says about the connection. Forwarding fields end the ambient identity everywhere but on Serve's own socket.
+/// tailscaled says about the connection. Forwarding fields end the ambient identity everywhere but on Serve's own
+/// socket.
 package struct Authenticator: Sendable {
     package struct Settings: Sendable, Equatable {
         /// The uid that runs the daemon, root included.
@@ -97,8 +98,8 @@ package struct Authenticator: Sendable {
             return .caller(isOwner(uid) ? .owner(uid: settings.ownerUID) : .nobody)
         case .loopback(let address, let uid):
             guard settings.trustsLoopback, isOwner(uid) else { return .caller(.nobody) }
-            // With userspace networking tailscaled itself connects to us for its peers, under its own uid. Where that is
-            // the owner's too, only tailscaled can tell its peers from the owner.
+            // With userspace networking tailscaled itself connects to us for its peers, under its own uid. Where that
+            // is the owner's too, only tailscaled can tell its peers from the owner.
             guard settings.tailscaledUID == settings.ownerUID else { return .caller(.owner(uid: settings.ownerUID)) }
             let question = WhoisQuestion(address: address)
             guard let answer = whois.answer(to: question, now: now) else { return .whois(question) }

@@ -65,7 +65,8 @@ package struct NetworkAddress: Hashable, Sendable {
 }
 
 extension NetworkAddress: CustomStringConvertible {
-    /// Dotted quad, or RFC 5952: lower case, no leading zeros, the first longest run of two or more zero groups as `::`.
+    /// Dotted quad, or RFC 5952: lower case, no leading zeros, the first longest run of two or more zero groups as
+    /// `::`.
     package var description: String {
         if isIPv4 {
             return "\(low >> 24 & 255).\(low >> 16 & 255).\(low >> 8 & 255).\(low & 255)"
@@ -82,7 +83,8 @@ extension NetworkAddress: CustomStringConvertible {
         func joined(_ part: ArraySlice<UInt64>) -> String {
             part.map { String($0, radix: 16) }.joined(separator: ":")
         }
-        return run.isEmpty ? joined(groups[...]) : joined(groups[..<run.lowerBound]) + "::" + joined(groups[run.upperBound...])
+        return run.isEmpty
+            ? joined(groups[...]) : joined(groups[..<run.lowerBound]) + "::" + joined(groups[run.upperBound...])
     }
 
     private func group(_ index: Int) -> UInt64 {

@@ -20,6 +20,19 @@ static inline EVP_PKEY *openssl_p256_generate(void) {
     return EVP_EC_gen("P-256");
 }
 
+/// The calls below are marked deprecated, which Swift reports as an error here. SHA256() looks its algorithm up at each call
+/// (OpenSSL 3): 0.8 µs against 0.13 µs for the 53 bytes of a token.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static inline void openssl_sha256(const void *bytes, size_t count, unsigned char *out) {
+    SHA256_CTX context;
+    SHA256_Init(&context);
+    SHA256_Update(&context, bytes, count);
+    SHA256_Final(out, &context);
+    OPENSSL_cleanse(&context, sizeof context);
+}
+#pragma GCC diagnostic pop
+
 /// BIO_get_mem_data is a macro with a cast.
 static inline long openssl_bio_memory(BIO *bio, char **data) {
     return BIO_get_mem_data(bio, data);

@@ -330,3 +330,11 @@ int cs_interface_addresses(struct cs_interface_address *out, int capacity) {
     freeifaddrs(list);
     return count;
 }
+
+int cs_socket_file_owner(const char *path, uint32_t *uid) {
+    struct stat found;
+    if (stat(path, &found) != 0) return -errno;
+    if (!S_ISSOCK(found.st_mode)) return -ENOTSOCK;
+    *uid = found.st_uid;
+    return 0;
+}

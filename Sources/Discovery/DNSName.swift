@@ -1,6 +1,7 @@
 import Basics
 
-/// A domain name as its labels. Labels are bytes: service instance names are UTF-8 with blanks and dots (RFC 6763 §4.1.1).
+/// A domain name as its labels. Labels are bytes: service instance names are UTF-8 with blanks and dots (RFC 6763
+/// §4.1.1).
 package struct DNSName: Sendable, Hashable {
     package let labels: [[UInt8]]
 
@@ -23,8 +24,8 @@ package struct DNSName: Sendable, Hashable {
         labels = parts
     }
 
-    /// `a.b.c` without the final dot; dots and backslashes inside a label are escaped (RFC 4343 §2.1). Bytes that are no
-    /// UTF-8 are replaced.
+    /// `a.b.c` without the final dot; dots and backslashes inside a label are escaped (RFC 4343 §2.1). Bytes that are
+    /// no UTF-8 are replaced.
     package var text: String {
         labels.map { label in
             var out: [UInt8] = []

@@ -34,8 +34,8 @@ struct DNSReader {
         return bytes[position..<end]
     }
 
-    /// RFC 1035 §4.1.4. A pointer must lead to before everything read so far of this name, so a name ends after a bounded
-    /// number of steps; and its length is bounded as well.
+    /// RFC 1035 §4.1.4. A pointer must lead to before everything read so far of this name, so a name ends after a
+    /// bounded number of steps; and its length is bounded as well.
     mutating func name() -> DNSName? {
         var labels: [[UInt8]] = []
         var length = 1

@@ -8,7 +8,8 @@ package struct DiscoveryReport: Sendable {
         self.gateways = gateways
     }
 
-    /// One line a gateway, cut to `width` columns. Names come from the network: what could drive a terminal is replaced.
+    /// One line a gateway, cut to `width` columns. Names come from the network: what could drive a terminal is
+    /// replaced.
     package func table(width: Int = 100) -> String {
         guard !gateways.isEmpty else { return "no gateway announced itself\n" }
         let rows =
@@ -30,7 +31,8 @@ package struct DiscoveryReport: Sendable {
         var out = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: out.append("\u{FFFD}")
+            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned:
+                out.append("\u{FFFD}")
             default: out.append(scalar)
             }
         }

@@ -70,11 +70,13 @@ package struct GatewayBrowse: Sendable {
         }
     }
 
-    /// The complete ones, in the order in which they appeared. Addresses: IPv4 before IPv6; link-local ones, useless without
-    /// their interface, only when there is no other.
+    /// The complete ones, in the order in which they appeared. Addresses: IPv4 before IPv6; link-local ones, useless
+    /// without their interface, only when there is no other.
     package var gateways: [DiscoveredGateway] {
         order.compactMap { name in
-            guard let instance = instances[name], let port = instance.port, let target = instance.target else { return nil }
+            guard let instance = instances[name], let port = instance.port, let target = instance.target else {
+                return nil
+            }
             let all = (addresses[target] ?? []).sorted { left, right in
                 (left.isLinkLocal ? 1 : 0, left.isIPv4 ? 0 : 1) < (right.isLinkLocal ? 1 : 0, right.isIPv4 ? 0 : 1)
             }
@@ -113,7 +115,8 @@ package struct GatewayBrowse: Sendable {
         addresses[host] = known
     }
 
-    /// RFC 6763 §6.4: keys are ASCII without `=`, compared without case, the first of a kind counts. Ours are read as written.
+    /// RFC 6763 §6.4: keys are ASCII without `=`, compared without case, the first of a kind counts. Ours are read as
+    /// written.
     private static func hints(_ strings: [[UInt8]]) -> [String: String] {
         var hints: [String: String] = [:]
         var seen: Set<String> = []

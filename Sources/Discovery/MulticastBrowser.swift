@@ -22,7 +22,8 @@ package struct MulticastBrowser {
     private let destinations: [Destination]
     private let interfaces: [NetworkInterface]
 
-    /// RFC 6762 §5.2: after the first question, again after one second and then at growing intervals; a datagram may get lost.
+    /// RFC 6762 §5.2: after the first question, again after one second and then at growing intervals; a datagram may
+    /// get lost.
     private static let repeats: [Int64] = [0, 250, 1000, 3000]
     private static let mostSockets = 32
 

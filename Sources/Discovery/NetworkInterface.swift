@@ -28,9 +28,9 @@ package struct NetworkInterface: Sendable, Equatable {
     /// All of them, as the system lists them.
     package static func all() -> [NetworkInterface] { DiscoverySystem.interfaces() }
 
-    /// This host's own tailnet addresses, for `--listen tailnet`: IPv4 first. Carrier NAT hands out Tailscale's IPv4 range on
-    /// ordinary links too; so where some device shows by its name or by Tailscale's IPv6 range, which is nobody else's, that it
-    /// is the tailnet's, the others do not count.
+    /// This host's own tailnet addresses, for `--listen tailnet`: IPv4 first. Carrier NAT hands out Tailscale's IPv4
+    /// range on ordinary links too; so where some device shows by its name or by Tailscale's IPv6 range, which is
+    /// nobody else's, that it is the tailnet's, the others do not count.
     package static func tailnetAddresses(_ interfaces: [NetworkInterface]) -> [NetworkAddress] {
         let inRange = interfaces.filter { $0.isUp && $0.address.isTailnet }
         let marked = Set(inRange.filter { !$0.address.isIPv4 || $0.name.hasPrefix("tailscale") }.map(\.name))

@@ -1,4 +1,4 @@
-internal import Basics
+import Basics
 
 /// `epoch.sequence`: which log, and the place in it. The epoch changes only when the log was lost.
 package struct EventID: Sendable, Hashable, Comparable, CustomStringConvertible {

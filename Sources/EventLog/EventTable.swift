@@ -6,8 +6,6 @@ package import SQLite
 /// Sequence numbers rise strictly and are never used twice: the newest row is never deleted, so the next number is
 /// always one above it.
 package struct EventTable {
-    /// More than one event may hold: the stream's limit is smaller, this one only guards the file.
-    package static let largestEvent = 4 << 20
     /// Rows looked at for one page, so that a filter which matches nothing still works in bounded steps.
     package static let scanWindow: Int64 = 2_000
 

@@ -1,5 +1,5 @@
-/// Names requests, in the log and in problems: a prefix for this start of the process, then a count. At most 15 bytes, which
-/// Swift stores without allocating.
+/// Names requests, in the log and in problems: a prefix for this start of the process, then a count. At most 15 bytes,
+/// which Swift stores without allocating.
 package struct RequestIDs: Sendable {
     private static let digits = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
 

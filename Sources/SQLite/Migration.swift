@@ -85,13 +85,12 @@ package struct Migrator {
 
     private func appliedVersions(_ connection: SQLiteConnection) throws(MigrationError) -> [String: Int] {
         do throws(SQLiteError) {
-            try connection.transaction { () throws(SQLiteError) in
-                try connection.execute("PRAGMA application_id = \(Self.applicationID)")
-                try connection.execute(
-                    "CREATE TABLE IF NOT EXISTS schema_version(module TEXT PRIMARY KEY, version INTEGER NOT NULL) "
-                        + "WITHOUT ROWID"
-                )
+            let known = try connection.first("SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'") {
+                row in
+                row.int(0)
             }
+            // Nothing is written to a file that is up to date: it must open on a full disk too.
+            if known == 0 { try createVersionTable(connection) }
             var versions: [String: Int] = [:]
             try connection.forEach("SELECT module, version FROM schema_version") { row in
                 versions[row.string(0)] = row.int(1)
@@ -99,6 +98,15 @@ package struct Migrator {
             return versions
         } catch {
             throw .storage(error)
+        }
+    }
+
+    private func createVersionTable(_ connection: SQLiteConnection) throws(SQLiteError) {
+        try connection.transaction { () throws(SQLiteError) in
+            try connection.execute("PRAGMA application_id = \(Self.applicationID)")
+            try connection.execute(
+                "CREATE TABLE schema_version(module TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID"
+            )
         }
     }
 }

@@ -1,4 +1,4 @@
-internal import CSQLite
+import CSQLite
 
 /// One handle on a database file. Not Sendable: it lives on the queue of the actor that opened it, which is also why
 /// SQLite's own mutexes are off (multi-thread mode, sqlite.org/threadsafe.html).
@@ -25,6 +25,7 @@ package final class SQLiteConnection {
 
     private let handle: OpaquePointer
     private var cache: [String: SQLiteStatement] = [:]
+    private var isClosed = false
     /// Pages in the write-ahead log after the last commit of this connection.
     package private(set) var logPages = 0
 
@@ -44,11 +45,21 @@ package final class SQLiteConnection {
         }
         unsafe self.handle = opened
         unsafe sqlite3_busy_timeout(opened, 0)
+        // In the place of SQLite's own hook, the automatic checkpoint: when to copy the log is the owner's decision. (The
+        // pragma wal_autocheckpoint would take the place in turn, whatever its value.)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         _ = unsafe sqlite3_wal_hook(opened, writeAheadLogGrew, context)
     }
 
     deinit {
+        close()
+    }
+
+    /// Closes the file now instead of with the last reference; later calls throw. The last connection to close copies
+    /// the log into the database.
+    package func close() {
+        guard !isClosed else { return }
+        isClosed = true
         // Statements must be finalised before their connection closes.
         cache.removeAll()
         _ = unsafe sqlite3_close_v2(handle)
@@ -129,15 +140,15 @@ package final class SQLiteConnection {
 
     /// Several statements in one text, without values: schemas and pragmas.
     package func execute(_ script: String) throws(SQLiteError) {
+        try checkOpen()
         let result = unsafe sqlite3_exec(handle, script, nil, nil, nil)
         guard result == SQLITE_OK else { throw lastError(sql: script) }
     }
 
     /// Rows the last statement inserted, changed or deleted.
-    package var changes: Int { unsafe Int(sqlite3_changes64(handle)) }
-    package var lastInsertedRow: Int64 { unsafe sqlite3_last_insert_rowid(handle) }
+    package var changes: Int { unsafe isClosed ? 0 : Int(sqlite3_changes64(handle)) }
     /// False once a failed statement made SQLite roll everything back by itself (full disk, I/O error).
-    package var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
+    package var isInTransaction: Bool { unsafe !isClosed && sqlite3_get_autocommit(handle) == 0 }
 
     // MARK: Transactions
 
@@ -162,6 +173,7 @@ package final class SQLiteConnection {
 
     /// Copies the write-ahead log into the database file.
     package func checkpoint(_ mode: CheckpointMode) throws(SQLiteError) -> CheckpointResult {
+        try checkOpen()
         let flag =
             switch mode {
             case .passive: SQLITE_CHECKPOINT_PASSIVE
@@ -196,7 +208,12 @@ package final class SQLiteConnection {
 
     // MARK: Prepared statements
 
+    private func checkOpen() throws(SQLiteError) {
+        guard !isClosed else { throw SQLiteError(code: SQLITE_MISUSE, message: "the connection is closed") }
+    }
+
     private func prepared(_ sql: String) throws(SQLiteError) -> SQLiteStatement {
+        try checkOpen()
         if let cached = cache[sql], !cached.isBusy {
             cached.isBusy = true
             return cached

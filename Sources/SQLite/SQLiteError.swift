@@ -1,4 +1,4 @@
-internal import CSQLite
+import CSQLite
 
 /// What SQLite refused, with the extended result code so that callers can tell a full disk from a broken one.
 package struct SQLiteError: Error, Equatable, Sendable {

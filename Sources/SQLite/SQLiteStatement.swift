@@ -1,4 +1,4 @@
-internal import CSQLite
+import CSQLite
 
 /// One prepared statement. Owned by the connection that made it and used on that connection's queue only.
 @safe

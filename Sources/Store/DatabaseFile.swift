@@ -115,7 +115,6 @@ struct DatabaseFile {
             PRAGMA synchronous = FULL;
             PRAGMA fullfsync = 1;
             PRAGMA checkpoint_fullfsync = 1;
-            PRAGMA wal_autocheckpoint = 0;
             PRAGMA journal_size_limit = \(Self.keptLogBytes);
             PRAGMA cache_size = -2048;
             PRAGMA temp_store = MEMORY;

@@ -17,6 +17,11 @@ package enum KillPoint {
 
     private static let armed = Mutex<Armed?>(fromEnvironment())
 
+    /// As the environment does, from now on.
+    package static func arm(_ name: String, at time: Int) {
+        armed.withLock { $0 = Armed(name: name, remaining: time) }
+    }
+
     package static func reach(_ name: String) {
         let isDue = armed.withLock { armed in
             guard armed?.name == name else { return false }

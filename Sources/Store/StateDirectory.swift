@@ -1,3 +1,5 @@
+import Synchronization
+
 package enum StateDirectoryError: Error, Sendable, Equatable {
     case cannotCreate(path: String, reason: String)
     case notADirectory(path: String)
@@ -26,7 +28,8 @@ extension StateDirectoryError: CustomStringConvertible {
 /// The directory that holds everything durable: private, and of one process at a time.
 package final class StateDirectory: Sendable {
     package let path: String
-    private let lock: Int32
+    /// The descriptor that holds the lock; nil once released.
+    private let lock: Mutex<Int32?>
 
     package var databasePath: String { path + "/ladle.db" }
 
@@ -35,12 +38,20 @@ package final class StateDirectory: Sendable {
         try Self.create(path)
         try Self.check(path)
         self.path = path
-        self.lock = try Self.takeLock(path)
+        self.lock = Mutex(try Self.takeLock(path))
     }
 
     deinit {
         // The lock goes with the descriptor; the file stays, since removing it would race with the next owner.
-        SystemFiles.release(lock)
+        release()
+    }
+
+    /// Lets another process have the directory; for the end of this one.
+    package func release() {
+        lock.withLock { descriptor in
+            if let descriptor { SystemFiles.release(descriptor) }
+            descriptor = nil
+        }
     }
 
     private static func create(_ path: String) throws(StateDirectoryError) {

@@ -12,7 +12,7 @@ package actor StateStore {
     private let configuration: StoreConfiguration
     private let executor: StoreExecutor
     private let connection: SQLiteConnection
-    private let maintenance: StoreMaintenance?
+    private nonisolated let maintenance: StoreMaintenance?
     private let queue: CommitQueue
     private let shared: Mutex<Shared>
     private let epoch: String
@@ -141,9 +141,12 @@ package actor StateStore {
         }
     }
 
-    /// Takes no more operations, finishes those that wait, and copies the log into the database.
+    /// Takes no more operations, finishes those that wait, and closes the file. The lock on the directory stays with its
+    /// owner.
     package nonisolated func close() async {
         queue.close()
+        await reader.close()
+        await maintenance?.close()
         await withCheckedContinuation { continuation in
             executor.queue.async {
                 self.assumeIsolated { $0.finish() }
@@ -156,7 +159,7 @@ package actor StateStore {
 
     private func finish() {
         while let batch = queue.take() { commit(batch) }
-        _ = try? connection.checkpoint(.truncate)
+        connection.close()
     }
 
     private func drain() {
@@ -261,6 +264,10 @@ package actor StateStore {
             retention.began()
             prune()
         }
+        planCheckpoint()
+    }
+
+    private func planCheckpoint() {
         switch checkpoints.next(logPages: connection.logPages) {
         case .nothing: break
         case .now: checkpointBeside()
@@ -274,7 +281,11 @@ package actor StateStore {
     private func scheduleIdleCheckpoint(_ generation: Int64) {
         executor.queue.asyncAfter(deadline: .now() + CheckpointPlan.idle) { [weak self] in
             self?.assumeIsolated { store in
-                if store.checkpoints.isIdle(since: generation) { store.checkpointBeside() }
+                if store.checkpoints.isIdle(since: generation) {
+                    store.checkpointBeside()
+                } else {
+                    store.planCheckpoint()
+                }
             }
         }
     }

@@ -25,6 +25,15 @@ actor StoreMaintenance {
         }
     }
 
+    nonisolated func close() async {
+        await withCheckedContinuation { continuation in
+            executor.queue.async {
+                self.assumeIsolated { $0.connection.close() }
+                continuation.resume()
+            }
+        }
+    }
+
     /// The first problem SQLite finds in the whole file.
     nonisolated func check(_ completion: @escaping @Sendable (String?) -> Void) {
         executor.queue.async {

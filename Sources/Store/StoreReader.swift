@@ -45,6 +45,15 @@ package actor StoreReader {
         }
     }
 
+    nonisolated func close() async {
+        await withCheckedContinuation { continuation in
+            executor.queue.async {
+                self.assumeIsolated { $0.connection.close() }
+                continuation.resume()
+            }
+        }
+    }
+
     private func perform<Value>(_ body: (SQLiteConnection) throws -> Value) throws -> Value {
         do {
             try connection.execute("BEGIN")

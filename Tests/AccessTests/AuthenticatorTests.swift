@@ -27,7 +27,10 @@ struct AuthenticatorTests {
         let nobody = Authenticator.Identification.caller(.nobody)
         #expect(gate.identify(.unix(Peer.owner), .get(), now: .start) == owner)
         #expect(gate.identify(.loopback(Peer.owner), .get(), now: .start) == owner)
-        for peer in [Peer.unix(Peer.stranger), .unix(0), .unix(nil), .loopback(Peer.stranger), .loopback(0), .loopback(nil), .remote("192.0.2.9"), .remote("fd00::9"), .serve(Peer.owner)] {
+        for peer in [
+            Peer.unix(Peer.stranger), .unix(0), .unix(nil), .loopback(Peer.stranger), .loopback(0), .loopback(nil),
+            .remote("192.0.2.9"), .remote("fd00::9"), .serve(Peer.owner),
+        ] {
             #expect(gate.identify(peer, .get(), now: .start) == nobody)
         }
     }
@@ -64,8 +67,10 @@ struct AuthenticatorTests {
         let (record, secret) = try TokenRecord.sample(expiresAt: .after(1))
         let good = secret.reveal()
         let credentials: [[String]] = [
-            [""], ["Bearer"], ["Bearer "], ["Bearer  "], ["Basic dXNlcjpwYXNz"], ["bearer x y"], [good], ["Bearer \(good),"],
-            ["Bearer \(good)", "Bearer \(good)"], ["Bearer ldl_"], ["Bearer \(TokenText.make().reveal())"], ["Digest a=b"],
+            [""], ["Bearer"], ["Bearer "], ["Bearer  "], ["Basic dXNlcjpwYXNz"], ["bearer x y"], [good],
+            ["Bearer \(good),"],
+            ["Bearer \(good)", "Bearer \(good)"], ["Bearer ldl_"], ["Bearer \(TokenText.make().reveal())"],
+            ["Digest a=b"],
             ["Bearer \u{0}"], ["Bearer é"], ["Bearer \(String(repeating: "x", count: 100_000))"],
             // Expired since.
             ["Bearer \(good)"],
@@ -77,7 +82,10 @@ struct AuthenticatorTests {
             let answer = gate.identify(.loopback(Peer.owner), request, now: .after(1))
             #expect(answer == .refused(.notPaired(credentialSent: true)), "\(authorization)")
         }
-        #expect(AccessRefusal.notPaired(credentialSent: true).authenticate == "Bearer realm=\"ladle\", error=\"invalid_token\"")
+        #expect(
+            AccessRefusal.notPaired(credentialSent: true).authenticate
+                == "Bearer realm=\"ladle\", error=\"invalid_token\""
+        )
     }
 
     @Test func `the scheme is read without case and blanks may follow it`() throws {
@@ -135,7 +143,10 @@ struct AuthenticatorTests {
         let request = RequestFacts.get("/v1/events", ticket: bought.secret.reveal())
         let first = gate.identify(.remote("192.0.2.1"), request, now: .after(59_999))
         #expect(first == .caller(.ticket(buyer: buyer, path: "/v1/events")))
-        #expect(gate.identify(.remote("192.0.2.1"), request, now: .after(59_999)) == .refused(.notPaired(credentialSent: true)))
+        #expect(
+            gate.identify(.remote("192.0.2.1"), request, now: .after(59_999))
+                == .refused(.notPaired(credentialSent: true))
+        )
     }
 
     @Test func `revoking a token ends its tickets`() throws {
@@ -208,7 +219,10 @@ struct AuthenticatorTests {
         gate.learn(.unknown, to: question, now: .start)
         #expect(gate.identify(peer, .get(), now: .start) == .caller(.owner(uid: 0)))
         gate.learn(.known(Self.alice), to: question, now: .start)
-        #expect(gate.identify(peer, .get(), now: .start) == .caller(.tailnet(TailnetCaller(name: "alice@example.com", scopes: .read))))
+        #expect(
+            gate.identify(peer, .get(), now: .start)
+                == .caller(.tailnet(TailnetCaller(name: "alice@example.com", scopes: .read)))
+        )
         gate.learn(.failed("time-out"), to: question, now: .start)
         #expect(gate.identify(peer, .get(), now: .start) == .caller(.nobody))
     }
@@ -236,9 +250,23 @@ struct AuthenticatorTests {
         #expect(result(headers: nil) == nobody)
         #expect(result(headers: ServeHeaders(login: nil, forwardedFor: ["100.64.0.9"], isFunnel: false)) == nobody)
         #expect(result(headers: ServeHeaders(login: "alice@example.com", forwardedFor: [], isFunnel: false)) == nobody)
-        #expect(result(headers: ServeHeaders(login: "alice@example.com", forwardedFor: ["100.64.0.9", "100.64.0.8"], isFunnel: false)) == nobody)
-        #expect(result(headers: ServeHeaders(login: "alice@example.com", forwardedFor: ["192.0.2.1"], isFunnel: false)) == nobody)
-        #expect(result(headers: ServeHeaders(login: "bob@example.com", forwardedFor: ["100.64.0.9"], isFunnel: false)) == nobody)
+        #expect(
+            result(
+                headers: ServeHeaders(
+                    login: "alice@example.com",
+                    forwardedFor: ["100.64.0.9", "100.64.0.8"],
+                    isFunnel: false
+                )
+            ) == nobody
+        )
+        #expect(
+            result(headers: ServeHeaders(login: "alice@example.com", forwardedFor: ["192.0.2.1"], isFunnel: false))
+                == nobody
+        )
+        #expect(
+            result(headers: ServeHeaders(login: "bob@example.com", forwardedFor: ["100.64.0.9"], isFunnel: false))
+                == nobody
+        )
         #expect(result(answer: .unknown) == nobody)
         #expect(result(answer: .failed("x")) == nobody)
     }

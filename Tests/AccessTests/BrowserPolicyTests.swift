@@ -9,7 +9,9 @@ struct BrowserPolicyTests {
         BrowserPolicy(
             hosts: unix
                 ? .any
-                : .only(HostList(addresses: [NetworkAddress(v4: 100, 64, 0, 7)], port: 18780, names: ["Box.tail.ts.net"])),
+                : .only(
+                    HostList(addresses: [NetworkAddress(v4: 100, 64, 0, 7)], port: 18780, names: ["Box.tail.ts.net"])
+                ),
             origins: withOrigins ? try OriginList([listed]) : OriginList()
         )
     }
@@ -43,11 +45,14 @@ struct BrowserPolicyTests {
         Host(values: ["localhost:18780", "evil.example"], version: .http2, tcp: 400, unix: 400),
     ]
     static let origins: [[String]] = [
-        [], ["null"], [listed], ["https://evil.example"], ["http://localhost:18780"], ["https://dash.example.evil.example"],
+        [], ["null"], [listed], ["https://evil.example"], ["http://localhost:18780"],
+        ["https://dash.example.evil.example"],
         ["https://dash.example:443"], ["HTTPS://DASH.EXAMPLE"], [""], [listed, listed], ["*"],
     ]
     static let sites: [String?] = [nil, "none", "same-origin", "same-site", "cross-site", "Cross-Site", "", "x"]
-    static let modes: [(String?, String?)] = [(nil, nil), ("navigate", "document"), ("navigate", "iframe"), ("no-cors", "image"), ("cors", "empty")]
+    static let modes: [(String?, String?)] = [
+        (nil, nil), ("navigate", "document"), ("navigate", "iframe"), ("no-cors", "image"), ("cors", "empty"),
+    ]
     static let methods = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
 
     /// Every cell against a second statement of the rules, made of plain conditions.
@@ -98,7 +103,10 @@ struct BrowserPolicyTests {
                 }
             }
         }
-        #expect(cells == Self.hosts.count * Self.origins.count * Self.sites.count * Self.modes.count * Self.methods.count * 2)
+        #expect(
+            cells == Self.hosts.count * Self.origins.count * Self.sites.count * Self.modes.count * Self.methods.count
+                * 2
+        )
         #expect(passed > 0)
     }
 
@@ -172,7 +180,8 @@ struct BrowserPolicyTests {
 
     @Test(arguments: [
         ("application/x-www-form-urlencoded", true, RequestFacts.Body.simple), ("multipart/form-data", true, .simple),
-        ("text/plain", true, .simple), ("", true, .simple), ("application/json", true, .other), ("text/markdown", true, .other),
+        ("text/plain", true, .simple), ("", true, .simple), ("application/json", true, .other),
+        ("text/markdown", true, .other),
         ("text/plain", false, .simple),
     ])
     func `types a page can post unasked are known`(type: String, hasBody: Bool, body: RequestFacts.Body) {
@@ -181,7 +190,10 @@ struct BrowserPolicyTests {
         #expect(RequestFacts.Body(mediaType: nil, hasBody: false) == .none)
     }
 
-    @Test(arguments: ["*", "null", "https://a/", "https://a/b", "a.example", "https://", "HTTPS://a", "https://a b", "https://u@a", "https://a:443", "http://a:80", "://a", ""])
+    @Test(arguments: [
+        "*", "null", "https://a/", "https://a/b", "a.example", "https://", "HTTPS://a", "https://a b", "https://u@a",
+        "https://a:443", "http://a:80", "://a", "",
+    ])
     func `an origin that no browser sends, or that admits everyone, is refused in the configuration`(text: String) {
         #expect(throws: OriginList.InvalidOrigin.self) { try OriginList([text]) }
     }
@@ -198,7 +210,8 @@ struct BrowserPolicyTests {
 
     @Test(arguments: [
         ("forwarded", true), ("x-forwarded-for", true), ("x-forwarded-proto", true), ("x-real-ip", true), ("via", true),
-        ("tailscale-user-login", true), ("tailscale-funnel-request", true), ("x-forward", false), ("x-request-id", false),
+        ("tailscale-user-login", true), ("tailscale-funnel-request", true), ("x-forward", false),
+        ("x-request-id", false),
         ("forwarded-for", false), ("", false), ("host", false), ("vian", false), ("te", false),
     ])
     func `forwarding fields are known by name`(name: String, expected: Bool) {

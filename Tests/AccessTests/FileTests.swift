@@ -1,8 +1,9 @@
-@testable import Access
 import Basics
 import JSONBytes
 import TestSupport
 import Testing
+
+@testable import Access
 
 struct SecretFileTests {
     @Test func `a private file is read and trimmed`() throws {
@@ -25,7 +26,14 @@ struct SecretFileTests {
     }
 
     @Test func `ownership is part of the check`() {
-        func fault(uid: UInt32, gid: UInt32 = 5, mode: UInt32, reader: UInt32 = 1000, regular: Bool = true, size: UInt64 = 1) -> SecretFile.Fault? {
+        func fault(
+            uid: UInt32,
+            gid: UInt32 = 5,
+            mode: UInt32,
+            reader: UInt32 = 1000,
+            regular: Bool = true,
+            size: UInt64 = 1
+        ) -> SecretFile.Fault? {
             let facts = AccessSystem.FileFacts(uid: uid, gid: gid, mode: mode, isRegular: regular, size: size)
             return SecretFile.fault(of: facts, path: "p", reader: reader)
         }

@@ -108,7 +108,9 @@ struct PairingTests {
 struct TicketTests {
     static let buyer = Caller.token(TokenCaller(id: "t", name: "n", scopes: .read))
 
-    static func redeemed(path: String = "/v1/events", method: String = "GET", after: Int64 = 0, ticket: String? = nil) throws -> Caller? {
+    static func redeemed(path: String = "/v1/events", method: String = "GET", after: Int64 = 0, ticket: String? = nil)
+        throws -> Caller?
+    {
         var book = TicketBook()
         let bought = try book.issue(to: buyer, path: "/v1/events", now: .start).get()
         let text = ticket ?? bought.secret.reveal()
@@ -133,12 +135,16 @@ struct TicketTests {
     }
 
     @Test func `tickets are bounded and only readers buy them`() {
-        func failure(_ result: Result<(secret: Secret, expiresAt: Timestamp), TicketBook.Refusal>) -> TicketBook.Refusal? {
+        func failure(_ result: Result<(secret: Secret, expiresAt: Timestamp), TicketBook.Refusal>) -> TicketBook
+            .Refusal?
+        {
             if case .failure(let refusal) = result { refusal } else { nil }
         }
         var book = TicketBook(capacity: 4, perCaller: 2)
         #expect(failure(book.issue(to: .nobody, path: "/", now: .start)) == .notAllowed)
-        #expect(failure(book.issue(to: .ticket(buyer: .owner(uid: 0), path: "/"), path: "/", now: .start)) == .notAllowed)
+        #expect(
+            failure(book.issue(to: .ticket(buyer: .owner(uid: 0), path: "/"), path: "/", now: .start)) == .notAllowed
+        )
         for _ in 0..<2 { #expect(failure(book.issue(to: Self.buyer, path: "/", now: .start)) == nil) }
         #expect(failure(book.issue(to: Self.buyer, path: "/", now: .start)) == .tooMany)
         for _ in 0..<2 { _ = book.issue(to: .owner(uid: 0), path: "/", now: .start) }

@@ -1,7 +1,8 @@
-@testable import Access
 import Basics
 import TestSupport
 import Testing
+
+@testable import Access
 
 @Suite(.tags(.socket))
 struct PeerLookupTests {
@@ -49,8 +50,12 @@ struct PeerLookupTests {
         #expect(try byNetlink.get().inode != 0)
         // A port nobody uses: the listener offered in its place is no answer.
         let free = PeerAddress(ip: .loopback4, port: client.port == 1 ? 2 : 1)
-        #expect(AccessSystem.owner(diagnostics: diagnostics, source: free, destination: ends.local) == .failure(.notFound))
-        #expect(AccessSystem.owner(diagnostics: diagnostics, source: ends.local, destination: free) == .failure(.notFound))
+        #expect(
+            AccessSystem.owner(diagnostics: diagnostics, source: free, destination: ends.local) == .failure(.notFound)
+        )
+        #expect(
+            AccessSystem.owner(diagnostics: diagnostics, source: ends.local, destination: free) == .failure(.notFound)
+        )
         #expect(AccessSystem.ownerByTable(source: free, destination: ends.local) == .failure(.notFound))
     }
 
@@ -66,7 +71,9 @@ struct PeerLookupTests {
 
     /// After the close the kernel shows uid 0 for what is left of the socket: to a daemon run by root, the owner's.
     @Test(.enabled(if: isRoot), arguments: [NetworkAddress.loopback4, .loopback6])
-    func `another user who connects, sends and closes is refused although the daemon runs as root`(address: NetworkAddress) throws {
+    func `another user who connects, sends and closes is refused although the daemon runs as root`(
+        address: NetworkAddress
+    ) throws {
         let lookup = PeerLookup()
         let listener = try BlockingSocket.listen(address)
         let client = try BlockingSocket.connect(address, port: listener.port, asUID: 12345)

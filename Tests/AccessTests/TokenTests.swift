@@ -8,7 +8,9 @@ struct TokenTests {
         let text = Array(TokenText.make().reveal().utf8)
         #expect(text.count == 53)
         #expect(text.starts(with: "ldl_".utf8))
-        #expect(text.dropFirst(4).allSatisfy { Unicode.Scalar($0).properties.isAlphabetic || (0x30...0x39).contains($0) })
+        #expect(
+            text.dropFirst(4).allSatisfy { Unicode.Scalar($0).properties.isAlphabetic || (0x30...0x39).contains($0) }
+        )
         #expect(TokenText.isWellFormed(text))
         for index in text.indices {
             var changed = text
@@ -32,7 +34,10 @@ struct TokenTests {
         let credential = Credential(authorization: ["Bearer \(secret.reveal())"])
         var dumpedCredential = ""
         dump(credential, to: &dumpedCredential)
-        for text in ["\(secret)", String(describing: secret), String(reflecting: [secret]), dumped, "\(credential)", dumpedCredential] {
+        for text in [
+            "\(secret)", String(describing: secret), String(reflecting: [secret]), dumped, "\(credential)",
+            dumpedCredential,
+        ] {
             #expect(!text.contains(secret.reveal()))
             #expect(!text.contains("ldl_"))
         }
@@ -44,7 +49,10 @@ struct TokenTests {
         let caller = index.authenticate(Array(secret.reveal().utf8), now: .start)
         #expect(caller?.id == record.id)
         #expect(caller?.scopes == [.read, .send])
-        for wrong in ["", "ldl_", record.id, record.shown, TokenText.make().reveal(), secret.reveal() + "x", String(secret.reveal().dropLast())] {
+        for wrong in [
+            "", "ldl_", record.id, record.shown, TokenText.make().reveal(), secret.reveal() + "x",
+            String(secret.reveal().dropLast()),
+        ] {
             #expect(index.authenticate(Array(wrong.utf8), now: .start) == nil)
         }
         #expect(index.authenticate([UInt8](repeating: 0x61, count: 1 << 20), now: .start) == nil)

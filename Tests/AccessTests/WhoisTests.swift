@@ -37,7 +37,11 @@ struct WhoisTests {
 
     @Test func `the request is the documented one`() {
         let text = String(decoding: Self.question.request, as: UTF8.self)
-        #expect(text.hasPrefix("GET /localapi/v0/whois?addr=100.64.0.9%3A5555&proto=tcp HTTP/1.1\r\nHost: local-tailscaled.sock\r\n"))
+        #expect(
+            text.hasPrefix(
+                "GET /localapi/v0/whois?addr=100.64.0.9%3A5555&proto=tcp HTTP/1.1\r\nHost: local-tailscaled.sock\r\n"
+            )
+        )
         #expect(text.hasSuffix("\r\n\r\n"))
         #expect(!text.lowercased().contains("origin"))
         let v6 = WhoisQuestion(address: PeerAddress(ip: NetworkAddress(high: 0xFD7A_115C_A1E0_0000, low: 1), port: 1))
@@ -91,17 +95,27 @@ struct WhoisTests {
     }
 
     @Test(arguments: [
-        "", "\r\n\r\n", "garbage\r\n\r\n", "HTTP/2 200\r\n\r\n", response("403 Forbidden"), response("500 Oops"), response("400 Bad"),
-        response(body: "{}"), response(body: "[]"), response(body: "null"), response(body: "{\"Node\":{}}"), response(body: "nonsense"),
+        "", "\r\n\r\n", "garbage\r\n\r\n", "HTTP/2 200\r\n\r\n", response("403 Forbidden"), response("500 Oops"),
+        response("400 Bad"),
+        response(body: "{}"), response(body: "[]"), response(body: "null"), response(body: "{\"Node\":{}}"),
+        response(body: "nonsense"),
         response(body: "{\"Node\":{\"StableID\":\"\"},\"UserProfile\":{\"LoginName\":\"alice@example.com\"}}"),
-        response(body: "{\"Node\":{\"StableID\":\"n\"}}"), response(body: "{\"Node\":{\"StableID\":\"n\"},\"UserProfile\":{\"LoginName\":\"\"}}"),
-        response(body: "{\"Node\":{\"StableID\":\"n\",\"Tags\":\"tag:a\"},\"UserProfile\":{\"LoginName\":\"alice@example.com\"}}"),
-        response(body: "{\"Node\":{\"StableID\":\"n\",\"Tags\":[1]},\"UserProfile\":{\"LoginName\":\"alice@example.com\"}}"),
+        response(body: "{\"Node\":{\"StableID\":\"n\"}}"),
+        response(body: "{\"Node\":{\"StableID\":\"n\"},\"UserProfile\":{\"LoginName\":\"\"}}"),
+        response(
+            body:
+                "{\"Node\":{\"StableID\":\"n\",\"Tags\":\"tag:a\"},\"UserProfile\":{\"LoginName\":\"alice@example.com\"}}"
+        ),
+        response(
+            body: "{\"Node\":{\"StableID\":\"n\",\"Tags\":[1]},\"UserProfile\":{\"LoginName\":\"alice@example.com\"}}"
+        ),
         response(head: "Content-Length: -1\r\n"), response(head: "Content-Length: 5x\r\n"),
         response(head: "Content-Length: 5\r\nContent-Length: 5\r\n"), response(head: "Transfer-Encoding: gzip\r\n"),
-        response(head: "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n"), response(head: "Transfer-Encoding: chunked\r\n"),
+        response(head: "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n"),
+        response(head: "Transfer-Encoding: chunked\r\n"),
         response(head: "no colon\r\n"), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nabc\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n", "HTTP/1.1 200 OK\r\nX: " + String(repeating: "x", count: 20_000),
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n",
+        "HTTP/1.1 200 OK\r\nX: " + String(repeating: "x", count: 20_000),
         response(head: "", body: String(repeating: " ", count: 600_000)), "HTTP/1.1 101 Switching\r\n\r\n",
         response(body: String(repeating: "[", count: 5000)),
     ])
@@ -116,7 +130,9 @@ struct WhoisTests {
 
     @Test func `grants go by login, tag or capability`() throws {
         let policy = TailnetPolicy(
-            grants: ["Alice@Example.com=read", "tag:kitchen=send", "cap:x=nodes"].compactMap { TailnetPolicy.Grant($0) },
+            grants: ["Alice@Example.com=read", "tag:kitchen=send", "cap:x=nodes"].compactMap {
+                TailnetPolicy.Grant($0)
+            },
             readsCapability: true
         )
         #expect(policy.grants.count == 3)
@@ -142,13 +158,17 @@ struct WhoisTests {
             login: "a@b",
             tags: [],
             capabilities: [
-                TailnetPolicy.standardCapability: [Array(#"{"scopes":["read","everything"]}"#.utf8), Array("[]".utf8), Array("5".utf8)]
+                TailnetPolicy.standardCapability: [
+                    Array(#"{"scopes":["read","everything"]}"#.utf8), Array("[]".utf8), Array("5".utf8),
+                ]
             ]
         )
         #expect(TailnetPolicy(readsCapability: true).caller(for: identity) == nil)
     }
 
-    @Test(arguments: ["", "=read", "alice", "alice=", "alice=everything", "tag:=read", "cap:=read", "*=read", "*@example.com=read"])
+    @Test(arguments: [
+        "", "=read", "alice", "alice=", "alice=everything", "tag:=read", "cap:=read", "*=read", "*@example.com=read",
+    ])
     func `a grant that admits more than it names is refused`(text: String) {
         #expect(TailnetPolicy.Grant(text) == nil)
     }
@@ -165,11 +185,23 @@ struct WhoisTests {
         #expect(cache.answer(to: Self.question, now: .after(11_000)) == nil)
     }
 
+    @Test func `tailscaled is found by its socket, and other files are not taken for one`() throws {
+        let folder = TemporaryFolder()
+        folder.write("plain", "x")
+        #expect(Tailscaled.find([folder.file("none"), folder.file("plain")]) == nil)
+        let path = folder.file("t.sock")
+        let listener = try BlockingSocket.listen(unixPath: path)
+        #expect(Tailscaled.find([folder.file("plain"), path]) == Tailscaled(path: path, uid: PeerLookup.ownerUID))
+        withExtendedLifetime(listener) {}
+    }
+
     @Test func `over a real socket the daemon's answer arrives and a silent one does not`() throws {
         let folder = TemporaryFolder()
         let daemon = try FakeTailscaled(
             path: folder.file("t.sock"),
-            responses: [Self.response(), Self.response("404 Not Found", body: ""), Self.chunked(Self.body, size: 1000), ""]
+            responses: [
+                Self.response(), Self.response("404 Not Found", body: ""), Self.chunked(Self.body, size: 1000), "",
+            ]
         )
         func ask() throws -> WhoisAnswer {
             let socket = try BlockingSocket.connect(unixPath: daemon.path)

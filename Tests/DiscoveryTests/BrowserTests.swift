@@ -1,9 +1,10 @@
 import Basics
-@testable import Discovery
 import Dispatch
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Discovery
 
 /// A responder on a loopback socket, in a thread of its own. It answers with what the script makes of each question.
 private final class FakeResponder: Sendable {
@@ -99,7 +100,10 @@ struct BrowserTests {
             forged.records = []
             return [forged.bytes, answer.bytes]
         }
-        let browser = DomainBrowser(domain: "claw.example.", servers: [DNSServer(address: .loopback4, port: server.port)])
+        let browser = DomainBrowser(
+            domain: "claw.example.",
+            servers: [DNSServer(address: .loopback4, port: server.port)]
+        )
         let found = try browser.browse()
         #expect(found.map(\.url) == ["ws://192.0.2.5:18789"])
         #expect(found.first?.source == .domain("claw.example"))
@@ -109,12 +113,17 @@ struct BrowserTests {
         let server = try FakeResponder { query in
             [DNSMessage(id: query.id, isResponse: true, code: 3, questions: query.questions).bytes]
         }
-        let refused = DomainBrowser(domain: "none.example", servers: [DNSServer(address: .loopback4, port: server.port)])
+        let refused = DomainBrowser(
+            domain: "none.example",
+            servers: [DNSServer(address: .loopback4, port: server.port)]
+        )
         #expect(throws: DomainBrowser.Failure.refused(code: 3)) { try refused.browse() }
         let silent = try FakeResponder { _ in [] }
         let mute = DomainBrowser(domain: "none.example", servers: [DNSServer(address: .loopback4, port: silent.port)])
         #expect(throws: DomainBrowser.Failure.noAnswer) { try mute.browse(milliseconds: 200) }
-        #expect(throws: DomainBrowser.Failure.invalidDomain("a..b")) { try DomainBrowser(domain: "a..b", servers: []).browse() }
+        #expect(throws: DomainBrowser.Failure.invalidDomain("a..b")) {
+            try DomainBrowser(domain: "a..b", servers: []).browse()
+        }
     }
 
     @Test func `a truncated answer is asked for again over TCP`() throws {
@@ -131,7 +140,9 @@ struct BrowserTests {
             defer { done.signal() }
             guard let peer = try? shared.socket.accept() else { return }
             var received: [UInt8] = []
-            while received.count < query.bytes.count + 2, let more = try? peer.receive(), !more.isEmpty { received += more }
+            while received.count < query.bytes.count + 2, let more = try? peer.receive(), !more.isEmpty {
+                received += more
+            }
             let answer = DNSMessage(id: 9, isResponse: true, questions: query.questions).bytes
             for byte in [UInt8(answer.count >> 8), UInt8(answer.count & 0xFF)] + answer { try? peer.send([byte]) }
         }
@@ -157,8 +168,11 @@ struct BrowserTests {
     }
 
     @Test func `name servers are read from the system's file`() {
-        let text = "# c\nnameserver 192.0.2.1\n nameserver\t2001:db8::1\nnameserver fe80::1%eth0\nnameserver x\nsearch a\nnameserver 192.0.2.2\nnameserver 192.0.2.3\n"
-        #expect(DNSServer.parse(Array(text.utf8)).map(\.address.description) == ["192.0.2.1", "2001:db8::1", "192.0.2.2"])
+        let text =
+            "# c\nnameserver 192.0.2.1\n nameserver\t2001:db8::1\nnameserver fe80::1%eth0\nnameserver x\nsearch a\nnameserver 192.0.2.2\nnameserver 192.0.2.3\n"
+        #expect(
+            DNSServer.parse(Array(text.utf8)).map(\.address.description) == ["192.0.2.1", "2001:db8::1", "192.0.2.2"]
+        )
         #expect(DNSServer.parse([]).isEmpty)
         #expect(!DNSServer.system().isEmpty)
     }
@@ -172,11 +186,21 @@ struct BrowserTests {
         func entry(_ name: String, _ text: String, up: Bool = true) -> NetworkInterface {
             NetworkInterface(name: name, index: 1, address: NetworkAddress(text) ?? .loopback4, isUp: up)
         }
-        func found(_ entries: NetworkInterface...) -> [String] { NetworkInterface.tailnetAddresses(entries).map(\.description) }
+        func found(_ entries: NetworkInterface...) -> [String] {
+            NetworkInterface.tailnetAddresses(entries).map(\.description)
+        }
         #expect(found(entry("eth0", "192.0.2.1")) == [])
-        #expect(found(entry("tailscale0", "fd7a:115c:a1e0::5"), entry("tailscale0", "100.64.0.5")) == ["100.64.0.5", "fd7a:115c:a1e0::5"])
+        #expect(
+            found(entry("tailscale0", "fd7a:115c:a1e0::5"), entry("tailscale0", "100.64.0.5")) == [
+                "100.64.0.5", "fd7a:115c:a1e0::5",
+            ]
+        )
         #expect(found(entry("eth0", "100.70.0.1"), entry("tailscale0", "100.64.0.5")) == ["100.64.0.5"])
-        #expect(found(entry("utun3", "100.64.0.5"), entry("utun3", "fd7a:115c:a1e0::5"), entry("en0", "100.70.0.1")) == ["100.64.0.5", "fd7a:115c:a1e0::5"])
+        #expect(
+            found(entry("utun3", "100.64.0.5"), entry("utun3", "fd7a:115c:a1e0::5"), entry("en0", "100.70.0.1")) == [
+                "100.64.0.5", "fd7a:115c:a1e0::5",
+            ]
+        )
         #expect(found(entry("eth0", "100.70.0.1")) == ["100.70.0.1"])
         #expect(found(entry("tailscale0", "100.64.0.5", up: false)) == [])
     }

@@ -1,6 +1,7 @@
 import Basics
-@testable import Discovery
 import Testing
+
+@testable import Discovery
 
 struct DNSMessageTests {
     static let instance = DNSName(labels: [Array("Küche. 1".utf8)] + (DNSName("_openclaw-gw._tcp.local")?.labels ?? []))
@@ -33,12 +34,18 @@ struct DNSMessageTests {
         // At 12: _openclaw-gw._tcp.local
         for label in ["_openclaw-gw", "_tcp", "local"] { bytes += [UInt8(label.utf8.count)] + Array(label.utf8) }
         bytes += [0, 0, 12, 0, 1, 0, 0, 0, 120, 0, 4, 1, UInt8(ascii: "a"), 0xC0, 12]
-        bytes += [1, UInt8(ascii: "A"), 0xC0, 12, 0, 33, 0x80, 1, 0, 0, 0, 120, 0, 10, 0, 0, 0, 0, 0x49, 0x65, 1, UInt8(ascii: "h"), 0xC0, 30]
+        bytes += [
+            1, UInt8(ascii: "A"), 0xC0, 12, 0, 33, 0x80, 1, 0, 0, 0, 120, 0, 10, 0, 0, 0, 0, 0x49, 0x65, 1,
+            UInt8(ascii: "h"), 0xC0, 30,
+        ]
         let message = try DNSMessage(parsing: bytes)
         let a = try #require(DNSName("a._openclaw-gw._tcp.local"))
         #expect(message.records[0].data == .pointer(a))
         #expect(message.records[1].name == a)
-        #expect(message.records[1].data == .service(priority: 0, weight: 0, port: 18789, target: try #require(DNSName("h.local"))))
+        #expect(
+            message.records[1].data
+                == .service(priority: 0, weight: 0, port: 18789, target: try #require(DNSName("h.local")))
+        )
     }
 
     @Test func `every cut is refused and no byte change traps`() throws {
@@ -68,10 +75,13 @@ struct DNSMessageTests {
         }
     }
 
-    @Test(arguments: [
-        // A pointer to itself, forward, past the end, and two that point at each other.
-        [0xC0, 12], [0xC0, 14, 0, 0], [0xFF, 0xFF], [1, 0x61, 0xC0, 12], [0xC0], [0x40, 0], [0x80, 0], [63, 1], [5, 0x61],
-    ] as [[UInt8]])
+    @Test(
+        arguments: [
+            // A pointer to itself, forward, past the end, and two that point at each other.
+            [0xC0, 12], [0xC0, 14, 0, 0], [0xFF, 0xFF], [1, 0x61, 0xC0, 12], [0xC0], [0x40, 0], [0x80, 0], [63, 1],
+            [5, 0x61],
+        ] as [[UInt8]]
+    )
     func `names that loop or lead outside are refused`(name: [UInt8]) {
         let bytes: [UInt8] = [0, 0, 0x84, 0, 0, 1, 0, 0, 0, 0, 0, 0] + name + [0, 12, 0, 1]
         #expect(throws: DNSMessage.ParseError.self) { try DNSMessage(parsing: bytes) }

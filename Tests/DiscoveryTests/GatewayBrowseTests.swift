@@ -1,7 +1,8 @@
 import Basics
 import JSONBytes
-@testable import Discovery
 import Testing
+
+@testable import Discovery
 
 struct GatewayBrowseTests {
     static func browse(_ messages: DNSMessage...) throws -> GatewayBrowse {
@@ -16,7 +17,10 @@ struct GatewayBrowseTests {
 
     static let type = name("_openclaw-gw._tcp.local")
     static let one = name("one._openclaw-gw._tcp.local")
-    static let service = DNSRecord(name: one, data: .service(priority: 0, weight: 0, port: 18789, target: name("box.local")))
+    static let service = DNSRecord(
+        name: one,
+        data: .service(priority: 0, weight: 0, port: 18789, target: name("box.local"))
+    )
 
     @Test func `one complete answer is one gateway`() throws {
         let browse = try Self.browse(DNSMessageTests.sample())
@@ -34,12 +38,18 @@ struct GatewayBrowseTests {
         var browse = try Self.browse()
         #expect(browse.questions == [DNSQuestion(name: Self.type, type: .ptr)])
         browse.receive(Self.response(DNSRecord(name: Self.type, data: .pointer(Self.one))))
-        #expect(Array(browse.questions.dropFirst()) == [DNSQuestion(name: Self.one, type: .srv), DNSQuestion(name: Self.one, type: .txt)])
+        #expect(
+            Array(browse.questions.dropFirst()) == [
+                DNSQuestion(name: Self.one, type: .srv), DNSQuestion(name: Self.one, type: .txt),
+            ]
+        )
         #expect(browse.gateways.isEmpty)
         browse.receive(Self.response(Self.service))
         #expect(browse.questions.map(\.type) == [.ptr, .txt, .a, .aaaa])
         #expect(browse.gateways.map(\.url) == ["ws://box.local:18789"])
-        browse.receive(Self.response(DNSRecord(name: Self.name("BOX.local"), data: .address(NetworkAddress(v4: 192, 0, 2, 1)))))
+        browse.receive(
+            Self.response(DNSRecord(name: Self.name("BOX.local"), data: .address(NetworkAddress(v4: 192, 0, 2, 1))))
+        )
         browse.receive(Self.response(DNSRecord(name: Self.one, data: .text([]))))
         #expect(browse.isComplete)
         #expect(browse.gateways.map(\.url) == ["ws://192.0.2.1:18789"])
@@ -54,7 +64,10 @@ struct GatewayBrowseTests {
 
     @Test func `goodbye takes a gateway off the list`() throws {
         let goodbye = Self.response(DNSRecord(name: Self.type, timeToLive: 0, data: .pointer(Self.one)))
-        let browse = try Self.browse(Self.response(DNSRecord(name: Self.type, data: .pointer(Self.one)), Self.service), goodbye)
+        let browse = try Self.browse(
+            Self.response(DNSRecord(name: Self.type, data: .pointer(Self.one)), Self.service),
+            goodbye
+        )
         #expect(browse.gateways.isEmpty)
     }
 
@@ -80,7 +93,10 @@ struct GatewayBrowseTests {
                 Self.response(
                     DNSRecord(name: Self.type, data: .pointer(name)),
                     DNSRecord(name: name, data: .service(priority: 0, weight: 0, port: 1, target: host)),
-                    DNSRecord(name: Self.name("same.local"), data: .address(NetworkAddress(high: 1, low: UInt64(index)))),
+                    DNSRecord(
+                        name: Self.name("same.local"),
+                        data: .address(NetworkAddress(high: 1, low: UInt64(index)))
+                    ),
                     DNSRecord(name: host, data: .address(NetworkAddress(high: 1, low: UInt64(index)))),
                     DNSRecord(name: name, data: .text((0..<200).map { Array("k\($0)=v".utf8) }))
                 )
@@ -94,11 +110,15 @@ struct GatewayBrowseTests {
         let text = DNSRecord(
             name: Self.one,
             data: .text([
-                Array("displayName=Box = one".utf8), Array("DISPLAYNAME=second".utf8), Array("=nameless".utf8), Array("flag".utf8),
-                Array("bad\u{7}=x".utf8), Array(("long=" + String(repeating: "x", count: 250)).utf8), [0x67, 0x3D, 0xFF],
+                Array("displayName=Box = one".utf8), Array("DISPLAYNAME=second".utf8), Array("=nameless".utf8),
+                Array("flag".utf8),
+                Array("bad\u{7}=x".utf8), Array(("long=" + String(repeating: "x", count: 250)).utf8),
+                [0x67, 0x3D, 0xFF],
             ])
         )
-        let browse = try Self.browse(Self.response(DNSRecord(name: Self.type, data: .pointer(Self.one)), Self.service, text))
+        let browse = try Self.browse(
+            Self.response(DNSRecord(name: Self.type, data: .pointer(Self.one)), Self.service, text)
+        )
         let hints = browse.gateways.first?.hints ?? [:]
         #expect(hints["displayName"] == "Box = one")
         #expect(hints["flag"] == "")
@@ -107,12 +127,20 @@ struct GatewayBrowseTests {
 
     @Test func `addresses that lead nowhere are left out, link-local ones are the last resort`() throws {
         func addresses(_ texts: String...) throws -> [String] {
-            let records = texts.compactMap { NetworkAddress($0) }.map { DNSRecord(name: Self.name("box.local"), data: .address($0)) }
-            var browse = try Self.browse(Self.response(DNSRecord(name: Self.type, data: .pointer(Self.one)), Self.service))
+            let records = texts.compactMap { NetworkAddress($0) }.map {
+                DNSRecord(name: Self.name("box.local"), data: .address($0))
+            }
+            var browse = try Self.browse(
+                Self.response(DNSRecord(name: Self.type, data: .pointer(Self.one)), Self.service)
+            )
             browse.receive(DNSMessage(isResponse: true, records: records))
             return browse.gateways.first?.addresses.map(\.description) ?? []
         }
-        #expect(try addresses("fe80::1", "2001:db8::1", "192.0.2.1", "127.0.0.1", "::1", "0.0.0.0", "192.0.2.1") == ["192.0.2.1", "2001:db8::1"])
+        #expect(
+            try addresses("fe80::1", "2001:db8::1", "192.0.2.1", "127.0.0.1", "::1", "0.0.0.0", "192.0.2.1") == [
+                "192.0.2.1", "2001:db8::1",
+            ]
+        )
         #expect(try addresses("fe80::1", "169.254.0.1") == ["169.254.0.1", "fe80::1"])
     }
 
@@ -146,7 +174,10 @@ struct GatewayBrowseTests {
     static let pin = String(repeating: "ab", count: 32)
     static let other = String(repeating: "cd", count: 32)
 
-    @Test(arguments: [pin, pin.uppercased(), "sha256:\(pin)", "SHA-256 \(pin)", " \(pin) ", (0..<32).map { _ in "AB" }.joined(separator: ":")])
+    @Test(arguments: [
+        pin, pin.uppercased(), "sha256:\(pin)", "SHA-256 \(pin)", " \(pin) ",
+        (0..<32).map { _ in "AB" }.joined(separator: ":"),
+    ])
     func `a fingerprint has one spelling`(text: String) {
         #expect(Fingerprint(text)?.text == Self.pin)
     }
@@ -159,7 +190,10 @@ struct GatewayBrowseTests {
     @Test func `no announcement replaces a stored fingerprint`() throws {
         let stored = try #require(Fingerprint(Self.pin))
         let announced = try #require(Fingerprint(Self.other))
-        #expect(FingerprintChoice.choose(stored: stored, announced: announced) == .storedDespite(stored, announced: announced))
+        #expect(
+            FingerprintChoice.choose(stored: stored, announced: announced)
+                == .storedDespite(stored, announced: announced)
+        )
         #expect(FingerprintChoice.choose(stored: stored, announced: stored) == .stored(stored))
         #expect(FingerprintChoice.choose(stored: stored, announced: nil) == .stored(stored))
         #expect(FingerprintChoice.choose(stored: nil, announced: announced) == .confirm(announced))

@@ -1,8 +1,9 @@
 import Basics
 import JSONBytes
-@testable import Observability
 import Synchronization
 import Testing
+
+@testable import Observability
 
 struct LogTests {
     static let time = Timestamp(milliseconds: 1_790_000_000_123)
@@ -16,8 +17,18 @@ struct LogTests {
     static func line(_ style: LogStyle, _ fields: LogFields) -> String { line(style, .info, fields) }
 
     @Test func `a readable line has time, level, event and fields`() {
-        let line = Self.line(LogStyle(), .warning, ["url": "ws://127.0.0.1:18789", "protocol": 4, "ok": true, "took": 0.5, "none": .absent, "text": "two words", "empty": ""])
-        #expect(line == "2026-09-21T14:13:20.123Z warning link.online url=ws://127.0.0.1:18789 protocol=4 ok=true took=0.5 text=\"two words\" empty=\"\"\n")
+        let line = Self.line(
+            LogStyle(),
+            .warning,
+            [
+                "url": "ws://127.0.0.1:18789", "protocol": 4, "ok": true, "took": 0.5, "none": .absent,
+                "text": "two words", "empty": "",
+            ]
+        )
+        #expect(
+            line
+                == "2026-09-21T14:13:20.123Z warning link.online url=ws://127.0.0.1:18789 protocol=4 ok=true took=0.5 text=\"two words\" empty=\"\"\n"
+        )
     }
 
     @Test func `under journald a priority stands in front and the time is left to the journal`() {
@@ -39,7 +50,10 @@ struct LogTests {
         #expect(root["gone"] == nil)
     }
 
-    @Test(arguments: ["a\nb", "a\r\nb", "\u{1B}[31mred", "a\u{2028}b", "a\u{202E}b", "a\u{0}b", "a\u{85}b", "q\"q", "back\\slash", "k=v"])
+    @Test(arguments: [
+        "a\nb", "a\r\nb", "\u{1B}[31mred", "a\u{2028}b", "a\u{202E}b", "a\u{0}b", "a\u{85}b", "q\"q", "back\\slash",
+        "k=v",
+    ])
     func `no value can end its line, drive a terminal or pass for another field`(value: String) {
         for style in [LogStyle(), LogStyle(journal: true), LogStyle(json: true)] {
             let line = Self.line(style, ["v": .string(value)])
@@ -60,9 +74,11 @@ struct LogTests {
     }
 
     @Test(arguments: [
-        ("ldl_AbCdEf0123", "ldl_…"), ("x ldp_abc y", "x ldp_… y"), ("Authorization: Bearer abc.def-1", "Authorization: Bearer …"),
+        ("ldl_AbCdEf0123", "ldl_…"), ("x ldp_abc y", "x ldp_… y"),
+        ("Authorization: Bearer abc.def-1", "Authorization: Bearer …"),
         ("/v1/events?ticket=ldt_xyz&since=1", "/v1/events?ticket=…&since=1"), ("?token=abc%20d&b=1", "?token=…&b=1"),
-        ("{\"token\":\"abc\",\"x\":1}", "{\"token\":\"…\",\"x\":1}"), ("BASIC dXNlcjpw", "BASIC …"), ("plain text", "plain text"),
+        ("{\"token\":\"abc\",\"x\":1}", "{\"token\":\"…\",\"x\":1}"), ("BASIC dXNlcjpw", "BASIC …"),
+        ("plain text", "plain text"),
         ("ldl_", "ldl_"), ("bearer", "bearer"), ("é ldl_x é", "é ldl_… é"), ("", ""), ("LDL_X", "LDL_…"),
     ])
     func `secrets are masked wherever they stand`(text: String, scrubbed: String) {
@@ -86,7 +102,10 @@ struct LogTests {
         log.warning("c")
         log.error("d")
         sink.flush()
-        #expect(written.withLock { String(decoding: $0, as: UTF8.self) } == "2026-09-21T14:13:20.123Z debug b\n2026-09-21T14:13:20.123Z error d\n")
+        #expect(
+            written.withLock { String(decoding: $0, as: UTF8.self) }
+                == "2026-09-21T14:13:20.123Z debug b\n2026-09-21T14:13:20.123Z error d\n"
+        )
     }
 
     @Test func `lines of one thread keep their order`() {

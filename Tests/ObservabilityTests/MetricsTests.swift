@@ -61,7 +61,11 @@ struct MetricsTests {
     @Test func `OpenMetrics names families without suffix, has info, and ends`() {
         let text = Self.text(Self.sample(), .openMetrics)
         #expect(text.contains("# TYPE ladle_build info\nladle_build_info{"))
-        #expect(text.contains("# HELP ladle_http_requests Requests \\\"answered\\\".\n# TYPE ladle_http_requests counter\nladle_http_requests_total{"))
+        #expect(
+            text.contains(
+                "# HELP ladle_http_requests Requests \\\"answered\\\".\n# TYPE ladle_http_requests counter\nladle_http_requests_total{"
+            )
+        )
         #expect(text.hasSuffix("\n# EOF\n"))
         #expect(text.components(separatedByLine: "# EOF") == 1)
     }

@@ -39,7 +39,8 @@ package final class BlockingSocket {
         return BlockingSocket(fd)
     }
 
-    package static func connect(_ address: NetworkAddress, port: UInt16, asIPv6: Bool = false) throws -> BlockingSocket {
+    package static func connect(_ address: NetworkAddress, port: UInt16, asIPv6: Bool = false) throws -> BlockingSocket
+    {
         let v6 = asIPv6 || !address.isIPv4
         let fd = try make(v6 ? AF_INET6 : AF_INET)
         let result = unsafe withAddress(address, port: port, v6: v6) { pointer, length in

@@ -33,6 +33,11 @@ package final class ScratchDirectory: Sendable {
         try Data(bytes).write(to: URL(filePath: file(name)))
     }
 
+    package func makeDirectory(_ name: String, mode: Int) throws {
+        try FileManager.default.createDirectory(atPath: file(name), withIntermediateDirectories: false)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(name))
+    }
+
     package func exists(_ name: String) -> Bool {
         FileManager.default.fileExists(atPath: file(name))
     }

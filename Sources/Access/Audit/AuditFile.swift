@@ -1,5 +1,5 @@
-/// The audit file and its older generations, `NAME`, `NAME.1` … `NAME.keep`, all 0600. Not Sendable: lives on the queue of
-/// whoever writes it, never on a loop, because writing blocks.
+/// The audit file and its older generations, `NAME`, `NAME.1` … `NAME.keep`, all 0600. Not Sendable: lives on the queue
+/// of whoever writes it, never on a loop, because writing blocks.
 package final class AuditFile {
     private let path: String
     private let limit: UInt64

@@ -1,5 +1,5 @@
-/// The rules that keep web pages out. They hold on every request, whatever its route, method or credential; what a browser
-/// cannot be made to send is not relied upon.
+/// The rules that keep web pages out. They hold on every request, whatever its route, method or credential; what a
+/// browser cannot be made to send is not relied upon.
 package struct BrowserPolicy: Sendable, Equatable {
     package var hosts: HostPolicy
     package var origins: OriginList
@@ -75,8 +75,9 @@ package struct BrowserPolicy: Sendable, Equatable {
         )
     }
 
-    /// Fetch metadata of requests without an Origin: images, scripts, frames, navigations. Following a link is harmless; the
-    /// rest would let a page load our answers into itself or hold our streams open. Unknown values count as cross-site.
+    /// Fetch metadata of requests without an Origin: images, scripts, frames, navigations. Following a link is
+    /// harmless; the rest would let a page load our answers into itself or hold our streams open. Unknown values count
+    /// as cross-site.
     private func fetchFault(_ request: RequestFacts) -> AccessRefusal? {
         guard let site = request.fetchSite, site != "none", site != "same-origin" else { return nil }
         let isNavigation =

@@ -9,8 +9,8 @@ package struct OriginList: Sendable, Equatable {
 
     package init() { origins = [] }
 
-    /// Each is `scheme://host[:port]` as a browser writes it: lower case, no path, no default port. `*` and `null` would
-    /// admit anyone and are refused.
+    /// Each is `scheme://host[:port]` as a browser writes it: lower case, no path, no default port. `*` and `null`
+    /// would admit anyone and are refused.
     package init(_ texts: [String]) throws(InvalidOrigin) {
         var list: [String] = []
         for text in texts {

@@ -8,7 +8,8 @@ package struct RequestFacts: Sendable, Equatable {
     package enum Body: Sendable, Equatable {
         /// No body and no type.
         case none
-        /// A type a page may send to any site without asking first: form, multipart, plain text, or a body without type.
+        /// A type a page may send to any site without asking first: form, multipart, plain text, or a body without
+        /// type.
         case simple
         /// Anything else; a page on another site must ask by preflight before it can send it.
         case other
@@ -84,8 +85,8 @@ package struct RequestFacts: Sendable, Equatable {
     package var isSafe: Bool { method == "GET" || method == "HEAD" || method == "OPTIONS" }
 }
 
-/// The fields by which proxies say that they pass on somebody else's request. With one of them the ambient identity is the
-/// proxy's, and proves nothing about the client.
+/// The fields by which proxies say that they pass on somebody else's request. With one of them the ambient identity is
+/// the proxy's, and proves nothing about the client.
 package enum ForwardingHeaders {
     /// `name` in lower case.
     package static func contains(_ name: some StringProtocol) -> Bool {

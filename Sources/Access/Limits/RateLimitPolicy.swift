@@ -1,6 +1,15 @@
 /// What is counted. The raw value names the policy in headers and problems.
 package enum RateLimitKind: String, CaseIterable, Sendable {
     case auth, pairing, sends, nodes
+
+    var index: Int {
+        switch self {
+        case .auth: 0
+        case .pairing: 1
+        case .sends: 2
+        case .nodes: 3
+        }
+    }
 }
 
 /// `burst` at once, then one per `intervalMilliseconds`.

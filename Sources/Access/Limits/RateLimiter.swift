@@ -10,12 +10,12 @@ package enum RateLimitKey: Hashable, Sendable {
     case session(caller: String, session: String)
 }
 
-/// Token buckets in the form of the generic cell rate algorithm: one number per key, the time at which the bucket will be
-/// full. A key whose time has passed is as good as absent, so forgetting it loses nothing.
+/// Token buckets in the form of the generic cell rate algorithm: one number per key, the time at which the bucket will
+/// be full. A key whose time has passed is as good as absent, so forgetting it loses nothing.
 ///
-/// Bounded: when a kind's table is full, full buckets are swept out (at most once a second); if none was, keys not in the
-/// table share one overflow bucket. Nobody's state is evicted by inventing keys, and the overflow can only refuse what is
-/// limited anyway: a correct credential does not come here for authentication.
+/// Bounded: when a kind's table is full, full buckets are swept out (at most once a second); if none was, keys not in
+/// the table share one overflow bucket. Nobody's state is evicted by inventing keys, and the overflow can only refuse
+/// what is limited anyway: a correct credential does not come here for authentication.
 package struct RateLimiter: Sendable {
     private struct Table {
         var policy: RateLimitPolicy
@@ -24,17 +24,17 @@ package struct RateLimiter: Sendable {
         var sweptAt: Int64 = .min / 2
     }
 
-    private var tables: [RateLimitKind: Table]
+    /// By `RateLimitKind.index`.
+    private var tables: [Table]
     private let capacity: Int
 
     package init(policies: [RateLimitKind: RateLimitPolicy] = [:], capacity: Int = 4096) {
-        tables = [:]
-        for kind in RateLimitKind.allCases { tables[kind] = Table(policy: policies[kind] ?? .standard(kind)) }
+        tables = RateLimitKind.allCases.map { Table(policy: policies[$0] ?? .standard($0)) }
         self.capacity = max(capacity, 1)
     }
 
     package mutating func setPolicies(_ policies: [RateLimitKind: RateLimitPolicy]) {
-        for (kind, policy) in policies { tables[kind]?.policy = policy }
+        for (kind, policy) in policies { tables[kind.index].policy = policy }
     }
 
     /// Takes one. A refused attempt takes nothing, so that asking too early does not postpone the next chance.
@@ -47,7 +47,7 @@ package struct RateLimiter: Sendable {
         with(kind, key, now: now, taking: false)
     }
 
-    package func count(of kind: RateLimitKind) -> Int { tables[kind]?.fullAt.count ?? 0 }
+    package func count(of kind: RateLimitKind) -> Int { tables[kind.index].fullAt.count }
 
     private mutating func with(
         _ kind: RateLimitKind,
@@ -55,22 +55,19 @@ package struct RateLimiter: Sendable {
         now: Int64,
         taking: Bool
     ) -> RateLimitVerdict {
-        var table = tables[kind] ?? Table(policy: .standard(kind))
-        // Without this the copy in `tables` shares storage and every take copies the dictionary.
-        tables[kind] = nil
-        defer { tables[kind] = table }
-        let policy = table.policy
-        let known = table.fullAt[key]
-        if taking, known == nil { makeRoom(in: &table, now: now) }
-        let shared = known == nil && table.fullAt.count >= capacity
-        let stored = known ?? (shared ? table.overflowFullAt : now)
+        let index = kind.index
+        let policy = tables[index].policy
+        let known = tables[index].fullAt[key]
+        if taking, known == nil { makeRoom(in: &tables[index], now: now) }
+        let shared = known == nil && tables[index].fullAt.count >= capacity
+        let stored = known ?? (shared ? tables[index].overflowFullAt : now)
         // A clock that was set back must not lock anybody out for longer than one window.
         let fullAt = min(max(stored, now), now + policy.windowMilliseconds)
         let debt = fullAt - now
         let allowed = debt <= policy.windowMilliseconds - policy.intervalMilliseconds
         let after = allowed && taking ? fullAt + policy.intervalMilliseconds : fullAt
         if taking, allowed || fullAt < stored {
-            if shared { table.overflowFullAt = after } else { table.fullAt[key] = after }
+            if shared { tables[index].overflowFullAt = after } else { tables[index].fullAt[key] = after }
         }
         return RateLimitVerdict(
             kind: kind,

@@ -2,8 +2,8 @@ package import Basics
 
 /// Applications for tokens: made by anyone who can reach the server, decided on the host, collected once.
 ///
-/// No token exists until it is collected: approval only allows one. Applications live five minutes; approval gives at least
-/// one more to collect. A new application of the same name from the same place supersedes the waiting one.
+/// No token exists until it is collected: approval only allows one. Applications live five minutes; approval gives at
+/// least one more to collect. A new application of the same name from the same place supersedes the waiting one.
 package struct PairingBook: Sendable {
     package static let lifeMilliseconds: Int64 = 300_000
     private static let collectMilliseconds: Int64 = 60_000

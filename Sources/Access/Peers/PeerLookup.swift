@@ -4,8 +4,8 @@ import Basics
 ///
 /// A loopback caller's uid is that of the socket whose source is our remote address and whose destination is our local
 /// one, found by exact 4-tuple. It counts only while that socket is ESTABLISHED and belongs to a process: after the
-/// caller's close the kernel shows uid 0 and no inode for what is left of it. Our own end is looked at afterwards: as long as
-/// *it* is ESTABLISHED, nobody else can have come to own the caller's address meanwhile.
+/// caller's close the kernel shows uid 0 and no inode for what is left of it. Our own end is looked at afterwards: as
+/// long as *it* is ESTABLISHED, nobody else can have come to own the caller's address meanwhile.
 package final class PeerLookup {
     private static let established: UInt8 = 1
 

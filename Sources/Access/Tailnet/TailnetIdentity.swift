@@ -8,7 +8,8 @@ package struct TailnetIdentity: Sendable, Equatable {
     /// Nil for a tagged node: it acts for no person, whatever user the answer mentions.
     package let login: String?
     package let tags: [String]
-    /// Application capabilities the tailnet's policy grants this peer towards this node, with the raw JSON of each value.
+    /// Application capabilities the tailnet's policy grants this peer towards this node, with the raw JSON of each
+    /// value.
     package let capabilities: [String: [[UInt8]]]
 
     package init(
@@ -37,8 +38,9 @@ package enum WhoisAnswer: Sendable, Equatable {
     case failed(String)
 }
 
-/// The question: who is behind this address? The port matters: with userspace networking the flow appears as loopback and
-/// only the port leads back to the peer. Port 0 asks for the address alone, as Serve's forwarded addresses have none.
+/// The question: who is behind this address? The port matters: with userspace networking the flow appears as loopback
+/// and only the port leads back to the peer. Port 0 asks for the address alone, as Serve's forwarded addresses have
+/// none.
 package struct WhoisQuestion: Hashable, Sendable {
     package let address: PeerAddress
 
@@ -49,7 +51,9 @@ package struct WhoisQuestion: Hashable, Sendable {
     /// HTTP/1.1 to the local API. `Connection: close` lets the end of stream bound the answer.
     package var request: [UInt8] {
         let place = address.port == 0 ? address.ip.description : address.description
-        let encoded = place.reduce(into: "") { $0 += $1 == ":" ? "%3A" : $1 == "[" ? "%5B" : $1 == "]" ? "%5D" : String($1) }
+        let encoded = place.reduce(into: "") {
+            $0 += $1 == ":" ? "%3A" : $1 == "[" ? "%5B" : $1 == "]" ? "%5D" : String($1)
+        }
         return Array(
             """
             GET /localapi/v0/whois?addr=\(encoded)&proto=tcp HTTP/1.1\r

@@ -21,7 +21,8 @@ package struct TailnetPolicy: Sendable, Equatable {
             self.scopes = scopes
         }
 
-        /// `alice@example.com=read,send`, `tag:kitchen=read`, `cap:example.com/cap/ladle=read`. Logins have no wildcard.
+        /// `alice@example.com=read,send`, `tag:kitchen=read`, `cap:example.com/cap/ladle=read`. Logins have no
+        /// wildcard.
         package init?(_ text: String) {
             guard let equals = text.lastIndex(of: "=") else { return nil }
             let name = String(text[..<equals])

@@ -3,8 +3,8 @@ import JSONBytes
 /// The client's half of one `whois` call: bytes in, an answer out. Anything that is not a complete, sane 200 with an
 /// identity, or a 404, is `failed`.
 ///
-/// The edge connects to tailscaled's socket, writes `question.request`, feeds what comes and ends with `receiveEnd()` or
-/// gives up after `deadlineMilliseconds`.
+/// The edge connects to tailscaled's socket, writes `question.request`, feeds what comes and ends with `receiveEnd()`
+/// or gives up after `deadlineMilliseconds`.
 package struct WhoisExchange: Sendable {
     package static let deadlineMilliseconds = 2000
     /// An answer is a few kilobytes; capability maps make some larger.

@@ -11,21 +11,25 @@ package enum Credential: Equatable, Sendable {
             self = .none
             return
         }
-        let bytes = Array(first.utf8)
-        guard authorization.count == 1, let token = Self.bearerToken(bytes) else {
-            self = .malformed(bytes)
+        guard authorization.count == 1, let token = Self.bearerToken(first.utf8) else {
+            self = .malformed(Array(first.utf8))
             return
         }
         self = .bearer(token)
     }
 
     /// RFC 6750 §2.1: `Bearer` in any case, blanks, one b64token.
-    private static func bearerToken(_ bytes: [UInt8]) -> [UInt8]? {
-        let scheme = "bearer".utf8
-        guard bytes.count > scheme.count, bytes[scheme.count] == UInt8(ascii: " ") else { return nil }
-        for (byte, expected) in zip(bytes, scheme) where byte | 0x20 != expected { return nil }
-        let token = Array(bytes[scheme.count...].drop { $0 == UInt8(ascii: " ") })
-        guard !token.isEmpty, token.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ",") }) else { return nil }
+    private static func bearerToken(_ value: String.UTF8View) -> [UInt8]? {
+        var rest = value[...]
+        for expected in "bearer".utf8 {
+            guard let byte = rest.popFirst(), byte | 0x20 == expected else { return nil }
+        }
+        guard rest.first == UInt8(ascii: " ") else { return nil }
+        while rest.first == UInt8(ascii: " ") { rest.removeFirst() }
+        let token = Array(rest)
+        guard !token.isEmpty, token.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ",") }) else {
+            return nil
+        }
         return token
     }
 

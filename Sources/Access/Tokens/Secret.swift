@@ -1,4 +1,5 @@
-/// Text that must not be printed. Interpolation, `print`, `dump` and mirrors show a mask; only `reveal()` gives the text.
+/// Text that must not be printed. Interpolation, `print`, `dump` and mirrors show a mask; only `reveal()` gives the
+/// text.
 package struct Secret: Sendable, Equatable {
     private let text: String
 

@@ -1,7 +1,7 @@
 import TLS
 
-/// SHA-256 of a secret: what is stored and compared in its place. Secrets here have 256 random bits, so a plain hash can
-/// not be searched; slow hashes are for passwords.
+/// SHA-256 of a secret: what is stored and compared in its place. Secrets here have 256 random bits, so a plain hash
+/// can not be searched; slow hashes are for passwords.
 package struct SecretDigest: Hashable, Sendable {
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
@@ -44,7 +44,8 @@ package struct SecretDigest: Hashable, Sendable {
 
     /// Equality without a branch on the contents.
     package func equals(_ other: SecretDigest) -> Bool {
-        (words.0 ^ other.words.0) | (words.1 ^ other.words.1) | (words.2 ^ other.words.2) | (words.3 ^ other.words.3) == 0
+        (words.0 ^ other.words.0) | (words.1 ^ other.words.1) | (words.2 ^ other.words.2) | (words.3 ^ other.words.3)
+            == 0
     }
 
     package static func == (left: SecretDigest, right: SecretDigest) -> Bool { left.equals(right) }

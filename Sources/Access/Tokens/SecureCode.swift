@@ -16,6 +16,8 @@ enum SecureCode {
 
     /// 43 letters and digits: 256 bits.
     static func secret(prefix: String) -> Secret {
-        Secret(prefix + String(decoding: letters(from: TokenText.alphabet, count: TokenText.randomLength), as: UTF8.self))
+        Secret(
+            prefix + String(decoding: letters(from: TokenText.alphabet, count: TokenText.randomLength), as: UTF8.self)
+        )
     }
 }

@@ -42,7 +42,9 @@ package struct TokenRecord: Sendable, Equatable {
     }
 
     /// A fresh token and its record; the secret exists only in the returned value.
-    package static func issue(_ wish: TokenWish, now: Timestamp, random: [UInt8]) -> (record: TokenRecord, secret: Secret) {
+    package static func issue(_ wish: TokenWish, now: Timestamp, random: [UInt8]) -> (
+        record: TokenRecord, secret: Secret
+    ) {
         let secret = TokenText.make()
         let record = TokenRecord(
             id: UUIDv7.make(milliseconds: now.milliseconds, random: random),
@@ -116,7 +118,8 @@ package struct TokenWish: Sendable, Equatable {
         guard !scopes.isEmpty else { throw .noScopes }
         guard sessions?.count ?? 0 <= Self.mostSessions else { throw .tooManySessions(limit: Self.mostSessions) }
         for session in sessions ?? [] {
-            guard !session.isEmpty, session.utf8.count <= 512, session.unicodeScalars.allSatisfy(Self.isPrintable) else {
+            guard !session.isEmpty, session.utf8.count <= 512, session.unicodeScalars.allSatisfy(Self.isPrintable)
+            else {
                 throw .invalidSession
             }
         }

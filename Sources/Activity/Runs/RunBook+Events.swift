@@ -55,14 +55,14 @@ extension RunBook {
     private mutating func agent(_ payload: JSONValue, now: Timestamp, to changes: inout [RunChange]) {
         guard let id = known(payload) ?? adopt(payload, opens: Self.opensRun(payload), now: now, to: &changes) else { return }
         reducers[id]?.agent(payload, now: now)
-        if reducers[id]?.sawToolEvents == true { noteToolEvents(payload, id) }
+        if !hasAllToolEvents { noteToolEvents(payload, id) }
         publish(id, to: &changes)
     }
 
     private mutating func noteToolEvents(_ payload: JSONValue, _ id: String) {
-        guard !hasAllToolEvents, let stream = payload["stream"] else { return }
+        guard let stream = payload["stream"] else { return }
         if stream.equals("item") { hasAllToolEvents = true }
-        if stream.equals("tool"), reducers[id]?.sentText != nil { hasOwnToolEvents = true }
+        if !hasOwnToolEvents, stream.equals("tool"), reducers[id]?.sentText != nil { hasOwnToolEvents = true }
     }
 
     /// Only what starts or carries on a run makes an unknown one; the end of a run that was never seen tells nothing.
@@ -104,7 +104,7 @@ extension RunBook {
     private func known(_ payload: JSONValue) -> String? {
         guard let id = payload["runId"]?.string else { return nil }
         let found = resolved(id)
-        return reducers[found] == nil ? nil : found
+        return reducers.index(forKey: found) == nil ? nil : found
     }
 
     /// A run that starts elsewhere, or the one that answers a send that was put off.

@@ -106,10 +106,7 @@ package struct RunBook: Sendable {
 
     /// Tells what changed in a run and keeps the lists in step.
     mutating func publish(_ id: String, to changes: inout [RunChange]) {
-        guard let wasActive = reducers[id]?.hasEnded else { return }
-        reducers[id]?.publish(to: &changes)
-        guard !wasActive, let reducer = reducers[id], reducer.hasEnded else { return }
-        let session = reducer.session
+        guard let session = reducers[id]?.publish(to: &changes) ?? nil else { return }
         sessions[session]?.end(id)
         while let ended = sessions[session]?.ended, ended.count > ActivityLimits.endedRunsPerSession, let oldest = ended.first {
             forget(oldest, session: session)

@@ -226,9 +226,11 @@ extension RunReducer {
         } else {
             return
         }
+        let words = Self.words(String(decoding: frame.bytes, as: UTF8.self))
         let place = thoughts.lastIndex { thought in
-            guard case .sofar(let bytes) = frame else { return true }
-            return bytes.starts(with: thought.text.open) || thought.text.open.starts(with: bytes)
+            guard case .sofar = frame else { return true }
+            let known = Self.words(String(decoding: thought.text.open, as: UTF8.self))
+            return words.hasPrefix(known) || known.hasPrefix(words)
         }
         var number = place ?? thoughts.count
         if place == nil {

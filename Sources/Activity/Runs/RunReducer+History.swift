@@ -64,7 +64,7 @@ extension RunReducer {
     }
 
     /// The words alone: streamed reasoning has marks that the transcript's has not.
-    private static func words(_ text: String) -> String {
+    static func words(_ text: String) -> String {
         var words = text.lowercased().filter { $0.isLetter || $0.isNumber }.prefix(200)
         if words.hasPrefix("reasoning") { words = words.dropFirst(9) }
         return String(words.prefix(180))

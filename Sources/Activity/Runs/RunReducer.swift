@@ -123,10 +123,10 @@ struct RunReducer: Sendable {
 
     // MARK: publishing
 
-    /// Appends what changed since the last call.
-    mutating func publish(to changes: inout [RunChange]) {
+    /// Appends what changed since the last call. Its session, when the run has just ended for the first time.
+    mutating func publish(to changes: inout [RunChange]) -> SessionKey? {
         let state = self.state
-        guard state != .queued else { return }
+        guard state != .queued else { return nil }
         if !hasStarted {
             hasStarted = true
             var first = run
@@ -141,10 +141,11 @@ struct RunReducer: Sendable {
         publishText(isFinal: hasEnded, to: &changes)
         if hasEnded { close(state) }
         publishSteps(state, to: &changes)
-        if hasEnded, toldState != state {
-            toldState = state
-            changes.append(.ended(run))
-        }
+        guard hasEnded, toldState != state else { return nil }
+        let isFirst = toldState == nil
+        toldState = state
+        changes.append(.ended(run))
+        return isFirst ? session : nil
     }
 
     /// The run's end closes the steps that are open, and a failure is a step of its own.
@@ -171,14 +172,9 @@ struct RunReducer: Sendable {
     }
 
     private mutating func publishText(isFinal: Bool, to changes: inout [RunChange]) {
-        var text = visibleText(isFinal: isFinal)
-        guard text != shown else { return }
-        if text.count > ActivityLimits.runTextBytes {
-            text = Array(String(decoding: text.prefix(ActivityLimits.runTextBytes), as: UTF8.self).utf8)
-            while text.suffix(3) == [0xEF, 0xBF, 0xBD] { text.removeLast(3) }
-            guard text != shown else { return }
-        }
-        if text.count > shown.count, text.starts(with: shown) {
+        let text = Self.limited(visibleText(isFinal: isFinal))
+        if text.hasBytes(shown) {
+            guard text.count > shown.count else { return }
             let piece = String(decoding: text[shown.count...], as: UTF8.self)
             changes.append(.textAppended(run: id, offset: shownUnits, text: piece))
             shownUnits += piece.utf16.count
@@ -190,13 +186,21 @@ struct RunReducer: Sendable {
         shown = text
     }
 
+    /// Cut between characters.
+    private static func limited(_ text: [UInt8]) -> [UInt8] {
+        guard text.count > ActivityLimits.runTextBytes else { return text }
+        var end = ActivityLimits.runTextBytes
+        while end > 0, text[end] & 0xC0 == 0x80 { end -= 1 }
+        return Array(text[..<end])
+    }
+
     /// One source at a time: the terminal event, else agent events, else chat events, else what history told.
     private func visibleText(isFinal: Bool) -> [UInt8] {
         if let finalText { return SilentReply.matches(finalText) ? [] : finalText }
         let stream = agentText.isEmpty ? chatText : agentText
         let isHeld = isFinal ? SilentReply.matches(stream.open) : SilentReply.mayBecome(stream.open)
         let text = isHeld ? stream.closed : stream.closed.isEmpty ? stream.open : stream.closed + stream.open
-        if snapshot.count > text.count, snapshot.starts(with: text), !SilentReply.mayBecome(snapshot) { return snapshot }
+        if snapshot.count > text.count, snapshot.hasBytes(text), !SilentReply.mayBecome(snapshot) { return snapshot }
         if text.isEmpty, stream.isEmpty, isFinal { return SilentReply.matches(rowText) ? [] : rowText }
         return text
     }

@@ -156,7 +156,13 @@ struct StepRecord: Sendable {
         switch state {
         case .running: return outcome?.state == .running ? label.inBackground : label.running
         case .waiting: return label.waitingForApproval
-        case .done: return label.done(milliseconds: duration)
+        case .done:
+            // The app names a result without its call by the tool.
+            if label.table == .chowder, !hasArguments, rows.start == nil, live.start == nil {
+                let time = duration.map { " (\($0)ms)" } ?? ""
+                return "\(tool ?? "Tool") completed\(time)"
+            }
+            return label.done(milliseconds: duration)
         case .failed: return label.failed(exitCode: outcome?.exitCode, milliseconds: duration)
         case .cancelled: return label.cancelled
         }

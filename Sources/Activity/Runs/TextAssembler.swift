@@ -85,11 +85,11 @@ struct TextAssembler: Sendable {
             if form == .whole {
                 openStart = 0
                 open = bytes
-            } else if bytes.starts(with: open) {
+            } else if bytes.hasBytes(open) {
                 open = bytes
-            } else if open.starts(with: bytes) {
+            } else if open.hasBytes(bytes) {
                 // The open message cut short: told already.
-            } else if !closed.isEmpty, bytes.starts(with: closed) {
+            } else if !closed.isEmpty, bytes.hasBytes(closed) {
                 // This gateway goes on with the text of the whole run.
                 closed = []
                 openStart = 0

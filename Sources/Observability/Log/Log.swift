@@ -2,8 +2,8 @@ package import Basics
 import CSystem
 import Synchronization
 
-/// What the program says while it runs. Cheap to copy and to call from anywhere; fields are not built for levels that are
-/// off.
+/// What the program says while it runs. Cheap to copy and to call from anywhere; fields are not built for levels that
+/// are off.
 package struct Log: Sendable {
     private final class Threshold: Sendable {
         let level: Atomic<UInt8>
@@ -48,8 +48,12 @@ package struct Log: Sendable {
     }
 
     package func error(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) { write(.error, event, fields()) }
-    package func warning(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) { write(.warning, event, fields()) }
-    package func notice(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) { write(.notice, event, fields()) }
+    package func warning(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) {
+        write(.warning, event, fields())
+    }
+    package func notice(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) {
+        write(.notice, event, fields())
+    }
     package func info(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) { write(.info, event, fields()) }
     package func debug(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) { write(.debug, event, fields()) }
 }

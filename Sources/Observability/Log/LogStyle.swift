@@ -22,7 +22,13 @@ package struct LogStyle: Sendable, Equatable {
     }
 
     /// Appends the line with its line feed. Secrets in string values are masked.
-    package func append(_ level: LogLevel, _ event: String, _ fields: LogFields, at time: Timestamp, to line: inout [UInt8]) {
+    package func append(
+        _ level: LogLevel,
+        _ event: String,
+        _ fields: LogFields,
+        at time: Timestamp,
+        to line: inout [UInt8]
+    ) {
         if journal {
             line.append(UInt8(ascii: "<"))
             line.append(decimal: level.rawValue)

@@ -14,11 +14,12 @@ enum LogText {
 
     /// Letters, digits and the punctuation of names, URLs and times.
     private static func isBare(_ byte: UInt8) -> Bool {
-        byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "=") && byte != UInt8(ascii: "\\")
+        byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "=")
+            && byte != UInt8(ascii: "\\")
     }
 
-    /// Controls, line separators and the characters that reorder text are written as escapes: a value can neither end its
-    /// line, nor drive a terminal, nor disguise what follows.
+    /// Controls, line separators and the characters that reorder text are written as escapes: a value can neither end
+    /// its line, nor drive a terminal, nor disguise what follows.
     private static func append(_ scalar: Unicode.Scalar, to line: inout [UInt8]) {
         switch scalar {
         case "\"": line.append(ascii: "\\\"")

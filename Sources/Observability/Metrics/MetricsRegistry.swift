@@ -1,10 +1,10 @@
 import Basics
 
-/// Every metric of the process, in the order in which they were made. Not Sendable: owned by the loop that answers scrapes;
-/// the shared kinds may be written to from elsewhere.
+/// Every metric of the process, in the order in which they were made. Not Sendable: owned by the loop that answers
+/// scrapes; the shared kinds may be written to from elsewhere.
 ///
-/// Names are given without the suffixes the format adds (`_total`, `_bucket`, `_info`); a name that breaks the rules is a
-/// programming error and stops the process at start.
+/// Names are given without the suffixes the format adds (`_total`, `_bucket`, `_info`); a name that breaks the rules is
+/// a programming error and stops the process at start.
 package final class MetricsRegistry {
     private struct Entry {
         let name: String

@@ -1,5 +1,5 @@
 #if DEBUG
-internal import CSQLite
+import CSQLite
 import Synchronization
 
 // The C side of `FaultFileSystem`. Every function finds its file behind the header and, unless a fault is due, hands the

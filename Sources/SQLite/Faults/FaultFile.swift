@@ -1,5 +1,5 @@
 #if DEBUG
-internal import CSQLite
+import CSQLite
 
 /// One open file of a `FaultFileSystem`: our header, then the real file object behind it.
 @safe

@@ -1,5 +1,5 @@
 #if DEBUG
-internal import CSQLite
+import CSQLite
 import Synchronization
 
 /// A file system under SQLite that goes wrong on demand, for tests. It works on real files, remembers what was written

@@ -9,7 +9,7 @@ package enum Digest {
     package static func sha256(_ bytes: RawSpan) -> [UInt8] {
         unsafe bytes.withUnsafeBytes { input in
             unsafe [UInt8](unsafeUninitializedCapacity: 32) { output, count in
-                _ = unsafe SHA256(input.bytesOrEmpty, input.count, output.baseAddress)
+                unsafe openssl_sha256(input.bytesOrEmpty, input.count, output.baseAddress)
                 count = 32
             }
         }
