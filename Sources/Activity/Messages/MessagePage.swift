@@ -134,7 +134,7 @@ struct MessageBuilder {
             ChatMessage(
                 id: id ?? stableID(row),
                 role: .user,
-                text: text.cut(toBytes: ActivityLimits.runTextBytes),
+                text: text.trimmingBlanks().isEmpty ? "" : text.cut(toBytes: ActivityLimits.runTextBytes),
                 at: time(row),
                 runID: runID,
                 attachments: attachments(row)
@@ -183,7 +183,7 @@ struct MessageBuilder {
     }
 
     private mutating func append(_ message: ChatMessage) {
-        messages.append(message)
+        if !message.isEmpty { messages.append(message) }
     }
 
     /// A row without a time stands where the one before it stood.
