@@ -9,7 +9,8 @@ struct MessageTests {
     private let now = Timestamp(milliseconds: 1_795_000_100_000)
 
     private func page(_ rows: String, book: RunBook = RunBook(), entries: [String: String] = [:]) -> [ChatMessage] {
-        MessagePage(history: json("{\"messages\":[\(rows)]}"), session: main, book: book, entries: entries, now: now).messages
+        MessagePage(history: json("{\"messages\":[\(rows)]}"), session: main, book: book, entries: entries, now: now)
+            .messages
     }
 
     @Test func `rows of a turn become two messages, the tools steps of the answer`() throws {
@@ -19,7 +20,8 @@ struct MessageTests {
             {"role":"assistant","content":[{"type":"thinking","thinking":"Needing the file."},{"type":"toolCall","id":"call_9","name":"read","arguments":{"path":"notes.md"}}],"stopReason":"toolUse","timestamp":1795000004000,"__openclaw":{"id":"a2","seq":2}},
             {"role":"toolResult","toolCallId":"call_9","toolName":"read","isError":false,"content":[{"type":"text","text":"buy tea"}],"timestamp":1795000005000,"__openclaw":{"id":"a3","seq":3}},
             {"role":"assistant","content":[{"type":"text","text":"It says: buy tea."}],"stopReason":"stop","timestamp":1795000006000,"__openclaw":{"id":"a4","seq":4}}
-            """#)
+            """#
+        )
         #expect(messages.map(\.id) == ["a1", "a4"])
         #expect(messages.map(\.role) == [.user, .assistant])
         #expect(messages.map(\.text) == ["Read notes.md", "It says: buy tea."])
@@ -34,13 +36,15 @@ struct MessageTests {
             {"role":"assistant","content":[{"type":"text","text":"Let me check. "},{"type":"tool_use","id":"c","name":"exec","input":{"command":"date"}}],"timestamp":1795000001000},
             {"role":"tool","tool_call_id":"c","tool_name":"exec","content":"ok","timestamp":1795000001500},
             {"role":"assistant","content":"Sunny.","timestamp":1795000002000}
-            """#)
+            """#
+        )
         #expect(messages.map(\.text) == ["weather?", "Let me check.", "Sunny."])
         #expect(messages.map { $0.steps.count } == [0, 1, 0])
     }
 
     @Test func `a message sent through us keeps its entry's id, and is shown once`() {
-        let row = #"{"role":"user","content":"hi","timestamp":1795000000000,"idempotencyKey":"k1:user","__openclaw":{"id":"z"}}"#
+        let row =
+            #"{"role":"user","content":"hi","timestamp":1795000000000,"idempotencyKey":"k1:user","__openclaw":{"id":"z"}}"#
         let again = row.replacingText("\"z\"", with: "\"z2\"")
         let messages = page("\(row),\(again)", entries: ["k1": "entry-1"])
         #expect(messages.map(\.id) == ["entry-1"])
@@ -65,17 +69,23 @@ struct MessageTests {
     @Test func `hidden runs of our own never show`() {
         var book = RunBook()
         book.hide("house")
-        let rows = #"{"role":"user","content":"do it","idempotencyKey":"house:user"},{"role":"assistant","content":"done","idempotencyKey":"house"}"#
+        let rows =
+            #"{"role":"user","content":"do it","idempotencyKey":"house:user"},{"role":"assistant","content":"done","idempotencyKey":"house"}"#
         #expect(page(rows, book: book).isEmpty)
     }
 
     @Test func `an alert of a heartbeat shows, its prompt does not`() {
-        let rows = #"{"role":"user","content":"Read HEARTBEAT.md if it exists. Reply HEARTBEAT_OK."},{"role":"assistant","content":"The disk is full."}"#
+        let rows =
+            #"{"role":"user","content":"Read HEARTBEAT.md if it exists. Reply HEARTBEAT_OK."},{"role":"assistant","content":"The disk is full."}"#
         #expect(page(rows).map(\.text) == ["The disk is full."])
     }
 
     @Test func `a user's own commands stay`() {
-        #expect(page(#"{"role":"user","content":"/status"},{"role":"assistant","content":"All well"}"#).map(\.text) == ["/status", "All well"])
+        #expect(
+            page(#"{"role":"user","content":"/status"},{"role":"assistant","content":"All well"}"#).map(\.text) == [
+                "/status", "All well",
+            ]
+        )
     }
 
     @Test func `errors of providers surface with their text`() {
@@ -83,7 +93,8 @@ struct MessageTests {
             #"""
             {"role":"user","content":"hi","timestamp":1795000000000},
             {"role":"assistant","content":[],"stopReason":"error","errorMessage":"402 You exceeded your current quota","timestamp":1795000001000}
-            """#)
+            """#
+        )
         #expect(messages.map(\.state) == [.sent, .failed])
         #expect(messages[1].error == "402 You exceeded your current quota")
         #expect(messages[1].text.isEmpty)
@@ -92,7 +103,11 @@ struct MessageTests {
     @Test func `the run's own error says more than the transcript's`() {
         var book = RunBook()
         book.sent("k", session: main, text: "hi", now: now)
-        _ = book.receive(event: "chat", payload: ChatFrame.make("k", 2, "error", #","errorMessage":"500 exploded""#), now: now)
+        _ = book.receive(
+            event: "chat",
+            payload: ChatFrame.make("k", 2, "error", #","errorMessage":"500 exploded""#),
+            now: now
+        )
         let rows = #"""
             {"role":"user","content":"hi","idempotencyKey":"k:user","timestamp":1795000000000},
             {"role":"assistant","content":"The agent run failed before producing a reply.","stopReason":"error","timestamp":1795000001000},
@@ -106,9 +121,11 @@ struct MessageTests {
     }
 
     @Test func `the partial answer of an abort is shown once, behind its question`() {
-        let note = #"{"role":"assistant","content":[{"type":"text","text":"number 1, number"}],"timestamp":1795000002000,"idempotencyKey":"k:assistant","model":"gateway-injected","openclawAbort":{"aborted":true,"runId":"k"}}"#
+        let note =
+            #"{"role":"assistant","content":[{"type":"text","text":"number 1, number"}],"timestamp":1795000002000,"idempotencyKey":"k:assistant","model":"gateway-injected","openclawAbort":{"aborted":true,"runId":"k"}}"#
         let user = #"{"role":"user","content":[{"type":"text","text":"count"}],"timestamp":1795000000000}"#
-        let row = #"{"role":"assistant","content":[{"type":"text","text":"number 1, number "}],"stopReason":"aborted","errorMessage":"Request was aborted","timestamp":1795000000001}"#
+        let row =
+            #"{"role":"assistant","content":[{"type":"text","text":"number 1, number "}],"stopReason":"aborted","errorMessage":"Request was aborted","timestamp":1795000000001}"#
         #expect(page("\(note),\(user),\(row)").map(\.text) == ["count", "number 1, number"])
         #expect(page("\(note),\(user)").map(\.text) == ["count", "number 1, number"])
         #expect(page("\(note),\(user)").map(\.state) == [.sent, .sent])
@@ -116,11 +133,13 @@ struct MessageTests {
 
     @Test func `attachments are told without their content`() {
         let blocks = page(
-            #"{"role":"user","content":[{"type":"text","text":"look"},{"type":"image","mimeType":"image/png","omitted":true,"bytes":96}],"timestamp":1795000000000}"#)
+            #"{"role":"user","content":[{"type":"text","text":"look"},{"type":"image","mimeType":"image/png","omitted":true,"bytes":96}],"timestamp":1795000000000}"#
+        )
         #expect(blocks[0].attachments.map(\.mimeType) == ["image/png"])
         #expect(blocks[0].attachments.map(\.bytes) == [96])
         let paths = page(
-            #"{"role":"user","content":"look","MediaPaths":["/home/x/.openclaw/media/inbound/a.png"],"MediaTypes":["image/png"],"timestamp":1795000000000}"#)
+            #"{"role":"user","content":"look","MediaPaths":["/home/x/.openclaw/media/inbound/a.png"],"MediaTypes":["image/png"],"timestamp":1795000000000}"#
+        )
         #expect(paths[0].attachments.map(\.name) == ["a.png"])
     }
 
@@ -143,16 +162,23 @@ struct MessageTests {
     }
 
     @Test func `ids are stable where the gateway gives none, and differ for equal rows`() {
-        let rows = #"{"role":"user","content":"hi","timestamp":1795000000000},{"role":"assistant","content":"yo","timestamp":1795000000001},{"role":"user","content":"hi","timestamp":1795000000000}"#
+        let rows =
+            #"{"role":"user","content":"hi","timestamp":1795000000000},{"role":"assistant","content":"yo","timestamp":1795000000001},{"role":"user","content":"hi","timestamp":1795000000000}"#
         let first = page(rows).map(\.id)
         #expect(first == page(rows).map(\.id))
         #expect(Set(first).count == 3)
     }
 
     @Test func `pages go back and forth without loss or repeat`() throws {
-        let rows = (0..<10).map { "{\"role\":\"user\",\"content\":\"m\($0)\",\"timestamp\":\(1_795_000_000_000 + $0 * 1000)}" }
+        let rows = (0..<10).map {
+            "{\"role\":\"user\",\"content\":\"m\($0)\",\"timestamp\":\(1_795_000_000_000 + $0 * 1000)}"
+        }
         let page = MessagePage(
-            history: json("{\"messages\":[\(rows.joined(separator: ","))]}"), session: main, book: RunBook(), now: now)
+            history: json("{\"messages\":[\(rows.joined(separator: ","))]}"),
+            session: main,
+            book: RunBook(),
+            now: now
+        )
         let newest = page.slice(limit: 4)
         #expect(newest.messages.map(\.text) == ["m6", "m7", "m8", "m9"])
         #expect(newest.after == nil)
@@ -170,17 +196,20 @@ struct MessageTests {
 
     @Test func `a message has the shape of the contract`() {
         let messages = page(
-            #"{"role":"assistant","content":"Hi.","timestamp":1795000000000,"__openclaw":{"id":"m1"},"idempotencyKey":"k"}"#)
+            #"{"role":"assistant","content":"Hi.","timestamp":1795000000000,"__openclaw":{"id":"m1"},"idempotencyKey":"k"}"#
+        )
         var writer = JSONWriter()
         messages[0].write(to: &writer)
         #expect(
             String(decoding: writer.bytes, as: UTF8.self)
-                == #"{"id":"m1","role":"assistant","text":"Hi.","at":"2026-11-18T11:06:40.000Z","state":"sent","runId":"k"}"#)
+                == #"{"id":"m1","role":"assistant","text":"Hi.","at":"2026-11-18T11:06:40.000Z","state":"sent","runId":"k"}"#
+        )
     }
 
     @Test func `a message event is the message of its row`() {
         let event = json(
-            #"{"sessionKey":"agent:main:main","message":{"role":"user","content":"hi","timestamp":1795000000000,"idempotencyKey":"k:user"},"messageId":"q"}"#)
+            #"{"sessionKey":"agent:main:main","message":{"role":"user","content":"hi","timestamp":1795000000000,"idempotencyKey":"k:user"},"messageId":"q"}"#
+        )
         let message = MessagePage.message(event: event, session: main, book: RunBook(), entries: ["k": "e"], now: now)
         #expect(message?.id == "e")
         #expect(message?.text == "hi")
@@ -189,20 +218,27 @@ struct MessageTests {
     // MARK: small rules
 
     @Test(arguments: [
-        "stop", "STOP!", " /stop ", "/stop", "Please stop.", "esc", "wait…", "abort", "halt", "do not do that", "Stop don’t do anything",
+        "stop", "STOP!", " /stop ", "/stop", "Please stop.", "esc", "wait…", "abort", "halt", "do not do that",
+        "Stop don’t do anything",
         "detente", "arrête", "стоп", "停止。", "exit",
     ])
     func `a stop word is told`(text: String) {
         #expect(StopWords.matches(text))
     }
 
-    @Test(arguments: ["stop the music", "wait for me", "please stop the car", "/status", "", "   ", "stopping", "don't stop", "/stopwatch"])
+    @Test(arguments: [
+        "stop the music", "wait for me", "please stop the car", "/status", "", "   ", "stopping", "don't stop",
+        "/stopwatch",
+    ])
     func `other messages are none`(text: String) {
         #expect(!StopWords.matches(text))
     }
 
     @Test func `titles and completions are cut by rule`() {
-        #expect(RunSummary.title(ofMessage: "Book trains to Margate for the 28th, please. Thanks!") == "Book trains to Margate for the")
+        #expect(
+            RunSummary.title(ofMessage: "Book trains to Margate for the 28th, please. Thanks!")
+                == "Book trains to Margate for the"
+        )
         #expect(RunSummary.title(ofMessage: "hi") == "hi")
         #expect(RunSummary.title(ofMessage: "?!") == "")
         #expect(RunSummary.completion(ofReply: "## Done\n\nAll good.") == "Done")
@@ -218,9 +254,13 @@ struct RecordedHistoryTests {
         let replay = capture.replay()
         var found: [ChatMessage] = []
         for case (_, .history(let session, let payload)) in capture.entries {
-            found = MessagePage(
-                history: payload, session: replay.book.defaults.tolerant(session), book: replay.book, now: Timestamp(milliseconds: 0)
-            ).messages
+            found =
+                MessagePage(
+                    history: payload,
+                    session: replay.book.defaults.tolerant(session),
+                    book: replay.book,
+                    now: Timestamp(milliseconds: 0)
+                ).messages
         }
         return found
     }

@@ -7,15 +7,21 @@ import Testing
 /// Whatever a gateway sends, the book goes on.
 struct RubbishTests {
     private static let keys = [
-        "runId", "seq", "stream", "data", "ts", "sessionKey", "phase", "name", "toolCallId", "args", "result", "details", "status",
-        "content", "text", "type", "message", "state", "messages", "role", "timestamp", "thinking", "delta", "error", "exitCode",
-        "durationMs", "itemId", "startedAt", "endedAt", "command", "path", "id", "request", "decision", "inFlightRun", "sessionInfo",
+        "runId", "seq", "stream", "data", "ts", "sessionKey", "phase", "name", "toolCallId", "args", "result",
+        "details", "status",
+        "content", "text", "type", "message", "state", "messages", "role", "timestamp", "thinking", "delta", "error",
+        "exitCode",
+        "durationMs", "itemId", "startedAt", "endedAt", "command", "path", "id", "request", "decision", "inFlightRun",
+        "sessionInfo",
         "usage", "cost", "total", "__openclaw", "idempotencyKey", "deltaText", "replace", "arguments", "isError",
     ]
     private static let words = [
-        "r1", "r2", "tool", "assistant", "lifecycle", "start", "end", "error", "result", "item", "thinking", "final", "delta", "aborted",
-        "agent:main:main", "main", "user", "toolResult", "exec", "read", "ls | grep 'x", "$(", "NO_REPLY", "", "🦞", "\u{0}\u{7F}", "\\\"",
-        "1795000000000", "2026-11-18T11:06:40Z", "call_1", "text", "toolCall", "completed", "running", "approval-pending",
+        "r1", "r2", "tool", "assistant", "lifecycle", "start", "end", "error", "result", "item", "thinking", "final",
+        "delta", "aborted",
+        "agent:main:main", "main", "user", "toolResult", "exec", "read", "ls | grep 'x", "$(", "NO_REPLY", "", "🦞",
+        "\u{0}\u{7F}", "\\\"",
+        "1795000000000", "2026-11-18T11:06:40Z", "call_1", "text", "toolCall", "completed", "running",
+        "approval-pending",
     ]
 
     private static func value(_ random: inout SeededRandom, depth: Int) -> String {
@@ -27,7 +33,8 @@ struct RubbishTests {
         case 4: return "1795000000\(random.next() % 1000 + 100)"
         case 5...7: return quoted(words.randomElement(using: &random) ?? "")
         case 8, 9:
-            return "[" + (0..<random.next() % 4).map { _ in value(&random, depth: depth - 1) }.joined(separator: ",") + "]"
+            return "[" + (0..<random.next() % 4).map { _ in value(&random, depth: depth - 1) }.joined(separator: ",")
+                + "]"
         default: return object(&random, depth: depth - 1)
         }
     }
@@ -55,10 +62,13 @@ struct RubbishTests {
                 payload = json(
                     "{\"runId\":\"r\(random.next() % 4)\",\"sessionKey\":\"main\",\"seq\":\(Int64(bitPattern: random.next()) % 50),\"stream\":\(quoted(stream)),\"data\":\(inner),\"state\":\(quoted(stream)),\"message\":\(inner)}"
                 )
-            default: payload = json("{\"messages\":[\(inner),\(Self.object(&random, depth: 3))],\"sessionInfo\":\(inner)}")
+            default:
+                payload = json("{\"messages\":[\(inner),\(Self.object(&random, depth: 3))],\"sessionInfo\":\(inner)}")
             }
             var changes: [RunChange] = []
-            for name in ["agent", "chat", "session.tool", "session.message", "sessions.changed", "exec.approval.requested"] {
+            for name in [
+                "agent", "chat", "session.tool", "session.message", "sessions.changed", "exec.approval.requested",
+            ] {
                 changes += book.receive(event: name, payload: payload, now: now)
             }
             changes += book.receive(history: payload, session: session, now: now)
@@ -85,8 +95,10 @@ struct RubbishTests {
     @Test func `random command lines are always named`() {
         var random = SeededRandom(11)
         let pieces = [
-            "git", "push", " ", " ", "\n", "'", "\"", "$(", ")", "`", "|", "&&", ";", ">", ">>", "<<EOF", "EOF", "\\", "{", "}", "cat", "a.md",
-            "-e", "--", "bash -c", "é", "\u{202E}", "#", "${x", "2>&1", "sudo", "env", "xargs", "=", "A=b", "find . -exec", "curl -o", "docker run",
+            "git", "push", " ", " ", "\n", "'", "\"", "$(", ")", "`", "|", "&&", ";", ">", ">>", "<<EOF", "EOF", "\\",
+            "{", "}", "cat", "a.md",
+            "-e", "--", "bash -c", "é", "\u{202E}", "#", "${x", "2>&1", "sudo", "env", "xargs", "=", "A=b",
+            "find . -exec", "curl -o", "docker run",
         ]
         for _ in 0..<4_000 {
             var line = ""
