@@ -1,6 +1,86 @@
-// What Swift's Glibc and Darwin overlays hide. No _GNU_SOURCE in this header: with it fd_set clashes with Dispatch's
-// module; the .c file has it.
+// What Swift's Glibc and Darwin overlays hide, and the system calls of the event loop. Results: 0 or more is success,
+// below 0 is minus errno. No _GNU_SOURCE in this header: with it fd_set clashes with Dispatch's module; the .c files have it.
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "csystem_access.h"
+#include "csystem_discovery.h"
+
+// ---- poller: epoll with a timerfd and an eventfd, or kqueue with a timer and a user event ----
+
+enum { CS_READABLE = 1, CS_WRITABLE = 2, CS_HANGUP = 4 };
+
+struct cs_event {
+    uint64_t token;
+    uint32_t ready;
+};
+
+struct cs_poller {
+    int poll_fd;
+    int timer_fd; // Linux only
+    int bell_fd;  // Linux only
+};
+
+// Tokens of the poller's own events; descriptors use lower ones.
+#define CS_TOKEN_BELL UINT64_MAX
+#define CS_TOKEN_TIMER (UINT64_MAX - 1)
+
+int cs_poller_open(struct cs_poller *poller);
+void cs_poller_close(struct cs_poller *poller);
+int cs_poller_add(const struct cs_poller *poller, int fd, uint64_t token, uint32_t interest);
+int cs_poller_change(const struct cs_poller *poller, int fd, uint64_t token, uint32_t interest);
+int cs_poller_remove(const struct cs_poller *poller, int fd);
+// Waits without end, or only looks. EINTR counts as nothing ready.
+int cs_poller_wait(const struct cs_poller *poller, struct cs_event *events, int capacity, bool block);
+// Rings from any thread.
+void cs_poller_ring(const struct cs_poller *poller);
+// One shot, in nanoseconds from now; 0 disarms.
+int cs_poller_arm(const struct cs_poller *poller, uint64_t nanoseconds);
+
+// ---- clocks ----
+
+uint64_t cs_monotonic_ns(void);
+int64_t cs_wall_ms(void);
+
+// ---- sockets, all non-blocking and close-on-exec ----
+
+enum { CS_FAMILY_NONE = 0, CS_FAMILY_UNIX = 1, CS_FAMILY_IPV4 = 4, CS_FAMILY_IPV6 = 6 };
+
+struct cs_address {
+    uint8_t family;
+    uint16_t port; // host order
+    uint32_t scope;
+    uint8_t bytes[16];
+};
+
+int cs_tcp_listen(const struct cs_address *address, int backlog);
+int cs_tcp_connect(const struct cs_address *address);
+int cs_unix_listen(const char *path, uint32_t mode, int backlog);
+int cs_unix_connect(const char *path);
+int cs_unix_pair(int fds[2]);
+int cs_accept(int listener, struct cs_address *peer);
+int cs_local_address(int fd, struct cs_address *address);
+int cs_peer_address(int fd, struct cs_address *address);
+// The pending error of a connect under way: 0 once connected.
+int cs_socket_error(int fd);
+// Makes an inherited descriptor fit for a loop.
+int cs_adopt(int fd);
+ssize_t cs_read(int fd, void *buffer, size_t length);
+// Never raises SIGPIPE.
+ssize_t cs_write(int fd, const void *buffer, size_t length);
+int cs_shutdown_write(int fd);
+// Bytes the kernel still holds unsent or unacknowledged; -1 where it cannot tell.
+int cs_unsent(int fd);
+void cs_close(int fd);
+int cs_is_listening(int fd);
+
+// Numeric or named host to at most `capacity` addresses; blocks, so never on a loop. The result is a count.
+int cs_resolve(const char *host, uint16_t port, bool numeric_only, struct cs_address *addresses, int capacity);
+
+// ---- process ----
+
+// Raises the descriptor limit to its hard maximum; the result is the limit now in force.
+int64_t cs_raise_descriptor_limit(void);
+int cs_ignore_sigpipe(void);

@@ -1,0 +1,148 @@
+package import Basics
+
+/// Decides who sent a request: a value without I/O, owned by the loop.
+///
+/// Order: Funnel is refused; a credential that is sent is the one that counts; then a ticket; then what the kernel or
+/// tailscaled says about the connection. Forwarding fields end the ambient identity everywhere but on Serve's own
+/// socket.
+package struct Authenticator: Sendable {
+    package struct Settings: Sendable, Equatable {
+        /// The uid that runs the daemon, root included.
+        package var ownerUID: UInt32
+        /// False by `access.loopback=token`.
+        package var trustsLoopback: Bool
+        /// The uid that owns tailscaled's socket; nil when there is none on this host.
+        package var tailscaledUID: UInt32?
+        package var tailnet: TailnetPolicy
+
+        package init(
+            ownerUID: UInt32,
+            trustsLoopback: Bool = true,
+            tailscaledUID: UInt32? = nil,
+            tailnet: TailnetPolicy = TailnetPolicy()
+        ) {
+            self.ownerUID = ownerUID
+            self.trustsLoopback = trustsLoopback
+            self.tailscaledUID = tailscaledUID
+            self.tailnet = tailnet
+        }
+    }
+
+    package enum Identification: Equatable, Sendable {
+        /// Possibly `.nobody`; the route decides whether that will do.
+        case caller(Caller)
+        case refused(AccessRefusal)
+        /// Ask tailscaled, tell `learn`, and call `identify` again.
+        case whois(WhoisQuestion)
+    }
+
+    package var settings: Settings
+    package var tokens: TokenIndex
+    package var tickets: TicketBook
+    package var limiter: RateLimiter
+    package private(set) var failures: UInt64 = 0
+    private var whois: WhoisCache
+
+    package init(
+        settings: Settings,
+        tokens: TokenIndex = TokenIndex(),
+        tickets: TicketBook = TicketBook(),
+        limiter: RateLimiter = RateLimiter()
+    ) {
+        self.settings = settings
+        self.tokens = tokens
+        self.tickets = tickets
+        self.limiter = limiter
+        whois = WhoisCache()
+    }
+
+    package mutating func identify(_ peer: Peer, _ request: RequestFacts, now: Timestamp) -> Identification {
+        if request.serve?.isFunnel ?? false { return .refused(.funnel) }
+        let credential = Credential(authorization: request.authorization)
+        switch credential {
+        case .bearer(let token):
+            guard let caller = tokens.authenticate(token, now: now) else {
+                return .refused(failure(credential, peer, now: now))
+            }
+            return .caller(.token(caller))
+        case .malformed(let bytes):
+            _ = tokens.authenticate(bytes, now: now)
+            return .refused(failure(credential, peer, now: now))
+        case .none:
+            break
+        }
+        if let ticket = request.ticket {
+            guard let caller = tickets.redeem(Array(ticket.utf8), path: request.path, method: request.method, now: now)
+            else { return .refused(failure(.malformed(Array(ticket.utf8)), peer, now: now)) }
+            return .caller(caller)
+        }
+        if peer.listener == .serve { return serveClient(peer, request, now: now) }
+        if request.isForwarded { return .caller(.nobody) }
+        return ambient(peer, now: now)
+    }
+
+    /// What tailscaled answered, or that it did not.
+    package mutating func learn(_ answer: WhoisAnswer, to question: WhoisQuestion, now: Timestamp) {
+        whois.learn(answer, to: question, now: now)
+    }
+
+    /// Ends a token and its tickets. The edge closes the streams whose `tokenID` it is.
+    package mutating func revoke(_ id: String) -> TokenRecord? {
+        tickets.revoke(tokenID: id)
+        return tokens.revoke(id)
+    }
+
+    private mutating func ambient(_ peer: Peer, now: Timestamp) -> Identification {
+        switch peer.origin {
+        case .unix(let uid):
+            return .caller(isOwner(uid) ? .owner(uid: settings.ownerUID) : .nobody)
+        case .loopback(let address, let uid):
+            guard settings.trustsLoopback, isOwner(uid) else { return .caller(.nobody) }
+            // With userspace networking tailscaled itself connects to us for its peers, under its own uid. Where that
+            // is the owner's too, only tailscaled can tell its peers from the owner.
+            guard settings.tailscaledUID == settings.ownerUID else { return .caller(.owner(uid: settings.ownerUID)) }
+            let question = WhoisQuestion(address: address)
+            guard let answer = whois.answer(to: question, now: now) else { return .whois(question) }
+            return .caller(answer == .unknown ? .owner(uid: settings.ownerUID) : tailnetCaller(answer))
+        case .remote(let address):
+            guard address.ip.isTailnet, settings.tailnet.admitsAnyone else { return .caller(.nobody) }
+            let question = WhoisQuestion(address: address)
+            guard let answer = whois.answer(to: question, now: now) else { return .whois(question) }
+            return .caller(tailnetCaller(answer))
+        }
+    }
+
+    private mutating func serveClient(_ peer: Peer, _ request: RequestFacts, now: Timestamp) -> Identification {
+        guard case .unix(let uid?) = peer.origin, uid == settings.tailscaledUID, settings.tailnet.admitsAnyone,
+            let headers = request.serve, let login = headers.login, let client = headers.clientAddress
+        else { return .caller(.nobody) }
+        let question = WhoisQuestion(address: PeerAddress(ip: client, port: 0))
+        guard let answer = whois.answer(to: question, now: now) else { return .whois(question) }
+        guard case .known(let identity) = answer, identity.login?.lowercased() == login.lowercased() else {
+            return .caller(.nobody)
+        }
+        return .caller(tailnetCaller(answer))
+    }
+
+    private func tailnetCaller(_ answer: WhoisAnswer) -> Caller {
+        guard case .known(let identity) = answer, let caller = settings.tailnet.caller(for: identity) else {
+            return .nobody
+        }
+        return .tailnet(caller)
+    }
+
+    /// 65534 is what the kernel shows for a uid of another user namespace: nobody in particular, even when it is ours.
+    private func isOwner(_ uid: UInt32?) -> Bool {
+        guard let uid, uid != 65534 else { return false }
+        return uid == settings.ownerUID
+    }
+
+    private mutating func failure(_ credential: Credential, _ peer: Peer, now: Timestamp) -> AccessRefusal {
+        failures &+= 1
+        let byPeer = limiter.take(.auth, peer.limitKey, now: now.milliseconds)
+        let byPrefix = limiter.take(.auth, .tokenPrefix(credential.prefixKey), now: now.milliseconds)
+        guard byPeer.allowed else { return .rateLimited(.auth, byPeer) }
+        guard byPrefix.allowed else { return .rateLimited(.auth, byPrefix) }
+        return .notPaired(credentialSent: true)
+    }
+}

@@ -1,0 +1,31 @@
+package import Basics
+
+/// The exact names a listener answers to: the defence against DNS rebinding, where a page's own name points at us.
+package struct HostList: Sendable, Equatable {
+    /// Lower case, with the port; a default port also without it.
+    private let accepted: [String]
+
+    /// Names are host names without a port. `0.0.0.0` and `::` name nothing and are never accepted.
+    package init(addresses: [NetworkAddress], port: UInt16, names: [String] = [], tls: Bool = false) {
+        var hosts = ["localhost", "[::1]"]
+        hosts += addresses.filter { !$0.isUnspecified }.map(\.hostText)
+        hosts += names.map { $0.lowercased() }
+        let withoutPort = port == (tls ? 443 : 80)
+        var list: [String] = []
+        for host in hosts where !list.contains("\(host):\(port)") {
+            list.append("\(host):\(port)")
+            if withoutPort { list.append(host) }
+        }
+        accepted = list
+    }
+
+    package func contains(_ host: String) -> Bool {
+        if accepted.contains(host) { return true }
+        // Host names are compared without case (RFC 9110 §4.2.3); clients that capitalise are rare.
+        let bytes = host.utf8
+        guard bytes.count <= 255, bytes.contains(where: { $0 >= 0x41 && $0 <= 0x5A }) else { return false }
+        return accepted.contains(host.lowercased())
+    }
+
+    package var list: [String] { accepted }
+}

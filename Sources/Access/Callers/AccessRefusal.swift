@@ -1,0 +1,108 @@
+/// Whether a caller may go on.
+package enum AccessDecision: Equatable, Sendable {
+    case allowed
+    case refused(AccessRefusal)
+}
+
+/// A refusal with everything its problem document and headers need. Texts never tell a valid name from an invalid one.
+package struct AccessRefusal: Error, Equatable, Sendable {
+    package let status: Int
+    package let code: String
+    package let detail: String
+    package var hint: String?
+    package var requiredScopes: [Scope] = []
+    /// The value of `WWW-Authenticate` (RFC 6750 §3).
+    package var authenticate: String?
+    package var retryAfterMilliseconds: Int64?
+    /// The values of `RateLimit` and `RateLimit-Policy`.
+    package var rateLimit: RateLimitHeaders?
+
+    package init(
+        status: Int,
+        code: String,
+        detail: String,
+        hint: String? = nil,
+        requiredScopes: [Scope] = [],
+        authenticate: String? = nil,
+        retryAfterMilliseconds: Int64? = nil,
+        rateLimit: RateLimitHeaders? = nil
+    ) {
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.hint = hint
+        self.requiredScopes = requiredScopes
+        self.authenticate = authenticate
+        self.retryAfterMilliseconds = retryAfterMilliseconds
+        self.rateLimit = rateLimit
+    }
+}
+
+extension AccessRefusal {
+    private static let wayIn =
+        "on the host: ladle token create --name NAME --scopes read,send; or POST /v1/pairing and there: ladle clients approve CODE"
+
+    /// One text for every credential that does not count, whatever is wrong with it.
+    package static func notPaired(credentialSent: Bool) -> AccessRefusal {
+        AccessRefusal(
+            status: 401,
+            code: "NOT_PAIRED",
+            detail: credentialSent
+                ? "The credential is not valid here." : "This needs a token, and the request carries none.",
+            hint: wayIn,
+            authenticate: credentialSent ? "Bearer realm=\"ladle\", error=\"invalid_token\"" : "Bearer realm=\"ladle\""
+        )
+    }
+
+    package static func missingScope(_ required: ScopeSet) -> AccessRefusal {
+        let names = required.names.joined(separator: " ")
+        return AccessRefusal(
+            status: 403,
+            code: "MISSING_SCOPE",
+            detail: "The credential is valid, but lacks the scope this needs: \(names).",
+            hint: "on the host: ladle token create --name NAME --scopes \(required.names.joined(separator: ","))",
+            requiredScopes: required.list,
+            authenticate: "Bearer realm=\"ladle\", error=\"insufficient_scope\", scope=\"\(names)\""
+        )
+    }
+
+    package static let foreignSession = AccessRefusal(
+        status: 403,
+        code: "SESSION_NOT_ALLOWED",
+        detail: "The credential is limited to other sessions."
+    )
+
+    package static func crossOrigin(_ detail: String, hint: String? = nil) -> AccessRefusal {
+        AccessRefusal(status: 403, code: "CROSS_ORIGIN", detail: detail, hint: hint)
+    }
+
+    package static let wrongHost = AccessRefusal(
+        status: 421,
+        code: "WRONG_HOST",
+        detail: "The Host of this request is not one this server answers to.",
+        hint: "use the address it listens on, with the port, or add the name to access.hosts"
+    )
+
+    package static let noHost = AccessRefusal(
+        status: 400,
+        code: "HOST_REQUIRED",
+        detail: "An HTTP/1.1 request needs exactly one Host."
+    )
+
+    package static let funnel = AccessRefusal(
+        status: 403,
+        code: "FUNNEL_REFUSED",
+        detail: "Requests from the public internet through Tailscale Funnel are not served.",
+        hint: "use tailscale serve, or a token on another listener"
+    )
+
+    package static func rateLimited(_ kind: RateLimitKind, _ verdict: RateLimitVerdict) -> AccessRefusal {
+        AccessRefusal(
+            status: 429,
+            code: "RATE_LIMITED",
+            detail: "Too many of one kind in a short time: \(kind.rawValue).",
+            retryAfterMilliseconds: verdict.retryAfterMilliseconds,
+            rateLimit: verdict.headers
+        )
+    }
+}

@@ -1,0 +1,111 @@
+/// Who sent a request, as far as it was proven.
+package enum Caller: Hashable, Sendable {
+    /// The uid that runs the daemon, on the control socket or on loopback: every scope, no limits per caller.
+    case owner(uid: UInt32)
+    case token(TokenCaller)
+    case tailnet(TailnetCaller)
+    /// A one-time stream ticket: reads one path, in the name of who bought it.
+    indirect case ticket(buyer: Caller, path: String)
+    /// Nobody was proven. Only open routes serve it.
+    case nobody
+
+    package var scopes: ScopeSet {
+        switch self {
+        case .owner: .admin
+        case .token(let caller): caller.scopes
+        case .tailnet(let caller): caller.scopes
+        case .ticket(let buyer, _): buyer.scopes.permits(.read) ? .read : []
+        case .nobody: []
+        }
+    }
+
+    /// The sessions this caller is confined to; nil is all.
+    package var sessions: Set<String>? {
+        switch self {
+        case .owner, .nobody: nil
+        case .token(let caller): caller.sessions
+        case .tailnet(let caller): caller.sessions
+        case .ticket(let buyer, _): buyer.sessions
+        }
+    }
+
+    /// Things that belong to no session are for callers who are not confined to some.
+    package func mayUse(session: String?) -> Bool {
+        guard let sessions else { return true }
+        guard let session else { return false }
+        return sessions.contains(session)
+    }
+
+    /// The token whose end is the end of this caller's streams.
+    package var tokenID: String? {
+        switch self {
+        case .token(let caller): caller.id
+        case .ticket(let buyer, _): buyer.tokenID
+        default: nil
+        }
+    }
+
+    /// Limits per caller bind tokens and tailnet identities, not the owner.
+    package var isLimited: Bool {
+        switch self {
+        case .owner: false
+        case .ticket(let buyer, _): buyer.isLimited
+        default: true
+        }
+    }
+
+    /// For logs, the audit file and idempotency keys: stable, short, never a secret.
+    package var label: String {
+        switch self {
+        case .owner: "owner"
+        case .token(let caller): "token:\(caller.id)"
+        case .tailnet(let caller): "tailnet:\(caller.name)"
+        case .ticket(let buyer, _): buyer.label
+        case .nobody: "nobody"
+        }
+    }
+}
+
+package struct TokenCaller: Hashable, Sendable {
+    package let id: String
+    package let name: String
+    package let scopes: ScopeSet
+    package let sessions: Set<String>?
+
+    package init(id: String, name: String, scopes: ScopeSet, sessions: Set<String>? = nil) {
+        self.id = id
+        self.name = name
+        self.scopes = scopes
+        self.sessions = sessions
+    }
+}
+
+package struct TailnetCaller: Hashable, Sendable {
+    /// The login of a person's node; for a tagged node, which has no person, its name.
+    package let name: String
+    package let tags: [String]
+    package let scopes: ScopeSet
+    package let sessions: Set<String>?
+
+    package init(name: String, tags: [String] = [], scopes: ScopeSet, sessions: Set<String>? = nil) {
+        self.name = name
+        self.tags = tags
+        self.scopes = scopes
+        self.sessions = sessions
+    }
+}
+
+extension Caller {
+    /// The first check of every handler, before the body is read.
+    package func decide(_ required: ScopeSet) -> AccessDecision {
+        if scopes.permits(required) { return .allowed }
+        if self == .nobody { return .refused(.notPaired(credentialSent: false)) }
+        return .refused(.missingScope(required))
+    }
+
+    package func decide(_ required: ScopeSet, session: String) -> AccessDecision {
+        let decision = decide(required)
+        guard case .allowed = decision else { return decision }
+        return mayUse(session: session) ? .allowed : .refused(.foreignSession)
+    }
+}

@@ -1,0 +1,82 @@
+/// Files that hold a secret: read only when nobody else could have read or written them, made so from the start.
+package enum SecretFile {
+    /// Tokens and passwords are short; keys in PEM a few kilobytes.
+    private static let longest = 64 << 10
+
+    package enum Fault: Error, Equatable, Sendable {
+        case unreadable(path: String, reason: String)
+        case notAFile(path: String)
+        case tooLong(path: String)
+        case foreignOwner(path: String, uid: UInt32)
+        case exposed(path: String, mode: UInt32)
+        case unwritable(path: String, reason: String)
+        case exists(path: String)
+
+        package var description: String {
+            switch self {
+            case .unreadable(let path, let reason): "\(path) cannot be read: \(reason)"
+            case .notAFile(let path): "\(path) is not a regular file"
+            case .tooLong(let path): "\(path) is too long for a secret"
+            case .foreignOwner(let path, let uid): "\(path) belongs to uid \(uid)"
+            case .exposed(let path, let mode): "\(path) can be read by others (mode \(String(mode, radix: 8)))"
+            case .unwritable(let path, let reason): "\(path) cannot be written: \(reason)"
+            case .exists(let path): "\(path) exists already"
+            }
+        }
+
+        /// The command that fixes it.
+        package var hint: String? {
+            switch self {
+            case .exposed(let path, _): "chmod 600 \(path)"
+            case .foreignOwner(let path, _): "chown \"$(id -u)\" \(path)"
+            default: nil
+            }
+        }
+    }
+
+    /// The contents without blanks and line ends at either side.
+    package static func read(_ path: String) throws(Fault) -> Secret {
+        let opened: (fd: Int32, facts: AccessSystem.FileFacts)
+        do throws(AccessSystem.Failure) {
+            opened = try AccessSystem.openSecret(path)
+        } catch {
+            throw .unreadable(path: path, reason: error.description)
+        }
+        defer { AccessSystem.close(opened.fd) }
+        if let fault = fault(of: opened.facts, path: path, reader: AccessSystem.effectiveUID) { throw fault }
+        let bytes: [UInt8]
+        do throws(AccessSystem.Failure) {
+            bytes = try AccessSystem.readAll(opened.fd, limit: longest + 1)
+        } catch {
+            throw .unreadable(path: path, reason: error.description)
+        }
+        guard bytes.count <= longest else { throw .tooLong(path: path) }
+        let isBlank = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
+        let start = bytes.firstIndex { !isBlank($0) } ?? bytes.endIndex
+        let end = bytes.lastIndex { !isBlank($0) } ?? start
+        return Secret(start == bytes.endIndex ? "" : String(decoding: bytes[start...end], as: UTF8.self))
+    }
+
+    /// Made exclusively and 0600 from the first moment; an existing file is never replaced.
+    package static func create(_ path: String, _ secret: Secret) throws(Fault) {
+        do throws(AccessSystem.Failure) {
+            let fd = try AccessSystem.createSecret(path)
+            defer { AccessSystem.close(fd) }
+            try AccessSystem.writeAll(fd, Array(secret.reveal().utf8) + [0x0A])
+            try AccessSystem.sync(fd)
+        } catch {
+            throw error == .exists ? .exists(path: path) : .unwritable(path: path, reason: error.description)
+        }
+    }
+
+    /// Root's files are taken too, and theirs may show group read while the group is root: so do systemd's credentials,
+    /// whose access list stands in the group bits.
+    static func fault(of facts: AccessSystem.FileFacts, path: String, reader: UInt32) -> Fault? {
+        guard facts.isRegular else { return .notAFile(path: path) }
+        guard facts.uid == reader || facts.uid == 0 else { return .foreignOwner(path: path, uid: facts.uid) }
+        let tolerated: UInt32 = facts.uid == 0 && facts.gid == 0 ? 0o040 : 0
+        guard facts.mode & 0o077 & ~tolerated == 0 else { return .exposed(path: path, mode: facts.mode) }
+        guard facts.size <= UInt64(longest) else { return .tooLong(path: path) }
+        return nil
+    }
+}

@@ -1,0 +1,69 @@
+/// What is counted. The raw value names the policy in headers and problems.
+package enum RateLimitKind: String, CaseIterable, Sendable {
+    case auth, pairing, sends, nodes
+
+    var index: Int {
+        switch self {
+        case .auth: 0
+        case .pairing: 1
+        case .sends: 2
+        case .nodes: 3
+        }
+    }
+}
+
+/// `burst` at once, then one per `intervalMilliseconds`.
+package struct RateLimitPolicy: Equatable, Sendable {
+    package var burst: Int64
+    package var intervalMilliseconds: Int64
+
+    /// Values below one of either would divide by zero or never admit anything.
+    package init(burst: Int64, intervalMilliseconds: Int64) {
+        self.burst = min(max(burst, 1), 1_000_000)
+        self.intervalMilliseconds = min(max(intervalMilliseconds, 1), 86_400_000)
+    }
+
+    package static func perMinute(_ count: Int64) -> RateLimitPolicy {
+        RateLimitPolicy(burst: count, intervalMilliseconds: 60_000 / max(count, 1))
+    }
+
+    package static func standard(_ kind: RateLimitKind) -> RateLimitPolicy {
+        switch kind {
+        case .auth: .perMinute(10)
+        case .pairing: .perMinute(5)
+        case .sends: RateLimitPolicy(burst: 5, intervalMilliseconds: 1000)
+        case .nodes: .perMinute(30)
+        }
+    }
+
+    /// How long a fully used bucket takes to fill: the policy's window.
+    var windowMilliseconds: Int64 { burst * intervalMilliseconds }
+}
+
+/// draft-ietf-httpapi-ratelimit-headers-10: `RateLimit-Policy: "sends";q=5;w=5` and `RateLimit: "sends";r=4;t=1`.
+package struct RateLimitHeaders: Equatable, Sendable {
+    package let policy: String
+    package let limit: String
+}
+
+/// The outcome of taking one from a bucket.
+package struct RateLimitVerdict: Equatable, Sendable {
+    package let kind: RateLimitKind
+    package let policy: RateLimitPolicy
+    package let allowed: Bool
+    package let remaining: Int64
+    /// Until the bucket is full again.
+    package let resetMilliseconds: Int64
+    /// Until the next one is admitted; 0 when this one was.
+    package let retryAfterMilliseconds: Int64
+
+    package var headers: RateLimitHeaders {
+        RateLimitHeaders(
+            policy: "\"\(kind.rawValue)\";q=\(policy.burst);w=\(Self.seconds(policy.windowMilliseconds))",
+            limit: "\"\(kind.rawValue)\";r=\(remaining);t=\(Self.seconds(resetMilliseconds))"
+        )
+    }
+
+    /// Whole seconds for `Retry-After`, rounded up: a client that obeys is not refused again.
+    package static func seconds(_ milliseconds: Int64) -> Int64 { (max(milliseconds, 0) + 999) / 1000 }
+}

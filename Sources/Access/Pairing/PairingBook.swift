@@ -1,0 +1,182 @@
+package import Basics
+
+/// Applications for tokens: made by anyone who can reach the server, decided on the host, collected once.
+///
+/// No token exists until it is collected: approval only allows one. Applications live five minutes; approval gives at
+/// least one more to collect. A new application of the same name from the same place supersedes the waiting one.
+package struct PairingBook: Sendable {
+    package static let lifeMilliseconds: Int64 = 300_000
+    private static let collectMilliseconds: Int64 = 60_000
+    /// Without letters and digits that look alike, and without vowels, so that no words arise.
+    private static let alphabet = Array("23456789BCDFGHJKMNPQRSTVWXZ".utf8)
+
+    private enum State {
+        case pending
+        case approved(ScopeSet)
+        case delivering(ScopeSet)
+        case delivered, rejected, superseded
+    }
+
+    private struct Entry {
+        let request: PairingRequest
+        var state: State
+        var endsAt: Int64
+
+        var isPending: Bool {
+            if case .pending = state { true } else { false }
+        }
+
+        var isSpent: Bool {
+            switch state {
+            case .delivered, .rejected, .superseded: true
+            case .pending, .approved, .delivering: false
+            }
+        }
+    }
+
+    private var entries: [SecretDigest: Entry] = [:]
+    private let capacity: Int
+    private let perPlace: Int
+
+    /// Rates are the limiter's; these bound the memory and what a person has to look at.
+    package init(capacity: Int = 64, perPlace: Int = 8) {
+        self.capacity = max(capacity, 1)
+        self.perPlace = max(perPlace, 1)
+    }
+
+    package enum Refusal: Error, Equatable, Sendable {
+        case tooMany
+        case unknownCode
+        /// The approver offered more than was asked for.
+        case notRequested(ScopeSet)
+        case decided
+    }
+
+    package mutating func apply(_ wish: TokenWish, from: String, now: Timestamp) -> Result<PairingReceipt, Refusal> {
+        forget(now: now)
+        for (key, entry) in entries where entry.request.from == from && entry.request.name == wish.name {
+            if case .pending = entry.state { entries[key]?.state = .superseded }
+        }
+        guard makeRoom(for: from) else { return .failure(.tooMany) }
+        let id = SecureCode.secret(prefix: "ldp_")
+        let request = PairingRequest(
+            code: newCode(),
+            name: wish.name,
+            scopes: wish.scopes,
+            from: from,
+            requestedAt: now,
+            expiresAt: now.adding(milliseconds: Self.lifeMilliseconds)
+        )
+        entries[SecretDigest(of: id)] = Entry(
+            request: request,
+            state: .pending,
+            endsAt: request.expiresAt.milliseconds
+        )
+        return .success(PairingReceipt(id: id, code: request.code, expiresAt: request.expiresAt))
+    }
+
+    /// What waits for a decision, oldest first.
+    package func pending(now: Timestamp) -> [PairingRequest] {
+        entries.values.filter { $0.isPending && $0.endsAt > now.milliseconds }.map(\.request)
+            .sorted { ($0.requestedAt, $0.code) < ($1.requestedAt, $1.code) }
+    }
+
+    /// `scopes` narrows what was asked for; nil grants all of it.
+    package mutating func approve(
+        _ code: String,
+        scopes: ScopeSet? = nil,
+        now: Timestamp
+    ) -> Result<PairingRequest, Refusal> {
+        decide(code, now: now) { entry in
+            let granted = scopes ?? entry.request.scopes
+            guard !granted.isEmpty, entry.request.scopes.permits(granted) else { return .notRequested(granted) }
+            entry.state = .approved(granted)
+            entry.endsAt = max(entry.endsAt, now.milliseconds + Self.collectMilliseconds)
+            return nil
+        }
+    }
+
+    package mutating func reject(_ code: String, now: Timestamp) -> Result<PairingRequest, Refusal> {
+        decide(code, now: now) { entry in
+            entry.state = .rejected
+            return nil
+        }
+    }
+
+    /// Nil for an id that never was or is over: one answer for both.
+    package mutating func poll(_ id: [UInt8], now: Timestamp) -> PairingStatus? {
+        let key = SecretDigest(of: Array(id.prefix(128)))
+        guard var entry = entries[key], entry.endsAt > now.milliseconds else { return nil }
+        switch entry.state {
+        case .pending: return .pending(expiresAt: entry.request.expiresAt)
+        case .rejected: return .rejected
+        case .superseded: return .superseded
+        case .delivered: return .delivered
+        case .delivering: return .busy
+        case .approved(let scopes):
+            guard let wish = try? TokenWish(name: entry.request.name, scopes: scopes, now: now) else { return nil }
+            entry.state = .delivering(scopes)
+            entries[key] = entry
+            return .deliver(wish)
+        }
+    }
+
+    /// The token is stored and on its way.
+    package mutating func delivered(_ id: [UInt8]) {
+        entries[SecretDigest(of: Array(id.prefix(128)))]?.state = .delivered
+    }
+
+    /// The token could not be stored; the applicant may ask again.
+    package mutating func deliveryFailed(_ id: [UInt8]) {
+        let key = SecretDigest(of: Array(id.prefix(128)))
+        guard case .delivering(let scopes)? = entries[key]?.state else { return }
+        entries[key]?.state = .approved(scopes)
+    }
+
+    package var count: Int { entries.count }
+
+    private mutating func decide(
+        _ code: String,
+        now: Timestamp,
+        _ change: (inout Entry) -> Refusal?
+    ) -> Result<PairingRequest, Refusal> {
+        let wanted = Self.normalize(code)
+        guard
+            let found = entries.first(where: {
+                Self.normalize($0.value.request.code) == wanted && $0.value.endsAt > now.milliseconds
+            })
+        else { return .failure(.unknownCode) }
+        var entry = found.value
+        guard entry.isPending else { return .failure(.decided) }
+        if let refusal = change(&entry) { return .failure(refusal) }
+        entries[found.key] = entry
+        return .success(entry.request)
+    }
+
+    /// Decided applications only wait to be read again; they give way first.
+    private mutating func makeRoom(for place: String) -> Bool {
+        let full = entries.count >= capacity
+        guard full || entries.values.count(where: { $0.request.from == place }) >= perPlace else { return true }
+        let spent = entries.first { $0.value.isSpent && (full || $0.value.request.from == place) }
+        guard let spent else { return false }
+        entries[spent.key] = nil
+        return true
+    }
+
+    private mutating func forget(now: Timestamp) {
+        entries = entries.filter { $0.value.endsAt > now.milliseconds }
+    }
+
+    private func newCode() -> String {
+        while true {
+            let letters = SecureCode.letters(from: Self.alphabet, count: 8)
+            let code = String(decoding: letters[..<4] + [UInt8(ascii: "-")] + letters[4...], as: UTF8.self)
+            if !entries.values.contains(where: { $0.request.code == code }) { return code }
+        }
+    }
+
+    /// People type codes in lower case and without the dash.
+    private static func normalize(_ code: String) -> String {
+        String(decoding: code.uppercased().utf8.filter { alphabet.contains($0) }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,46 @@
+package import Basics
+package import JSONBytes
+
+/// One application for a token, as the host's people see it. The id, which is the applicant's secret, is not in it.
+package struct PairingRequest: Sendable, Equatable {
+    /// What the person on the host compares with the applicant's screen and types.
+    package let code: String
+    package let name: String
+    package let scopes: ScopeSet
+    package let from: String
+    package let requestedAt: Timestamp
+    package let expiresAt: Timestamp
+}
+
+extension PairingRequest: JSONWritable {
+    package func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("code", code)
+            writer.member("name", name)
+            writer.array("scopes", of: scopes.names)
+            writer.member("from", from)
+            writer.member("requestedAt", requestedAt)
+            writer.member("expiresAt", expiresAt)
+        }
+    }
+}
+
+/// The answer to the applicant: `id` is 256 random bits and the only thing that fetches the token.
+package struct PairingReceipt: Sendable {
+    package let id: Secret
+    package let code: String
+    package let expiresAt: Timestamp
+}
+
+/// Where an application stands, for whoever knows its id.
+package enum PairingStatus: Sendable, Equatable {
+    case pending(expiresAt: Timestamp)
+    /// Make the token now, hand it out in this answer, and call `delivered` or `deliveryFailed`.
+    case deliver(TokenWish)
+    case rejected
+    case superseded
+    /// The token was handed out before; it is never shown again.
+    case delivered
+    /// Another answer is handing it out right now.
+    case busy
+}

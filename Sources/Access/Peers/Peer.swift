@@ -1,0 +1,46 @@
+import Basics
+
+/// Where a connection came in.
+package enum ListenerKind: Sendable, Equatable {
+    /// `STATE/ladle.sock` and `--listen unix:PATH`.
+    case unix
+    /// The unix socket that only `tailscale serve` may use.
+    case serve
+    /// A TCP address: loopback, tailnet or LAN; which one a caller is on, his address says.
+    case tcp
+}
+
+/// What the kernel says about the other end of a connection, asked once at accept.
+package struct Peer: Sendable, Equatable {
+    package enum Origin: Sendable, Equatable {
+        /// A unix socket's peer; nil when the kernel does not tell.
+        case unix(uid: UInt32?)
+        /// Both ends on loopback; the uid that owns the calling socket, or nil where that cannot be told.
+        case loopback(PeerAddress, uid: UInt32?)
+        case remote(PeerAddress)
+    }
+
+    package let listener: ListenerKind
+    package let origin: Origin
+
+    package init(listener: ListenerKind, origin: Origin) {
+        self.listener = listener
+        self.origin = origin
+    }
+
+    package var address: PeerAddress? {
+        switch origin {
+        case .unix: nil
+        case .loopback(let address, _), .remote(let address): address
+        }
+    }
+
+    /// The key of limits per peer: on loopback and unix sockets the uid, elsewhere the address (IPv6: its /64).
+    package var limitKey: RateLimitKey {
+        switch origin {
+        case .unix(let uid?), .loopback(_, let uid?): .uid(uid)
+        case .unix(nil): .address(.loopback4)
+        case .loopback(let address, nil), .remote(let address): .address(address.ip.network)
+        }
+    }
+}

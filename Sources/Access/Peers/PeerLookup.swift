@@ -1,0 +1,60 @@
+import Basics
+
+/// Asks the kernel who is at the other end, once per accepted connection. Not Sendable: owned by the listener's loop.
+///
+/// A loopback caller's uid is that of the socket whose source is our remote address and whose destination is our local
+/// one, found by exact 4-tuple. It counts only while that socket is ESTABLISHED and belongs to a process: after the
+/// caller's close the kernel shows uid 0 and no inode for what is left of it. Our own end is looked at afterwards: as
+/// long as *it* is ESTABLISHED, nobody else can have come to own the caller's address meanwhile.
+package final class PeerLookup {
+    private static let established: UInt8 = 1
+
+    private let diagnostics: Int32?
+
+    package init() {
+        diagnostics = AccessSystem.openDiagnostics()
+    }
+
+    deinit {
+        if let diagnostics { AccessSystem.close(diagnostics) }
+    }
+
+    /// The uid this process runs as: the owner.
+    package static var ownerUID: UInt32 { AccessSystem.effectiveUID }
+
+    package func unixPeer(_ fd: Int32, listener: ListenerKind) -> Peer {
+        Peer(listener: listener, origin: .unix(uid: AccessSystem.unixPeer(fd)))
+    }
+
+    /// Nil when the connection is gone already.
+    package func tcpPeer(_ fd: Int32) -> Peer? {
+        guard let ends = AccessSystem.ends(fd) else { return nil }
+        guard ends.remote.ip.isLoopback, ends.local.ip.isLoopback else {
+            return Peer(listener: .tcp, origin: .remote(ends.remote))
+        }
+        return Peer(listener: .tcp, origin: .loopback(ends.remote, uid: callerUID(fd, ends)))
+    }
+
+    private func callerUID(_ fd: Int32, _ ends: AccessSystem.SocketEnds) -> UInt32? {
+        guard case .success(let owner) = owner(ends) else { return nil }
+        guard Self.counts(owner), AccessSystem.isEstablished(fd) else { return nil }
+        return owner.uid
+    }
+
+    static func counts(_ owner: AccessSystem.SocketOwner) -> Bool {
+        owner.state == established && owner.inode != 0
+    }
+
+    /// The table in /proc is for systems that filter netlink; "not found" is an answer, not a reason to ask again.
+    func owner(_ ends: AccessSystem.SocketEnds) -> Result<AccessSystem.SocketOwner, AccessSystem.Failure> {
+        if let diagnostics {
+            let found = AccessSystem.owner(diagnostics: diagnostics, source: ends.remote, destination: ends.local)
+            switch found {
+            case .success: return found
+            case .failure(let failure) where failure == .notFound: return found
+            case .failure: break
+            }
+        }
+        return AccessSystem.ownerByTable(source: ends.remote, destination: ends.local)
+    }
+}

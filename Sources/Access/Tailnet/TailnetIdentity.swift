@@ -1,0 +1,68 @@
+import Basics
+
+/// Whom tailscaled names for an address: one answer of its `whois`.
+package struct TailnetIdentity: Sendable, Equatable {
+    /// Stable across renames.
+    package let nodeID: String
+    package let nodeName: String
+    /// Nil for a tagged node: it acts for no person, whatever user the answer mentions.
+    package let login: String?
+    package let tags: [String]
+    /// Application capabilities the tailnet's policy grants this peer towards this node, with the raw JSON of each
+    /// value.
+    package let capabilities: [String: [[UInt8]]]
+
+    package init(
+        nodeID: String,
+        nodeName: String,
+        login: String?,
+        tags: [String],
+        capabilities: [String: [[UInt8]]] = [:]
+    ) {
+        self.nodeID = nodeID
+        self.nodeName = nodeName
+        self.login = tags.isEmpty ? login : nil
+        self.tags = tags
+        self.capabilities = capabilities
+    }
+
+    package var displayName: String { login ?? nodeName }
+}
+
+/// What `whois` had to say. Only `known` lets anyone in.
+package enum WhoisAnswer: Sendable, Equatable {
+    case known(TailnetIdentity)
+    /// The daemon answered that this address is no peer of the tailnet.
+    case unknown
+    /// No daemon, no answer in time, or an answer that makes no sense.
+    case failed(String)
+}
+
+/// The question: who is behind this address? The port matters: with userspace networking the flow appears as loopback
+/// and only the port leads back to the peer. Port 0 asks for the address alone, as Serve's forwarded addresses have
+/// none.
+package struct WhoisQuestion: Hashable, Sendable {
+    package let address: PeerAddress
+
+    package init(address: PeerAddress) {
+        self.address = address
+    }
+
+    /// HTTP/1.1 to the local API. `Connection: close` lets the end of stream bound the answer.
+    package var request: [UInt8] {
+        let place = address.port == 0 ? address.ip.description : address.description
+        let encoded = place.reduce(into: "") {
+            $0 += $1 == ":" ? "%3A" : $1 == "[" ? "%5B" : $1 == "]" ? "%5D" : String($1)
+        }
+        return Array(
+            """
+            GET /localapi/v0/whois?addr=\(encoded)&proto=tcp HTTP/1.1\r
+            Host: local-tailscaled.sock\r
+            Accept: application/json\r
+            Connection: close\r
+            \r
+
+            """.utf8
+        )
+    }
+}

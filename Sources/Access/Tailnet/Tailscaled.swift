@@ -1,0 +1,22 @@
+/// Where this host's tailscaled can be asked.
+package struct Tailscaled: Sendable, Equatable {
+    package let path: String
+    /// Who owns the socket, and so whose connections Serve's are.
+    package let uid: UInt32
+
+    package init(path: String, uid: UInt32) {
+        self.path = path
+        self.uid = uid
+    }
+
+    /// The usual places: Linux, then the open-source daemon on macOS. Both directories are root's.
+    package static let usualPaths = ["/var/run/tailscale/tailscaled.sock", "/var/run/tailscaled.socket"]
+
+    /// The first of them that is a socket. Asked again now and then: tailscaled may start after us.
+    package static func find(_ paths: [String] = usualPaths) -> Tailscaled? {
+        for path in paths {
+            if let uid = AccessSystem.socketFileOwner(path) { return Tailscaled(path: path, uid: uid) }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,107 @@
+package import Basics
+
+/// All tokens in memory, loaded at start: authentication never touches the disk.
+///
+/// One path for every credential, good, wrong or malformed: hash, look up, compare. Whether a token exists, is expired
+/// or has a bad check is told by neither the answer nor the time it takes.
+package struct TokenIndex: Sendable {
+    private struct Slot {
+        var record: TokenRecord
+        let caller: TokenCaller
+        let digest: SecretDigest
+        /// Milliseconds; `.max` never.
+        let expiresAt: Int64
+        var touchedAt: Int64
+
+        init(_ record: TokenRecord) {
+            self.record = record
+            caller = TokenCaller(id: record.id, name: record.name, scopes: record.scopes, sessions: record.sessions)
+            digest = record.digest
+            expiresAt = record.expiresAt?.milliseconds ?? .max
+            touchedAt = record.lastUsedAt?.milliseconds ?? .min / 2
+        }
+    }
+
+    private var slots: [Slot] = []
+    private var byDigest: [SecretDigest: Int] = [:]
+    /// Last uses not yet written; the store takes them now and then.
+    private var touched: [String: Timestamp] = [:]
+
+    /// A longer credential is compared by its beginning: hashing megabytes for a stranger would be a gift to him.
+    private static let longestCredential = 512
+    /// A token in constant use costs one row write a minute.
+    private static let touchInterval: Int64 = 60_000
+
+    package init(_ records: some Sequence<TokenRecord> = []) {
+        for record in records { insert(record) }
+    }
+
+    package var records: [TokenRecord] {
+        slots.map(\.record).sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+    }
+
+    package var isEmpty: Bool { slots.isEmpty }
+
+    package subscript(id id: String) -> TokenRecord? { slots.first { $0.record.id == id }?.record }
+
+    /// Adds a record, or replaces the one of the same id.
+    package mutating func insert(_ record: TokenRecord) {
+        if let place = slots.firstIndex(where: { $0.record.id == record.id }) {
+            byDigest[slots[place].digest] = nil
+            slots[place] = Slot(record)
+            byDigest[record.digest] = place
+        } else {
+            byDigest[record.digest] = slots.count
+            slots.append(Slot(record))
+        }
+    }
+
+    /// The record is gone at once; the edge then closes the streams of this id.
+    package mutating func revoke(_ id: String) -> TokenRecord? {
+        guard let place = slots.firstIndex(where: { $0.record.id == id }) else { return nil }
+        let record = slots.remove(at: place).record
+        byDigest = [:]
+        for (place, slot) in slots.enumerated() { byDigest[slot.digest] = place }
+        touched[id] = nil
+        return record
+    }
+
+    /// Finds by id, or by name when exactly one has it: what a person types after `token revoke`.
+    package func find(_ idOrName: String) -> TokenRecord? {
+        if let record = self[id: idOrName] { return record }
+        let named = slots.filter { $0.record.name == idOrName }
+        return named.count == 1 ? named.first?.record : nil
+    }
+
+    package mutating func authenticate(_ credential: [UInt8], now: Timestamp) -> TokenCaller? {
+        let fits = credential.count <= Self.longestCredential
+        let digest = SecretDigest(of: fits ? credential : Array(credential[..<Self.longestCredential]))
+        let place = byDigest[digest]
+        let matches = digest.equals(place.map { slots[$0].digest } ?? .none)
+        guard matches, fits, let place, now.milliseconds < slots[place].expiresAt else { return nil }
+        if now.milliseconds - slots[place].touchedAt >= Self.touchInterval { touch(place, now: now) }
+        return slots[place].caller
+    }
+
+    private mutating func touch(_ place: Int, now: Timestamp) {
+        slots[place].touchedAt = now.milliseconds
+        slots[place].record.lastUsedAt = now
+        touched[slots[place].record.id] = now
+    }
+
+    /// The last uses since the previous call, for one lazy write.
+    package mutating func takeTouched() -> [String: Timestamp] {
+        defer { touched = [:] }
+        return touched
+    }
+
+    /// Ids whose time is over; their streams are to be closed.
+    package func expired(now: Timestamp) -> [String] {
+        slots.filter { $0.record.isExpired(now: now) }.map(\.record.id).sorted()
+    }
+
+    /// When the next token that is still good ends: the moment for a timer.
+    package func nextExpiry(after now: Timestamp) -> Timestamp? {
+        slots.compactMap(\.record.expiresAt).filter { $0 > now }.min()
+    }
+}

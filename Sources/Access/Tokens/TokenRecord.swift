@@ -1,0 +1,139 @@
+package import Basics
+package import JSONBytes
+
+/// What is known of one token: everything but the token.
+package struct TokenRecord: Sendable, Equatable {
+    package let id: String
+    package var name: String
+    package var scopes: ScopeSet
+    /// Nil: all sessions.
+    package var sessions: Set<String>?
+    package let createdAt: Timestamp
+    package var expiresAt: Timestamp?
+    package var lastUsedAt: Timestamp?
+    package var digest: SecretDigest
+    /// The first characters, so that people tell tokens apart.
+    package var shown: String
+
+    package init(
+        id: String,
+        name: String,
+        scopes: ScopeSet,
+        sessions: Set<String>? = nil,
+        createdAt: Timestamp,
+        expiresAt: Timestamp? = nil,
+        lastUsedAt: Timestamp? = nil,
+        digest: SecretDigest,
+        shown: String
+    ) {
+        self.id = id
+        self.name = name
+        self.scopes = scopes
+        self.sessions = sessions
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.lastUsedAt = lastUsedAt
+        self.digest = digest
+        self.shown = shown
+    }
+
+    package func isExpired(now: Timestamp) -> Bool {
+        expiresAt.map { $0 <= now } ?? false
+    }
+
+    /// A fresh token and its record; the secret exists only in the returned value.
+    package static func issue(_ wish: TokenWish, now: Timestamp, random: [UInt8]) -> (
+        record: TokenRecord, secret: Secret
+    ) {
+        let secret = TokenText.make()
+        let record = TokenRecord(
+            id: UUIDv7.make(milliseconds: now.milliseconds, random: random),
+            name: wish.name,
+            scopes: wish.scopes,
+            sessions: wish.sessions,
+            createdAt: now,
+            expiresAt: wish.expiresAt,
+            digest: SecretDigest(of: secret),
+            shown: TokenText.shown(secret)
+        )
+        return (record, secret)
+    }
+
+    /// The same token under a new secret; the old secret ends with this.
+    package func rotated() -> (record: TokenRecord, secret: Secret) {
+        let secret = TokenText.make()
+        var record = self
+        record.digest = SecretDigest(of: secret)
+        record.shown = TokenText.shown(secret)
+        return (record, secret)
+    }
+}
+
+extension TokenRecord: JSONWritable {
+    package func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("id", id)
+            writer.member("name", name)
+            writer.array("scopes", of: scopes.names)
+            if let sessions { writer.array("sessions", of: sessions.sorted()) }
+            writer.member("shown", shown)
+            writer.member("createdAt", createdAt)
+            writer.member("expiresAt", expiresAt)
+            writer.member("lastUsedAt", lastUsedAt)
+        }
+    }
+}
+
+/// What somebody asks a token to be.
+package struct TokenWish: Sendable, Equatable {
+    package let name: String
+    package let scopes: ScopeSet
+    package let sessions: Set<String>?
+    package let expiresAt: Timestamp?
+
+    package enum Problem: Error, Equatable, Sendable {
+        case emptyName
+        case longName(limit: Int)
+        case unprintableName
+        case noScopes
+        case tooManySessions(limit: Int)
+        case invalidSession
+        case expiryInThePast
+    }
+
+    /// Names are shown on terminals and in lists: short, one line, no control or format characters.
+    package static let longestName = 64
+    package static let mostSessions = 64
+
+    package init(
+        name: String,
+        scopes: ScopeSet,
+        sessions: Set<String>? = nil,
+        expiresAt: Timestamp? = nil,
+        now: Timestamp
+    ) throws(Problem) {
+        guard !name.isEmpty else { throw .emptyName }
+        guard name.utf8.count <= Self.longestName else { throw .longName(limit: Self.longestName) }
+        guard name.unicodeScalars.allSatisfy(Self.isPrintable) else { throw .unprintableName }
+        guard !scopes.isEmpty else { throw .noScopes }
+        guard sessions?.count ?? 0 <= Self.mostSessions else { throw .tooManySessions(limit: Self.mostSessions) }
+        for session in sessions ?? [] {
+            guard !session.isEmpty, session.utf8.count <= 512, session.unicodeScalars.allSatisfy(Self.isPrintable)
+            else {
+                throw .invalidSession
+            }
+        }
+        if let expiresAt, expiresAt <= now { throw .expiryInThePast }
+        self.name = name
+        self.scopes = scopes
+        self.sessions = sessions
+        self.expiresAt = expiresAt
+    }
+
+    private static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
+        default: true
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/// The written form of a token: `ldl_`, 43 letters and digits (256 bits), and 6 more that check them, so that secret
+/// scanners find it and a cut copy is told from a revoked one offline.
+package enum TokenText {
+    package static let prefix = "ldl_"
+    package static let randomLength = 43
+    package static let checkLength = 6
+    package static let length = 4 + randomLength + checkLength
+    /// What lists and logs may show: the prefix and 6 of the 43.
+    package static let shownLength = 10
+
+    static let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
+
+    package static func make() -> Secret {
+        var text = Array(prefix.utf8)
+        text += SecureCode.letters(from: alphabet, count: randomLength)
+        text += check(of: text[...])
+        return Secret(String(decoding: text, as: UTF8.self))
+    }
+
+    /// True for text of the right form with the right check: not whether such a token exists.
+    package static func isWellFormed(_ text: [UInt8]) -> Bool {
+        guard text.count == length, text.starts(with: prefix.utf8) else { return false }
+        return Array(text.suffix(checkLength)) == check(of: text.dropLast(checkLength))
+    }
+
+    package static func shown(_ text: Secret) -> String { String(text.reveal().prefix(shownLength)) }
+
+    /// CRC-32 (the reflected 0xEDB88320 one) in six digits of base 62.
+    private static func check(of text: ArraySlice<UInt8>) -> [UInt8] {
+        var crc: UInt32 = .max
+        for byte in text {
+            crc = (crc >> 8) ^ table[Int((crc ^ UInt32(byte)) & 0xFF)]
+        }
+        var rest = ~crc
+        var digits = [UInt8](repeating: 0, count: checkLength)
+        for index in digits.indices.reversed() {
+            digits[index] = alphabet[Int(rest % 62)]
+            rest /= 62
+        }
+        return digits
+    }
+
+    private static let table: [UInt32] = (0..<256).map { (index: UInt32) -> UInt32 in
+        var value = index
+        for _ in 0..<8 { value = value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
+        return value
+    }
+}

@@ -1,0 +1,45 @@
+package import Access
+import Basics
+import EventLoops
+package import Exchanges
+
+/// What the configuration decides for the HTTP edge.
+package struct BridgeSettings {
+    package var version: String
+    package var isDemo: Bool
+    package var streamsPerCaller = 20
+    /// The rules for browsers at the place a connection came in.
+    package var browsers: (ConnectionInfo) -> BrowserPolicy
+    /// How large the body of a new message may be now; the link's policy moves it.
+    package var messageBodyLimit: () -> Int
+
+    package init(
+        version: String,
+        isDemo: Bool,
+        browsers: @escaping (ConnectionInfo) -> BrowserPolicy,
+        messageBodyLimit: @escaping () -> Int
+    ) {
+        self.version = version
+        self.isDemo = isDemo
+        self.browsers = browsers
+        self.messageBodyLimit = messageBodyLimit
+    }
+
+    /// The connection in the terms of access rules.
+    func peer(_ connection: ConnectionInfo) -> Peer {
+        let listener: ListenerKind =
+            switch connection.door {
+            case .tcp: .tcp
+            case .control, .unix: .unix
+            case .serve: .serve
+            }
+        guard case .ip(let remote, port: let port) = connection.remote else {
+            return Peer(listener: listener, origin: .unix(uid: connection.user))
+        }
+        let address = PeerAddress(ip: remote, port: port)
+        if remote.isLoopback, connection.local.isLoopback {
+            return Peer(listener: listener, origin: .loopback(address, uid: connection.user))
+        }
+        return Peer(listener: listener, origin: .remote(address))
+    }
+}

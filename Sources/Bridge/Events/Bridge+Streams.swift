@@ -1,0 +1,118 @@
+import Access
+import Activity
+package import EventLoops
+import Exchanges
+import JSONBytes
+
+/// What the bridge as a whole knows about streams.
+extension Bridge {
+    /// The canonical form of a session's name in a request.
+    func session(named text: String, _ field: String) throws(Problem) -> String {
+        do throws(SessionKey.Problem) {
+            return try live.defaults.canonical(text).text
+        } catch {
+            throw .badParameter(field, "`\(field)` is a session key such as main or agent:main:main.")
+        }
+    }
+
+    /// A stream over a limit is opened all the same, told why, and closed: clients give up for good on a status.
+    func streamRefusal(for caller: Caller) -> String? {
+        if isShuttingDown { return "shutting_down" }
+        return streamSlots.take(caller) ? nil : "too_many_streams"
+    }
+
+    func opened(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+        hub.add(subscriber, on: loop)
+        let caller = subscriber.caller
+        subscriber.ended = { [weak self] in self?.streamSlots.release(caller) }
+    }
+
+    func shutdownEvent(reason: String, retryMilliseconds: Int, on loop: isolated EventLoop) -> HubEvent {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("type", "shutdown")
+            object.member("at", loop.wallClock)
+            object.member("reason", reason)
+            object.member("retry", retryMilliseconds)
+        }
+        return HubEvent(type: "shutdown", data: writer.bytes, retry: retryMilliseconds)
+    }
+
+    /// The text of each active run so far, once, after a resume.
+    func activeTexts(on loop: isolated EventLoop) -> [HubEvent] {
+        live.active.compactMap { run in
+            guard !run.text.isEmpty else { return nil }
+            let delta = HubEvent.Delta(
+                run: run.id,
+                session: run.session.text,
+                offset: 0,
+                text: run.text,
+                replaces: true
+            )
+            return HubEvent(delta, at: loop.wallClock)
+        }
+    }
+
+    /// `summary`, then the runs under way with their steps and texts; none has an id.
+    func snapshot(on loop: isolated EventLoop) -> [HubEvent] {
+        let runs = live.active
+        var events = [
+            HubEvent(transient: "summary", at: loop.wallClock) { object in
+                object.member("active", runs.count)
+                object.member("link", linkStatus)
+            }
+        ]
+        for run in runs {
+            events.append(
+                HubEvent(transient: "run.started", at: loop.wallClock, session: run.session.text, run: run.id) {
+                    object in
+                    object.key("run")
+                    run.write(to: &object, includingSteps: false)
+                }
+            )
+            for step in run.steps {
+                events.append(
+                    HubEvent(transient: "run.step", at: loop.wallClock, session: run.session.text, run: run.id) {
+                        object in
+                        object.member("step", step)
+                    }
+                )
+            }
+            guard !run.text.isEmpty else { continue }
+            let delta = HubEvent.Delta(
+                run: run.id,
+                session: run.session.text,
+                offset: 0,
+                text: run.text,
+                replaces: true
+            )
+            events.append(HubEvent(delta, at: loop.wallClock))
+        }
+        return events
+    }
+
+    /// Ends every stream; clients come back spread over some seconds instead of all at once.
+    package func shutDownStreams(on loop: isolated EventLoop) {
+        isShuttingDown = true
+        hub.end(
+            with: { _ in shutdownEvent(reason: "shutting_down", retryMilliseconds: .random(in: 1000...10_000), on: loop)
+            },
+            on: loop
+        )
+    }
+
+    func statusReport(on loop: isolated EventLoop) -> StatusReport {
+        StatusReport(
+            version: settings.version,
+            now: loop.wallClock,
+            startedAt: startedAt,
+            isDemo: settings.isDemo,
+            link: linkStatus,
+            outbox: outboxSummary,
+            activeRuns: live.active.count,
+            first: pipeline.first,
+            last: hub.last,
+            subscribers: hub.count
+        )
+    }
+}

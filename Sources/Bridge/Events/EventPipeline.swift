@@ -1,0 +1,114 @@
+import Basics
+package import EventLog
+package import EventLoops
+package import JSONBytes
+package import Store
+
+/// Brings events to the hub in one order: a durable event once its row is committed, and nothing that came after it
+/// before it.
+package final class EventPipeline {
+    private struct Held {
+        let afterOperation: UInt64
+        let event: HubEvent
+    }
+
+    /// Deltas held while a commit is under way; a disk that stands still must not grow memory. Beyond this they are
+    /// dropped: the next `run.step` or `run.ended` carries the whole text's state anyway.
+    private static let heldBytesLimit = 4 << 20
+
+    package let store: StateStore
+    package let hub: EventHub
+    private var submitted: UInt64 = 0
+    private var completed: UInt64 = 0
+    private var held: [Held] = []
+    private var heldBytes = 0
+    package private(set) var failures: UInt64 = 0
+    package private(set) var dropped: UInt64 = 0
+    /// The oldest event kept, as last seen.
+    package var first: EventID?
+
+    package init(store: StateStore, hub: EventHub) {
+        self.store = store
+        self.hub = hub
+    }
+
+    /// What the store has committed, in order; comes by `post` from its queue.
+    package func published(_ events: [StoredEvent], on loop: isolated EventLoop) {
+        for event in events { hub.deliver(HubEvent(event), on: loop) }
+    }
+
+    /// Runs an operation of the store whose events keep their place among those published here. `completion` comes on
+    /// the loop, after the operation's own events.
+    package func commit<Value: Sendable>(
+        cost: Int = 1024,
+        on loop: isolated EventLoop,
+        _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
+        completion: @escaping (Result<Value, any Error>) -> Void
+    ) {
+        submitted += 1
+        let done = LoopBound(completion, on: loop)
+        let this = LoopBound(self, on: loop)
+        store.submit(cost: cost, body) { [weak loop] result in
+            loop?.post { loop in
+                this.value(on: loop)?.operationEnded(on: loop)
+                done.value(on: loop)?(result)
+            }
+        }
+    }
+
+    /// Logs one event and forgets about it.
+    package func publish(
+        _ type: String,
+        session: String? = nil,
+        run: String? = nil,
+        on loop: isolated EventLoop,
+        _ write: (inout JSONWriter) -> Void,
+        also: @escaping @Sendable (inout StoreTransaction) throws -> Void = { _ in }
+    ) {
+        var writer = JSONWriter(capacity: 512)
+        let at = loop.wallClock
+        writer.object { object in
+            object.member("type", type)
+            object.member("at", at)
+            object.member("session", session)
+            object.member("runId", run)
+            write(&object)
+        }
+        let draft = EventDraft(type: type, at: at, session: session, run: run, body: writer.bytes)
+        commit(cost: writer.bytes.count, on: loop) { transaction in
+            try also(&transaction)
+            return try transaction.append(draft)
+        } completion: { [weak self] (result: Result<StoredEvent, any Error>) in
+            if case .failure = result { self?.failures += 1 }
+        }
+    }
+
+    /// An event that is not kept. It waits for the durable ones before it.
+    package func pass(_ event: HubEvent, on loop: isolated EventLoop) {
+        if completed == submitted { return hub.deliver(event, on: loop) }
+        if let last = held.last, last.afterOperation == submitted,
+            let joined = last.event.joined(with: event, at: loop.wallClock)
+        {
+            held[held.count - 1] = Held(afterOperation: submitted, event: joined)
+            heldBytes += joined.data.count - last.event.data.count
+            return
+        }
+        guard heldBytes + event.data.count <= Self.heldBytesLimit else {
+            dropped += 1
+            return
+        }
+        held.append(Held(afterOperation: submitted, event: event))
+        heldBytes += event.data.count
+    }
+
+    private func operationEnded(on loop: isolated EventLoop) {
+        completed += 1
+        var count = 0
+        while count < held.count, held[count].afterOperation <= completed {
+            heldBytes -= held[count].event.data.count
+            hub.deliver(held[count].event, on: loop)
+            count += 1
+        }
+        if count > 0 { held.removeFirst(count) }
+    }
+}

@@ -1,0 +1,93 @@
+import Basics
+import EventLog
+import EventLoops
+import Exchanges
+import HTTPModel
+import JSONBytes
+import Store
+
+/// `GET /v1/events`: one stream for everything, in three forms, and the long poll on the same cursor.
+enum EventStreamOperation {
+    static let types = [
+        "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "message", "outbox", "identity",
+        "profile",
+        "session", "approval", "node", "summary", "reset", "shutdown", "heartbeat",
+    ]
+
+    /// What a request asks of the stream.
+    struct Wishes {
+        var filter: EventFilter
+        var cursor: EventID?
+        var cursorText: String?
+        var wantsSnapshot = false
+        var heartbeatSeconds = 15
+        var heartbeatAsEvent = false
+        var limit: Int?
+        var timeoutSeconds: Int?
+        var pollSeconds: Int?
+    }
+
+    static func handle(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let wishes = try wishes(of: call, bridge)
+            if let seconds = wishes.pollSeconds {
+                LongPoll(bridge, call, wishes, seconds: seconds).start(on: loop)
+            } else {
+                StreamOpening(bridge, call, wishes).start(on: loop)
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func wishes(of call: Call, _ bridge: Bridge) throws(Problem) -> Wishes {
+        var wishes = Wishes(filter: try filter(of: call, bridge))
+        let header = call.head.fields.string(for: .lastEventID)
+        if let text = header ?? call.text("since"), !text.isEmpty {
+            guard let cursor = EventID(text) else {
+                throw .badParameter(
+                    header != nil ? "Last-Event-ID" : "since",
+                    "An event id is EPOCH.SEQUENCE, as it stands in the `id` of an event."
+                )
+            }
+            wishes.cursor = cursor
+            wishes.cursorText = text
+        }
+        wishes.wantsSnapshot = try call.flag("snapshot")
+        if call.text("heartbeat") == "event" {
+            wishes.heartbeatAsEvent = true
+        } else {
+            wishes.heartbeatSeconds = try call.number("heartbeat", in: 5...60, default: 15)
+        }
+        if call.text("limit") != nil { wishes.limit = try call.number("limit", in: 1...1_000_000, default: 1) }
+        if call.text("timeout") != nil {
+            wishes.timeoutSeconds = try call.number("timeout", in: 1...86_400, default: 1)
+        }
+        if call.text("poll") != nil { wishes.pollSeconds = try call.number("poll", in: 0...300, default: 30) }
+        return wishes
+    }
+
+    private static func filter(of call: Call, _ bridge: Bridge) throws(Problem) -> EventFilter {
+        var filter = EventFilter()
+        if let text = call.text("types") {
+            for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+                let name = String(part)
+                let isFamily = name.hasSuffix(".*") && types.contains { $0.hasPrefix(name.dropLast()) }
+                guard types.contains(name) || isFamily || name == "*" else {
+                    let near = NearestName.of(name, in: types).map { " Did you mean \($0)?" } ?? ""
+                    throw .badParameter("types", "There is no event type \"\(name.prefix(64))\".\(near)")
+                }
+                filter.types.append(name)
+            }
+            filter.types.sort()
+        }
+        if let session = call.text("session") { filter.session = try bridge.session(named: session, "session") }
+        if let run = call.text("run") {
+            guard !run.isEmpty, run.utf8.count <= 512 else {
+                throw .badParameter("run", "`run` is the id of a run, at most 512 bytes.")
+            }
+            filter.run = run
+        }
+        return filter
+    }
+}

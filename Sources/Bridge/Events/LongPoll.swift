@@ -1,0 +1,116 @@
+import Access
+import EventLog
+import EventLoops
+import Exchanges
+import JSONBytes
+import Store
+
+/// `?poll=N`: the events after a cursor, or the first ones that come within N seconds.
+final class LongPoll {
+    private static let mostEvents = 1000
+    private static let mostBytes = 1 << 20
+
+    private let bridge: Bridge
+    private let call: Call
+    private let wishes: EventStreamOperation.Wishes
+    private let seconds: Int
+    private var observer: UInt64?
+    private var timer: TimerID?
+    private var position = EventID(epoch: "", sequence: 0)
+
+    init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.Wishes, seconds: Int) {
+        self.bridge = bridge
+        self.call = call
+        self.wishes = wishes
+        self.seconds = seconds
+    }
+
+    func start(on loop: isolated EventLoop) {
+        guard let cursor = wishes.cursor else {
+            position = bridge.hub.last
+            return wait(on: loop)
+        }
+        position = cursor
+        read(mayWait: true, on: loop)
+    }
+
+    private func read(mayWait: Bool, on loop: isolated EventLoop) {
+        let position = position
+        let filter = wishes.filter
+        let limit = min(wishes.limit ?? Self.mostEvents, Self.mostEvents)
+        let bound = LoopBound(self, on: loop)
+        bridge.pipeline.store.reader.read { connection in
+            let table = EventTable(connection)
+            let bounds = try table.bounds()
+            guard case .recovered = bounds.resume(from: position) else {
+                return (bounds, EventTable.Page?.none)
+            }
+            return (bounds, try table.page(after: position, filter: filter, limit: limit, bytes: Self.mostBytes))
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let this = bound.value(on: loop) else { return }
+                switch result {
+                case .success((let bounds, let page)): this.take(page, bounds, mayWait: mayWait, on: loop)
+                case .failure(let error):
+                    this.call.fail(.storeUnavailable("\(error)"), on: loop)
+                }
+            }
+        }
+    }
+
+    private func take(_ page: EventTable.Page?, _ bounds: EventLogBounds, mayWait: Bool, on loop: isolated EventLoop) {
+        guard let page else { return answer(events: [], cursor: bounds.newest, reset: bounds, on: loop) }
+        let events = page.events.filter { call.caller.mayUse(session: $0.session) || $0.session == nil }
+        position = page.next
+        if events.isEmpty, !page.isEnd { return read(mayWait: mayWait, on: loop) }
+        if events.isEmpty, mayWait, seconds > 0 { return wait(on: loop) }
+        answer(events: events, cursor: page.next, reset: nil, on: loop)
+    }
+
+    private func wait(on loop: isolated EventLoop) {
+        guard seconds > 0 else { return answer(events: [], cursor: position, reset: nil, on: loop) }
+        observer = bridge.hub.observe { [weak self] event in
+            guard let self, event.id != nil, self.observer != nil else { return }
+            guard Subscriber.admits(event, filter: self.wishes.filter, caller: self.call.caller) else { return }
+            self.stop(on: loop)
+            self.read(mayWait: false, on: loop)
+        }
+        if timer == nil {
+            timer = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in
+                guard let self else { return }
+                self.stop(on: loop)
+                self.answer(events: [], cursor: self.position, reset: nil, on: loop)
+            }
+        }
+        call.exchange.gone = { self.stop(on: loop) }
+    }
+
+    private func stop(on loop: isolated EventLoop) {
+        if let observer { bridge.hub.stopObserving(observer) }
+        observer = nil
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        call.exchange.gone = nil
+    }
+
+    private func answer(events: [StoredEvent], cursor: EventID, reset: EventLogBounds?, on loop: isolated EventLoop) {
+        call.respond(
+            .json { writer in
+                writer.object { object in
+                    object.array("events") { list in
+                        for event in events { list.raw(event.data) }
+                    }
+                    object.member("cursor", cursor.description)
+                    if let reset {
+                        object.object("reset") { inner in
+                            inner.member("requested", wishes.cursorText)
+                            inner.member("oldest", reset.oldest?.description)
+                            inner.member("newest", reset.newest.description)
+                        }
+                    }
+                }
+            },
+            on: loop
+        )
+    }
+}

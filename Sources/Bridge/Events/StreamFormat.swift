@@ -1,0 +1,94 @@
+import Basics
+import EventLog
+package import HTTPModel
+import JSONBytes
+
+/// How a stream is written. One cursor, three forms.
+package enum StreamFormat: Hashable, Sendable {
+    case eventStream, ndjson, text
+
+    /// Beyond this an event is replaced by a stub with a link: a widespread Python client breaks on longer lines.
+    static let largestEvent = 128 << 10
+
+    package init(_ type: MediaType) {
+        switch type {
+        case .ndjson: self = .ndjson
+        case .plain: self = .text
+        default: self = .eventStream
+        }
+    }
+
+    package var contentType: String {
+        switch self {
+        case .eventStream: "text/event-stream"
+        case .ndjson: "application/x-ndjson"
+        case .text: "text/plain; charset=utf-8"
+        }
+    }
+
+    func encode(_ event: HubEvent) -> [UInt8] {
+        let data = event.data.count > Self.largestEvent ? Self.stub(for: event) : event.data
+        var bytes: [UInt8] = []
+        switch self {
+        case .eventStream:
+            bytes.reserveCapacity(data.count + 96)
+            if let id = event.id {
+                bytes.append(ascii: "id: ")
+                bytes.append(ascii: id.description)
+                bytes.append(0x0A)
+            }
+            bytes.append(ascii: "event: ")
+            bytes.append(ascii: event.type)
+            if let retry = event.retry {
+                bytes.append(ascii: "\nretry: ")
+                bytes.append(decimal: retry)
+            }
+            bytes.append(ascii: "\ndata: ")
+            bytes.append(contentsOf: data)
+            bytes.append(ascii: "\n\n")
+        case .ndjson:
+            bytes.reserveCapacity(data.count + 1)
+            bytes.append(contentsOf: data)
+            bytes.append(0x0A)
+        case .text:
+            bytes.append(contentsOf: EventText.line(for: event).utf8)
+            bytes.append(0x0A)
+        }
+        return bytes
+    }
+
+    /// Nothing is lost: the whole is behind the link.
+    private static func stub(for event: HubEvent) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("type", event.type)
+            object.member("id", event.id?.description)
+            object.member("session", event.session)
+            object.member("runId", event.run)
+            object.member("truncated", true)
+            object.member("bytes", event.data.count)
+            if let run = event.run {
+                object.member("href", "/v1/runs/\(PercentCoding.encode(run))")
+            } else if let session = event.session {
+                object.member("href", "/v1/messages?session=\(PercentCoding.encode(session))")
+            } else {
+                object.member("href", "/v1/status")
+            }
+        }
+        return writer.bytes
+    }
+
+    /// Comments keep the connection warm without an event; whoever cannot see comments asks for events. A comment is one
+    /// line without an empty line after it: with one, several clients deliver an empty event.
+    func heartbeat(asEvent: Bool, at: Timestamp) -> [UInt8] {
+        switch self {
+        case .eventStream:
+            asEvent ? encode(HubEvent(transient: "heartbeat", at: at) { _ in }) : Self.comment
+        case .ndjson: encode(HubEvent(transient: "heartbeat", at: at) { _ in })
+        case .text: Self.blank
+        }
+    }
+
+    private static let comment = Array(":\n".utf8)
+    private static let blank: [UInt8] = [0x0A]
+}

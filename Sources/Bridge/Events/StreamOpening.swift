@@ -1,0 +1,219 @@
+import Access
+import Basics
+import EventLog
+import EventLoops
+import Exchanges
+import HTTPModel
+import JSONBytes
+import Store
+
+/// Brings one stream from its request to live events: hello, what was missed, the texts of active runs, then live.
+final class StreamOpening {
+    /// One page of the log: small enough that other readers get their turn.
+    private static let pageEvents = 500
+    private static let pageBytes = 256 << 10
+    /// Browsers and clients wait so long before they come back.
+    private static let retryMilliseconds = 1000
+
+    private let bridge: Bridge
+    private let call: Call
+    private let wishes: EventStreamOperation.Wishes
+    private let format: StreamFormat
+    private var subscriber: Subscriber?
+    private var resume = ResumePosition.fresh(at: EventID(epoch: "", sequence: 0))
+    private var sent = 0
+
+    init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.Wishes) {
+        self.bridge = bridge
+        self.call = call
+        self.wishes = wishes
+        format = StreamFormat(call.answerType)
+    }
+
+    func start(on loop: isolated EventLoop) {
+        guard let cursor = wishes.cursor else {
+            return open(.fresh(at: bridge.hub.last), on: loop)
+        }
+        let bound = LoopBound(self, on: loop)
+        bridge.pipeline.store.reader.read { connection in
+            try EventTable(connection).bounds()
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let this = bound.value(on: loop) else { return }
+                switch result {
+                case .success(let bounds): this.open(bounds.resume(from: cursor), on: loop)
+                // The log cannot be read now: the client reloads, and the stream goes on.
+                case .failure: this.open(.reset(oldest: nil, newest: this.bridge.hub.last), on: loop)
+                }
+            }
+        }
+    }
+
+    private func open(_ position: ResumePosition, on loop: isolated EventLoop) {
+        guard call.exchange.isOpen else { return }
+        resume = position
+        var head = ResponseHead(.ok, contentType: format.contentType)
+        // Proxies must neither keep, change nor gather what has to arrive at once.
+        head.fields.append(.cacheControl, "no-store, no-transform")
+        head.fields.append(.xAccelBuffering, "no")
+        for field in call.corsFields { head.fields.append(field.name, field.value) }
+        call.exchange.beginStream(head, on: loop)
+        if call.head.method == .head { return call.exchange.end(on: loop) }
+        if let refusal = bridge.streamRefusal(for: call.caller) {
+            write(hello(at: bridge.hub.last, "fresh", on: loop), on: loop)
+            write(bridge.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)
+            return call.exchange.end(on: loop)
+        }
+        begin(on: loop)
+    }
+
+    private func begin(on loop: isolated EventLoop) {
+        let start: EventID
+        switch resume {
+        case .fresh:
+            start = bridge.hub.last
+            write(hello(at: start, "fresh", on: loop), on: loop)
+        case .recovered(let cursor):
+            start = cursor
+            bridge.hub.recordResume(recovered: true)
+            write(hello(at: cursor, "recovered", on: loop), on: loop)
+        case .reset(let oldest, let newest):
+            start = bridge.hub.last
+            bridge.hub.recordResume(recovered: false)
+            write(hello(at: start, "reset", on: loop), on: loop)
+            write(reset(oldest: oldest, newest: newest, on: loop), on: loop)
+        }
+        let subscriber = Subscriber(
+            exchange: call.exchange,
+            caller: call.caller,
+            filter: wishes.filter,
+            format: format,
+            heartbeatSeconds: wishes.heartbeatSeconds,
+            heartbeatAsEvent: wishes.heartbeatAsEvent,
+            remaining: wishes.limit,
+            position: start
+        )
+        self.subscriber = subscriber
+        bridge.opened(subscriber, on: loop)
+        armTimeout(subscriber, on: loop)
+        if wishes.wantsSnapshot { writeSnapshot(on: loop) }
+        if case .recovered = resume { replay(subscriber, on: loop) } else { goLive(subscriber, on: loop) }
+    }
+
+    // MARK: Catching up
+
+    private func replay(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+        guard subscriber.phase == .replaying else { return }
+        // Only what the hub has handed out: the rest comes live, and so exactly once.
+        guard subscriber.position.sequence < bridge.hub.last.sequence else { return goLive(subscriber, on: loop) }
+        let position = subscriber.position
+        let filter = wishes.filter
+        let bound = LoopBound(self, on: loop)
+        bridge.pipeline.store.reader.read { connection in
+            try EventTable(connection).page(
+                after: position,
+                filter: filter,
+                limit: Self.pageEvents,
+                bytes: Self.pageBytes
+            )
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let this = bound.value(on: loop) else { return }
+                switch result {
+                case .success(let page): this.send(page, to: this.subscriber, on: loop)
+                case .failure: this.call.exchange.abort(on: loop)
+                }
+            }
+        }
+    }
+
+    private func send(_ page: EventTable.Page, to subscriber: Subscriber?, on loop: isolated EventLoop) {
+        guard let subscriber, subscriber.phase == .replaying else { return }
+        let end = bridge.hub.last.sequence
+        var isFull = false
+        for stored in page.events where stored.id.sequence <= end {
+            let event = HubEvent(stored)
+            guard subscriber.admits(event) else { continue }
+            switch call.exchange.write(event.bytes(in: format), on: loop) {
+            case .written: break
+            case .waiting: isFull = true
+            case .full, .gone:
+                bridge.hub.remove(subscriber)
+                return call.exchange.abort(on: loop)
+            }
+            if countDown(subscriber, on: loop) { return }
+        }
+        subscriber.position.sequence = min(page.next.sequence, end)
+        guard isFull, call.exchange.waitingBytes > 0 else { return replay(subscriber, on: loop) }
+        // The reader is slower than the disk: the next page waits until it has this one.
+        call.exchange.drained = { [weak self] in
+            guard let self else { return }
+            self.call.exchange.drained = nil
+            self.replay(subscriber, on: loop)
+        }
+    }
+
+    private func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+        switch resume {
+        case .fresh: break
+        case .recovered, .reset:
+            for event in bridge.activeTexts(on: loop) where subscriber.admits(event) { write(event, on: loop) }
+        }
+        bridge.hub.goLive(subscriber, on: loop)
+    }
+
+    // MARK: Ending by itself
+
+    private func countDown(_ subscriber: Subscriber, on loop: isolated EventLoop) -> Bool {
+        guard let remaining = subscriber.remaining else { return false }
+        subscriber.remaining = remaining - 1
+        guard remaining <= 1 else { return false }
+        bridge.hub.remove(subscriber)
+        call.exchange.end(on: loop)
+        return true
+    }
+
+    private func armTimeout(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+        guard let seconds = wishes.timeoutSeconds else { return }
+        loop.after(milliseconds: Int64(seconds) * 1000) { [weak subscriber, weak hub = bridge.hub] in
+            guard let subscriber, let hub, subscriber.phase != .over else { return }
+            hub.remove(subscriber)
+            subscriber.exchange.end(on: loop)
+        }
+    }
+
+    // MARK: Events of the stream itself
+
+    private func write(_ event: HubEvent, on loop: isolated EventLoop) {
+        _ = call.exchange.write(event.bytes(in: format), on: loop)
+    }
+
+    private func hello(at position: EventID, _ outcome: String, on loop: isolated EventLoop) -> HubEvent {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("id", position.description)
+            object.member("type", "hello")
+            object.member("at", loop.wallClock)
+            object.member("version", bridge.settings.version)
+            object.member("epoch", position.epoch)
+            object.member("resume", outcome)
+            object.member("retry", Self.retryMilliseconds)
+            object.member("link", bridge.linkStatus)
+        }
+        return HubEvent(type: "hello", id: position, data: writer.bytes, retry: Self.retryMilliseconds)
+    }
+
+    private func reset(oldest: EventID?, newest: EventID, on loop: isolated EventLoop) -> HubEvent {
+        HubEvent(transient: "reset", at: loop.wallClock) { object in
+            object.member("requested", wishes.cursorText.map { String($0.prefix(128)) })
+            object.member("oldest", oldest?.description)
+            object.member("newest", newest.description)
+            object.member("epoch", newest.epoch)
+            object.array("reload", of: ["/v1/runs", "/v1/messages", "/v1/outbox", "/v1/status"])
+        }
+    }
+
+    private func writeSnapshot(on loop: isolated EventLoop) {
+        for event in bridge.snapshot(on: loop) where subscriber?.admits(event) ?? false { write(event, on: loop) }
+    }
+}

@@ -1,0 +1,182 @@
+package import Activity
+import Basics
+package import EventLoops
+import JSONBytes
+import Outbox
+import Store
+package import Upstream
+
+/// Hears the link: runs go to the run book and from there to rows and events, the outbox learns what proves its entries.
+package final class GatewayDesk: UpstreamLinkHandler {
+    /// Where a gateway gives no live tool events, history is asked this often, while a run is active.
+    private static let pollMilliseconds: Int64 = 500
+    private static let tickMilliseconds: Int64 = 1000
+    /// The newest rows: what one run can have written since the last look.
+    private static let pollRows = 50
+
+    private let link: UpstreamLink
+    private let pipeline: EventPipeline
+    private let outbox: OutboxDesk
+    package let live: LiveRuns
+    private var book: RunBook
+    private var polling: Set<SessionKey> = []
+    private var ticker: TimerID?
+    private var wasOnline = false
+    /// Where device tokens are kept; writes the file off the loop.
+    package var keepTokens: ((DeviceTokenStore) -> Void)?
+    /// A fresh connection: caches of the gateway's state are to be read anew.
+    package var opened: ((Hello, isolated EventLoop) -> Void)?
+    /// Other events, for those who follow sessions, approvals and nodes.
+    package var received: ((GatewayEvent, isolated EventLoop) -> Void)?
+
+    package init(
+        link: UpstreamLink,
+        pipeline: EventPipeline,
+        outbox: OutboxDesk,
+        live: LiveRuns,
+        labels: LabelTable,
+        on loop: isolated EventLoop
+    ) {
+        self.link = link
+        self.pipeline = pipeline
+        self.outbox = outbox
+        self.live = live
+        book = RunBook(labels: labels)
+        link.handler = self
+        outbox.dispatched = { [weak self] entry, key in
+            self?.sent(entry, key: key, now: loop.wallClock)
+        }
+        outbox.refused = { [weak self] key in self?.book.sendFailed(key) }
+    }
+
+    package func resolved(_ run: String) -> String { book.resolved(run) }
+    package func run(_ id: String) -> Run? { book.run(id) }
+    package func hide(_ id: String) { book.hide(id) }
+
+    private func sent(_ entry: OutboxEntry, key: String, now: Timestamp) {
+        book.sent(key, session: book.defaults.tolerant(entry.session), text: entry.text ?? "", now: now)
+    }
+
+    // MARK: UpstreamLinkHandler
+
+    package func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop) {
+        if wasOnline, status.state != .online {
+            wasOnline = false
+            book.linkLost()
+        }
+        pipeline.pass(
+            HubEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) },
+            on: loop
+        )
+        guard status.state != .online else { return }
+        outbox.linkIs(LinkCondition(status), on: loop)
+    }
+
+    package func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
+        wasOnline = true
+        let defaults = SessionDefaults(
+            agent: hello.defaultAgentId ?? "main",
+            mainKey: hello.mainKey ?? "main",
+            mainSession: hello.mainSessionKey
+        )
+        book.defaults = defaults
+        live.defaults = defaults
+        outbox.linkIs(
+            .online(LinkFacts(protocolVersion: hello.protocolVersion, identity: nil, uptimeMs: hello.uptimeMs)),
+            on: loop
+        )
+        opened?(hello, loop)
+        poll(on: loop)
+        keepTicking(on: loop)
+    }
+
+    package func linkReceived(_ event: GatewayEvent, on loop: isolated EventLoop) {
+        if let payload = event.payload {
+            prove(event.name, payload, on: loop)
+            tell(book.receive(event: event.name, payload: payload, now: loop.wallClock), on: loop)
+        }
+        received?(event, loop)
+        keepTicking(on: loop)
+    }
+
+    package func linkLost(events: Int64, on loop: isolated EventLoop) {
+        book.framesLost()
+        poll(on: loop)
+    }
+
+    package func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
+
+    package func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) {
+        keepTokens?(tokens)
+    }
+
+    // MARK: Runs
+
+    /// Any event of a run whose id is one of our keys shows that the gateway took the message.
+    private func prove(_ name: String, _ payload: JSONValue, on loop: isolated EventLoop) {
+        switch name {
+        case "agent", "chat", "session.tool":
+            guard let run = payload["runId"]?.string, UUIDv7.isWellFormed(String(run.prefix(36))) else { return }
+            outbox.saw(key: run, .runEvent, on: loop)
+        case "session.message":
+            let message = payload["message"]
+            let key = message?["idempotencyKey"]?.string ?? message?["__openclaw"]?["idempotencyKey"]?.string
+            if let key { outbox.saw(key: key, .messageEvent, on: loop) }
+        default: return
+        }
+    }
+
+    private func tell(_ changes: [RunChange], on loop: isolated EventLoop) {
+        for change in changes {
+            switch change {
+            case .started(let run):
+                live.tell(change, of: run, on: loop)
+                outbox.run(run.id, in: run.session.text, .active, on: loop)
+            case .ended(let run):
+                live.tell(change, of: run, on: loop)
+                outbox.run(run.id, in: run.session.text, .ended, on: loop)
+            case .stepChanged(let step):
+                if let run = book.run(step.runID) { live.tell(change, of: run, on: loop) }
+            case .textAppended(let id, _, _), .textReplaced(let id, _):
+                if let run = book.run(id) { live.tell(change, of: run, on: loop) }
+            case .reassigned: break
+            }
+        }
+    }
+
+    // MARK: Looking into history
+
+    private func keepTicking(on loop: isolated EventLoop) {
+        guard ticker == nil, book.activeCount > 0 else { return }
+        let wait = book.sessionsToPoll.isEmpty ? Self.tickMilliseconds : Self.pollMilliseconds
+        ticker = loop.after(milliseconds: wait) { [weak self] in
+            guard let self else { return }
+            self.ticker = nil
+            self.tell(self.book.tick(now: loop.wallClock), on: loop)
+            self.poll(on: loop)
+            self.keepTicking(on: loop)
+        }
+    }
+
+    private func poll(on loop: isolated EventLoop) {
+        guard link.isOnline else { return }
+        for session in book.sessionsToPoll where polling.insert(session).inserted {
+            link.call(ChatHistory(sessionKey: session.text, limit: Self.pollRows), on: loop) { [weak self] result in
+                guard let self else { return }
+                self.polling.remove(session)
+                guard case .success(let page) = result else { return }
+                self.tell(self.book.receive(history: page.whole, session: session, now: loop.wallClock), on: loop)
+            }
+        }
+    }
+}
+
+extension LinkCondition {
+    init(_ status: LinkStatus) {
+        switch status.state {
+        case .connecting, .online: self = .connecting
+        case .waitingForApproval, .refused: self = .blocked(reason: status.code ?? status.detail)
+        case .offline: self = .offline(detail: status.detail)
+        }
+    }
+}

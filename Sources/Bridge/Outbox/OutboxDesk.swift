@@ -1,0 +1,228 @@
+import Activity
+import Basics
+import EventLog
+package import EventLoops
+import JSONBytes
+package import Outbox
+import Store
+package import Upstream
+
+/// Gives the dispatcher its inputs and does what it decides: writes go to the store, orders to the link.
+package final class OutboxDesk {
+    private var dispatcher: Dispatcher
+    private let pipeline: EventPipeline
+    private let link: UpstreamLink
+    private var timer: TimerID?
+    private var answers: [CommandToken: (Result<OutboxEntry, OutboxRefusal>) -> Void] = [:]
+    private var lastToken: Int64 = 0
+    /// Tells the run book of a message that goes out, and of one that was refused.
+    package var dispatched: ((OutboxEntry, String) -> Void)?
+    package var refused: ((String) -> Void)?
+    /// Every change of an entry, after it is durable.
+    package var changed: ((OutboxEntry) -> Void)?
+
+    package init(policy: OutboxPolicy, pipeline: EventPipeline, link: UpstreamLink, seed: UInt64) {
+        dispatcher = Dispatcher(policy: policy, seed: seed)
+        self.pipeline = pipeline
+        self.link = link
+    }
+
+    package var blockedReason: String? { dispatcher.blockedReason }
+    package var count: Int { dispatcher.count }
+
+    package func entry(id: String) -> OutboxEntry? { dispatcher.entry(id: id) }
+
+    // MARK: Inputs
+
+    /// Takes up what an earlier process left.
+    package func load(on loop: isolated EventLoop) {
+        let bound = LoopBound(self, on: loop)
+        pipeline.store.reader.read { connection in
+            try OutboxTable(connection).open()
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let entries = try? result.get() else { return }
+                bound.value(on: loop)?.tell(.loaded(entries), on: loop)
+            }
+        }
+    }
+
+    package func enqueued(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        tell(.enqueued(entry), on: loop)
+    }
+
+    package func linkIs(_ condition: LinkCondition, on loop: isolated EventLoop) {
+        tell(.link(condition), on: loop)
+    }
+
+    package func run(_ run: String, in session: String, _ phase: RunPhase, on loop: isolated EventLoop) {
+        tell(.run(session: session, run: run, phase: phase), on: loop)
+    }
+
+    package func saw(key: String, _ proof: OutboxProof, on loop: isolated EventLoop) {
+        tell(.evidence(key: key, proof), on: loop)
+    }
+
+    package func cancel(
+        _ id: String,
+        force: Bool,
+        on loop: isolated EventLoop,
+        then answer: @escaping (Result<OutboxEntry, OutboxRefusal>) -> Void
+    ) {
+        let token = newToken(answer)
+        tell(.cancel(id: id, force: force, token), on: loop)
+    }
+
+    package func retry(
+        _ id: String,
+        expectedVersion: Int64?,
+        on loop: isolated EventLoop,
+        then answer: @escaping (Result<OutboxEntry, OutboxRefusal>) -> Void
+    ) {
+        let token = newToken(answer)
+        tell(.retry(id: id, expectedVersion: expectedVersion, token), on: loop)
+    }
+
+    private func newToken(_ answer: @escaping (Result<OutboxEntry, OutboxRefusal>) -> Void) -> CommandToken {
+        lastToken += 1
+        let token = CommandToken(lastToken)
+        answers[token] = answer
+        return token
+    }
+
+    private func tell(_ input: DispatcherInput, on loop: isolated EventLoop) {
+        let now = Moment(
+            wallMs: loop.wallClock.milliseconds,
+            monotonicMs: Int64(clamping: loop.now / 1_000_000)
+        )
+        for action in dispatcher.receive(input, now: now) { perform(action, on: loop) }
+    }
+
+    // MARK: Doing
+
+    private func perform(_ action: DispatcherAction, on loop: isolated EventLoop) {
+        switch action {
+        case .persist(let id, let change): persist(id, change, on: loop)
+        case .dispatch(let order): dispatch(order, on: loop)
+        case .scan(let order):
+            OutboxScan(order, link: link).start(on: loop) { [weak self] report in
+                self?.tell(.scanned(order.id, report), on: loop)
+            }
+        case .answer(let token, let result): answers.removeValue(forKey: token)?(result)
+        case .arm(let time): arm(time, on: loop)
+        }
+    }
+
+    private func persist(_ id: PersistID, _ change: OutboxChange, on loop: isolated EventLoop) {
+        pipeline.commit(on: loop) { transaction in
+            try transaction.apply(change)
+        } completion: { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(.applied):
+                self.tell(.persisted(id), on: loop)
+                self.changed?(change.entry)
+            case .success(.moved(let current)):
+                self.tell(.persistFailed(id, .moved(current: current)), on: loop)
+            case .failure(let error):
+                let problem = (error as? StoreError)?.outboxProblem ?? .unavailable("\(error)")
+                self.tell(.persistFailed(id, .storage(problem)), on: loop)
+            }
+        }
+    }
+
+    private func dispatch(_ order: DispatchOrder, on loop: isolated EventLoop) {
+        let entry = order.entry
+        if let text = entry.text, text.utf8.count == entry.payloadBytes {
+            return send(order, OutboxTable.Payload(text: text, body: nil), on: loop)
+        }
+        let bound = LoopBound(self, on: loop)
+        pipeline.store.reader.read { connection in
+            try OutboxTable(connection).payload(id: entry.id)
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let this = bound.value(on: loop) else { return }
+                guard let payload = try? result.get() else {
+                    return this.tell(
+                        .outcome(
+                            order.attempt,
+                            .notDispatched(detail: "the message could not be read from the database")
+                        ),
+                        on: loop
+                    )
+                }
+                this.send(order, payload, on: loop)
+            }
+        }
+    }
+
+    private func send(_ order: DispatchOrder, _ payload: OutboxTable.Payload, on loop: isolated EventLoop) {
+        guard let request = OutboxRequest(order.entry, key: order.attempt.key, payload) else {
+            let rejection = GatewayRejection(
+                code: "UNSUPPORTED_KIND",
+                message: "This version cannot send entries of kind \(order.entry.kind.rawValue).",
+                retryable: false
+            )
+            return tell(.outcome(order.attempt, .rejected(rejection)), on: loop)
+        }
+        if order.entry.kind == .message { dispatched?(order.entry, order.attempt.key) }
+        link.call(method: request.method, params: request.params, on: loop) { [weak self] outcome in
+            guard let self else { return }
+            let result = AttemptOutcome(outcome)
+            if case .rejected = result { self.refused?(order.attempt.key) }
+            self.tell(.outcome(order.attempt, result), on: loop)
+        }
+    }
+
+    private func arm(_ time: Int64?, on loop: isolated EventLoop) {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        guard let time else { return }
+        let now = Int64(clamping: loop.now / 1_000_000)
+        timer = loop.after(milliseconds: max(0, time - now)) { [weak self] in
+            guard let self else { return }
+            self.timer = nil
+            self.tell(.tick, on: loop)
+        }
+    }
+}
+
+extension AttemptOutcome {
+    init(_ outcome: CallOutcome) {
+        switch outcome {
+        case .ok(let payload), .accepted(let payload):
+            let status: Acknowledgement.Status =
+                switch payload?["status"]?.string {
+                case "started", "accepted": .started
+                case "in_flight": .inFlight
+                default: .finished
+                }
+            self = .acknowledged(Acknowledgement(status: status, runID: payload?["runId"]?.string))
+        case .failed(let error, let payload):
+            // A repeat of a key whose run failed is told as an error with that run's summary: the message was taken.
+            if payload?["summary"] != nil, let run = payload?["runId"]?.string {
+                self = .acknowledged(Acknowledgement(status: .finished, runID: run))
+                return
+            }
+            self = .rejected(
+                GatewayRejection(
+                    code: error.detailsCode ?? error.code,
+                    message: error.message,
+                    retryable: error.retryable,
+                    retryAfterMs: error.retryAfterMs
+                )
+            )
+        case .notDispatched(.tooLarge(let bytes, let limit)):
+            self = .rejected(
+                GatewayRejection(
+                    code: "TOO_LARGE",
+                    message: "The message takes \(bytes) bytes and the gateway takes \(limit).",
+                    retryable: false
+                )
+            )
+        case .notDispatched(let reason): self = .notDispatched(detail: "\(reason)")
+        case .ambiguous(.timedOut): self = .noAnswer(detail: "the gateway did not answer in time")
+        case .ambiguous(.linkLost): self = .noAnswer(detail: "the connection was lost before the answer")
+        }
+    }
+}

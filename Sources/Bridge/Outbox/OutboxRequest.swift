@@ -1,0 +1,41 @@
+import JSONBytes
+import Outbox
+import Upstream
+
+/// The gateway request that an entry becomes.
+struct OutboxRequest {
+    let method: String
+    let params: [UInt8]
+
+    /// nil for a kind this version does not know; such an entry fails visibly.
+    init?(_ entry: OutboxEntry, key: String, _ payload: OutboxTable.Payload) {
+        switch entry.kind {
+        case .message:
+            let extras = payload.body.flatMap { try? JSONDocument(parsing: $0).root }
+            let call = ChatSend(
+                sessionKey: entry.session,
+                message: payload.text ?? entry.text ?? "",
+                idempotencyKey: key,
+                thinking: extras?["thinking"]?.string,
+                attachments: (extras?["attachments"]?.elements).map { $0.compactMap(Self.attachment) } ?? []
+            )
+            method = ChatSend.method
+            params = call.params
+        case .abort:
+            method = ChatAbort.method
+            params = ChatAbort(sessionKey: entry.session, runId: payload.text).params
+        default:
+            return nil
+        }
+    }
+
+    private static func attachment(_ value: JSONValue) -> ChatSend.Attachment? {
+        guard let mimeType = value["mimeType"]?.string, let data = value["data"]?.string else { return nil }
+        return ChatSend.Attachment(
+            type: mimeType.hasPrefix("image/") ? "image" : "file",
+            mimeType: mimeType,
+            fileName: value["name"]?.string,
+            content: data
+        )
+    }
+}

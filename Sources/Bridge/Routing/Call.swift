@@ -1,0 +1,110 @@
+package import Access
+import Basics
+package import EventLoops
+package import Exchanges
+package import HTTPModel
+package import JSONBytes
+
+/// One request on its way through its handler: who asks, for what, in which form the answer shall be.
+package final class Call {
+    package let exchange: Exchange
+    package let route: Route
+    package let parameters: [String]
+    package let query: QueryItems
+    package let caller: Caller
+    /// The media type chosen among `route.produces`.
+    package let answerType: MediaType
+    /// For pages of configured origins; on every answer of ours.
+    package var corsFields: [CORSField] = []
+
+    package init(
+        exchange: Exchange,
+        route: Route,
+        parameters: [String],
+        query: QueryItems,
+        caller: Caller,
+        answerType: MediaType
+    ) {
+        self.exchange = exchange
+        self.route = route
+        self.parameters = parameters
+        self.query = query
+        self.caller = caller
+        self.answerType = answerType
+    }
+
+    package var head: RequestHead { exchange.head }
+    package var wantsText: Bool { answerType == .plain }
+
+    package func respond(_ response: Response, on loop: isolated EventLoop) {
+        exchange.respond(response, on: loop)
+    }
+
+    package func fail(_ problem: Problem, on loop: isolated EventLoop) {
+        exchange.respond(problem, on: loop)
+    }
+
+    /// A resource with a validator: 304 where the client has it already (RFC 9110 §13.1.2).
+    package func respond(_ response: Response, tag: EntityTag, on loop: isolated EventLoop) {
+        if let condition = head.fields.list(for: .ifNoneMatch),
+            let tags = try? EntityTagCondition(parsing: condition[...], field: .ifNoneMatch), tags.matchesWeakly(tag)
+        {
+            return respond(Response(.notModified).adding(.etag, tag.text), on: loop)
+        }
+        respond(response.adding(.etag, tag.text), on: loop)
+    }
+
+    // MARK: Query parameters
+
+    package func text(_ name: String) -> String? { query[name] }
+
+    package func number(_ name: String, in range: ClosedRange<Int>, default fallback: Int) throws(Problem) -> Int {
+        guard let text = query[name] else { return fallback }
+        guard let value = Int(text), range.contains(value) else {
+            throw .badParameter(name, "`\(name)` is a whole number from \(range.lowerBound) to \(range.upperBound).")
+        }
+        return value
+    }
+
+    package func flag(_ name: String, default fallback: Bool = false) throws(Problem) -> Bool {
+        switch query[name] {
+        case nil: return fallback
+        case "true", "1", "": return true
+        case "false", "0": return false
+        default: throw .badParameter(name, "`\(name)` is true or false.")
+        }
+    }
+
+    package func choice<Value>(_ name: String, of values: [String: Value]) throws(Problem) -> Value? {
+        guard let text = query[name] else { return nil }
+        guard let value = values[text] else {
+            let near = NearestName.of(text, in: values.keys).map { " Did you mean \($0)?" } ?? ""
+            throw .badParameter(name, "`\(name)` is one of \(values.keys.sorted().joined(separator: ", ")).\(near)")
+        }
+        return value
+    }
+
+    // MARK: Body
+
+    package func json() throws(Problem) -> JSONValue {
+        do throws(JSONError) {
+            return try JSONDocument(parsing: exchange.body).root
+        } catch {
+            throw Problem(
+                .badRequest,
+                "MALFORMED_JSON",
+                "Malformed JSON",
+                "The body is not JSON: \(error).",
+                retryable: false
+            ).adding(member: "offset") { $0.int(error.offset) }
+        }
+    }
+
+    package func jsonObject() throws(Problem) -> JSONValue {
+        let value = try json()
+        guard value.kind == .object else {
+            throw .unprocessable("body", "The body is a JSON object.")
+        }
+        return value
+    }
+}

@@ -1,0 +1,57 @@
+import Access
+import HTTPModel
+
+extension RequestFacts {
+    /// What access rules look at in a request; nothing else of it is made into text here.
+    init(of head: RequestHead) {
+        var hosts: [String] = []
+        var origins: [String] = []
+        var authorization: [String] = []
+        var hasReferer = false
+        var isForwarded = false
+        var hasBody = false
+        for index in head.fields.indices {
+            switch head.fields.slots[index].name {
+            case .host: hosts.append(Self.text(head, index))
+            case .origin: origins.append(Self.text(head, index))
+            case .authorization: authorization.append(Self.text(head, index))
+            case .referer: hasReferer = true
+            case .contentLength: hasBody = !head.fields.value(at: index).elementsEqual([0x30])
+            case .transferEncoding: hasBody = true
+            case .forwarded, .via, .xForwardedFor, .xForwardedHost, .xForwardedProto, .xRealIP,
+                .tailscaleUserLogin, .tailscaleUserName, .tailscaleUserProfilePic, .tailscaleFunnelRequest:
+                isForwarded = true
+            case .other:
+                if ForwardingHeaders.contains(head.fields.name(at: index).lowercased()) { isForwarded = true }
+            default: continue
+            }
+        }
+        let mediaType = head.fields[.contentType].flatMap { try? MediaType(parsing: $0) }?.essence
+        self.init(
+            method: head.method.name,
+            version: head.version == .http10 ? .http10 : head.version == .http2 ? .http2 : .http11,
+            hosts: hosts,
+            origins: origins,
+            hasReferer: hasReferer,
+            fetchSite: head.fields.string(for: .secFetchSite),
+            fetchMode: head.fields.string(for: .secFetchMode),
+            fetchDestination: head.fields.string(for: .secFetchDest),
+            body: Body(mediaType: head.fields.contains(.contentType) ? mediaType ?? "" : nil, hasBody: hasBody),
+            requestedMethod: head.fields.string(for: .accessControlRequestMethod),
+            requestsPrivateNetwork: head.fields.contains(.accessControlRequestPrivateNetwork),
+            authorization: authorization,
+            ticket: Self.ticket(in: head),
+            path: String(decoding: head.path, as: UTF8.self),
+            isForwarded: isForwarded
+        )
+    }
+
+    private static func text(_ head: RequestHead, _ index: Int) -> String {
+        String(decoding: head.fields.value(at: index), as: UTF8.self)
+    }
+
+    private static func ticket(in head: RequestHead) -> String? {
+        guard head.query != nil, let items = try? head.queryItems() else { return nil }
+        return items["ticket"]
+    }
+}

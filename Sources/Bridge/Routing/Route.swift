@@ -1,0 +1,60 @@
+package import Access
+package import EventLoops
+package import HTTPModel
+
+/// One operation of the API: what the OpenAPI document calls `operationId`, and everything the router decides by.
+package struct Route: Sendable {
+    package enum Part: Sendable, Equatable {
+        case literal(String)
+        case parameter(String)
+    }
+
+    /// How a request body is taken.
+    package enum Body: Sendable, Equatable {
+        case none
+        /// JSON, or what else is listed; at most so many bytes.
+        case upTo(Int, types: [MediaType])
+        /// As large as the link's policy lets a message be.
+        case message
+    }
+
+    package let operation: String
+    package let method: HTTPMethod
+    package let path: String
+    /// nil: open to all.
+    package let scope: Scope?
+    package let body: Body
+    /// Media types it can answer with, the preferred first.
+    package let produces: [MediaType]
+    /// Query parameters it understands.
+    package let query: [String]
+    package let handler: @Sendable (Bridge, Call, isolated EventLoop) -> Void
+    package let parts: [Part]
+
+    package init(
+        _ operation: String,
+        _ method: HTTPMethod,
+        _ path: String,
+        scope: Scope?,
+        body: Body = .none,
+        produces: [MediaType] = [.json],
+        query: [String] = [],
+        handler: @escaping @Sendable (Bridge, Call, isolated EventLoop) -> Void
+    ) {
+        self.operation = operation
+        self.method = method
+        self.path = path
+        self.scope = scope
+        self.body = body
+        self.produces = produces
+        self.query = query
+        self.handler = handler
+        parts = path.split(separator: "/", omittingEmptySubsequences: true).map { part in
+            part.hasPrefix("{") ? .parameter(String(part.dropFirst().dropLast())) : .literal(String(part))
+        }
+    }
+
+    /// Ordinary JSON bodies: the API's own objects are small.
+    package static let jsonBytes = 1 << 20
+    package static let json = Body.upTo(jsonBytes, types: [.json])
+}

@@ -1,0 +1,73 @@
+import Basics
+import EventLog
+import JSONBytes
+import Upstream
+
+/// What `GET /v1/status` answers, as JSON or as the screenful a person wants.
+struct StatusReport: JSONWritable {
+    struct Outbox {
+        var pending = 0
+        var unconfirmed = 0
+        var failed = 0
+        var oldestAgeMilliseconds: Int64?
+    }
+
+    let version: String
+    let now: Timestamp
+    let startedAt: Timestamp
+    let isDemo: Bool
+    let link: LinkStatus
+    let outbox: Outbox
+    let activeRuns: Int
+    let first: EventID?
+    let last: EventID
+    let subscribers: Int
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("version", version)
+            object.member("startedAt", startedAt)
+            object.member("demo", isDemo)
+            object.member("link", link)
+            object.object("outbox") { inner in
+                inner.member("pending", outbox.pending)
+                inner.member("unconfirmed", outbox.unconfirmed)
+                inner.member("failed", outbox.failed)
+                inner.member("oldestAgeMs", outbox.oldestAgeMilliseconds)
+            }
+            object.object("runs") { $0.member("active", activeRuns) }
+            object.object("events") { inner in
+                inner.member("epoch", last.epoch)
+                inner.member("first", first?.description)
+                inner.member("last", last.description)
+                inner.member("subscribers", subscribers)
+            }
+        }
+    }
+
+    var text: String {
+        var lines = [
+            "ladle \(version)\(isDemo ? " (demo)" : ""), up \(Self.duration(now.milliseconds - startedAt.milliseconds))"
+        ]
+        lines.append("link      \(link.state.rawValue)\(link.code.map { " (\($0))" } ?? "")")
+        lines.append("          \(link.detail)")
+        if let hint = link.hint { lines.append("          \(hint)") }
+        if let url = link.url { lines.append("gateway   \(url)\(link.gatewayVersion.map { ", \($0)" } ?? "")") }
+        lines.append("scopes    \(link.scopes.isEmpty ? "none" : link.scopes.joined(separator: ", "))")
+        let age = outbox.oldestAgeMilliseconds.map { ", oldest waits \(Self.duration($0))" } ?? ""
+        lines.append(
+            "outbox    \(outbox.pending) pending, \(outbox.unconfirmed) unconfirmed, \(outbox.failed) failed\(age)"
+        )
+        lines.append("runs      \(activeRuns == 0 ? "idle" : "\(activeRuns) active")")
+        lines.append("events    \(last.description), \(subscribers) subscribed")
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    static func duration(_ milliseconds: Int64) -> String {
+        let seconds = max(0, milliseconds / 1000)
+        if seconds < 60 { return "\(seconds) s" }
+        if seconds < 3600 { return "\(seconds / 60) min" }
+        if seconds < 86_400 { return "\(seconds / 3600) h \(seconds / 60 % 60) min" }
+        return "\(seconds / 86_400) d \(seconds / 3600 % 24) h"
+    }
+}

@@ -1,0 +1,38 @@
+import EventLoops
+import Exchanges
+import HTTPModel
+import JSONBytes
+import Store
+
+/// Health, readiness and the status screen.
+enum SystemOperations {
+    /// The process is alive and its loop turns; open to all, so it says nothing else.
+    static func health(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        call.respond(.json { $0.object { $0.member("status", "ok") } }.adding(.cacheControl, "no-store"), on: loop)
+    }
+
+    /// A send would be accepted durably now. The gateway is not part of it: restarting Ladle does not repair a gateway.
+    static func readiness(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        let bound = LoopBound(call, on: loop)
+        let store = bridge.pipeline.store
+        Task {
+            let fault = await store.probe()
+            loop.post { loop in
+                guard let call = bound.value(on: loop) else { return }
+                guard let fault else {
+                    return call.respond(
+                        .json { $0.object { $0.member("status", "ready") } }.adding(.cacheControl, "no-store"),
+                        on: loop
+                    )
+                }
+                call.fail(.storeUnavailable("\(fault)"), on: loop)
+            }
+        }
+    }
+
+    static func status(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        let status = bridge.statusReport(on: loop)
+        guard !call.wantsText else { return call.respond(.text(.ok, status.text), on: loop) }
+        call.respond(.json(.ok, status).adding(.cacheControl, "no-cache"), on: loop)
+    }
+}

@@ -1,0 +1,131 @@
+#define _GNU_SOURCE
+#ifdef __APPLE__
+#define _DARWIN_C_SOURCE
+#endif
+#include "csystem_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+int cs_client_connect(const char *path) {
+    struct sockaddr_un address;
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof address.sun_path) return -ENAMETOOLONG;
+    strcpy(address.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (fd < 0) return -errno;
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+#ifdef SO_NOSIGPIPE
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
+        int error = errno;
+        close(fd);
+        return -error;
+    }
+    return fd;
+}
+
+int cs_client_wait(int fd, int for_writing, int milliseconds) {
+    struct pollfd one = {.fd = fd, .events = for_writing ? POLLOUT : POLLIN};
+    int result;
+    do {
+        result = poll(&one, 1, milliseconds);
+    } while (result < 0 && errno == EINTR);
+    return result < 0 ? -errno : result;
+}
+
+int64_t cs_client_read(int fd, void *bytes, size_t count) {
+    ssize_t result;
+    do {
+        result = read(fd, bytes, count);
+    } while (result < 0 && errno == EINTR);
+    return result < 0 ? -errno : result;
+}
+
+int cs_client_write(int fd, const void *bytes, size_t count) {
+    const char *rest = bytes;
+    while (count > 0) {
+        ssize_t written = write(fd, rest, count);
+        if (written < 0) {
+            if (errno == EINTR) continue;
+            if (errno == EAGAIN) {
+                cs_client_wait(fd, 1, -1);
+                continue;
+            }
+            return -errno;
+        }
+        rest += written;
+        count -= (size_t)written;
+    }
+    return 0;
+}
+
+int cs_client_is_terminal(int fd) { return isatty(fd); }
+
+int cs_client_columns(int fd) {
+    struct winsize size;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+const char *cs_client_environment(size_t index) {
+    for (size_t i = 0; environ[i] != NULL; i++)
+        if (i == index) return environ[i];
+    return NULL;
+}
+
+int cs_client_utc_offset(int64_t seconds) {
+    time_t time = (time_t)seconds;
+    struct tm local;
+    if (localtime_r(&time, &local) == NULL) return 0;
+    return (int)local.tm_gmtoff;
+}
+
+void cs_client_sleep(int milliseconds) {
+    struct timespec rest = {.tv_sec = milliseconds / 1000, .tv_nsec = (milliseconds % 1000) * 1000000L};
+    while (nanosleep(&rest, &rest) < 0 && errno == EINTR) {
+    }
+}
+
+int cs_client_temporary(char *path, int suffix_length) {
+    int fd = mkstemps(path, suffix_length);
+    if (fd < 0) return -errno;
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return fd;
+}
+
+const char *cs_client_error_text(int error) { return strerror(error); }
+
+int cs_client_remove(const char *path) { return unlink(path) < 0 ? -errno : 0; }
+
+int cs_client_edit(const char *command, const char *path) {
+    size_t length = strlen(command) + sizeof " \"$1\"";
+    char *script = malloc(length);
+    if (script == NULL) return -ENOMEM;
+    strcpy(script, command);
+    strcat(script, " \"$1\"");
+    char *const arguments[] = {"sh", "-c", script, "sh", (char *)path, NULL};
+    pid_t child;
+    int error = posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ);
+    free(script);
+    if (error != 0) return -error;
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return -errno;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}

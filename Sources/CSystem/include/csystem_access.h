@@ -1,0 +1,65 @@
+// Who is at the other end of a socket, and what a secret file's permissions are.
+// Every function returns 0 or a positive count on success and -errno on failure.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+// Credentials of a unix socket's peer as they were at connect(2). `pid` is 0 where the system does not tell.
+int cs_peer_credentials(int fd, uint32_t *uid, uint32_t *gid, int32_t *pid);
+
+// Local and remote address of a connected internet socket; IPv4 is written as v4-mapped IPv6 (RFC 4291 §2.5.5.2).
+int cs_socket_ends(int fd, uint8_t local[16], uint16_t *local_port, uint8_t remote[16], uint16_t *remote_port);
+
+// A netlink socket for the two lookups below; -EPROTONOSUPPORT where the system has none.
+int cs_diag_open(void);
+
+struct cs_socket_owner {
+    uint32_t uid;
+    uint64_t inode;
+    uint8_t state; // the kernel's TCP state number; 1 is ESTABLISHED
+};
+
+// The socket whose *source* is `source` and whose destination is `destination`, by exact 4-tuple. -ENOENT when the
+// kernel has none; a listener or another tuple offered in its place counts as none.
+int cs_diag_owner(int diag, const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
+                       uint16_t destination_port, struct cs_socket_owner *owner);
+
+// The same from /proc/net/tcp and tcp6, for systems that filter netlink. Linear in the number of sockets.
+int cs_proc_owner(const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
+                       uint16_t destination_port, struct cs_socket_owner *owner);
+
+// 1 when the connection on our side is ESTABLISHED, 0 when it is in any other state.
+int cs_is_established(int fd);
+
+struct cs_file_facts {
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t mode; // permission bits only
+    int regular;
+    uint64_t size;
+};
+
+// Opens for reading without blocking on a FIFO, and says what was opened (not what the path names now).
+int cs_open_secret(const char *path, struct cs_file_facts *facts);
+// Creates a file that was not there, 0600 whatever the umask; -EEXIST otherwise.
+int cs_create_secret(const char *path);
+// Opens for appending, creating 0600; symbolic links are refused.
+int cs_open_append(const char *path, uint64_t *size);
+// read(2)/write(2) with EINTR resolved; the write goes on until all is written.
+int64_t cs_read_some(int fd, void *bytes, size_t count);
+int cs_write_all(int fd, const void *bytes, size_t count);
+int cs_rename(const char *from, const char *to);
+int cs_sync(int fd);
+uint32_t cs_effective_uid(void);
+
+struct cs_interface_address {
+    uint8_t address[16]; // IPv4 as v4-mapped
+    uint32_t index;
+    uint32_t flags; // bit 0 up, bit 1 loopback, bit 2 multicast
+    char name[32];
+};
+// Fills at most `capacity` addresses of this host's interfaces and returns how many there were room for.
+int cs_interface_addresses(struct cs_interface_address *out, int capacity);
+
+// Who owns the unix socket at `path`; -ENOTSOCK when something else stands there.
+int cs_socket_file_owner(const char *path, uint32_t *uid);

@@ -1,0 +1,66 @@
+import Configuration
+import JSONBytes
+
+enum ConfigCommands {
+    static func check(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let (_, problems, file) = invocation.settings()
+        if invocation.json {
+            var writer = JSONWriter()
+            writer.object { object in
+                object.member("ok", problems.isEmpty)
+                object.member("file", file)
+                object.array("problems") { list in
+                    for problem in problems {
+                        list.object { member in
+                            member.member("origin", problem.origin.description)
+                            member.member("message", problem.message)
+                            member.member("hint", problem.hint)
+                        }
+                    }
+                }
+            }
+            invocation.print(String(decoding: writer.bytes, as: UTF8.self))
+        } else if problems.isEmpty {
+            invocation.print("The configuration is fine" + (file.map { " (\($0))." } ?? " (there is no file)."))
+        } else {
+            report(problems, to: invocation.io)
+        }
+        return problems.isEmpty ? .ok : .configuration
+    }
+
+    static func show(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let (settings, problems, _) = invocation.settings()
+        let origins = invocation.command.has("--origin")
+        if invocation.json {
+            var writer = JSONWriter()
+            settings.write(origins: origins, to: &writer)
+            invocation.print(String(decoding: writer.bytes, as: UTF8.self))
+        } else {
+            var table = origins ? TextTable("KEY", "VALUE", "FROM") : TextTable("KEY", "VALUE")
+            for key in ConfigurationTable.keys {
+                guard let entry = settings[key] else { continue }
+                if origins {
+                    table.add(key.name, settings.display(key), entry.origin.description)
+                } else {
+                    table.add(key.name, settings.display(key))
+                }
+            }
+            invocation.print(table.text(width: invocation.io.tableWidth, style: invocation.style))
+        }
+        report(problems, to: invocation.io)
+        return problems.isEmpty ? .ok : .configuration
+    }
+
+    static func reference(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        invocation.print(ConfigurationTable.markdownReference())
+        return .ok
+    }
+
+    private static func report(_ problems: [ConfigurationProblem], to io: any CommandIO) {
+        let style = io.errorStyle
+        for problem in problems {
+            io.writeError("\(style.bad("config:")) \(Printable.line("\(problem.origin): \(problem.message)"))\n")
+            if let hint = problem.hint { io.writeError("  \(style.bold("→")) \(Printable.line(hint))\n") }
+        }
+    }
+}

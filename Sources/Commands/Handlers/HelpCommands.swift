@@ -1,0 +1,43 @@
+import JSONBytes
+
+/// What needs nothing but the table.
+enum HelpCommands {
+    static func completions(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let shell = invocation.command.arguments.first ?? ""
+        guard let script = Completions.script(shell) else {
+            throw CommandFailure(UsageError("no completions for \(shell)", command: ["completions"]))
+        }
+        invocation.io.write(script)
+        return .ok
+    }
+
+    static func manual(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        invocation.io.write(ManualPage.text(version: invocation.services.version))
+        return .ok
+    }
+
+    static func version(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        guard invocation.json else {
+            invocation.print("ladle \(invocation.services.version)")
+            return .ok
+        }
+        var writer = JSONWriter()
+        writer.object { $0.member("version", invocation.services.version) }
+        invocation.print(String(decoding: writer.bytes, as: UTF8.self))
+        return .ok
+    }
+
+    static func help(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        var spec = CommandTable.root
+        var path: [String] = []
+        for name in invocation.command.arguments {
+            guard let next = spec.subcommands.first(where: { $0.name == name }) else {
+                throw CommandFailure(UsageError("unknown command \(name)", command: path))
+            }
+            spec = next
+            path.append(name)
+        }
+        invocation.io.write(HelpText.text(path: path, spec: spec, width: min(invocation.io.columns, 100)))
+        return .ok
+    }
+}

@@ -1,0 +1,92 @@
+import HTTPModel
+import JSONBytes
+
+/// A send whose steps are shown on the terminal while the run goes on.
+final class LiveSend {
+    private let invocation: Invocation
+    private let deadline: Int64
+    private let view: LiveView
+    private var entry: JSONValue?
+    private var reply = ""
+    private var end: RunEnd?
+    private var failure: CommandFailure?
+
+    init(_ invocation: Invocation, seconds: Int64) {
+        self.invocation = invocation
+        deadline = invocation.io.nowMilliseconds + seconds * 1000
+        view = LiveView(invocation.io)
+    }
+
+    func run(_ request: ClientRequest) throws(CommandFailure) -> ExitCode {
+        defer { view.clear() }
+        let client = try invocation.client()
+        let other: ClientResponse?
+        do throws(ClientError) {
+            other = try client.lines(request.accepting("text/event-stream"), idleMilliseconds: remaining) { take($0) }
+        } catch {
+            // Silence up to the deadline is a reply that did not come, not a broken daemon.
+            if error == .timeOut, entry != nil { throw SendCommand.notYet(entry) }
+            throw CommandFailure(error)
+        }
+        if let other { throw CommandFailure(other) }
+        view.clear()
+        if let failure { throw failure }
+        guard let end else { throw SendCommand.notYet(entry) }
+        switch end.state {
+        case "failed":
+            throw CommandFailure(
+                .unavailable,
+                "RUN_FAILED",
+                "the run failed",
+                detail: end.errorText,
+                hint: "ladle doctor"
+            )
+        case "aborted": throw CommandFailure(.unavailable, "RUN_ABORTED", "the run was stopped", detail: end.errorText)
+        default:
+            SendCommand.printReply(end.text.isEmpty ? reply : end.text, invocation.io)
+            return .ok
+        }
+    }
+
+    private var remaining: Int { Int(clamping: max(1, deadline - invocation.io.nowMilliseconds)) }
+
+    /// One line of the stream; false ends it.
+    private func take(_ line: [UInt8]) -> Bool {
+        if let event = EventLine.event(fromSSE: line) { handle(event.root) }
+        return end == nil && failure == nil && invocation.io.nowMilliseconds < deadline
+    }
+
+    private func handle(_ event: JSONValue) {
+        switch event["type"]?.string {
+        case "outbox":
+            entry = event["entry"]
+            handleEntry()
+        case "run.step": if let step = event["step"] { view.show(step) }
+        case "run.delta": append(event)
+        case "run.ended": if let run = event["run"] { end = RunEnd(run) }
+        default: break
+        }
+    }
+
+    private func handleEntry() {
+        let state = entry?["state"]?.string ?? ""
+        let error = entry?["error"]
+        switch state {
+        case "failed", "expired", "cancelled":
+            failure = CommandFailure(
+                .unavailable,
+                error?["code"]?.string ?? "ENTRY_\(state.uppercased())",
+                "the message is \(state)",
+                detail: error?["detail"]?.string,
+                hint: (entry?["id"]?.string).map { "ladle outbox retry \($0)" }
+            )
+        case "queued", "retrying", "unconfirmed": view.wait(entry?["blockedReason"]?.string ?? state)
+        default: break
+        }
+    }
+
+    private func append(_ event: JSONValue) {
+        let text = event["text"]?.string ?? ""
+        if event["replace"]?.bool == true || event["offset"]?.int == 0 { reply = text } else { reply += text }
+    }
+}

@@ -1,0 +1,103 @@
+import HTTPModel
+import JSONBytes
+
+enum OutboxCommands {
+    static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let request = ClientRequest.get("/v1/outbox").adding("state", invocation.command["--state"])
+            .adding("session", invocation.command["--session"])
+            .adding("limit", try invocation.number("--limit").map(String.init))
+        guard let answer = try invocation.value(request) else { return .ok }
+        let time = LocalTime(invocation.io)
+        guard let entries = answer["entries"], entries.count > 0 else {
+            invocation.print("The outbox is empty.")
+            return .ok
+        }
+        var table = TextTable("ID", "STATE", "SESSION", "TRIES", "NEXT", "TEXT")
+        for entry in entries.elements {
+            table.add(
+                entry["id"]?.string ?? "",
+                entry["state"]?.string ?? "",
+                entry["session"]?.string ?? "",
+                entry["attemptCount"]?.int.map(String.init) ?? "",
+                entry["blockedReason"]?.string ?? time.relative(entry["nextAttemptAt"]?.string),
+                entry["text"]?.string ?? entry["kind"]?.string ?? ""
+            )
+        }
+        invocation.print(table.text(width: invocation.io.tableWidth, style: invocation.style))
+        return .ok
+    }
+
+    static func show(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        guard let entry = try invocation.value(.get(path(invocation))) else { return .ok }
+        let time = LocalTime(invocation.io)
+        var rows: [(String, String?)] = ["id", "kind", "session", "state", "text"].map { ($0, entry[$0]?.string) }
+        rows.append(("tries", entry["attemptCount"]?.int.map(String.init)))
+        for name in ["createdAt", "updatedAt", "notBefore", "nextAttemptAt", "expiresAt"] {
+            rows.append((name, entry[name]?.string.map { "\(time.short($0)) (\(time.relative($0)))" }))
+        }
+        rows += ["runId", "proof", "blockedReason"].map { ($0, entry[$0]?.string) }
+        rows.append(("error", entry["error"].map { "\($0["code"]?.string ?? ""): \($0["detail"]?.string ?? "")" }))
+        for (name, value) in rows {
+            if let value {
+                invocation.print(invocation.style.dim(DisplayWidth.padded(name, 15)) + Printable.line(value))
+            }
+        }
+        guard let attempts = entry["attempts"], attempts.count > 0 else { return .ok }
+        var table = TextTable("AT", "OUTCOME", "CODE", "WAIT", "DETAIL")
+        for attempt in attempts.elements {
+            table.add(
+                time.short(attempt["at"]?.string),
+                attempt["class"]?.string ?? "",
+                attempt["code"]?.string ?? "",
+                attempt["delayMs"]?.int.map(LocalTime.span) ?? "",
+                attempt["detail"]?.string ?? ""
+            )
+        }
+        invocation.print("\n" + table.text(width: invocation.io.tableWidth, style: invocation.style))
+        return .ok
+    }
+
+    static func retry(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let request = ClientRequest(.post, path(invocation) + "/retry").json { _ in }
+        guard let entry = try invocation.value(request) else { return .ok }
+        invocation.print("\(id(entry)) is \(entry["state"]?.string ?? "queued") again.")
+        return .ok
+    }
+
+    static func cancel(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let request = ClientRequest(.delete, path(invocation))
+            .adding("force", invocation.command.has("--force") ? "true" : nil)
+        guard let entry = try invocation.value(request) else { return .ok }
+        invocation.print("\(id(entry)) is \(entry["state"]?.string ?? "cancelled").")
+        return .ok
+    }
+
+    /// There is nothing to repair by machine: this says what a person may do.
+    static func recover(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let text = """
+            A damaged store, or one written by a newer Ladle, is never changed: ladle serve moves its files aside in the state
+            directory, refuses sends with STORE_UNAVAILABLE and goes on reading.
+
+            1. Stop ladle serve, and copy the state directory.
+            2. A newer version wrote it: install that version again.
+            3. It is damaged: look at what waits in it with
+                 sqlite3 FILE 'SELECT id, state, session, text FROM outbox'
+               and send by hand what is still wanted.
+            4. Start ladle serve: it makes a new store.
+            """
+        if invocation.json {
+            var writer = JSONWriter()
+            writer.object { $0.member("advice", text) }
+            invocation.print(String(decoding: writer.bytes, as: UTF8.self))
+        } else {
+            invocation.print(text)
+        }
+        return .ok
+    }
+
+    private static func path(_ invocation: Invocation) -> String {
+        ClientRequest.path("v1", "outbox", invocation.command.arguments.first ?? "")
+    }
+
+    private static func id(_ entry: JSONValue) -> String { Printable.line(entry["id"]?.string ?? "The entry") }
+}

@@ -1,0 +1,117 @@
+import HTTPModel
+import JSONBytes
+
+enum RunCommands {
+    static func activity(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        guard let answer = try invocation.value(.get("/v1/activity")) else { return .ok }
+        invocation.print(invocation.style.bold(Printable.line(answer["headline"]?.string ?? "idle")))
+        for run in answer["runs"].list {
+            invocation.print(heading(run, invocation))
+            for step in run["steps"].list {
+                let state = step["state"]?.string
+                if state == "running" || state == "waiting" {
+                    invocation.print("  " + StepLine.text(step, invocation.style))
+                }
+            }
+        }
+        return .ok
+    }
+
+    static func runs(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        if let id = invocation.command.arguments.first {
+            guard let run = try invocation.value(.get(ClientRequest.path("v1", "runs", id))) else { return .ok }
+            invocation.print(heading(run, invocation))
+            for step in run["steps"].list {
+                invocation.print("  " + StepLine.text(step, invocation.style))
+            }
+            if let text = run["text"]?.string, !text.isEmpty {
+                invocation.print(invocation.io.isOutputTerminal ? Printable.text(text) : text)
+            }
+            if let error = RunEnd(run).errorText { invocation.print(invocation.style.bad(Printable.line(error))) }
+            return .ok
+        }
+        let request = ClientRequest.get("/v1/runs").adding("active", invocation.command.has("--active") ? "true" : nil)
+            .adding("session", invocation.command["--session"])
+            .adding("limit", try invocation.number("--limit").map(String.init))
+        guard let answer = try invocation.value(request) else { return .ok }
+        guard let runs = answer["runs"], runs.count > 0 else {
+            invocation.print("No runs.")
+            return .ok
+        }
+        let time = LocalTime(invocation.io)
+        var table = TextTable("ID", "STATE", "SESSION", "STARTED", "STEPS", "TEXT")
+        for run in runs.elements {
+            table.add(
+                run["id"]?.string ?? "",
+                run["state"]?.string ?? "",
+                run["session"]?.string ?? "",
+                time.short(run["startedAt"]?.string),
+                String(run["steps"]?.count ?? 0),
+                RunEnd(run).errorText ?? run["text"]?.string ?? ""
+            )
+        }
+        invocation.print(table.text(width: invocation.io.tableWidth, style: invocation.style))
+        return .ok
+    }
+
+    static func abort(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let path: String
+        if let id = invocation.command.arguments.first {
+            path = ClientRequest.path("v1", "runs", id, "abort")
+        } else if let session = invocation.command["--session"] {
+            path = ClientRequest.path("v1", "sessions", session, "abort")
+        } else {
+            throw CommandFailure(
+                UsageError(
+                    "name a run, or a session with --session",
+                    hint: "ladle runs --active lists the runs",
+                    command: ["abort"]
+                )
+            )
+        }
+        guard try invocation.value(ClientRequest(.post, path).json { _ in }) != nil else { return .ok }
+        invocation.print("Asked to stop.")
+        return .ok
+    }
+
+    private static func heading(_ run: JSONValue, _ invocation: Invocation) -> String {
+        let style = invocation.style
+        let state = run["state"]?.string ?? "?"
+        let started = LocalTime(invocation.io).short(run["startedAt"]?.string)
+        return "\(style.state(Printable.line(state))) \(Printable.line(run["session"]?.string ?? "")) "
+            + style.dim("\(Printable.line(run["id"]?.string ?? "")) \(started)")
+    }
+}
+
+/// How a run ended.
+struct RunEnd {
+    let state: String
+    let text: String
+    let errorText: String?
+
+    init(_ run: JSONValue) {
+        state = run["state"]?.string ?? ""
+        text = run["text"]?.string ?? ""
+        let error = run["error"]
+        errorText = error?.string ?? error?["detail"]?.string ?? error?["message"]?.string ?? error?["code"]?.string
+    }
+
+    var isEnded: Bool { state == "completed" || state == "failed" || state == "aborted" }
+}
+
+/// One step as a line.
+enum StepLine {
+    static func text(_ step: JSONValue, _ style: Style) -> String {
+        let label = Printable.line(step["label"]?.string ?? step["kind"]?.string ?? "")
+        let detail = step["detail"]?.string.map { style.dim("  " + Printable.line($0)) } ?? ""
+        switch step["state"]?.string {
+        case "done": return style.good("✓ ") + label
+        case "failed":
+            let error = step["error"]?.string ?? step["error"]?["detail"]?.string
+            return style.bad("✗ ") + label + (error.map { style.bad("  " + Printable.line($0)) } ?? "")
+        case "cancelled": return style.dim("– " + label)
+        case "waiting": return style.warning("? ") + label + detail
+        default: return style.warning("• ") + label
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import Basics
+import Configuration
+import HTTPModel
+import JSONBytes
+
+/// `ladle send`: the entry is on disk before this says so; with `--wait` the reply is what is printed.
+enum SendCommand {
+    private static let longestText = 4 << 20
+    private static let largestFile = 20 << 20
+    private static let longestWait: Int64 = 600
+
+    static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let request = try request(invocation)
+        guard let wait = try wait(invocation) else {
+            guard let entry = try invocation.value(request) else { return .ok }
+            let state = Printable.line(entry["state"]?.string ?? "queued")
+            invocation.print("\(invocation.style.good("✓")) \(state) \(Printable.line(entry["id"]?.string ?? ""))")
+            return .ok
+        }
+        if invocation.io.isErrorTerminal, !invocation.json {
+            return try LiveSend(invocation, seconds: wait).run(request)
+        }
+        let response = try invocation.perform(
+            request.field("Prefer", "wait=\(wait)").accepting("application/json", patience: Int(wait) * 1000 + 15_000)
+        )
+        if invocation.json {
+            invocation.print(String(decoding: response.body, as: UTF8.self))
+            return response.status == 200 ? .ok : .temporary
+        }
+        let answer: JSONValue
+        do throws(ClientError) {
+            answer = try response.json()
+        } catch {
+            throw CommandFailure(error)
+        }
+        guard response.status == 200 else { throw notYet(answer) }
+        printReply(answer["reply"]?.string ?? "", invocation.io)
+        return .ok
+    }
+
+    static func notYet(_ entry: JSONValue?) -> CommandFailure {
+        let id = entry?["id"]?.string ?? ""
+        return CommandFailure(
+            .temporary,
+            "NO_REPLY_YET",
+            "the reply did not come in time",
+            detail: "The message is \(entry?["state"]?.string ?? "on its way").",
+            hint: id.isEmpty ? "ladle watch" : "ladle outbox show \(id)"
+        )
+    }
+
+    /// A terminal gets text without control characters, a pipe gets the text as it is.
+    static func printReply(_ reply: String, _ io: any CommandIO) {
+        guard !reply.isEmpty else { return }
+        let text = io.isOutputTerminal ? Printable.text(reply) : reply
+        io.write(text.hasSuffix("\n") ? text : text + "\n")
+    }
+
+    private static func wait(_ invocation: Invocation) throws(CommandFailure) -> Int64? {
+        guard invocation.command.has("--wait") else { return nil }
+        let seconds = try invocation.number("--wait") ?? longestWait
+        guard (1...longestWait).contains(seconds) else {
+            throw CommandFailure(UsageError("--wait takes 1 to \(longestWait) seconds", command: ["send"]))
+        }
+        return seconds
+    }
+
+    // MARK: The request
+
+    private static func request(_ invocation: Invocation) throws(CommandFailure) -> ClientRequest {
+        let command = invocation.command
+        let text = try text(invocation)
+        let ttl = try invocation.milliseconds("--ttl")
+        if let ttl, ttl < 1000 { throw CommandFailure(UsageError("--ttl must be at least 1s", command: ["send"])) }
+        if let time = command["--not-before"], Timestamp(rfc3339: time) == nil {
+            throw CommandFailure(
+                UsageError(
+                    "--not-before is no time: \"\(time)\"",
+                    hint: "write it like 2030-01-31T08:00:00Z",
+                    command: ["send"]
+                )
+            )
+        }
+        let files = try attachments(invocation)
+        var request = ClientRequest(.post, "/v1/messages").json { body in
+            body.member("text", text)
+            body.member("session", command["--session"])
+            body.member("thinking", command["--thinking"])
+            body.member("ttlSeconds", ttl.map { $0 / 1000 })
+            body.member("notBefore", command["--not-before"])
+            if !files.isEmpty { body.array("attachments", of: files) }
+        }
+        request = request.adding("force", command.has("--force") ? "true" : nil)
+        guard let key = command["--idempotency-key"] else { return request }
+        guard !key.isEmpty, key.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }) else {
+            throw CommandFailure(UsageError("--idempotency-key takes visible ASCII without quotes", command: ["send"]))
+        }
+        return request.field("Idempotency-Key", "\"\(key)\"")
+    }
+
+    private static func text(_ invocation: Invocation) throws(CommandFailure) -> String {
+        let words = invocation.command.arguments
+        var text = words.joined(separator: " ")
+        if words.isEmpty || words == ["-"] {
+            if invocation.io.isInputTerminal {
+                invocation.io.writeError("Type the message; Ctrl-D ends it.\n")
+            }
+            guard let input = invocation.io.readInput(limit: longestText) else {
+                throw CommandFailure(
+                    UsageError(
+                        "the message is longer than \(ConfigurationUnits.size(Int64(longestText)))",
+                        command: ["send"]
+                    )
+                )
+            }
+            guard let decoded = String(validating: input, as: UTF8.self) else {
+                throw CommandFailure(
+                    UsageError("the message is not UTF-8", hint: "attach it with --attach FILE", command: ["send"])
+                )
+            }
+            text = decoded
+            while text.last?.isNewline == true { text.removeLast() }
+        }
+        let isBlank = text.allSatisfy(\.isWhitespace)
+        if isBlank, invocation.command.all("--attach").isEmpty {
+            throw CommandFailure(UsageError("there is no message", hint: "ladle send 'hello'", command: ["send"]))
+        }
+        return text
+    }
+
+    private static func attachments(_ invocation: Invocation) throws(CommandFailure) -> [Attachment] {
+        var files: [Attachment] = []
+        for path in invocation.command.all("--attach") {
+            do throws(FileFault) {
+                let bytes = try invocation.io.readFile(path, limit: largestFile)
+                files.append(Attachment(name: String(path.split(separator: "/").last ?? "file"), bytes: bytes))
+            } catch {
+                throw CommandFailure(error)
+            }
+        }
+        return files
+    }
+}
+
+private struct Attachment: JSONWritable {
+    let name: String
+    let bytes: [UInt8]
+
+    private static let types = [
+        "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
+        "pdf": "application/pdf", "txt": "text/plain", "md": "text/markdown", "json": "application/json",
+        "csv": "text/csv",
+        "mp3": "audio/mpeg", "wav": "audio/wav", "m4a": "audio/mp4", "ogg": "audio/ogg",
+    ]
+
+    private var mimeType: String {
+        let parts = name.split(separator: ".")
+        let known = parts.count > 1 ? parts.last.flatMap { Self.types[$0.lowercased()] } : nil
+        return known ?? "application/octet-stream"
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("name", name)
+            object.member("mimeType", mimeType)
+            object.member("data", Base64.encode(bytes))
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import HTTPModel
+import JSONBytes
+
+enum TokenCommands {
+    static func create(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        guard let name = invocation.command["--name"], !name.isEmpty else {
+            throw CommandFailure(
+                UsageError("--name is missing: what the token is for", command: invocation.command.path)
+            )
+        }
+        let scopes = (invocation.command["--scopes"] ?? "").split(separator: ",").map { $0.filter { $0 != " " } }
+        guard !scopes.isEmpty else {
+            throw CommandFailure(
+                UsageError(
+                    "--scopes is missing: what it may do",
+                    hint: "for example --scopes read,send",
+                    command: invocation.command.path
+                )
+            )
+        }
+        let sessions = invocation.command.all("--session")
+        let expires = try invocation.milliseconds("--expires")
+        let request = ClientRequest(.post, "/v1/tokens").json { body in
+            body.member("name", name)
+            body.array("scopes", of: scopes)
+            if !sessions.isEmpty { body.array("sessions", of: sessions) }
+            body.member("expiresInSeconds", expires.map { $0 / 1000 })
+        }
+        guard let token = try invocation.value(request) else { return .ok }
+        return show(token, invocation)
+    }
+
+    static func rotate(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let request = ClientRequest(.post, path(invocation) + "/rotate").json { _ in }
+        guard let token = try invocation.value(request) else { return .ok }
+        return show(token, invocation)
+    }
+
+    static func revoke(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let response = try invocation.perform(ClientRequest(.delete, path(invocation)))
+        if invocation.json {
+            invocation.print(response.body.isEmpty ? "{}" : String(decoding: response.body, as: UTF8.self))
+        } else {
+            invocation.print("Revoked. Its open streams are closed.")
+        }
+        return .ok
+    }
+
+    static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        guard let answer = try invocation.value(.get("/v1/tokens")) else { return .ok }
+        guard let tokens = answer["tokens"], tokens.count > 0 else {
+            invocation.print("There are no tokens. Make one with: ladle token create --name NAME --scopes read,send")
+            return .ok
+        }
+        let time = LocalTime(invocation.io)
+        var table = TextTable("ID", "NAME", "SCOPES", "SESSIONS", "CREATED", "LAST USED", "EXPIRES")
+        for token in tokens.elements {
+            table.add(
+                token["id"]?.string ?? "",
+                token["name"]?.string ?? "",
+                token["scopes"].words,
+                token["sessions"] == nil ? "all" : token["sessions"].words,
+                time.short(token["createdAt"]?.string),
+                token["lastUsedAt"]?.string.map { time.short($0) } ?? "never",
+                token["expiresAt"]?.string.map { time.relative($0) } ?? "never"
+            )
+        }
+        invocation.print(table.text(width: invocation.io.tableWidth, style: invocation.style))
+        return .ok
+    }
+
+    private static func show(_ token: JSONValue, _ invocation: Invocation) -> ExitCode {
+        // The secret alone goes to standard output, so that it can be piped into a file.
+        let style = invocation.io.errorStyle
+        invocation.io.writeError(
+            "Token \(Printable.line(token["name"]?.string ?? "")) (\(Printable.line(token["id"]?.string ?? ""))), "
+                + "scopes \(Printable.line(token["scopes"].words)). \(style.bold("It is shown only now:"))\n"
+        )
+        invocation.print(Printable.line(token["token"]?.string ?? ""))
+        return .ok
+    }
+
+    private static func path(_ invocation: Invocation) -> String {
+        ClientRequest.path("v1", "tokens", invocation.command.arguments.first ?? "")
+    }
+}

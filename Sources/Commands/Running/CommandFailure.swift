@@ -1,0 +1,108 @@
+import JSONBytes
+
+/// Why a command did not do what was asked: what happened, why, and what to type next.
+package struct CommandFailure: Error, Sendable {
+    package let exit: ExitCode
+    package let code: String
+    package let title: String
+    package let detail: String?
+    package let hint: String?
+    /// The daemon's own problem document, shown as it is by `--json`.
+    let document: [UInt8]?
+
+    package init(
+        _ exit: ExitCode,
+        _ code: String,
+        _ title: String,
+        detail: String? = nil,
+        hint: String? = nil,
+        document: [UInt8]? = nil
+    ) {
+        self.exit = exit
+        self.code = code
+        self.title = title
+        self.detail = detail
+        self.hint = hint
+        self.document = document
+    }
+
+    init(_ error: ClientError) {
+        self.init(error.exit, error.code, error.message, hint: error.hint)
+    }
+
+    init(_ error: UsageError) {
+        let help = (["ladle"] + error.command + ["--help"]).joined(separator: " ")
+        self.init(.usage, "USAGE", error.message, hint: error.hint ?? "see: \(help)")
+    }
+
+    init(_ fault: FileFault) {
+        self.init(.usage, "FILE", fault.message)
+    }
+
+    /// An answer that is no success.
+    init(_ response: ClientResponse) {
+        guard response.isJSON, let problem = try? response.json() else {
+            self.init(
+                Self.exit(response.status, nil, nil),
+                "HTTP_\(response.status)",
+                "the bridge answered \(response.status)"
+            )
+            return
+        }
+        let code = problem["code"]?.string ?? "HTTP_\(response.status)"
+        var hint = problem["hint"]?.string
+        if hint == nil, let scopes = problem["requiredScopes"] {
+            hint = "needed: " + scopes.elements.compactMap(\.string).joined(separator: ", ")
+        }
+        if hint == nil, let wait = problem["retryAfterMs"]?.int {
+            hint = "try again in \((max(0, wait) + 999) / 1000) s"
+        }
+        self.init(
+            Self.exit(response.status, code, problem["retryable"]?.bool),
+            code,
+            problem["title"]?.string ?? "the bridge answered \(response.status)",
+            detail: problem["detail"]?.string,
+            hint: hint,
+            document: response.body
+        )
+    }
+
+    /// One table from status to exit code; what the daemon says about retrying comes first.
+    static func exit(_ status: Int, _ code: String?, _ retryable: Bool?) -> ExitCode {
+        switch status {
+        case 401, 403: return .noPermission
+        case 429: return .temporary
+        case 400, 404, 405, 406, 413, 414, 415, 422, 428, 431: return retryable == true ? .temporary : .usage
+        case 412: return .temporary
+        case 500: return .internal
+        case 503, 507: return retryable == false ? .unavailable : .temporary
+        default: return retryable == true ? .temporary : .unavailable
+        }
+    }
+
+    func write(to io: any CommandIO, json: Bool) {
+        if json {
+            io.write((document ?? written()) + [0x0A])
+            return
+        }
+        let style = io.errorStyle
+        var text = "\(style.bad("ladle:")) \(Printable.line(title))\n"
+        if let detail, detail != title {
+            text += Printable.text(detail).split(separator: "\n").map { "  \($0)\n" }.joined()
+        }
+        if let hint { text += "  \(style.bold("→")) \(Printable.line(hint))\n" }
+        io.writeError(text)
+    }
+
+    private func written() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("code", code)
+            object.member("title", title)
+            object.member("detail", detail)
+            object.member("hint", hint)
+            object.member("exit", exit.rawValue)
+        }
+        return writer.bytes
+    }
+}

@@ -1,0 +1,43 @@
+/// What a command may do to the world outside. Tests put a record in its place.
+package protocol CommandIO: AnyObject {
+    var environment: [String: String] { get }
+    var isOutputTerminal: Bool { get }
+    var isErrorTerminal: Bool { get }
+    var isInputTerminal: Bool { get }
+    /// Columns of the terminal, 80 where it does not tell.
+    var columns: Int { get }
+    var nowMilliseconds: Int64 { get }
+
+    func write(_ bytes: [UInt8])
+    func writeError(_ bytes: [UInt8])
+    /// Standard input to its end; nil when it is longer than `limit`.
+    func readInput(limit: Int) -> [UInt8]?
+    /// Minutes and seconds east of UTC at a time, in seconds.
+    func utcOffset(atSeconds: Int64) -> Int
+    func sleep(milliseconds: Int)
+
+    func readFile(_ path: String, limit: Int) throws(FileFault) -> [UInt8]
+    /// A new file for its owner alone.
+    func makeTemporary(_ bytes: [UInt8], suffix: String) throws(FileFault) -> String
+    func remove(_ path: String)
+    /// Runs an editor on a file and waits; the result is its exit status.
+    func edit(_ path: String, with command: String) -> Int
+
+    func connect(_ path: String) throws(ClientError) -> any ByteChannel
+}
+
+package struct FileFault: Error, Equatable, Sendable {
+    package let message: String
+    package init(_ message: String) { self.message = message }
+}
+
+extension CommandIO {
+    func write(_ text: String) { write(Array(text.utf8)) }
+    func writeError(_ text: String) { writeError(Array(text.utf8)) }
+
+    private var allowsColour: Bool { (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb" }
+    var style: Style { Style(isColoured: isOutputTerminal && allowsColour) }
+    var errorStyle: Style { Style(isColoured: isErrorTerminal && allowsColour) }
+    /// The width tables are fitted to; nil when nobody looks.
+    var tableWidth: Int? { isOutputTerminal ? columns : nil }
+}

@@ -1,0 +1,34 @@
+package import Configuration
+
+/// A command line that was understood.
+package struct ParsedCommand: Sendable {
+    /// The names from the root down, without `ladle`: `["token", "create"]`.
+    package let path: [String]
+    package let spec: CommandSpec
+    package internal(set) var options: [String: [String]] = [:]
+    package internal(set) var arguments: [String] = []
+    /// Configuration keys given as flags.
+    package internal(set) var settings: [SettingsSources.Flag] = []
+
+    package var name: String { path.joined(separator: " ") }
+
+    /// The last value of an option.
+    package subscript(option: String) -> String? { options[option]?.last }
+
+    package func has(_ option: String) -> Bool { options[option] != nil }
+    package func all(_ option: String) -> [String] { options[option] ?? [] }
+}
+
+/// A command line that was not: what is wrong, and what to type instead.
+package struct UsageError: Error, Equatable, Sendable {
+    package let message: String
+    package let hint: String?
+    /// The command whose help would tell more.
+    package let command: [String]
+
+    package init(_ message: String, hint: String? = nil, command: [String] = []) {
+        self.message = message
+        self.hint = hint
+        self.command = command
+    }
+}

@@ -1,0 +1,171 @@
+import Configuration
+
+/// Completion scripts, made from the table: names of commands and options, words of values, files.
+package enum Completions {
+    package static func script(_ shell: String) -> String? {
+        switch shell {
+        case "bash": bash()
+        case "zsh": zsh()
+        case "fish": fish()
+        default: nil
+        }
+    }
+
+    private struct Node {
+        let path: [String]
+        let spec: CommandSpec
+
+        /// Everything that may follow; options of serve are all its settings.
+        var optionNames: [String] {
+            let keys = spec.takesConfiguration ? ConfigurationTable.keys.map { $0.shortFlag ?? $0.flag } : []
+            return spec.allOptions.map(\.name) + keys
+        }
+    }
+
+    private static func nodes() -> [Node] {
+        func below(_ path: [String], _ spec: CommandSpec) -> [Node] {
+            [Node(path: path, spec: spec)] + spec.visibleSubcommands.flatMap { below(path + [$0.name], $0) }
+        }
+        return below([], CommandTable.root)
+    }
+
+    private static func words(_ node: Node) -> [String] {
+        var words = node.spec.visibleSubcommands.map(\.name)
+        for argument in node.spec.arguments { if case .words(let values) = argument.values { words += values } }
+        return words
+    }
+
+    /// A value's words, or whether files are meant.
+    private static func values(_ node: Node) -> [(option: String, values: OptionSpec.Values)] {
+        let settings: [(String, OptionSpec.Values)] =
+            node.spec.takesConfiguration
+            ? ConfigurationTable.keys.flatMap { key -> [(String, OptionSpec.Values)] in
+                let names = [key.shortFlag, key.flag].compactMap(\.self)
+                switch key.kind {
+                case .choice(let words): return names.map { ($0, .words(words)) }
+                case .path, .secretFile: return names.map { ($0, .files) }
+                case .bool: return []
+                default: return names.map { ($0, .any) }
+                }
+            } : []
+        return node.spec.allOptions.filter { $0.value != nil && !$0.valueIsOptional }.map { ($0.name, $0.values) }
+            + settings
+    }
+
+    private static func bash() -> String {
+        var text = """
+            # bash completion for ladle
+            _ladle() {
+                local word previous path index
+                word=${COMP_WORDS[COMP_CWORD]}
+                previous=${COMP_WORDS[COMP_CWORD-1]}
+                path=
+                for ((index = 1; index < COMP_CWORD; index++)); do
+                    case "$path ${COMP_WORDS[index]}" in
+
+            """
+        for node in nodes().dropFirst() { text += "        '\(dashed(node.path))') path='\(dashed(node.path))' ;;\n" }
+        text += "        esac\n    done\n    case \"$path:$previous\" in\n"
+        for node in nodes() {
+            for (option, values) in values(node) {
+                let action: String
+                switch values {
+                case .words(let words):
+                    action = "COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- \"$word\"))"
+                case .files: action = "COMPREPLY=($(compgen -f -- \"$word\"))"
+                case .any: action = ":"
+                }
+                text += "    '\(dashed(node.path)):\(option)') \(action); return ;;\n"
+            }
+        }
+        text += "    esac\n    case \"$path\" in\n"
+        for node in nodes() {
+            let all = (words(node) + node.optionNames).joined(separator: " ")
+            text += "    '\(dashed(node.path))') COMPREPLY=($(compgen -W '\(all)' -- \"$word\")) ;;\n"
+        }
+        return text + "    esac\n}\ncomplete -o bashdefault -F _ladle ladle\n"
+    }
+
+    private static func dashed(_ path: [String]) -> String { path.map { " " + $0 }.joined() }
+
+    private static func zsh() -> String {
+        var text = """
+            #compdef ladle
+            _ladle() {
+                local path index word previous
+                path=
+                for ((index = 2; index < CURRENT; index++)); do
+                    word="$path $words[index]"
+                    case "$word" in
+
+            """
+        for node in nodes().dropFirst() { text += "        '\(dashed(node.path))') path='\(dashed(node.path))' ;;\n" }
+        text += "        esac\n    done\n    previous=$words[CURRENT-1]\n    case \"$path:$previous\" in\n"
+        for node in nodes() {
+            for (option, values) in values(node) {
+                let action: String
+                switch values {
+                case .words(let words): action = "compadd -- \(words.joined(separator: " "))"
+                case .files: action = "_files"
+                case .any: action = "_message value"
+                }
+                text += "    '\(dashed(node.path)):\(option)') \(action); return ;;\n"
+            }
+        }
+        text += "    esac\n    case \"$path\" in\n"
+        for node in nodes() {
+            text +=
+                "    '\(dashed(node.path))') compadd -- \((words(node) + node.optionNames).joined(separator: " ")) ;;\n"
+        }
+        return text + "    esac\n}\n_ladle \"$@\"\n"
+    }
+
+    private static func fish() -> String {
+        var text = """
+            # fish completion for ladle
+            complete -c ladle -f
+            function __ladle_at
+                set -l path
+                for word in (commandline -opc)[2..-1]
+                    string match -q -- '-*' $word; or set -a path $word
+                end
+                test "$path" = "$argv"
+            end
+
+            """
+        for node in nodes() {
+            let condition = "-n '__ladle_at \(node.path.joined(separator: " "))'"
+            for subcommand in node.spec.visibleSubcommands {
+                text += "complete -c ladle \(condition) -a \(subcommand.name) -d '\(quoted(subcommand.summary))'\n"
+            }
+            for word in words(node).dropFirst(node.spec.visibleSubcommands.count) {
+                text += "complete -c ladle \(condition) -a \(word)\n"
+            }
+            for option in node.spec.allOptions {
+                text += "complete -c ladle \(condition) -l \(option.name.dropFirst(2)) -d '\(quoted(option.summary))'"
+                text += parameter(option.value == nil || option.valueIsOptional ? nil : option.values) + "\n"
+            }
+            guard node.spec.takesConfiguration else { continue }
+            for key in ConfigurationTable.keys {
+                let flag = key.shortFlag ?? key.flag
+                text += "complete -c ladle \(condition) -l \(flag.dropFirst(2)) -d '\(quoted(key.summary))'"
+                let values = values(node).first { $0.option == flag }?.values
+                text += parameter(values) + "\n"
+            }
+        }
+        return text
+    }
+
+    private static func parameter(_ values: OptionSpec.Values?) -> String {
+        switch values {
+        case .none: ""
+        case .any: " -x"
+        case .files: " -r -F"
+        case .words(let words): " -x -a '\(words.joined(separator: " "))'"
+        }
+    }
+
+    private static func quoted(_ text: String) -> String {
+        text.map { $0 == "'" ? "\\'" : $0 == "\\" ? "\\\\" : String($0) }.joined()
+    }
+}

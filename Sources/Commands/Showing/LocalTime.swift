@@ -1,0 +1,49 @@
+import Basics
+
+/// Times as people on this machine read them.
+struct LocalTime {
+    private let io: any CommandIO
+
+    init(_ io: any CommandIO) {
+        self.io = io
+    }
+
+    /// `14:05` today, `Nov 21 14:05` this year, else the date.
+    func short(_ rfc3339: String?) -> String {
+        guard let rfc3339, let time = Timestamp(rfc3339: rfc3339) else { return "" }
+        let now = parts(io.nowMilliseconds)
+        let then = parts(time.milliseconds)
+        let clock = Self.two(then.minute / 60) + ":" + Self.two(then.minute % 60)
+        if then.date == now.date { return clock }
+        let day = "\(Self.months[Int(then.date.month - 1) % 12]) \(then.date.day)"
+        return then.date.year == now.date.year ? "\(day) \(clock)" : "\(day) \(then.date.year)"
+    }
+
+    /// `in 4 min`, `3 h ago`.
+    func relative(_ rfc3339: String?) -> String {
+        guard let rfc3339, let time = Timestamp(rfc3339: rfc3339) else { return "" }
+        let distance = time.milliseconds - io.nowMilliseconds
+        let text = Self.span(abs(distance))
+        return distance >= 0 ? "in \(text)" : "\(text) ago"
+    }
+
+    static func span(_ milliseconds: Int64) -> String {
+        switch milliseconds {
+        case ..<1000: "\(milliseconds) ms"
+        case ..<60_000: "\(milliseconds / 1000) s"
+        case ..<3_600_000: "\(milliseconds / 60_000) min"
+        case ..<172_800_000: "\(milliseconds / 3_600_000) h"
+        default: "\(milliseconds / 86_400_000) d"
+        }
+    }
+
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+    private func parts(_ milliseconds: Int64) -> (date: CivilDate, minute: Int64) {
+        let seconds = milliseconds / 1000 + Int64(io.utcOffset(atSeconds: milliseconds / 1000))
+        let days = Int64((Double(seconds) / 86_400).rounded(.down))
+        return (CivilDate(daysSinceEpoch: days), (seconds - days * 86_400) / 60)
+    }
+
+    private static func two(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
+}

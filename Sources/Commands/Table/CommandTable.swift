@@ -1,0 +1,287 @@
+/// All commands, in the order people meet them.
+package enum CommandTable {
+    package static let root = CommandSpec("ladle", "Local HTTP and SSE bridge to an OpenClaw gateway").with {
+        $0.subcommands = commands
+        $0.options = [OptionSpec("--version", nil, "Show the version")]
+        $0.examples = [
+            "ladle serve --demo", "ladle send 'turn the lights off' --wait", "ladle watch", "ladle outbox",
+            "ladle doctor",
+        ]
+    }
+
+    package static let commands: [CommandSpec] = [
+        CommandSpec("serve", "Run the bridge").with {
+            $0.takesConfiguration = true
+            $0.examples = [
+                "ladle serve", "ladle serve --demo",
+                "ladle serve --gateway ws://100.101.102.103:18789 --token-file ~/.gateway-token --listen tailnet",
+            ]
+        },
+        send, history, watch,
+        client("activity", "Show what is going on now"),
+        runs, abort, outbox,
+        document("identity", "The agent's IDENTITY.md", fields: "name, creature, vibe, theme, emoji, avatar"),
+        document(
+            "profile",
+            "What the agent knows about its user, USER.md",
+            fields: "name, callName, pronouns, timezone, notes, context"
+        ),
+        client("status", "Show the state of the bridge and its link"),
+        token, clients,
+        CommandSpec("doctor", "Find what is wrong and the command that mends it").with {
+            $0.takesConfiguration = true
+            $0.options = [.json]
+        },
+        CommandSpec("discover", "Look for gateways on the network").with {
+            $0.options = [
+                .json,
+                OptionSpec("--domain", "NAME", "Domain for unicast DNS-SD"),
+                OptionSpec("--timeout", "SECONDS", "How long to listen"),
+            ]
+        },
+        CommandSpec("demo-gateway", "Run a gateway that plays scripted runs").with {
+            $0.options = [
+                OptionSpec("--port", "PORT", "Port on loopback; 0 takes a free one"),
+                OptionSpec("--protocol", "VERSION", "Protocol version", values: .words(["3", "4"])),
+                OptionSpec("--release", "NAME", "Release of the gateway to behave as"),
+                OptionSpec("--token", "TOKEN", "Token of this demo, no secret"),
+                OptionSpec("--password", "PASSWORD", "Password of this demo, no secret"),
+                OptionSpec("--pairing", "MODE", "How devices are paired"),
+                OptionSpec("--speed", "FACTOR", "Pace of scripted runs; 0 plays them at once"),
+                OptionSpec("--tick", "DURATION", "Interval of ticks"),
+                OptionSpec("--main-key", "KEY", "Name of the main session"),
+                OptionSpec("--record", "FILE", "File for accepted messages", values: .files),
+                OptionSpec("--store-user-row", nil, "Write the user's row at the start of its run"),
+                OptionSpec("--fault", "NAME=VALUE", "A fault to show", repeats: true),
+            ]
+        },
+        config,
+        CommandSpec("tls", "Certificates for the listeners").with {
+            $0.subcommands = [
+                CommandSpec("self-signed", "Make a key and a certificate and print its SHA-256 pin").with {
+                    $0.options = [
+                        .json,
+                        OptionSpec("--host", "NAME", "Name or address in the certificate", repeats: true),
+                        OptionSpec("--days", "N", "How long it is valid"),
+                        OptionSpec("--cert", "FILE", "Where the certificate goes", values: .files),
+                        OptionSpec("--key", "FILE", "Where the key goes, mode 0600", values: .files),
+                    ]
+                }
+            ]
+        },
+        CommandSpec("completions", "Print a completion script").with {
+            $0.arguments = [ArgumentSpec("shell", "Which shell", values: .words(["bash", "zsh", "fish"]))]
+            $0.examples = ["ladle completions bash > ~/.local/share/bash-completion/completions/ladle"]
+        },
+        CommandSpec("man", "Print the manual page").with { $0.isHidden = true },
+        CommandSpec("version", "Show the version").with { $0.options = [.json] },
+        CommandSpec("help", "Show help for a command").with {
+            $0.arguments = [ArgumentSpec("command", "The command", optional: true, repeats: true)]
+        },
+    ]
+
+    private static func client(
+        _ name: String,
+        _ summary: String,
+        _ arguments: [ArgumentSpec] = [],
+        _ options: [OptionSpec] = []
+    ) -> CommandSpec {
+        CommandSpec(name, summary).with {
+            $0.isClient = true
+            $0.arguments = arguments
+            $0.options = options
+        }
+    }
+
+    private static let session = OptionSpec("--session", "KEY", "Session; main where none is named")
+    private static let send = client(
+        "send",
+        "Send a message",
+        [
+            ArgumentSpec(
+                "text",
+                "The message; read from standard input where there is none",
+                optional: true,
+                repeats: true
+            )
+        ],
+        [
+            session,
+            OptionSpec(
+                "--wait",
+                "SECONDS",
+                "Wait for the reply and print it, 600 s where no time is given",
+                optionalValue: true
+            ),
+            OptionSpec(
+                "--thinking",
+                "LEVEL",
+                "How much the model may think",
+                values: .words(["off", "minimal", "low", "medium", "high"])
+            ),
+            OptionSpec("--attach", "FILE", "Attach a file", repeats: true, values: .files),
+            OptionSpec("--ttl", "DURATION", "Give up after this time, such as 10m"),
+            OptionSpec("--not-before", "TIME", "Do not send before this time, such as 2030-01-31T08:00:00Z"),
+            OptionSpec("--idempotency-key", "KEY", "A second send with the same key is the same message"),
+            OptionSpec("--force", nil, "Send even a word that stops the gateway's run"),
+        ]
+    ).with {
+        $0.examples = [
+            "ladle send hello", "ladle send --wait 'what is the weather?'", "date | ladle send --session work",
+        ]
+    }
+
+    private static let history = client(
+        "history",
+        "Show the messages of a session",
+        [],
+        [
+            session,
+            OptionSpec("--limit", "N", "How many; 20 where no number is given"),
+            OptionSpec("--before", "CURSOR", "Older than this"),
+            OptionSpec("--after", "CURSOR", "Newer than this"),
+        ]
+    )
+
+    private static let watch = client(
+        "watch",
+        "Show live activity as it happens",
+        [],
+        [
+            OptionSpec("--session", "KEY", "Only this session"),
+            OptionSpec("--run", "ID", "Only this run"),
+            OptionSpec("--types", "LIST", "Only these event types, such as run.*,outbox"),
+            OptionSpec("--since", "CURSOR", "Resume behind this event"),
+            OptionSpec("--limit", "N", "Stop after so many events"),
+            OptionSpec("--timeout", "SECONDS", "Stop after this time"),
+        ]
+    ).with { $0.examples = ["ladle watch", "ladle watch --json --types run.ended | jq .run.text"] }
+
+    private static let runs = client(
+        "runs",
+        "List runs, or show one",
+        [ArgumentSpec("run", "Id of one run", optional: true)],
+        [
+            OptionSpec("--active", nil, "Only those that run now"), OptionSpec("--session", "KEY", "Only this session"),
+            OptionSpec("--limit", "N", "How many"),
+        ]
+    )
+
+    private static let abort = client(
+        "abort",
+        "Stop a run, or all of a session",
+        [ArgumentSpec("run", "Id of the run", optional: true)],
+        [OptionSpec("--session", "KEY", "Stop the runs of this session")]
+    )
+
+    private static let outbox = CommandSpec("outbox", "Messages on their way").with {
+        let id = ArgumentSpec("id", "Id of the entry")
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "list",
+                "List entries",
+                [],
+                [
+                    OptionSpec(
+                        "--state",
+                        "STATE",
+                        "Only entries in this state",
+                        values: .words([
+                            "queued", "sending", "retrying", "accepted", "unconfirmed", "delivered", "failed",
+                            "cancelled", "expired",
+                        ])
+                    ),
+                    OptionSpec("--session", "KEY", "Only this session"), OptionSpec("--limit", "N", "How many"),
+                ]
+            ),
+            client("show", "Show an entry and its attempts", [id]),
+            client("retry", "Send an entry again", [id]),
+            client(
+                "cancel",
+                "Take an entry back",
+                [id],
+                [OptionSpec("--force", nil, "Forget an entry that may have been delivered")]
+            ),
+            CommandSpec("recover", "What to do about a damaged store").with {
+                $0.options = [.json, OptionSpec("--state", "DIR", "State directory", values: .files)]
+            },
+        ]
+    }
+
+    private static func document(_ name: String, _ summary: String, fields: String) -> CommandSpec {
+        let agent = OptionSpec("--agent", "NAME", "Agent; the gateway's default where none is named")
+        return CommandSpec(name, summary).with {
+            $0.usual = "show"
+            $0.subcommands = [
+                client(
+                    "show",
+                    "Show it",
+                    [],
+                    [
+                        agent, OptionSpec("--refresh", nil, "Read the gateway now"),
+                        OptionSpec("--markdown", nil, "The file itself"),
+                    ]
+                ),
+                client(
+                    "set",
+                    "Set fields: \(fields)",
+                    [ArgumentSpec("name=value", "A field and its new value; empty clears", repeats: true)],
+                    [agent]
+                )
+                .with { $0.examples = ["ladle \(name) set name=Wren"] },
+                client("edit", "Edit the file with $EDITOR", [], [agent]),
+            ]
+        }
+    }
+
+    private static let token = CommandSpec("token", "Tokens for clients").with {
+        let id = ArgumentSpec("id", "Id of the token")
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "create",
+                "Make a token; it is shown once",
+                [],
+                [
+                    OptionSpec("--name", "NAME", "What the token is for"),
+                    OptionSpec("--scopes", "LIST", "What it may do: read,send,identity,control,nodes,admin"),
+                    OptionSpec("--session", "KEY", "Only this session", repeats: true),
+                    OptionSpec("--expires", "DURATION", "How long it is valid, such as 90d"),
+                ]
+            ).with { $0.examples = ["ladle token create --name kitchen --scopes read,send"] },
+            client("list", "List tokens"),
+            client("rotate", "Replace the secret of a token", [id]),
+            client("revoke", "Take a token back; its open streams close", [id]),
+        ]
+    }
+
+    private static let clients = CommandSpec("clients", "Devices that ask to be paired").with {
+        let code = ArgumentSpec("code", "The code the device shows")
+        $0.usual = "list"
+        $0.subcommands = [
+            client("list", "List pairing requests"),
+            client(
+                "approve",
+                "Let a device in",
+                [code],
+                [OptionSpec("--scopes", "LIST", "Grant only these of the scopes asked for")]
+            ),
+            client("reject", "Send a device away", [code]),
+        ]
+    }
+
+    private static let config = CommandSpec("config", "The configuration").with {
+        $0.subcommands = [
+            CommandSpec("check", "Check the configuration").with {
+                $0.takesConfiguration = true
+                $0.options = [.json]
+            },
+            CommandSpec("show", "Show every value in force").with {
+                $0.takesConfiguration = true
+                $0.options = [.json, OptionSpec("--origin", nil, "Say where each value comes from")]
+            },
+            CommandSpec("reference", "Print the reference of all keys as Markdown"),
+        ]
+    }
+}

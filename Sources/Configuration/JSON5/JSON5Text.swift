@@ -1,0 +1,47 @@
+package import JSONBytes
+
+/// A JSON5 text (json5.org, version 1.0.0) turned into the JSON it stands for, with the way back from a value to its line.
+package struct JSON5Text: Sendable {
+    /// A configuration is written by hand; a mebibyte of it is a mistake.
+    package static let maximumBytes = 1 << 20
+    package static let maximumDepth = 32
+
+    package let document: JSONDocument
+    private let source: [UInt8]
+    /// Where each value starts, in the JSON and in the source, in ascending order.
+    private let places: [JSON5Parser.Place]
+
+    package init(parsing source: [UInt8]) throws(JSON5Error) {
+        var parser = JSON5Parser(source)
+        try parser.parse()
+        do throws(JSONError) {
+            document = try JSONDocument(
+                parsing: parser.json.bytes,
+                limits: JSONLimits(depth: Self.maximumDepth + 1, bytes: 16 * Self.maximumBytes)
+            )
+        } catch {
+            // The parser writes JSON only; a number too large for any reader is the one thing left to refuse.
+            throw JSON5Error(.badNumber, at: TextPosition(line: 1, column: 1))
+        }
+        self.source = source
+        places = parser.places
+    }
+
+    package init(parsing text: String) throws(JSON5Error) { try self.init(parsing: Array(text.utf8)) }
+
+    package var root: JSONValue { document.root }
+
+    /// The plain JSON.
+    package var json: [UInt8] { document.bytes }
+
+    /// Where a value of `document` stands in the source.
+    package func position(of value: JSONValue) -> TextPosition {
+        var low = 0
+        var high = places.count
+        while low < high {
+            let middle = (low + high) / 2
+            if places[middle].json <= value.offset { low = middle + 1 } else { high = middle }
+        }
+        return TextPosition(of: low > 0 ? places[low - 1].source : 0, in: source)
+    }
+}

@@ -1,0 +1,48 @@
+/// What a key takes, and how its text is read.
+package enum ConfigurationKind: Sendable, Equatable {
+    case text
+    case url
+    case path
+    /// The path of a file that holds a secret. The secret itself is never a value.
+    case secretFile
+    case bool
+    case int(ClosedRange<Int64>)
+    case fraction(ClosedRange<Double>)
+    /// Milliseconds; written with a unit: `500ms`, `15s`, `10m`, `48h`, `7d`.
+    case duration(ClosedRange<Int64>)
+    /// Bytes; written plain or with a unit: `64KiB`, `1MiB`, `5MB`.
+    case size(ClosedRange<Int64>)
+    case choice([String])
+    /// Separated by this where one text holds the whole list.
+    case list(separator: Character)
+
+    /// The kind in the words of the reference.
+    package var noun: String {
+        switch self {
+        case .text: "text"
+        case .url: "URL"
+        case .path: "path"
+        case .secretFile: "path of a secret file"
+        case .bool: "true or false"
+        case .int(let range): "whole number, \(range.lowerBound) to \(range.upperBound)"
+        case .fraction(let range): "number, \(range.lowerBound) to \(range.upperBound)"
+        case .duration(let range):
+            "duration, \(ConfigurationUnits.duration(range.lowerBound)) to \(ConfigurationUnits.duration(range.upperBound))"
+        case .size(let range):
+            "size, \(ConfigurationUnits.size(range.lowerBound)) to \(ConfigurationUnits.size(range.upperBound))"
+        case .choice(let words): words.joined(separator: " or ")
+        case .list: "list"
+        }
+    }
+
+    package var isList: Bool { if case .list = self { true } else { false } }
+    package var isBool: Bool { self == .bool }
+}
+
+package enum ConfigurationValue: Sendable, Equatable {
+    case text(String)
+    case bool(Bool)
+    case int(Int64)
+    case fraction(Double)
+    case list([String])
+}

@@ -1,0 +1,34 @@
+/// Where a value comes from; later cases win over earlier ones.
+package enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
+    case fallback
+    /// Found in the OpenClaw configuration of this host.
+    case discovered(String)
+    case file(path: String, position: TextPosition)
+    case environment(String)
+    case flag(String)
+
+    package var description: String {
+        switch self {
+        case .fallback: "default"
+        case .discovered(let source): "found in \(source)"
+        case .file(let path, let position): "\(path):\(position)"
+        case .environment(let name): "environment \(name)"
+        case .flag(let flag): "flag \(flag)"
+        }
+    }
+}
+
+/// One thing that is wrong with the configuration, told so that a person can mend it.
+package struct ConfigurationProblem: Error, Sendable, Equatable, CustomStringConvertible {
+    package let origin: ConfigurationOrigin
+    package let message: String
+    package let hint: String?
+
+    package init(origin: ConfigurationOrigin, message: String, hint: String? = nil) {
+        self.origin = origin
+        self.message = message
+        self.hint = hint
+    }
+
+    package var description: String { "\(origin): \(message)" + (hint.map { "; \($0)" } ?? "") }
+}

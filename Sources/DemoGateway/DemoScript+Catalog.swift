@@ -1,0 +1,344 @@
+/// Which script a message selects. Matching is on lower-cased text; the first match wins, and any text has one.
+extension DemoScript {
+    /// `read` gives the text of a file in the agent's workspace.
+    static func matching(_ message: String, read: (String) -> String?) -> DemoScript {
+        let text = message.lowercased()
+        let words = text.split { $0 == " " || $0 == "\n" }.map(String.init)
+        if words.first == "burst" { return burst(words) }
+        if words.first == "echo" { return echo(message) }
+        if text.contains("---identity---") { return identityFrame(message, read: read) }
+        if text.contains("append the weather") { return appendWeather }
+        if text.contains("train") { return bookTrain }
+        if text.contains("http://") || text.contains("https://") || text.contains("fetch") { return fetch(message) }
+        if text.contains("call yourself ") { return rename(message) }
+        if let failure = providerFailure(text) { return failure }
+        if text.contains("edit") { return editFile }
+        if text.contains("failing command") || text.contains("exit code") || text.contains("badtool") {
+            return failingCommand
+        }
+        if text.contains("parallel") || text.contains("twotools") { return parallelTools }
+        if text.contains("no_reply") || text.contains("silent") { return silent }
+        if text.contains("approv") { return approval }
+        if text.contains("longtext") || text.contains("long text") { return longText(words) }
+        if text.contains("slow count") { return slowCount }
+        if text.contains("think") { return thinking }
+        if text.contains("weather") { return weather }
+        return greeting(message)
+    }
+
+    /// An answer repeats so much of its question: streamed text is cumulative, so its cost grows with the square.
+    static let repeatLimit = 4_000
+
+    static func greeting(_ message: String) -> DemoScript {
+        DemoScript(
+            name: "greeting",
+            steps: [
+                .pause(ms: 300), .think("A short greeting will do."),
+                .say("Hello! You said: \(message.prefix(repeatLimit))", wordMs: 60), .pause(ms: 200),
+            ]
+        )
+    }
+
+    static func echo(_ message: String) -> DemoScript {
+        let rest = message.drop { $0 == " " }.dropFirst(4).drop { $0 == " " || $0 == "\n" }
+        return DemoScript(
+            name: "echo",
+            steps: [.say(rest.isEmpty ? "(nothing)" : String(rest.prefix(longTextLimit)), wordMs: 30)]
+        )
+    }
+
+    static let weather = DemoScript(
+        name: "weather",
+        steps: [
+            .pause(ms: 300), .think("The weather is asked for. One small command will tell."),
+            .say("Let me check that.", wordMs: 40),
+            .tools([
+                .exec(
+                    "echo 'sunny 21C' > weather.txt && cat weather.txt",
+                    meta: "print text → show weather.txt",
+                    output: "sunny 21C",
+                    durationMs: 400,
+                    updates: [(120, "sunny 21C\n")]
+                )
+            ]),
+            .pause(ms: 300), .think("The command printed the weather."),
+            .say("It is **sunny**, 21 °C. I saved it to `weather.txt`.", wordMs: 40),
+        ]
+    )
+
+    static let appendWeather = DemoScript(
+        name: "append-weather",
+        steps: [
+            .pause(ms: 400),
+            .think("The weather goes to the end of weather.txt. curl can fetch it and append it in one go."),
+            .tools([
+                .exec(
+                    "curl -s 'https://wttr.in/Berlin?format=3' >> weather.txt && tail -n 1 weather.txt",
+                    meta: "fetch https://wttr.in/Berlin → show last line of weather.txt",
+                    output: "Berlin: ⛅️ +21°C",
+                    durationMs: 1_250,
+                    updates: [(700, "Berlin: ⛅️ +21°C\n")]
+                )
+            ]),
+            .pause(ms: 400), .think("The line is in the file."),
+            .say("Done: I appended the current weather, Berlin: ⛅️ +21°C, to `weather.txt`.", wordMs: 70),
+        ]
+    )
+
+    static let bookTrain = DemoScript(
+        name: "book-train",
+        steps: [
+            .pause(ms: 300), .think("First find the connections, then open the timetable and choose the early one."),
+            .say("I will look for a train.", wordMs: 50),
+            .tools([
+                ToolCall(
+                    name: "web_search",
+                    arguments: ["query": "train Berlin to Hamburg tomorrow morning", "count": 5],
+                    meta: "for \"train Berlin to Hamburg tomorrow morning\"",
+                    durationMs: 700,
+                    output: "1. Timetable Berlin - Hamburg\n2. Saver fares\n3. Platform information"
+                )
+            ]),
+            .tools([
+                ToolCall(
+                    name: "browser",
+                    arguments: ["action": "open", "url": "https://trains.example/timetable"],
+                    meta: "open https://trains.example/timetable",
+                    durationMs: 600,
+                    output: "Opened: Timetable"
+                )
+            ]),
+            .tools([
+                ToolCall(
+                    name: "browser",
+                    arguments: ["action": "type", "ref": "e12", "text": "Berlin Hbf"],
+                    meta: "type e12",
+                    durationMs: 350,
+                    output: "ok"
+                )
+            ]),
+            .think("Two trains fit. The 08:36 is faster."),
+            .tools([
+                ToolCall(
+                    name: "browser",
+                    arguments: ["action": "click", "ref": "e31"],
+                    meta: "click e31",
+                    durationMs: 450,
+                    output: "Selected: ICE 704, 08:36"
+                )
+            ]),
+            .tools([
+                ToolCall(
+                    name: "browser",
+                    arguments: ["action": "screenshot"],
+                    meta: "screenshot",
+                    durationMs: 300,
+                    output: "screenshot saved"
+                )
+            ]),
+            .pause(ms: 300),
+            .say(
+                "Your train is chosen: **ICE 704**, Berlin Hbf 08:36 to Hamburg Hbf 10:24, 29.90 €. Shall I book it?",
+                wordMs: 60
+            ),
+        ]
+    )
+
+    static func fetch(_ message: String) -> DemoScript {
+        let found = message.split { $0 == " " || $0 == "\n" }.first {
+            $0.hasPrefix("http://") || $0.hasPrefix("https://")
+        }
+        let url = found.map { String($0.prefix(2_000)) } ?? "https://example.com/"
+        return DemoScript(
+            name: "fetch",
+            steps: [
+                .pause(ms: 300), .think("The page has to be read first."),
+                .tools([
+                    ToolCall(
+                        name: "web_fetch",
+                        arguments: ["url": url, "extractMode": "markdown"],
+                        meta: "from \(url)",
+                        durationMs: 900,
+                        output: "# Example Domain\n\nFor use in examples."
+                    )
+                ]),
+                .pause(ms: 300), .say("The page says: Example Domain, for use in examples.", wordMs: 60),
+            ]
+        )
+    }
+
+    static let editFile = DemoScript(
+        name: "edit",
+        steps: [
+            .pause(ms: 300), .think("Read the notes, then change one line."),
+            .tools([
+                ToolCall(
+                    name: "read",
+                    arguments: ["path": "notes/todo.md"],
+                    meta: "from notes/todo.md",
+                    durationMs: 150,
+                    output: "# Todo\n- one\n- two\n"
+                )
+            ]),
+            .pause(ms: 300),
+            .tools([
+                ToolCall(
+                    name: "edit",
+                    arguments: ["path": "notes/todo.md", "oldText": "- two", "newText": "- three"],
+                    meta: "in notes/todo.md (7 chars)",
+                    durationMs: 250,
+                    output: "Successfully replaced text in notes/todo.md."
+                )
+            ]),
+            .pause(ms: 300), .say("I read the notes and changed the second line.", wordMs: 60),
+        ]
+    )
+
+    static let failingCommand = DemoScript(
+        name: "failing-command",
+        steps: [
+            .pause(ms: 300), .say("Trying a command that fails.", wordMs: 50),
+            .tools([
+                .exec(
+                    "echo oops >&2; exit 1",
+                    meta: "print text → run exit 1",
+                    output: "oops",
+                    durationMs: 500,
+                    updates: [(150, "oops\n")],
+                    exitCode: 1
+                )
+            ]),
+            .pause(ms: 400), .say("The command failed with exit code 1.", wordMs: 60),
+        ]
+    )
+
+    static let parallelTools = DemoScript(
+        name: "parallel-tools",
+        steps: [
+            .pause(ms: 300), .think("These do not depend on each other."),
+            .tools([
+                .exec(
+                    "date -u +%Y; sleep 1; echo done",
+                    meta: "run date → run sleep 1 → print text",
+                    output: "2026\ndone",
+                    durationMs: 1_400,
+                    updates: [(60, "2026\n"), (1_000, "2026\ndone\n")]
+                ),
+                ToolCall(
+                    name: "read",
+                    arguments: ["path": "weather.txt"],
+                    meta: "from weather.txt",
+                    durationMs: 300,
+                    output: "sunny 21C\n"
+                ),
+                ToolCall(
+                    name: "web_search",
+                    arguments: ["query": "sunset today"],
+                    meta: "for \"sunset today\"",
+                    durationMs: 800,
+                    output: "1. Sunset at 20:41"
+                ),
+            ]),
+            .pause(ms: 300), .say("All three are done.", wordMs: 60),
+        ]
+    )
+
+    static let approval = DemoScript(
+        name: "approval",
+        steps: [
+            .pause(ms: 300), .think("This deletes files; the host will ask first."),
+            .say("This needs your approval.", wordMs: 50),
+            .approvedTool(
+                .exec("rm -r build", meta: "remove build", output: "removed build", durationMs: 300),
+                command: "rm -r build"
+            ),
+            .pause(ms: 200), .say("That is settled.", wordMs: 60),
+        ]
+    )
+
+    static let thinking = DemoScript(
+        name: "thinking",
+        steps: [
+            .pause(ms: 1_200), .think("First I consider the question."), .pause(ms: 1_200),
+            .think(" Then I consider the answer."), .pause(ms: 1_200), .think(" It is 42."),
+            .say("The answer is 42.", wordMs: 60),
+        ]
+    )
+
+    static let silent = DemoScript(name: "silent", steps: [.pause(ms: 40), .silent])
+
+    static let slowCount = DemoScript(
+        name: "slow-count",
+        steps: [
+            .pause(ms: 500), .think("Counting slowly."),
+            .say((1...30).map { "number \($0)," }.joined(separator: " "), wordMs: 300),
+        ]
+    )
+
+    /// Bounded: nobody needs more from a demo, and a transcript lives in memory.
+    static let longTextLimit = 200_000
+
+    static func longText(_ words: [String]) -> DemoScript {
+        let wanted = words.compactMap { Int($0) }.first ?? 20_000
+        let size = min(max(wanted, 1), longTextLimit)
+        var text = ""
+        text.reserveCapacity(size + 16)
+        var line = 1
+        while text.utf8.count < size {
+            text += "Line \(line) of a long text.\n"
+            line += 1
+        }
+        return DemoScript(name: "long-text", steps: [.pause(ms: 300), .say(String(text.prefix(size)), wordMs: 1)])
+    }
+
+    static func burst(_ words: [String]) -> DemoScript {
+        let count = words.count > 1 ? Int(words[1]) ?? 1_000 : 1_000
+        let rate = words.count > 2 ? Int(words[2]) ?? 1_000 : 1_000
+        let stream = words.count > 3 ? BurstStream(rawValue: words[3]) ?? .both : .both
+        return DemoScript(
+            name: "burst",
+            steps: [
+                .burst(count: min(max(count, 1), 10_000_000), perSecond: min(max(rate, 1), 1_000_000), stream: stream),
+                .say("Burst over.", wordMs: 0),
+            ]
+        )
+    }
+
+    static func rename(_ message: String) -> DemoScript {
+        let name = text(after: "call yourself ", in: message)?.prefix { $0 != "\n" && $0 != "." }.prefix(50)
+        let chosen = name.flatMap { $0.isEmpty ? nil : String($0) } ?? "Wren"
+        return DemoScript(
+            name: "rename",
+            steps: [
+                .pause(ms: 300), .think("My name stands in IDENTITY.md."),
+                .tools([
+                    ToolCall(
+                        name: "edit",
+                        arguments: [
+                            "path": "IDENTITY.md", "oldText": "- **Name:**", "newText": "- **Name:** \(chosen)",
+                        ],
+                        meta: "in IDENTITY.md (\(chosen.count + 12) chars)",
+                        durationMs: 300,
+                        output: "Successfully replaced text in IDENTITY.md.",
+                        effect: .rename(agentTo: chosen)
+                    )
+                ]),
+                .pause(ms: 200), .say("From now on I am \(chosen).", wordMs: 60),
+            ]
+        )
+    }
+}
+
+/// What stands behind the first occurrence of an ASCII phrase, whatever its case.
+private func text(after phrase: StaticString, in message: String) -> String? {
+    let wanted = Array(phrase.description.utf8)
+    let bytes = Array(message.utf8)
+    guard bytes.count >= wanted.count else { return nil }
+    for start in 0...(bytes.count - wanted.count) {
+        let candidate = bytes[start..<start + wanted.count]
+        if candidate.elementsEqual(wanted, by: { ($0 | ((0x41...0x5a).contains($0) ? 0x20 : 0)) == $1 }) {
+            return String(decoding: bytes[(start + wanted.count)...], as: UTF8.self)
+        }
+    }
+    return nil
+}

@@ -1,0 +1,83 @@
+/// A scripted run: what the stand-in for a model does, with its pace at speed 1.
+struct DemoScript {
+    enum Step {
+        case pause(ms: Int)
+        /// Goes into the transcript; streamed only where the session asks for it.
+        case think(String)
+        /// Streamed word by word.
+        case say(String, wordMs: Int)
+        case tools([ToolCall])
+        /// Waits for a person before the call runs.
+        case approvedTool(ToolCall, command: String)
+        case fail(ProviderFailure)
+        /// The model answered with the silent token: no text at all.
+        case silent
+        /// Text deltas at a rate, each carrying its number and the clock.
+        case burst(count: Int, perSecond: Int, stream: BurstStream)
+    }
+
+    struct ToolCall {
+        var name: String
+        var arguments: WireValue
+        /// The gateway's own short description of the call.
+        var meta: String
+        /// Output so far, each shown that long after the one before.
+        var updates: [(afterMs: Int, output: String)] = []
+        var durationMs: Int
+        var output: String
+        var exitCode: Int?
+        var isError = false
+        var effect: Effect?
+
+        var isCommand: Bool { name == "exec" }
+        var command: String? {
+            guard isCommand, case .object(let members) = arguments else { return nil }
+            guard case .string(let text)? = members.first(where: { $0.name == "command" })?.value else { return nil }
+            return text
+        }
+    }
+
+    /// What a tool changes on the demo host.
+    enum Effect {
+        case rename(agentTo: String)
+        case writeFiles([String: String])
+    }
+
+    enum BurstStream: String { case both, chat, agent }
+
+    struct ProviderFailure {
+        /// As the provider worded it.
+        var detail: String
+        /// As the gateway shows it, by release.
+        var marchText: String
+        var laterText: String
+        var finalText: String
+        var reason: String
+        var kind: String?
+        var delayMs: Int
+    }
+
+    var name: String
+    var steps: [Step]
+}
+
+extension DemoScript.ToolCall {
+    static func exec(
+        _ command: String,
+        meta: String,
+        output: String,
+        durationMs: Int,
+        updates: [(afterMs: Int, output: String)] = [],
+        exitCode: Int = 0
+    ) -> DemoScript.ToolCall {
+        DemoScript.ToolCall(
+            name: "exec",
+            arguments: ["command": command],
+            meta: meta,
+            updates: updates,
+            durationMs: durationMs,
+            output: exitCode == 0 ? output : "\(output)\n\n(Command exited with code \(exitCode))",
+            exitCode: exitCode
+        )
+    }
+}

@@ -1,0 +1,109 @@
+/// A script laid out on a time line: small beats, each so many milliseconds after the one before.
+struct RunTimeline {
+    enum Beat {
+        case start
+        case think(String)
+        case text(String)
+        /// The assistant's message with its calls is complete and goes into the transcript.
+        case commitCalls([PlannedCall])
+        case toolStart(PlannedCall)
+        case toolUpdate(PlannedCall, output: String)
+        case toolResult(PlannedCall)
+        /// Stands still until somebody decides or the request expires.
+        case awaitApproval(PlannedCall, command: String)
+        case burst(count: Int, perSecond: Int, stream: DemoScript.BurstStream)
+        case fail(DemoScript.ProviderFailure)
+        case silent
+        case finishing
+        case end
+    }
+
+    struct PlannedCall {
+        var id: String
+        var call: DemoScript.ToolCall
+    }
+
+    /// Pieces a streamed text is cut into at most: with cumulative frames the bytes sent grow with pieces x length.
+    static let pieceLimit = 200
+
+    var beats: [(delayMs: Int, beat: Beat)] = []
+
+    init(_ script: DemoScript, callID: () -> String) {
+        beats.append((120, .start))
+        var pause = 0
+        for step in script.steps {
+            switch step {
+            case .pause(let ms): pause += ms
+            case .think(let text): beats.append((0, .think(text)))
+            case .say(let text, let wordMs):
+                for piece in RunTimeline.pieces(of: text) { append(.text(piece), after: &pause, wordMs) }
+            case .tools(let calls):
+                let planned = calls.map { PlannedCall(id: callID(), call: $0) }
+                append(.commitCalls(planned), after: &pause, 20)
+                appendParallel(planned)
+            case .approvedTool(let call, let command):
+                let planned = PlannedCall(id: callID(), call: call)
+                append(.commitCalls([planned]), after: &pause, 20)
+                append(.toolStart(planned), after: &pause, 20)
+                append(.awaitApproval(planned, command: command), after: &pause, 60)
+                append(.toolResult(planned), after: &pause, call.durationMs)
+            case .fail(let failure): append(.fail(failure), after: &pause, 30)
+            case .silent: append(.silent, after: &pause, 0)
+            case .burst(let count, let perSecond, let stream):
+                append(.burst(count: count, perSecond: perSecond, stream: stream), after: &pause, 0)
+            }
+        }
+        append(.finishing, after: &pause, 30)
+        append(.end, after: &pause, 25)
+    }
+
+    private mutating func append(_ beat: Beat, after pause: inout Int, _ delay: Int) {
+        beats.append((pause + delay, beat))
+        pause = 0
+    }
+
+    private mutating func appendParallel(_ calls: [PlannedCall]) {
+        var moments: [(at: Int, beat: Beat)] = []
+        for (place, planned) in calls.enumerated() {
+            var at = place * 30
+            moments.append((at, .toolStart(planned)))
+            let end = at + max(planned.call.durationMs, 1)
+            for update in planned.call.updates {
+                at += update.afterMs
+                if at < end { moments.append((at, .toolUpdate(planned, output: update.output))) }
+            }
+            moments.append((end, .toolResult(planned)))
+        }
+        // A stable order by time, so that each call's own beats stay in sequence.
+        let ordered = moments.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }
+        var last = 0
+        for (_, moment) in ordered {
+            beats.append((moment.at - last, moment.beat))
+            last = moment.at
+        }
+    }
+
+    /// Words with the blanks before them; long texts in larger pieces. Joined they are the text.
+    static func pieces(of text: String) -> [String] {
+        var words: [Substring] = []
+        var start = text.startIndex
+        var sawWord = false
+        var place = start
+        while place < text.endIndex {
+            let isBlank = text[place] == " " || text[place] == "\n"
+            if isBlank, sawWord {
+                words.append(text[start..<place])
+                start = place
+                sawWord = false
+            }
+            if !isBlank { sawWord = true }
+            place = text.index(after: place)
+        }
+        if start < text.endIndex { words.append(text[start...]) }
+        let group = max(1, (words.count + pieceLimit - 1) / pieceLimit)
+        guard group > 1 else { return words.map(String.init) }
+        return stride(from: 0, to: words.count, by: group).map { first in
+            words[first..<min(first + group, words.count)].joined()
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import JSONBytes
+
+/// One row of a session's transcript, kept in a form from which each release's wire shape is written.
+struct TranscriptRow {
+    enum Block {
+        case text(String)
+        case thinking(String)
+        case toolCall(id: String, name: String, arguments: WireValue)
+        case image(mimeType: String, bytes: Int)
+    }
+
+    enum Kind {
+        case user(key: String?)
+        /// `origin` is "demo" for an answer of the model, "openclaw" for what the gateway itself put in.
+        case assistant(stopReason: String, error: String?, usage: Usage?)
+        case injected(key: String?, abortedRun: (id: String, origin: String)?)
+        case toolResult(callID: String, name: String, isError: Bool)
+        case compaction
+    }
+
+    struct Usage {
+        var input: Int
+        var output: Int
+    }
+
+    var id: String
+    var kind: Kind
+    var blocks: [Block]
+    var timestamp: Int64
+    var recordedAt: Int64
+
+    var isUser: Bool {
+        if case .user = kind { true } else { false }
+    }
+
+    var plainText: String {
+        blocks.compactMap { if case .text(let text) = $0 { text } else { nil } }.joined(separator: "\n")
+    }
+
+    var role: String {
+        switch kind {
+        case .user: "user"
+        case .assistant, .injected: "assistant"
+        case .toolResult: "toolResult"
+        case .compaction: "system"
+        }
+    }
+}
+
+/// How rows are shown by `chat.history` and `session.message`.
+struct TranscriptStyle {
+    var release: GatewayRelease
+    var hidesKeys: Bool
+    /// Texts are cut at so many characters.
+    var characterLimit: Int
+
+    static let marker = "\n...(truncated)..."
+
+    func wire(_ row: TranscriptRow, seq: Int, isEvent: Bool = false) -> WireValue {
+        bare(row).adding(identity(row, seq: seq, isEvent: isEvent))
+    }
+
+    /// Without the row's place in the transcript, as chat events carry it.
+    func bare(_ row: TranscriptRow) -> WireValue {
+        let head: WireValue = ["role": row.role]
+        var body: WireValue
+        switch row.kind {
+        case .user(let key):
+            let key = hidesKeys ? nil : key
+            body = ["content": userContent(row), "timestamp": row.timestamp]
+            if release == .june { body = body.adding(["idempotencyKey": key.map { "\($0):user" }]) }
+        case .assistant(let stopReason, let error, let usage):
+            body = [
+                "content": blocks(row), "api": "openai-completions", "provider": "demo", "model": "demo-1",
+                "usage": release == .march ? nil : self.usage(usage), "stopReason": stopReason,
+                "timestamp": row.timestamp, "errorMessage": error,
+            ]
+        case .injected(let key, let aborted):
+            // March keys only what an abort left behind.
+            let key = hidesKeys || (release == .march && aborted == nil) ? nil : key
+            body = [
+                "content": blocks(row), "timestamp": row.timestamp, "stopReason": "stop",
+                "usage": release == .march ? nil : self.usage(nil), "api": "openai-responses", "provider": "openclaw",
+                "model": "gateway-injected", "idempotencyKey": key,
+                "openclawAbort": aborted.map { wireObject(["aborted": true, "origin": $0.origin, "runId": $0.id]) },
+            ]
+        case .toolResult(let callID, let name, let isError):
+            body = [
+                "toolCallId": callID, "toolName": name, "content": blocks(row), "isError": isError,
+                "timestamp": row.timestamp,
+            ]
+        case .compaction:
+            body = ["content": [wireObject(["type": "text", "text": "Compaction"])], "timestamp": row.timestamp]
+        }
+        return head.adding(body)
+    }
+
+    private func identity(_ row: TranscriptRow, seq: Int, isEvent: Bool) -> WireValue {
+        guard release >= .june else { return [:] }
+        var key: String?
+        if release == .autumn, !hidesKeys, case .user(let sent) = row.kind { key = sent.map { "\($0):user" } }
+        var kind: String?
+        if case .compaction = row.kind { kind = "compaction" }
+        return [
+            "__openclaw": wireObject([
+                "id": row.id, "kind": kind, "recordTimestampMs": isEvent ? nil : row.recordedAt, "seq": seq,
+                "idempotencyKey": key,
+            ])
+        ]
+    }
+
+    /// March keeps blocks; later releases give plain text where there is nothing else.
+    private func userContent(_ row: TranscriptRow) -> WireValue {
+        let isPlain = row.blocks.allSatisfy { if case .text = $0 { true } else { false } }
+        if release >= .june, isPlain { return .string(cut(row.plainText)) }
+        return blocks(row)
+    }
+
+    private func blocks(_ row: TranscriptRow) -> WireValue {
+        var shown = row.blocks
+        // June's projection drops thinking and calls of an assistant message that also has text.
+        let hasText = shown.contains { if case .text = $0 { true } else { false } }
+        let hasCalls = shown.contains { if case .toolCall = $0 { true } else { false } }
+        if release >= .june, hasText, hasCalls {
+            shown = shown.filter { if case .text = $0 { true } else { false } }
+        }
+        return .array(shown.map(block))
+    }
+
+    private func block(_ block: TranscriptRow.Block) -> WireValue {
+        switch block {
+        case .text(let text): return ["type": "text", "text": cut(text)]
+        case .thinking(let text): return ["type": "thinking", "thinking": cut(text)]
+        case .toolCall(let id, let name, let arguments):
+            return ["type": "toolCall", "id": id, "name": name, "arguments": cut(arguments)]
+        case .image(let mimeType, let bytes):
+            return ["type": "image", "mimeType": mimeType, "omitted": true, "bytes": bytes]
+        }
+    }
+
+    private func usage(_ usage: TranscriptRow.Usage?) -> WireValue {
+        let usage = usage ?? TranscriptRow.Usage(input: 0, output: 0)
+        let cost = Double(usage.input * 1_000 + usage.output * 2_000) / 1_000_000_000
+        return [
+            "input": usage.input, "output": usage.output, "totalTokens": usage.input + usage.output, "cacheRead": 0,
+            "cacheWrite": 0, "cost": wireObject(["total": cost]),
+        ]
+    }
+
+    private func cut(_ text: String) -> String {
+        guard text.utf8.count > characterLimit, text.count > characterLimit else { return text }
+        return text.prefix(characterLimit) + Self.marker
+    }
+
+    private func cut(_ value: WireValue) -> WireValue {
+        switch value {
+        case .string(let text): .string(cut(text))
+        case .array(let values): .array(values.map(cut))
+        case .object(let members): .object(members.map { .init(name: $0.name, value: cut($0.value)) })
+        default: value
+        }
+    }
+}
+
+/// Gives a literal inside a method of a type with a `wire` member its type.
+func wireObject(_ value: WireValue) -> WireValue { value }

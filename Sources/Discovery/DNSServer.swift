@@ -1,0 +1,31 @@
+package import Basics
+
+/// A resolver to ask.
+package struct DNSServer: Sendable, Hashable {
+    package let address: NetworkAddress
+    package let port: UInt16
+
+    package init(address: NetworkAddress, port: UInt16 = 53) {
+        self.address = address
+        self.port = port
+    }
+
+    /// The system's, from `/etc/resolv.conf`; the local one where the file names none, as resolv.conf(5) has it.
+    package static func system() -> [DNSServer] {
+        let found = parse(DiscoverySystem.readFile("/etc/resolv.conf") ?? [])
+        return found.isEmpty ? [DNSServer(address: .loopback4)] : found
+    }
+
+    /// At most three, like the C library. Addresses with a zone are skipped.
+    static func parse(_ bytes: [UInt8]) -> [DNSServer] {
+        var servers: [DNSServer] = []
+        for line in bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
+            let words = line.split { $0 == 0x20 || $0 == 0x09 }
+            guard words.count >= 2, words[0].elementsEqual("nameserver".utf8),
+                let address = NetworkAddress(String(decoding: words[1], as: UTF8.self)), servers.count < 3
+            else { continue }
+            servers.append(DNSServer(address: address))
+        }
+        return servers
+    }
+}

@@ -1,0 +1,71 @@
+package import Basics
+package import JSONBytes
+
+/// A gateway that announced itself. Where to connect comes from SRV and address records; everything from TXT is an
+/// unauthenticated hint.
+package struct DiscoveredGateway: Sendable, Equatable {
+    package enum Source: Sendable, Equatable {
+        case multicast
+        case domain(String)
+    }
+
+    package let name: String
+    package let host: String
+    package let port: UInt16
+    package let addresses: [NetworkAddress]
+    package let hints: [String: String]
+    package let source: Source
+
+    package init(
+        name: String,
+        host: String,
+        port: UInt16,
+        addresses: [NetworkAddress],
+        hints: [String: String],
+        source: Source
+    ) {
+        self.name = name
+        self.host = host
+        self.port = port
+        self.addresses = addresses
+        self.hints = hints
+        self.source = source
+    }
+
+    package var displayName: String { hints["displayName"] ?? name }
+
+    /// The gateway says that it speaks TLS. Where it does not say so, plain.
+    package var saysTLS: Bool { hints["gatewayTls"] == "1" || hints["gatewayTls"] == "true" }
+
+    package var saidFingerprint: String? { hints["gatewayTlsSha256"].flatMap { Fingerprint($0)?.text } }
+
+    /// What to give to `--gateway`. Numeric where possible: `.local` names need a resolver that knows multicast.
+    package var url: String {
+        let place = addresses.first?.hostText ?? host
+        return "\(saysTLS ? "wss" : "ws")://\(place):\(port)"
+    }
+}
+
+extension DiscoveredGateway: JSONWritable {
+    package func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("name", name)
+            writer.member("displayName", displayName)
+            writer.member("host", host)
+            writer.member("port", port)
+            writer.array("addresses", of: addresses.map(\.description))
+            writer.member("url", url)
+            writer.member("tls", saysTLS)
+            writer.member("fingerprint", saidFingerprint)
+            switch source {
+            case .multicast: writer.member("source", "mdns")
+            case .domain(let domain):
+                writer.member("source", "dns-sd")
+                writer.member("domain", domain)
+            }
+            writer.object("hints") { writer in
+                for (key, value) in hints.sorted(by: { $0.key < $1.key }) { writer.member(key, value) }
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+package import Basics
+
+/// One-shot multicast questions (RFC 6762 §5.1) on every interface that can: asked from a free port, so that responders
+/// answer us directly and no other program's port 5353 is needed.
+package struct MulticastBrowser {
+    /// Where questions go: a group for each family; a test names its responder instead.
+    package struct Destination: Sendable, Equatable {
+        package let address: NetworkAddress
+        package let port: UInt16
+
+        package init(address: NetworkAddress, port: UInt16) {
+            self.address = address
+            self.port = port
+        }
+
+        static let groups = [
+            Destination(address: NetworkAddress(v4: 224, 0, 0, 251), port: 5353),
+            Destination(address: NetworkAddress(high: 0xFF02_0000_0000_0000, low: 0xFB), port: 5353),
+        ]
+    }
+
+    private let destinations: [Destination]
+    private let interfaces: [NetworkInterface]
+
+    /// RFC 6762 §5.2: after the first question, again after one second and then at growing intervals; a datagram may
+    /// get lost.
+    private static let repeats: [Int64] = [0, 250, 1000, 3000]
+    private static let mostSockets = 32
+
+    package init(destinations: [Destination]? = nil, interfaces: [NetworkInterface] = NetworkInterface.all()) {
+        self.destinations = destinations ?? Destination.groups
+        self.interfaces = interfaces
+    }
+
+    /// Listens for the whole time: how many will answer cannot be known. `enough` ends it early.
+    package func browse(
+        milliseconds: Int64 = 3000,
+        enough: (([DiscoveredGateway]) -> Bool)? = nil
+    ) -> [DiscoveredGateway] {
+        guard var browse = GatewayBrowse() else { return [] }
+        let sockets = openSockets()
+        guard !sockets.isEmpty else { return [] }
+        let start = DiscoverySystem.now
+        var asked: Set<DNSQuestion> = []
+        var repeats = Self.repeats[...]
+        while true {
+            let elapsed = DiscoverySystem.now - start
+            guard elapsed < milliseconds else { break }
+            if let due = repeats.first, elapsed >= due {
+                repeats = repeats.dropFirst()
+                asked = []
+            }
+            let fresh = browse.questions.filter { asked.insert($0).inserted }
+            if !fresh.isEmpty { send(DNSMessage(questions: fresh).bytes, on: sockets) }
+            if let enough, browse.isComplete, enough(browse.gateways) { break }
+            let next = min(milliseconds, repeats.first ?? milliseconds)
+            for socket in DiscoverySystem.wait(sockets, milliseconds: max(1, next - elapsed)) {
+                while let datagram = socket.receive() { receive(datagram.bytes, from: datagram.port, into: &browse) }
+            }
+        }
+        return browse.gateways
+    }
+
+    /// Answers come from the port the question went to (RFC 6762 §6); anything else is noise.
+    func receive(_ bytes: [UInt8], from port: UInt16, into browse: inout GatewayBrowse) {
+        guard destinations.contains(where: { $0.port == port }), let message = try? DNSMessage(parsing: bytes) else {
+            return
+        }
+        browse.receive(message)
+    }
+
+    private func openSockets() -> [DiscoverySystem.DatagramSocket] {
+        var sockets: [DiscoverySystem.DatagramSocket] = []
+        var seen: Set<String> = []
+        for isIPv6 in [false, true] where destinations.contains(where: { $0.address.isIPv4 != isIPv6 }) {
+            for interface in interfaces
+            where interface.isUp && interface.canMulticast && interface.address.isIPv4 != isIPv6
+                && sockets.count < Self.mostSockets && seen.insert("\(interface.index)/\(isIPv6)").inserted
+            {
+                if let socket = try? DiscoverySystem.DatagramSocket(isIPv6: isIPv6, interface: interface) {
+                    sockets.append(socket)
+                }
+            }
+        }
+        return sockets
+    }
+
+    private func send(_ bytes: [UInt8], on sockets: [DiscoverySystem.DatagramSocket]) {
+        for socket in sockets {
+            for destination in destinations where destination.address.isIPv4 != socket.isIPv6 {
+                socket.send(bytes, to: destination.address, port: destination.port)
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import Basics
+
+/// What the `avatar` field points at. Nothing is fetched here: a URL is only reported.
+package enum AvatarReference: Sendable, Equatable {
+    case embedded(ImageHeader, bytes: [UInt8])
+    case url(String)
+    /// A file below the agent's workspace.
+    case path(String)
+    /// An emoji or initials.
+    case text(String)
+    case invalid(reason: String)
+
+    package init(_ value: String) {
+        let lower = value.prefix(8).lowercased()
+        if lower.hasPrefix("data:") {
+            self = Self.embedded(value)
+        } else if lower.hasPrefix("http://") || lower.hasPrefix("https://") {
+            self =
+                value.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F })
+                ? .invalid(reason: "a URL with blanks") : .url(value)
+        } else if value.contains("://") {
+            self = .invalid(reason: "a URL that is neither http nor https")
+        } else if value.contains("/") || value.contains("\\") || value.contains(".") {
+            self = Self.file(value)
+        } else {
+            self = value.isEmpty ? .invalid(reason: "empty") : .text(value)
+        }
+    }
+
+    private static func file(_ value: String) -> AvatarReference {
+        let parts = value.split(separator: "/", omittingEmptySubsequences: false)
+        guard !value.hasPrefix("/"), !value.hasPrefix("~"), !value.contains("\\"), !parts.contains("..") else {
+            return .invalid(reason: "a path that leaves the workspace")
+        }
+        return .path(value)
+    }
+
+    /// `data:image/png;base64,…` (RFC 2397) with content that is what it says.
+    private static func embedded(_ value: String) -> AvatarReference {
+        let utf8 = Array(value.utf8)
+        // Base 64 takes four bytes for three; anything longer cannot be within the limit.
+        guard utf8.count <= ImageHeader.maximumBytes / 3 * 4 + 256 else {
+            return .invalid(reason: "a data URI over 2 MiB")
+        }
+        guard let comma = utf8.firstIndex(of: 0x2C), comma <= 256 else {
+            return .invalid(reason: "a data URI without data")
+        }
+        let head = String(decoding: utf8[5..<comma], as: UTF8.self).lowercased().split(separator: ";")
+        guard let type = head.first, head.last == "base64", head.count >= 2 else {
+            return .invalid(reason: "a data URI that is not base64 of a picture")
+        }
+        guard let bytes = Base64.decode(unescaped(utf8[(comma + 1)...])) else {
+            return .invalid(reason: "a data URI whose base64 is damaged")
+        }
+        do throws(ImageError) {
+            let image = try ImageHeader(checking: bytes)
+            guard image.mimeType == (type == "image/jpg" ? "image/jpeg" : String(type)) else {
+                return .invalid(reason: "a data URI that says \(type) and holds \(image.mimeType)")
+            }
+            return .embedded(image, bytes: bytes)
+        } catch {
+            return .invalid(reason: "a data URI in which \(error.message)")
+        }
+    }
+
+    private static func unescaped(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        guard bytes.contains(0x25) else { return Array(bytes) }
+        var result: [UInt8] = []
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            if bytes[index] == 0x25, index + 2 < bytes.endIndex, let high = Hex.value(of: bytes[index + 1]),
+                let low = Hex.value(of: bytes[index + 2])
+            {
+                result.append(high << 4 | low)
+                index += 3
+            } else {
+                result.append(bytes[index])
+                index += 1
+            }
+        }
+        return result
+    }
+}

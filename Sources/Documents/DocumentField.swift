@@ -1,0 +1,36 @@
+/// One editable field; the raw value is its name in the API.
+package enum DocumentField: String, Sendable, CaseIterable {
+    case name, creature, vibe, theme, emoji, avatar
+    case callName, pronouns, timezone, notes, context
+
+    /// The label a new line gets: the one OpenClaw's own templates use.
+    var label: String {
+        switch self {
+        case .name: "Name"
+        case .creature: "Creature"
+        case .vibe: "Vibe"
+        case .theme: "Theme"
+        case .emoji: "Emoji"
+        case .avatar: "Avatar"
+        case .callName: "What to call them"
+        case .pronouns: "Pronouns"
+        case .timezone: "Timezone"
+        case .notes: "Notes"
+        case .context: "Context"
+        }
+    }
+
+    /// Whether a value may hold line feeds.
+    package var takesLines: Bool { self == .notes || self == .context }
+
+    /// The most UTF-8 bytes a new value may have. An avatar may be a data URI; the others are read by people.
+    package var maximumBytes: Int {
+        switch self {
+        case .emoji: 64
+        case .avatar: 256 << 10
+        case .notes: 32 << 10
+        case .context: 256 << 10
+        default: 1 << 10
+        }
+    }
+}

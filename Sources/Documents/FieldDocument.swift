@@ -1,0 +1,83 @@
+/// IDENTITY.md or USER.md as fields over its bytes. Reading tolerates anything; an edit changes single lines and keeps
+/// every other byte.
+package struct FieldDocument: Sendable {
+    /// The gateway does not load larger files.
+    package static let maximumBytes = 2 << 20
+
+    package let kind: DocumentKind
+    package let bytes: [UInt8]
+    package let fields: DocumentFields
+    private let scan: DocumentScan
+
+    package init(kind: DocumentKind, bytes: [UInt8]) {
+        self.kind = kind
+        self.bytes = bytes
+        scan = DocumentScan(bytes, kind: kind)
+        fields = Self.fields(of: scan)
+    }
+
+    /// A file that does not exist yet.
+    package static func missing(_ kind: DocumentKind) -> FieldDocument { FieldDocument(kind: kind, bytes: []) }
+
+    /// The file as text; bytes that are no UTF-8 show as U+FFFD.
+    package var markdown: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// The file with these fields set; an empty value clears. The same bytes when nothing changes. The result always
+    /// reads as asked: a value that would not is refused.
+    package func edited(_ changes: [DocumentField: String]) throws(FieldError) -> [UInt8] {
+        var wanted: [DocumentField: String] = [:]
+        var expected = fields
+        for field in DocumentField.allCases {
+            guard let text = changes[field] else { continue }
+            guard kind.fields.contains(field) else {
+                throw .unknownField(field.rawValue, nearest: nil)
+            }
+            let value = field.takesLines ? FieldValue.canonicalLines(text) : FieldValue.canonicalLine(text)
+            let canonical = field == .notes ? Self.canonicalNotes(value) : value
+            if canonical == fields[field] ?? "" { continue }
+            guard canonical.utf8.count <= field.maximumBytes else {
+                throw .tooLong(field, bytes: canonical.utf8.count, limit: field.maximumBytes)
+            }
+            guard !FieldValue.isPlaceholder(canonical) else { throw .placeholder(field) }
+            wanted[field] = canonical
+            expected[field] = canonical
+        }
+        if wanted.isEmpty { return bytes }
+        let result = DocumentEdit(scan).applying(wanted)
+        guard result.count <= Self.maximumBytes else {
+            throw .fileTooLarge(bytes: result.count, limit: Self.maximumBytes)
+        }
+        let read = Self.fields(of: DocumentScan(result, kind: kind))
+        for field in kind.fields where read[field] != expected[field] {
+            throw .unrepresentable(
+                wanted[field] != nil ? field : wanted.keys.min { $0.rawValue < $1.rawValue } ?? field
+            )
+        }
+        guard read.directives == expected.directives else { throw .unrepresentable(.context) }
+        return result
+    }
+
+    /// Each line of the notes becomes one list item, so its inner white space is that of an item.
+    private static func canonicalNotes(_ value: String) -> String {
+        let lines = value.split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.count == 1
+            ? FieldValue.canonicalLine(value)
+            : lines.map { FieldValue.collapsed(String($0)) }.joined(separator: "\n")
+    }
+
+    private static func fields(of scan: DocumentScan) -> DocumentFields {
+        var fields = DocumentFields()
+        for occurrence in scan.occurrences where !occurrence.value.isEmpty {
+            fields[occurrence.form.field] = occurrence.value
+        }
+        if let section = scan.context, !section.content.isEmpty {
+            let text = FieldValue.trim(
+                section.content.map { scan.lines.text(scan.lines[$0].start..<scan.lines[$0].end) }
+                    .joined(separator: "\n")
+            )
+            fields[.context] = FieldValue.isPlaceholder(text) ? nil : text
+        }
+        if scan.kind == .profile { fields.directives = scan.directives }
+        return fields
+    }
+}

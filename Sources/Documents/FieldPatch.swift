@@ -1,0 +1,112 @@
+import Basics
+package import JSONBytes
+
+/// A wanted change of fields: a JSON merge patch (RFC 7396) over the editable fields, checked before any file is read.
+package struct FieldPatch: Sendable, Equatable {
+    package let kind: DocumentKind
+    /// The new values; empty clears.
+    package private(set) var changes: [DocumentField: String] = [:]
+
+    package init(kind: DocumentKind, changes: [DocumentField: String]) {
+        self.kind = kind
+        self.changes = changes
+    }
+
+    /// The body of a PATCH: bare fields, each a string, or null to clear.
+    package init(kind: DocumentKind, merging body: JSONValue) throws(FieldError) {
+        self.kind = kind
+        guard body.kind == .object else { throw .notAnObject }
+        for (name, value) in body.members {
+            let field = try Self.field(name, kind: kind)
+            switch value.kind {
+            case .null: changes[field] = ""
+            case .string: changes[field] = try Self.checked(value.string ?? "", field)
+            case .bool, .number, .array, .object: throw .wrongType(field, found: Self.noun(value.kind))
+            }
+        }
+    }
+
+    /// The body of a PUT that names fields: those it leaves out are cleared.
+    package init(kind: DocumentKind, replacingWith body: JSONValue) throws(FieldError) {
+        try self.init(kind: kind, merging: body)
+        for field in kind.fields where changes[field] == nil { changes[field] = "" }
+    }
+
+    /// `name=value` pairs as the command line gives them.
+    package init(kind: DocumentKind, assignments: [(name: String, value: String)]) throws(FieldError) {
+        self.kind = kind
+        for (name, value) in assignments {
+            let field = try Self.field(name, kind: kind)
+            changes[field] = try Self.checked(value, field)
+        }
+    }
+
+    /// Fields that someone else changed between `base` and `current` to something other than what is wanted here.
+    package func conflicts(base: DocumentFields, current: DocumentFields) -> [FieldConflict] {
+        kind.fields.compactMap { field in
+            guard let wanted = changes[field] else { return nil }
+            let value = current[field] ?? ""
+            guard value != base[field] ?? "", value != wanted else { return nil }
+            return FieldConflict(field: field, current: value, requested: wanted)
+        }
+    }
+
+    private static func field(_ name: String, kind: DocumentKind) throws(FieldError) -> DocumentField {
+        if let field = DocumentField(rawValue: name), kind.fields.contains(field) { return field }
+        if kind.readOnlyFields.contains(name) { throw .readOnlyField(name) }
+        throw .unknownField(name, nearest: NearestName.of(name, in: kind.fields.map(\.rawValue)))
+    }
+
+    private static func checked(_ text: String, _ field: DocumentField) throws(FieldError) -> String {
+        guard text.utf8.count <= field.maximumBytes else {
+            throw .tooLong(field, bytes: text.utf8.count, limit: field.maximumBytes)
+        }
+        var previous: Unicode.Scalar = " "
+        for scalar in text.unicodeScalars {
+            defer { previous = scalar }
+            switch scalar {
+            case "\n", "\r", "\u{0B}", "\u{0C}", "\u{85}", "\u{2028}", "\u{2029}":
+                guard field.takesLines else { throw .lineBreak(field) }
+                guard scalar == "\n" || scalar == "\r" else {
+                    throw .controlCharacter(field, scalar: scalar.value)
+                }
+            case "\t":
+                guard field.takesLines else { throw .controlCharacter(field, scalar: scalar.value) }
+            default:
+                guard scalar.properties.generalCategory != .control else {
+                    throw .controlCharacter(field, scalar: scalar.value)
+                }
+            }
+            // A carriage return is half of a CR LF or nothing.
+            if previous == "\r", scalar != "\n" { throw .controlCharacter(field, scalar: 0x0D) }
+        }
+        if previous == "\r" { throw .controlCharacter(field, scalar: 0x0D) }
+        return text
+    }
+
+    private static func noun(_ kind: JSONKind) -> String {
+        switch kind {
+        case .null: "null"
+        case .bool: "a boolean"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+}
+
+/// Two writers wanted different values for one field.
+package struct FieldConflict: Sendable, Equatable, JSONWritable {
+    package let field: DocumentField
+    package let current: String
+    package let requested: String
+
+    package func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("field", field.rawValue)
+            object.member("current", current)
+            object.member("requested", requested)
+        }
+    }
+}

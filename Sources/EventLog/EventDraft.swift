@@ -1,0 +1,51 @@
+package import Basics
+
+/// An event about to be logged. `body` is one JSON object without `id`; the log puts the id in front of its members,
+/// since only the transaction knows it.
+package struct EventDraft: Sendable, Equatable {
+    package var type: String
+    package var at: Timestamp
+    package var session: String?
+    package var run: String?
+    package var body: [UInt8]
+
+    package init(type: String, at: Timestamp, session: String? = nil, run: String? = nil, body: [UInt8]) {
+        self.type = type
+        self.at = at
+        self.session = session
+        self.run = run
+        self.body = body
+    }
+
+    /// The wire form: `{"id":"…",` and then the members of the body.
+    func bytes(id: EventID) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(body.count + 48)
+        bytes.append(ascii: "{\"id\":\"")
+        bytes.append(ascii: id.description)
+        bytes.append(UInt8(ascii: "\""))
+        let members = body.dropFirst()
+        if members.first != UInt8(ascii: "}") { bytes.append(UInt8(ascii: ",")) }
+        bytes.append(contentsOf: members)
+        return bytes
+    }
+}
+
+/// An event as the log holds it; `data` is ready for the wire and contains its own id.
+package struct StoredEvent: Sendable, Equatable {
+    package var id: EventID
+    package var type: String
+    package var at: Timestamp
+    package var session: String?
+    package var run: String?
+    package var data: [UInt8]
+
+    package init(id: EventID, type: String, at: Timestamp, session: String?, run: String?, data: [UInt8]) {
+        self.id = id
+        self.type = type
+        self.at = at
+        self.session = session
+        self.run = run
+        self.data = data
+    }
+}

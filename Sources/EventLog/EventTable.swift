@@ -1,0 +1,146 @@
+package import Basics
+package import SQLite
+
+/// The durable events. Appending happens inside a transaction of the store; reading on any connection.
+///
+/// Sequence numbers rise strictly and are never used twice: the newest row is never deleted, so the next number is
+/// always one above it.
+package struct EventTable {
+    /// Rows looked at for one page, so that a filter which matches nothing still works in bounded steps.
+    package static let scanWindow: Int64 = 2_000
+
+    package struct Page: Sendable, Equatable {
+        package var events: [StoredEvent]
+        /// Where the next page starts; the place looked at last, which may lie past the last event returned.
+        package var next: EventID
+        /// True when the log had nothing after `next`.
+        package var isEnd: Bool
+    }
+
+    private let connection: SQLiteConnection
+
+    package init(_ connection: SQLiteConnection) {
+        self.connection = connection
+    }
+
+    // MARK: The log itself
+
+    package func epoch() throws(SQLiteError) -> String {
+        guard let epoch = try connection.first("SELECT epoch FROM event_log", row: { row in row.string(0) }) else {
+            throw .malformed("the event log has no epoch")
+        }
+        return epoch
+    }
+
+    /// Names a new log. `epoch` is random, short, and of the characters `EventID` admits.
+    package func createLog(epoch: String, at: Timestamp) throws(SQLiteError) {
+        try connection.run(
+            "INSERT INTO event_log(only, epoch, created_at) VALUES(1, ?, ?) ON CONFLICT(only) DO NOTHING",
+            epoch,
+            at.milliseconds
+        )
+    }
+
+    package func bounds() throws(SQLiteError) -> EventLogBounds {
+        let epoch = try epoch()
+        let ends = try connection.first("SELECT (SELECT min(seq) FROM event), (SELECT max(seq) FROM event)") { row in
+            (row.optionalInt64(0), row.optionalInt64(1))
+        }
+        return EventLogBounds(
+            oldest: ends?.0.map { EventID(epoch: epoch, sequence: $0) },
+            newest: EventID(epoch: epoch, sequence: ends?.1 ?? 0)
+        )
+    }
+
+    package func oldestTime() throws(SQLiteError) -> Timestamp? {
+        try connection.first("SELECT at FROM event ORDER BY seq LIMIT 1") { row in
+            Timestamp(milliseconds: row.int64(0))
+        }
+    }
+
+    // MARK: Appending
+
+    package func append(_ draft: EventDraft, id: EventID) throws(SQLiteError) -> StoredEvent {
+        let event = StoredEvent(
+            id: id,
+            type: draft.type,
+            at: draft.at,
+            session: draft.session,
+            run: draft.run,
+            data: draft.bytes(id: id)
+        )
+        try connection.run(
+            "INSERT INTO event(seq, at, type, session, run, data) VALUES(?, ?, ?, ?, ?, ?)",
+            id.sequence,
+            event.at.milliseconds,
+            event.type,
+            event.session,
+            event.run,
+            event.data
+        )
+        return event
+    }
+
+    // MARK: Reading
+
+    /// Events after `cursor`, oldest first: at most `limit` events and about `bytes` bytes.
+    package func page(
+        after cursor: EventID,
+        filter: EventFilter = .all,
+        limit: Int = 500,
+        bytes: Int = 1 << 20
+    ) throws(SQLiteError) -> Page {
+        let end = cursor.sequence &+ Self.scanWindow
+        var page = Page(events: [], next: cursor, isEnd: false)
+        var size = 0
+        var looked = false
+        try connection.scan(
+            "SELECT seq, at, type, session, run, data FROM event WHERE seq > ? AND seq <= ? ORDER BY seq",
+            cursor.sequence,
+            end
+        ) { row in
+            looked = true
+            page.next.sequence = row.int64(0)
+            let type = row.string(2)
+            let session = row.optionalString(3)
+            let run = row.optionalString(4)
+            guard filter.admits(type: type, session: session, run: run) else { return true }
+            let event = StoredEvent(
+                id: page.next,
+                type: type,
+                at: Timestamp(milliseconds: row.int64(1)),
+                session: session,
+                run: run,
+                data: row.bytes(5)
+            )
+            size += event.data.count
+            page.events.append(event)
+            return page.events.count < limit && size < bytes
+        }
+        let newest = try connection.first("SELECT max(seq) FROM event") { row in row.int64(0) } ?? 0
+        // A window without rows is a hole that retention by age left.
+        if !looked { page.next.sequence = min(end, max(newest, cursor.sequence)) }
+        page.isEnd = page.next.sequence >= newest
+        return page
+    }
+
+    // MARK: Retention
+
+    /// Deletes at most `slice` of the oldest events beyond the limits; returns how many went. Call again while the
+    /// answer equals `slice`.
+    package func prune(keeping count: Int, notBefore: Timestamp, slice: Int) throws(SQLiteError) -> Int {
+        let ends = try bounds()
+        guard let oldest = ends.oldest else { return 0 }
+        let surplus = ends.newest.sequence - Int64(count)
+        // Never the newest row: the sequence continues from it.
+        let last = min(oldest.sequence + Int64(slice) - 1, ends.newest.sequence - 1)
+        guard last >= oldest.sequence else { return 0 }
+        try connection.run(
+            "DELETE FROM event WHERE seq <= ?1 AND (seq <= ?2 OR at < ?3)",
+            last,
+            surplus,
+            notBefore.milliseconds
+        )
+        return connection.changes
+    }
+}

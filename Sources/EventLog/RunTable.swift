@@ -1,0 +1,118 @@
+package import Basics
+package import SQLite
+
+/// A run as the log keeps it: what is asked for by column, and the API's own JSON.
+package struct StoredRun: Sendable, Equatable {
+    package var id: String
+    package var session: String
+    package var state: String
+    package var startedAt: Timestamp
+    package var endedAt: Timestamp?
+    /// The run without its steps.
+    package var body: [UInt8]
+
+    package init(
+        id: String,
+        session: String,
+        state: String,
+        startedAt: Timestamp,
+        endedAt: Timestamp? = nil,
+        body: [UInt8]
+    ) {
+        self.id = id
+        self.session = session
+        self.state = state
+        self.startedAt = startedAt
+        self.endedAt = endedAt
+        self.body = body
+    }
+}
+
+/// Runs and their steps, kept as long as the events that tell of them.
+package struct RunTable {
+    private let connection: SQLiteConnection
+
+    package init(_ connection: SQLiteConnection) {
+        self.connection = connection
+    }
+
+    package func save(_ run: StoredRun) throws(SQLiteError) {
+        try connection.run(
+            "INSERT INTO run(id, session, state, started_at, ended_at, body) VALUES(?, ?, ?, ?, ?, ?) "
+                + "ON CONFLICT(id) DO UPDATE SET session = excluded.session, state = excluded.state, "
+                + "started_at = excluded.started_at, ended_at = excluded.ended_at, body = excluded.body",
+            run.id,
+            run.session,
+            run.state,
+            run.startedAt.milliseconds,
+            run.endedAt?.milliseconds,
+            run.body
+        )
+    }
+
+    package func saveStep(run: String, sequence: Int64, body: [UInt8]) throws(SQLiteError) {
+        try connection.run(
+            "INSERT INTO run_step(run, seq, body) VALUES(?, ?, ?) "
+                + "ON CONFLICT(run, seq) DO UPDATE SET body = excluded.body",
+            run,
+            sequence,
+            body
+        )
+    }
+
+    package func run(id: String) throws(SQLiteError) -> StoredRun? {
+        try connection.first("SELECT \(Self.columns) FROM run WHERE id = ?", id, row: Self.run)
+    }
+
+    package func steps(run: String) throws(SQLiteError) -> [[UInt8]] {
+        try connection.all("SELECT body FROM run_step WHERE run = ? ORDER BY seq", run) { row in row.bytes(0) }
+    }
+
+    package func active() throws(SQLiteError) -> [StoredRun] {
+        try connection.all(
+            "SELECT \(Self.columns) FROM run WHERE ended_at IS NULL ORDER BY started_at",
+            row: Self.run
+        )
+    }
+
+    /// Newest first; `before` is the id of the last run of the page before.
+    package func list(session: String?, before: String?, limit: Int) throws(SQLiteError) -> [StoredRun] {
+        let place = try before.flatMap { id throws(SQLiteError) in try run(id: id) }
+        return try connection.all(
+            "SELECT \(Self.columns) FROM run WHERE (?1 IS NULL OR session = ?1) "
+                + "AND (?2 IS NULL OR (started_at, id) < (?2, ?3)) ORDER BY started_at DESC, id DESC LIMIT ?4",
+            session,
+            place?.startedAt.milliseconds,
+            place?.id,
+            limit,
+            row: Self.run
+        )
+    }
+
+    /// Deletes at most `slice` runs that ended before the given time, with their steps.
+    package func prune(endedBefore time: Timestamp, slice: Int) throws(SQLiteError) -> Int {
+        let ids = try connection.all(
+            "SELECT id FROM run WHERE ended_at < ? ORDER BY ended_at LIMIT ?",
+            time.milliseconds,
+            slice
+        ) { row in row.string(0) }
+        for id in ids {
+            try connection.run("DELETE FROM run_step WHERE run = ?", id)
+            try connection.run("DELETE FROM run WHERE id = ?", id)
+        }
+        return ids.count
+    }
+
+    private static let columns = "id, session, state, started_at, ended_at, body"
+
+    private static func run(_ row: SQLiteRow) -> StoredRun {
+        StoredRun(
+            id: row.string(0),
+            session: row.string(1),
+            state: row.string(2),
+            startedAt: Timestamp(milliseconds: row.int64(3)),
+            endedAt: row.optionalInt64(4).map { Timestamp(milliseconds: $0) },
+            body: row.bytes(5)
+        )
+    }
+}

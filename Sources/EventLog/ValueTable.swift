@@ -1,0 +1,47 @@
+package import Basics
+package import SQLite
+
+/// Small values of other modules, by space and name: cached documents, link facts, counters.
+package struct ValueTable {
+    package struct Value: Sendable, Equatable {
+        package var bytes: [UInt8]
+        package var updatedAt: Timestamp
+    }
+
+    private let connection: SQLiteConnection
+
+    package init(_ connection: SQLiteConnection) {
+        self.connection = connection
+    }
+
+    package func set(_ bytes: [UInt8], space: String, name: String, at: Timestamp) throws(SQLiteError) {
+        try connection.run(
+            "INSERT INTO value(space, name, updated_at, bytes) VALUES(?, ?, ?, ?) "
+                + "ON CONFLICT(space, name) DO UPDATE SET updated_at = excluded.updated_at, bytes = excluded.bytes",
+            space,
+            name,
+            at.milliseconds,
+            bytes
+        )
+    }
+
+    package func get(space: String, name: String) throws(SQLiteError) -> Value? {
+        try connection.first(
+            "SELECT bytes, updated_at FROM value WHERE space = ? AND name = ?",
+            space,
+            name
+        ) { row in
+            Value(bytes: row.bytes(0), updatedAt: Timestamp(milliseconds: row.int64(1)))
+        }
+    }
+
+    package func all(space: String) throws(SQLiteError) -> [(name: String, value: Value)] {
+        try connection.all("SELECT name, bytes, updated_at FROM value WHERE space = ? ORDER BY name", space) { row in
+            (row.string(0), Value(bytes: row.bytes(1), updatedAt: Timestamp(milliseconds: row.int64(2))))
+        }
+    }
+
+    package func remove(space: String, name: String) throws(SQLiteError) {
+        try connection.run("DELETE FROM value WHERE space = ? AND name = ?", space, name)
+    }
+}

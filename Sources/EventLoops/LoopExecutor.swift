@@ -1,0 +1,88 @@
+import Dispatch
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// Drives one loop: a single endless work item on a private serial queue alternates between the poller and the mailbox.
+/// That the queue is private and serial is the whole isolation argument: no source, timer or `sync` may ever use it.
+package final class LoopExecutor: SerialExecutor {
+    /// Entries run between two looks at the sockets, so that a flood of posts cannot starve them.
+    private static let budget = 256
+
+    private let queue: DispatchQueue
+    private let mailbox: Mailbox
+    /// The thread now inside `run`, 0 for none.
+    private let thread = Atomic<UInt>(0)
+
+    init(label: String, ring: @escaping @Sendable () -> Void) {
+        queue = DispatchQueue(label: label)
+        mailbox = Mailbox(ring: ring)
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        submit(.job(UnownedJob(job)))
+    }
+
+    func submit(_ entry: MailboxEntry) {
+        if !mailbox.put(entry) { queue.async { self.perform(entry) } }
+    }
+
+    package func checkIsolated() {
+        dispatchPrecondition(condition: .onQueue(queue))
+    }
+
+    /// The quick yes; nil makes the runtime ask `checkIsolated`.
+    package func isIsolatingCurrentContext() -> Bool? {
+        thread.load(ordering: .relaxed) == Self.currentThread ? true : nil
+    }
+
+    /// `turn` waits (or only looks) and serves what is ready; false ends the loop.
+    func start(turn: @escaping @Sendable (_ mayBlock: Bool) -> Bool) {
+        queue.async { self.run(turn) }
+    }
+
+    private func run(_ turn: (Bool) -> Bool) {
+        thread.store(Self.currentThread, ordering: .relaxed)
+        var batch: [MailboxEntry] = []
+        var next = 0
+        var mayBlock = mailbox.park()
+        while turn(mayBlock) {
+            if next == batch.count {
+                batch.removeAll(keepingCapacity: true)
+                next = 0
+                mailbox.take(into: &batch)
+            }
+            let end = min(next + Self.budget, batch.count)
+            while next < end {
+                perform(batch[next])
+                next += 1
+            }
+            mayBlock = next == batch.count && mailbox.park()
+        }
+        while next < batch.count {
+            perform(batch[next])
+            next += 1
+        }
+        thread.store(0, ordering: .relaxed)
+        mailbox.close { entry in queue.async { self.perform(entry) } }
+    }
+
+    private func perform(_ entry: MailboxEntry) {
+        switch entry {
+        case .job(let job): unsafe job.runSynchronously(on: asUnownedSerialExecutor())
+        case .post(let work): work()
+        }
+    }
+
+    private static var currentThread: UInt {
+        #if canImport(Glibc)
+        UInt(pthread_self())
+        #else
+        unsafe UInt(bitPattern: pthread_self())
+        #endif
+    }
+}

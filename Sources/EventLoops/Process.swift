@@ -1,0 +1,11 @@
+import CSystem
+
+/// What a program that lives on loops sets once at its start.
+package enum ProcessLimits {
+    /// One descriptor a connection: the soft limit of 1,024 is raised to the hard one. The result is the limit in force.
+    @discardableResult
+    package static func raiseDescriptors() -> Int64 { cs_raise_descriptor_limit() }
+
+    /// A peer that is gone shows as an error of the write, not as a signal.
+    package static func ignoreBrokenPipes() { _ = cs_ignore_sigpipe() }
+}

@@ -1,0 +1,103 @@
+import CSystem
+
+/// A non-blocking stream socket. Each method is one system call and says what came of it.
+package struct Socket: ~Copyable {
+    package let descriptor: Descriptor
+
+    package init(_ descriptor: consuming Descriptor) {
+        self.descriptor = descriptor
+    }
+
+    /// Starts a connect; writability or an error tells the end of it.
+    package static func connect(to address: SocketAddress) throws(SystemError) -> Socket {
+        switch address {
+        case .unix(let path):
+            let number = try SystemError.check(unsafe cs_unix_connect(path), "connect to \(address)")
+            return Socket(Descriptor(number))
+        case .ip:
+            var raw = address.raw
+            return Socket(Descriptor(try SystemError.check(unsafe cs_tcp_connect(&raw), "connect to \(address)")))
+        }
+    }
+
+    package static func listen(on address: SocketAddress, mode: UInt32 = 0o600, backlog: Int32 = 1024)
+        throws(SystemError) -> Socket
+    {
+        switch address {
+        case .unix(let path):
+            let number = try SystemError.check(unsafe cs_unix_listen(path, mode, backlog), "listen on \(address)")
+            return Socket(Descriptor(number))
+        case .ip:
+            var raw = address.raw
+            let number = try SystemError.check(unsafe cs_tcp_listen(&raw, backlog), "listen on \(address)")
+            return Socket(Descriptor(number))
+        }
+    }
+
+    /// Two ends of one stream, for tests and for programs that talk to themselves.
+    package static func pair(_ use: (consuming Socket, consuming Socket) throws -> Void) throws {
+        var numbers: [Int32] = [-1, -1]
+        let result = unsafe numbers.withUnsafeMutableBufferPointer { unsafe cs_unix_pair($0.baseAddress) }
+        try SystemError.check(result, "make a socket pair")
+        try use(Socket(Descriptor(numbers[0])), Socket(Descriptor(numbers[1])))
+    }
+
+    /// False when nobody waits.
+    package borrowing func accept(_ use: (consuming Socket, SocketAddress) -> Void) throws(SystemError) -> Bool {
+        var peer = cs_address()
+        let number = unsafe cs_accept(descriptor.number, &peer)
+        if number >= 0 {
+            use(Socket(Descriptor(number)), SocketAddress(raw: peer))
+            return true
+        }
+        let error = SystemError(number: -number, attempt: "accept a connection")
+        if error.wouldBlock { return false }
+        throw error
+    }
+
+    package var localAddress: SocketAddress? {
+        var raw = cs_address()
+        return unsafe cs_local_address(descriptor.number, &raw) < 0 ? nil : SocketAddress(raw: raw)
+    }
+
+    package var peerAddress: SocketAddress? {
+        var raw = cs_address()
+        return unsafe cs_peer_address(descriptor.number, &raw) < 0 ? nil : SocketAddress(raw: raw)
+    }
+
+    package var isListening: Bool { cs_is_listening(descriptor.number) == 1 }
+
+    /// How a connect ended, once the socket is writable.
+    package func connectError() -> SystemError? {
+        let result = cs_socket_error(descriptor.number)
+        return result < 0 ? SystemError(number: -result, attempt: "connect") : nil
+    }
+
+    package func read(into store: ByteStore) -> Transfer {
+        let count = unsafe store.fill { memory in unsafe cs_read(descriptor.number, memory.baseAddress, memory.count) }
+        if count > 0 { return .moved(count) }
+        return count == 0 ? .ended : Self.outcome(count, "read from a socket")
+    }
+
+    package func write(_ bytes: Span<UInt8>) -> Transfer {
+        let count = unsafe bytes.withUnsafeBufferPointer { buffer in
+            unsafe cs_write(descriptor.number, buffer.baseAddress, buffer.count)
+        }
+        return count >= 0 ? .moved(count) : Self.outcome(count, "write to a socket")
+    }
+
+    package func endWriting() {
+        _ = cs_shutdown_write(descriptor.number)
+    }
+
+    /// Bytes the kernel still holds; nil where it cannot tell.
+    package var unsentBytes: Int? {
+        let count = cs_unsent(descriptor.number)
+        return count < 0 ? nil : Int(count)
+    }
+
+    private static func outcome(_ result: Int, _ attempt: String) -> Transfer {
+        let error = SystemError(number: Int32(truncatingIfNeeded: -result), attempt: attempt)
+        return error.wouldBlock ? .wouldBlock : .failed(error)
+    }
+}

@@ -1,0 +1,91 @@
+/// Names one armed timer of a loop.
+package struct TimerID: Hashable, Sendable {
+    fileprivate let number: UInt64
+}
+
+/// Deadlines in a binary heap, work beside it. Cancelled timers leave their heap entry behind until it is due or until
+/// dead entries outnumber the living.
+struct TimerQueue<Work> {
+    private struct Entry {
+        let deadline: UInt64
+        let id: TimerID
+    }
+
+    private var heap: [Entry] = []
+    private var work: [TimerID: Work] = [:]
+    private var last: UInt64 = 0
+
+    var isEmpty: Bool { work.isEmpty }
+    var count: Int { work.count }
+
+    /// The earliest deadline of a timer still wanted.
+    mutating func nextDeadline() -> UInt64? {
+        while let first = heap.first {
+            if work[first.id] != nil { return first.deadline }
+            removeFirst()
+        }
+        return nil
+    }
+
+    mutating func add(deadline: UInt64, _ item: Work) -> TimerID {
+        last += 1
+        let id = TimerID(number: last)
+        work[id] = item
+        heap.append(Entry(deadline: deadline, id: id))
+        siftUp(heap.count - 1)
+        return id
+    }
+
+    mutating func cancel(_ id: TimerID) {
+        work[id] = nil
+        if heap.count > 64, heap.count > work.count * 2 { rebuild() }
+    }
+
+    /// The earliest timer if its time has come.
+    mutating func popDue(now: UInt64) -> Work? {
+        while let first = heap.first, first.deadline <= now {
+            removeFirst()
+            if let item = work.removeValue(forKey: first.id) { return item }
+        }
+        return nil
+    }
+
+    private static func isBefore(_ left: Entry, _ right: Entry) -> Bool {
+        left.deadline != right.deadline ? left.deadline < right.deadline : left.id.number < right.id.number
+    }
+
+    private mutating func removeFirst() {
+        let moved = heap.removeLast()
+        guard !heap.isEmpty else { return }
+        heap[0] = moved
+        siftDown(0)
+    }
+
+    private mutating func siftUp(_ start: Int) {
+        var place = start
+        while place > 0 {
+            let parent = (place - 1) / 2
+            guard Self.isBefore(heap[place], heap[parent]) else { return }
+            heap.swapAt(place, parent)
+            place = parent
+        }
+    }
+
+    private mutating func siftDown(_ start: Int) {
+        var place = start
+        while true {
+            var smallest = place
+            for child in [2 * place + 1, 2 * place + 2] where child < heap.count {
+                if Self.isBefore(heap[child], heap[smallest]) { smallest = child }
+            }
+            guard smallest != place else { return }
+            heap.swapAt(place, smallest)
+            place = smallest
+        }
+    }
+
+    private mutating func rebuild() {
+        heap.removeAll { work[$0.id] == nil }
+        heap.sort(by: Self.isBefore)
+    }
+}

@@ -1,0 +1,127 @@
+/// Which events a subscriber wants: `?types=run.*,outbox&session=KEY&run=ID`.
+package struct EventFilter: Sendable, Equatable {
+    package enum TypePattern: Sendable, Equatable {
+        case exact(String)
+        /// `run.*`: every type that begins with `run.`.
+        case prefix(String)
+
+        package func matches(_ type: String) -> Bool {
+            switch self {
+            case .exact(let name): name == type
+            case .prefix(let prefix): type.hasPrefix(prefix)
+            }
+        }
+    }
+
+    package static let maxTypes = 32
+    /// Session keys and run ids are opaque; this bounds what one subscriber may make us keep.
+    package static let maxValueBytes = 512
+
+    /// Empty means all.
+    package private(set) var types: [TypePattern] = []
+    package private(set) var session: String?
+    package private(set) var run: String?
+
+    package static let everything = EventFilter()
+
+    private init() {}
+
+    /// - Parameter known: every type there is. A name or pattern that fits none is an error: the stream would stay
+    ///   silent and nobody would know why.
+    package init(types: String?, session: String?, run: String?, known: [String]) throws(EventFilterError) {
+        if let types { self.types = try Self.patterns(types, known: known) }
+        self.session = try Self.value(session, of: "session")
+        self.run = try Self.value(run, of: "run")
+    }
+
+    package func admits(type: String) -> Bool {
+        types.isEmpty || types.contains { $0.matches(type) }
+    }
+
+    /// - Parameters session, run: what the event is about; an event about neither passes no filter on them.
+    package func admits(type: String, session: String?, run: String?) -> Bool {
+        if let wanted = self.session, wanted != session { return false }
+        if let wanted = self.run, wanted != run { return false }
+        return admits(type: type)
+    }
+
+    /// One bit for each of the types (at most 64), so that fan-out tests a bit instead of comparing strings.
+    package func mask(over types: [String]) -> UInt64 {
+        var mask: UInt64 = 0
+        for (index, type) in types.prefix(64).enumerated() where admits(type: type) { mask |= 1 << UInt64(index) }
+        return mask
+    }
+
+    private static func patterns(_ list: String, known: [String]) throws(EventFilterError) -> [TypePattern] {
+        var patterns: [TypePattern] = []
+        for part in list.split(separator: ",", omittingEmptySubsequences: false) {
+            let name = String(part.drop { $0 == " " })
+            guard !name.isEmpty else { throw EventFilterError(parameter: "types", reason: .empty) }
+            guard patterns.count < maxTypes else {
+                throw EventFilterError(parameter: "types", reason: .tooMany(maxTypes))
+            }
+            let pattern: TypePattern
+            if name.utf8.last == 0x2A {
+                let prefix = String(name.dropLast())
+                guard prefix.isEmpty || prefix.utf8.last == 0x2E, !prefix.contains("*") else {
+                    throw EventFilterError(parameter: "types", reason: .badPattern(cut(name)))
+                }
+                pattern = .prefix(prefix)
+            } else {
+                pattern = .exact(name)
+            }
+            guard known.contains(where: pattern.matches) else {
+                throw EventFilterError(parameter: "types", reason: .unknownType(cut(name)))
+            }
+            if !patterns.contains(pattern) { patterns.append(pattern) }
+        }
+        return patterns
+    }
+
+    private static func value(_ text: String?, of parameter: String) throws(EventFilterError) -> String? {
+        guard let text else { return nil }
+        guard !text.isEmpty else { throw EventFilterError(parameter: parameter, reason: .empty) }
+        guard text.utf8.count <= maxValueBytes else {
+            throw EventFilterError(parameter: parameter, reason: .tooLong(maxValueBytes))
+        }
+        guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw EventFilterError(parameter: parameter, reason: .controlCharacter)
+        }
+        return text
+    }
+
+    /// What an error repeats of the input is bounded.
+    private static func cut(_ name: String) -> String { String(name.prefix(64)) }
+}
+
+/// A query parameter of the event stream that cannot be used.
+package struct EventFilterError: Error, Equatable, Sendable {
+    package enum Reason: Sendable, Equatable {
+        case empty
+        case unknownType(String)
+        case badPattern(String)
+        case tooMany(Int)
+        case tooLong(Int)
+        case controlCharacter
+    }
+
+    package var parameter: String
+    package var reason: Reason
+
+    package init(parameter: String, reason: Reason) {
+        self.parameter = parameter
+        self.reason = reason
+    }
+
+    package var text: String {
+        switch reason {
+        case .empty: "The query parameter \(parameter) has an empty value."
+        case .unknownType(let name):
+            "The query parameter \(parameter) names the event type \(name), which does not exist."
+        case .badPattern(let name): "In the query parameter \(parameter), \(name) is no pattern; write run.* or *."
+        case .tooMany(let limit): "The query parameter \(parameter) has more than \(limit) names."
+        case .tooLong(let limit): "The query parameter \(parameter) is longer than \(limit) bytes."
+        case .controlCharacter: "The query parameter \(parameter) has a control character."
+        }
+    }
+}

@@ -1,0 +1,40 @@
+package import EventLoops
+
+/// What is known of the connection a request came on, fixed at its start.
+package final class ConnectionInfo {
+    /// The door it came through; who may pass is decided elsewhere, by this.
+    package enum Door: Sendable, Equatable {
+        case tcp
+        /// The control socket in the state directory.
+        case control
+        /// A Unix socket given by configuration.
+        case unix
+        /// A Unix socket meant for `tailscale serve` alone.
+        case serve
+    }
+
+    package let door: Door
+    package let remote: SocketAddress
+    package let local: SocketAddress
+    package let isEncrypted: Bool
+    /// SHA-256 of the client's certificate, where it showed one.
+    package let clientCertificate: [UInt8]?
+    /// The user at the other end, by peer credentials or by the kernel's socket table; nil where nobody can tell.
+    package let user: UInt32?
+
+    package init(
+        door: Door,
+        remote: SocketAddress,
+        local: SocketAddress,
+        isEncrypted: Bool = false,
+        clientCertificate: [UInt8]? = nil,
+        user: UInt32? = nil
+    ) {
+        self.door = door
+        self.remote = remote
+        self.local = local
+        self.isEncrypted = isEncrypted
+        self.clientCertificate = clientCertificate
+        self.user = user
+    }
+}

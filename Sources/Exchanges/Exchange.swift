@@ -1,0 +1,141 @@
+import Basics
+package import EventLoops
+package import HTTPModel
+
+/// The wire's side of an exchange: HTTP/1 has one a connection, HTTP/2 one a stream.
+package protocol ExchangeSink: AnyObject {
+    /// A whole answer.
+    func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop)
+    /// The head of an answer whose body follows piece by piece and has no stated length.
+    func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop)
+    func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome
+    func end(_ exchange: Exchange, on loop: isolated EventLoop)
+    /// Ends without an orderly end, so that the peer sees the body as cut.
+    func abort(_ exchange: Exchange, on loop: isolated EventLoop)
+    /// Bytes of this exchange that the kernel has not taken.
+    func waitingBytes(of exchange: Exchange) -> Int
+    /// The most that may wait, in bytes.
+    func limitWaiting(to bytes: Int, for exchange: Exchange)
+}
+
+package enum WriteOutcome: Equatable, Sendable {
+    case written
+    /// Taken, but so many bytes wait now; `Exchange.drained` tells when none does.
+    case waiting(Int)
+    /// Not taken: it would have gone over the limit.
+    case full
+    case gone
+}
+
+/// One request and its answer, whatever the protocol. Owned by the loop; answered once.
+package final class Exchange {
+    private enum State {
+        case open, streaming, over
+    }
+
+    package let head: RequestHead
+    package let connection: ConnectionInfo
+    /// Unique in this process; in problem documents and the log.
+    package let number: UInt64
+    /// Monotonic nanoseconds.
+    package let startedAt: UInt64
+    /// Complete when the responder is asked to respond.
+    package var body: [UInt8] = []
+    /// The responder's own notes from admission to answer.
+    package var notes: AnyObject?
+    /// The peer has gone, or the stream was cut; not called after `end` or an answer.
+    package var gone: (() -> Void)?
+    /// Nothing waits any more.
+    package var drained: (() -> Void)?
+    package private(set) var status: HTTPStatus?
+    private weak var sink: (any ExchangeSink)?
+    private var state = State.open
+
+    package init(
+        head: RequestHead,
+        connection: ConnectionInfo,
+        number: UInt64,
+        sink: any ExchangeSink,
+        on loop: isolated EventLoop
+    ) {
+        self.head = head
+        self.connection = connection
+        self.number = number
+        self.sink = sink
+        startedAt = loop.now
+    }
+
+    package var requestID: String { RequestID.text(number) }
+    package var isOpen: Bool { state == .open }
+    package var isStreaming: Bool { state == .streaming }
+
+    package func respond(_ response: Response, on loop: isolated EventLoop) {
+        guard state == .open else { return }
+        state = .over
+        status = response.head.status
+        release { $0.send(response, for: self, on: loop) }
+    }
+
+    package func respond(_ problem: Problem, on loop: isolated EventLoop) {
+        respond(problem.response(requestID: requestID), on: loop)
+    }
+
+    package func beginStream(_ head: ResponseHead, on loop: isolated EventLoop) {
+        guard state == .open else { return }
+        state = .streaming
+        status = head.status
+        sink?.begin(head, for: self, on: loop)
+    }
+
+    package func write(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {
+        guard state == .streaming, let sink else { return .gone }
+        return sink.write(bytes, for: self, on: loop)
+    }
+
+    package func write(_ bytes: [UInt8], on loop: isolated EventLoop) -> WriteOutcome {
+        let span = bytes.span
+        return write(span, on: loop)
+    }
+
+    package var waitingBytes: Int { sink?.waitingBytes(of: self) ?? 0 }
+
+    package func limitWaiting(to bytes: Int) {
+        sink?.limitWaiting(to: bytes, for: self)
+    }
+
+    package func end(on loop: isolated EventLoop) {
+        guard state == .streaming else { return }
+        state = .over
+        release { $0.end(self, on: loop) }
+    }
+
+    package func abort(on loop: isolated EventLoop) {
+        guard state != .over else { return }
+        state = .over
+        release { $0.abort(self, on: loop) }
+    }
+
+    /// From the sink: the connection or stream is no more.
+    package func peerLeft(on loop: isolated EventLoop) {
+        guard state != .over else { return }
+        state = .over
+        let gone = gone
+        release { _ in }
+        gone?()
+    }
+
+    private func release(_ last: (any ExchangeSink) -> Void) {
+        gone = nil
+        drained = nil
+        if let sink { last(sink) }
+        sink = nil
+    }
+}
+
+/// `req-` and a number that starts at a random place, so that ids of two runs of the program do not meet in a log.
+package enum RequestID {
+    package static func text(_ number: UInt64) -> String {
+        let digits = String(number, radix: 36)
+        return "req-" + String(repeating: "0", count: max(0, 8 - digits.count)) + digits
+    }
+}

@@ -1,0 +1,42 @@
+package import HTTPModel
+package import JSONBytes
+
+/// A whole answer.
+package struct Response: Sendable {
+    package var head: ResponseHead
+    package var body: [UInt8]
+    /// False keeps a body uncompressed whatever the client accepts: it holds a secret beside text that callers choose.
+    package var mayCompress = true
+    /// The connection ends with this answer: the request was refused before it had a handler.
+    package var closes = false
+
+    package init(_ status: HTTPStatus) {
+        head = ResponseHead(status)
+        body = []
+    }
+
+    package init(_ status: HTTPStatus, contentType: String, body: [UInt8]) {
+        head = ResponseHead(status, contentType: contentType)
+        self.body = body
+    }
+
+    package static func json(_ status: HTTPStatus = .ok, _ body: (inout JSONWriter) -> Void) -> Response {
+        var writer = JSONWriter()
+        body(&writer)
+        return Response(status, contentType: "application/json", body: writer.bytes)
+    }
+
+    package static func json(_ status: HTTPStatus, _ value: some JSONWritable) -> Response {
+        json(status) { value.write(to: &$0) }
+    }
+
+    package static func text(_ status: HTTPStatus, _ text: String) -> Response {
+        Response(status, contentType: "text/plain; charset=utf-8", body: Array(text.utf8))
+    }
+
+    package func adding(_ name: FieldName, _ value: String) -> Response {
+        var copy = self
+        copy.head.fields.append(name, value)
+        return copy
+    }
+}

@@ -1,0 +1,218 @@
+package import HTTPModel
+
+/// Server side: takes requests out of a byte stream.
+///
+/// Call `next` until it says `needMore`, starting each time at the offset it left; bytes it did not take stay with the
+/// caller. After `end` nothing is taken until `startNext`, so a pipelined request waits for the answer to the one
+/// before it. After a refusal nothing is taken ever again.
+///
+/// A parser between requests holds no memory of its own. `head` may be copied out; its storage is reused for the next
+/// request when nobody else holds it by then and `startNext` is told to keep it.
+package struct HTTP1Parser: Sendable {
+    package enum Event: Sendable, Equatable {
+        /// Everything was taken; more bytes are needed.
+        case needMore
+        /// `head` and `framing` are there.
+        case head
+        /// A part of the body: a range of the input.
+        case body(Range<Int>)
+        /// The request is complete.
+        case end
+    }
+
+    private enum State: Sendable {
+        case head
+        /// Between `head` and the first look at the body, so that the caller can set the limit for this route.
+        case beforeBody
+        case length(remaining: Int)
+        case chunked(HTTP1ChunkedDecoder)
+        case ended
+        case refused(HTTP1ParseError)
+    }
+
+    package private(set) var head = RequestHead()
+    package private(set) var framing = RequestFraming()
+    /// For the body of the current request; back to the default at `startNext`.
+    package var bodyLimit: Int
+    private let limits: HTTP1Limits
+    private var state = State.head
+    private var scanner = HeadScanner()
+    private var hasStartLine = false
+    private var skippedEmptyLine = false
+    private var authority: Range<UInt32>?
+
+    package init(limits: HTTP1Limits = .server) {
+        self.limits = limits
+        bodyLimit = limits.body
+    }
+
+    /// Nothing of a request has come yet: the connection is idle, not slow.
+    package var isIdle: Bool {
+        if case .head = state { head.fields.bytes.isEmpty } else { false }
+    }
+
+    package var isEnded: Bool {
+        if case .ended = state { true } else { false }
+    }
+
+    /// The refusal, once there was one.
+    package var refusal: HTTP1ParseError? {
+        if case .refused(let error) = state { error } else { nil }
+    }
+
+    package mutating func next(in input: Span<UInt8>, from offset: inout Int) throws(HTTP1ParseError) -> Event {
+        do throws(HTTP1ParseError) {
+            switch state {
+            case .head:
+                return try takeHead(input, &offset)
+            case .beforeBody:
+                try enterBody()
+                return try next(in: input, from: &offset)
+            case .length(let remaining):
+                guard offset < input.count else { return .needMore }
+                let count = min(remaining, input.count - offset)
+                let range = offset..<offset + count
+                offset += count
+                state = count == remaining ? .ended : .length(remaining: remaining - count)
+                return .body(range)
+            case .chunked(var decoder):
+                switch try decoder.next(in: input, from: &offset, bodyLimit: bodyLimit, limits: limits) {
+                case .needMore:
+                    state = .chunked(decoder)
+                    return .needMore
+                case .data(let range):
+                    state = .chunked(decoder)
+                    return .body(range)
+                case .end:
+                    state = .ended
+                    return .end
+                }
+            case .ended:
+                return .end
+            case .refused(let error):
+                throw error
+            }
+        } catch {
+            refuse(error)
+            throw error
+        }
+    }
+
+    /// The peer will send nothing more. Throws `endedEarly` in the middle of a request.
+    package mutating func receiveEnd() throws(HTTP1ParseError) {
+        if isIdle || isEnded { return }
+        if case .refused(let error) = state { throw error }
+        refuse(.endedEarly)
+        throw .endedEarly
+    }
+
+    /// Makes ready for the next request. Without effect before `end` and after a refusal.
+    /// - Parameter keepingCapacity: keep the head's storage, for a connection that is busy; an idle one gives it back.
+    package mutating func startNext(keepingCapacity: Bool) {
+        guard case .ended = state else { return }
+        state = .head
+        clearHead(keepingCapacity: keepingCapacity)
+    }
+
+    /// Gives the head's storage back while the answer goes on: a subscriber's stream can last for days.
+    package mutating func releaseHead() {
+        if case .head = state { return }
+        head.removeAll(keepingCapacity: false)
+    }
+
+    // MARK: Head
+
+    private mutating func takeHead(_ input: Span<UInt8>, _ offset: inout Int) throws(HTTP1ParseError) -> Event {
+        guard offset < input.count else { return .needMore }
+        let known = head.fields.bytes.count
+        if known == 0 {
+            let rest = input.extracting(offset..<input.count)
+            if let end = try scan(rest) {
+                head.fields.bytes.append(copying: rest.extracting(0..<end))
+                offset += end
+                return try finishHead()
+            }
+            offset = input.count
+            if scanner.lineStart == rest.count, !hasStartLine {
+                dropEmptyLine()
+            } else {
+                head.fields.bytes.append(copying: rest)
+            }
+            return .needMore
+        }
+        // More than the limits is never looked at, so it need not be kept either.
+        let most = limits.requestLine + limits.fieldBlock + 8 - known
+        let piece = input.extracting(offset..<min(input.count, offset + max(most, 1)))
+        head.fields.bytes.append(copying: piece)
+        // The scan reads the bytes while it fills the slots: two parts of one value, so the bytes step out meanwhile.
+        var bytes: [UInt8] = []
+        swap(&bytes, &head.fields.bytes)
+        let end = try scan(bytes.span)
+        swap(&bytes, &head.fields.bytes)
+        guard let end else {
+            offset += piece.count
+            if scanner.lineStart == head.fields.bytes.count, !hasStartLine { dropEmptyLine() }
+            return .needMore
+        }
+        head.fields.bytes.removeLast(head.fields.bytes.count - end)
+        offset += end - known
+        return try finishHead()
+    }
+
+    private mutating func scan(_ bytes: Span<UInt8>) throws(HTTP1ParseError) -> Int? {
+        while !hasStartLine {
+            guard let end = try scanner.startLine(bytes, limit: limits.requestLine) else { return nil }
+            if end == scanner.lineStart {
+                // One empty line after a body is an old habit of clients (RFC 9112 §2.2).
+                guard !skippedEmptyLine else { throw .badRequestLine }
+                skippedEmptyLine = true
+            } else {
+                let range = try RequestLine.parse(bytes, start: scanner.lineStart, end: end, into: &head)
+                authority = range.map { UInt32($0.lowerBound)..<UInt32($0.upperBound) }
+                hasStartLine = true
+            }
+            scanner.advance(pastLineEnd: end)
+        }
+        return try scanner.fields(bytes, into: &head.fields, limits: limits, table: .shared)
+    }
+
+    private mutating func finishHead() throws(HTTP1ParseError) -> Event {
+        let authority = authority.map { Int($0.lowerBound)..<Int($0.upperBound) }
+        framing = try RequestFraming(checking: head, authority: authority)
+        state = .beforeBody
+        return .head
+    }
+
+    private mutating func enterBody() throws(HTTP1ParseError) {
+        switch framing.body {
+        case .none:
+            state = .ended
+        case .length(let length):
+            guard length <= bodyLimit else { throw .bodyTooLarge(limit: bodyLimit) }
+            state = .length(remaining: length)
+        case .chunked:
+            state = .chunked(HTTP1ChunkedDecoder())
+        }
+    }
+
+    /// A lone empty line before a request is no request yet: the connection stays idle.
+    private mutating func dropEmptyLine() {
+        head.removeAll(keepingCapacity: false)
+        scanner = HeadScanner()
+    }
+
+    private mutating func clearHead(keepingCapacity: Bool) {
+        head.removeAll(keepingCapacity: keepingCapacity)
+        framing = RequestFraming()
+        bodyLimit = limits.body
+        scanner = HeadScanner()
+        hasStartLine = false
+        skippedEmptyLine = false
+        authority = nil
+    }
+
+    private mutating func refuse(_ error: HTTP1ParseError) {
+        clearHead(keepingCapacity: false)
+        state = .refused(error)
+    }
+}

@@ -1,0 +1,155 @@
+import HTTPModel
+
+/// Walks the lines of a message head. Every byte is looked at once, eight at a time, however the input is cut;
+/// the outcome never depends on the cuts.
+///
+/// Lines end with CR LF only (RFC 9112 §2.2 allows a bare LF; smuggling lives there). A control byte is refused when
+/// it is seen, all else of a line when the line is complete.
+struct HeadScanner {
+    /// Where the current line begins.
+    private(set) var lineStart = 0
+    /// Everything of the current line before this has been looked at.
+    private var position = 0
+    /// The first colon of the current field line; 0 when not seen. A start line comes before any field, so 0 is free.
+    private var colon = 0
+    /// Where the field block begins.
+    private var blockStart = 0
+
+    /// The end of the start line (the position of its CR), or nil when bytes are missing.
+    mutating func startLine(_ bytes: Span<UInt8>, limit: Int) throws(HTTP1ParseError) -> Int? {
+        let window = lineStart &+ limit &+ 2
+        return try lineEnd(bytes, window: window, tooLong: .requestLineTooLong(limit: limit))
+    }
+
+    /// Steps over the start line, or over an empty line before it.
+    mutating func advance(pastLineEnd end: Int) {
+        lineStart = end &+ 2
+        position = lineStart
+        blockStart = lineStart
+        colon = 0
+    }
+
+    /// Takes field lines until the empty one. The offset after it, or nil when bytes are missing.
+    mutating func fields(
+        _ bytes: Span<UInt8>,
+        into fields: inout HeaderFields,
+        limits: HTTP1Limits,
+        table: borrowing FieldNameTable
+    ) throws(HTTP1ParseError) -> Int? {
+        let window = blockStart &+ limits.fieldBlock
+        while true {
+            if colon == 0 { try findColon(bytes, end: min(bytes.count, window)) }
+            guard let end = try lineEnd(bytes, window: window, tooLong: .headTooLarge(limit: limits.fieldBlock)) else {
+                return nil
+            }
+            if end == lineStart { return end &+ 2 }
+            if colon == 0 { throw bytes[lineStart] == ASCII.space ? .foldedLine : .missingColon }
+            guard fields.count < limits.fieldCount else { throw .tooManyFields(limit: limits.fieldCount) }
+            let nameLength = colon &- lineStart
+            let name = table.lookup(bytes, start: lineStart, length: nameLength)
+            if name == .other { try checkName(bytes) }
+            var start = colon &+ 1
+            var stop = end
+            while start < stop, bytes[start] == ASCII.space || bytes[start] == ASCII.tab { start &+= 1 }
+            while stop > start, bytes[stop &- 1] == ASCII.space || bytes[stop &- 1] == ASCII.tab { stop &-= 1 }
+            fields.addSlot(
+                HeaderFields.Slot(
+                    name: name,
+                    nameStart: lineStart,
+                    nameLength: nameLength,
+                    valueStart: start,
+                    valueLength: stop &- start
+                )
+            )
+            lineStart = end &+ 2
+            position = lineStart
+            colon = 0
+        }
+    }
+
+    private func checkName(_ bytes: Span<UInt8>) throws(HTTP1ParseError) {
+        if bytes[lineStart] == ASCII.space { throw .foldedLine }
+        if colon == lineStart { throw .badFieldName }
+        for index in lineStart..<colon where !ASCII.isToken(bytes[index]) { throw .badFieldName }
+    }
+
+    /// Stops at the colon, or before the control byte that `lineEnd` will judge. A tab before the colon is wrong in
+    /// any case and refused here, because `lineEnd` lets tabs pass.
+    @inline(__always)
+    private mutating func findColon(_ bytes: Span<UInt8>, end: Int) throws(HTTP1ParseError) {
+        let index = Self.firstControl(bytes, from: position, to: end, orColon: true)
+        position = index
+        guard index < end else { return }
+        switch bytes[index] {
+        case ASCII.colon:
+            colon = index
+            position = index &+ 1
+        case ASCII.tab:
+            throw index == lineStart ? .foldedLine : .badFieldName
+        default:
+            return
+        }
+    }
+
+    /// The position of the CR that ends the line, or nil when it has not come yet.
+    /// - Parameter window: the line end must lie wholly before this offset.
+    @inline(__always)
+    private mutating func lineEnd(
+        _ bytes: Span<UInt8>,
+        window: Int,
+        tooLong: HTTP1ParseError
+    ) throws(HTTP1ParseError) -> Int? {
+        let end = min(bytes.count, window)
+        while true {
+            position = Self.firstControl(bytes, from: position, to: end, orColon: false)
+            guard position < end else {
+                if end == window { throw tooLong }
+                return nil
+            }
+            switch bytes[position] {
+            case ASCII.tab:
+                position &+= 1
+            case ASCII.cr:
+                guard position &+ 1 < end else {
+                    if end == window { throw tooLong }
+                    return nil
+                }
+                guard bytes[position &+ 1] == ASCII.lf else { throw .bareCR }
+                return position
+            case ASCII.lf:
+                throw .bareLF
+            case let byte:
+                throw .controlByte(byte)
+            }
+        }
+    }
+
+    /// The first byte below 0x20 or equal to 0x7F (or a colon), else `end`.
+    ///
+    /// A mark in a word is a hint only: borrows and carries run upwards, so nothing before the lowest mark can be
+    /// meant, but the marked byte itself is judged on its own (0x7E after 0xFF is marked, for one).
+    @inline(__always)
+    private static func firstControl(_ bytes: Span<UInt8>, from start: Int, to end: Int, orColon: Bool) -> Int {
+        var index = start
+        while end &- index >= 8 {
+            let word = loadWord(bytes, at: index)
+            var marks = (word &- 0x2020_2020_2020_2020) | (word &+ 0x0101_0101_0101_0101)
+            if orColon { marks |= (word ^ 0x3A3A_3A3A_3A3A_3A3A) &- 0x0101_0101_0101_0101 }
+            marks &= ~word & 0x8080_8080_8080_8080
+            if marks == 0 {
+                index &+= 8
+                continue
+            }
+            index &+= marks.trailingZeroBitCount &>> 3
+            let byte = bytes[index]
+            if byte < 0x20 || byte == 0x7F || (orColon && byte == ASCII.colon) { return index }
+            index &+= 1
+        }
+        while index < end {
+            let byte = bytes[index]
+            if byte < 0x20 || byte == 0x7F || (orColon && byte == ASCII.colon) { return index }
+            index &+= 1
+        }
+        return end
+    }
+}

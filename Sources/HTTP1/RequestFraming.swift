@@ -1,0 +1,141 @@
+import HTTPModel
+
+/// What the fields of a request say about its body and its connection (RFC 9112 §6 and §9.3).
+package struct RequestFraming: Sendable, Equatable {
+    package enum Body: Sendable, Equatable {
+        case none
+        case length(Int)
+        case chunked
+    }
+
+    package var body = Body.none
+    /// What the client wants after this exchange.
+    package var keepAlive = true
+    /// The client waits for `100 Continue` before it sends its body.
+    package var expectsContinue = false
+
+    package init() {}
+
+    /// Checks every field that framing, routing or the connection depends on.
+    /// - Parameter authority: that of an absolute-form target.
+    init(checking head: borrowing RequestHead, authority: Range<Int>?) throws(HTTP1ParseError) {
+        let bytes = head.fields.bytes.span
+        var host: Range<Int>?
+        var length: Range<Int>?
+        var coding: Range<Int>?
+        var expectation: Range<Int>?
+        var hasUpgrade = false
+        var hasConnection = false
+        keepAlive = head.version == .http11
+        let slots = head.fields.slots.span
+        for index in slots.indices {
+            let slot = slots[index]
+            switch slot.name {
+            case .host:
+                guard host == nil else { throw .repeatedHost }
+                host = slot.valueRange
+            case .contentLength:
+                guard length == nil else { throw .repeatedContentLength }
+                length = slot.valueRange
+            case .transferEncoding:
+                guard coding == nil else { throw .badTransferEncoding }
+                coding = slot.valueRange
+            case .expect:
+                guard expectation == nil else { throw .unmetExpectation }
+                expectation = slot.valueRange
+            case .http2Settings:
+                throw .upgradeToHTTP2
+            case .upgrade:
+                hasUpgrade = true
+            case .connection:
+                hasConnection = true
+            default:
+                continue
+            }
+        }
+        try checkHost(bytes, host, authority, version: head.version)
+        try checkBody(bytes, length: length, coding: coding, version: head.version)
+        if hasUpgrade, head.fields.has(.upgrade, token: "h2c") { throw .upgradeToHTTP2 }
+        if hasConnection {
+            if head.fields.has(.connection, token: "close") {
+                keepAlive = false
+            } else if !keepAlive {
+                keepAlive = head.fields.has(.connection, token: "keep-alive")
+            }
+        }
+        if let expectation, head.version == .http11 {
+            guard ASCII.equalIgnoringCase(head.fields.bytes[expectation], "100-continue".utf8) else {
+                throw .unmetExpectation
+            }
+            expectsContinue = body != .none
+        }
+    }
+
+    private func checkHost(
+        _ bytes: Span<UInt8>,
+        _ host: Range<Int>?,
+        _ authority: Range<Int>?,
+        version: HTTPVersion
+    ) throws(HTTP1ParseError) {
+        guard let host else {
+            if version == .http11 { throw .missingHost }
+            return
+        }
+        guard HostPort.isValid(bytes.extracting(host)) else { throw .badHost }
+        guard let authority else { return }
+        guard authority.count == host.count else { throw .hostDisagrees }
+        for index in 0..<host.count
+        where ASCII.lowercased(bytes[host.lowerBound + index]) != ASCII.lowercased(bytes[authority.lowerBound + index])
+        {
+            throw .hostDisagrees
+        }
+    }
+
+    private mutating func checkBody(
+        _ bytes: Span<UInt8>,
+        length: Range<Int>?,
+        coding: Range<Int>?,
+        version: HTTPVersion
+    ) throws(HTTP1ParseError) {
+        if let coding {
+            guard version == .http11 else { throw .transferEncodingInHTTP10 }
+            guard length == nil else { throw .lengthAndTransferEncoding }
+            try TransferCoding.check(bytes.extracting(coding))
+            body = .chunked
+        } else if let length {
+            let count = try ContentLength.parse(bytes.extracting(length))
+            body = count == 0 ? .none : .length(count)
+        }
+    }
+}
+
+/// The one transfer coding there is.
+enum TransferCoding {
+    /// Returns when the value is exactly `chunked`, in any case.
+    static func check(_ value: Span<UInt8>) throws(HTTP1ParseError) {
+        let chunked: [UInt8] = Array("chunked".utf8)
+        if value.count == chunked.count {
+            var index = 0
+            while index < chunked.count, ASCII.lowercased(value[index]) == chunked[index] { index += 1 }
+            if index == chunked.count { return }
+        }
+        // A single other token is a coding we lack (501); everything else is a broken or a disguised list (400).
+        guard value.count > 0 else { throw .badTransferEncoding }
+        for index in value.indices where !ASCII.isToken(value[index]) { throw .badTransferEncoding }
+        throw .unknownTransferCoding
+    }
+}
+
+enum ContentLength {
+    /// A plain decimal number without sign, blanks or leading zeros, at most 2^63 - 1.
+    static func parse(_ value: Span<UInt8>) throws(HTTP1ParseError) -> Int {
+        guard (1...19).contains(value.count), value.count == 1 || value[0] != 0x30 else { throw .badContentLength }
+        var length: UInt64 = 0
+        for index in value.indices {
+            guard ASCII.isDigit(value[index]) else { throw .badContentLength }
+            length = length * 10 + UInt64(value[index] - 0x30)
+        }
+        guard length <= UInt64(Int.max) else { throw .badContentLength }
+        return Int(length)
+    }
+}

@@ -1,0 +1,37 @@
+/// Bytes waiting to be sent, as the arrays they came in: an event that goes to many streams is stored once.
+struct ByteQueue {
+    private var chunks: [[UInt8]] = []
+    /// Bytes of the first chunk that are gone.
+    private var offset = 0
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    mutating func append(_ chunk: [UInt8]) {
+        guard !chunk.isEmpty else { return }
+        chunks.append(chunk)
+        count += chunk.count
+    }
+
+    /// Moves as much as fits and says how much that was.
+    mutating func move(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        var moved = 0
+        var used = 0
+        while moved < buffer.count, used < chunks.count {
+            let step = min(buffer.count - moved, chunks[used].count - offset)
+            unsafe chunks[used].withUnsafeBytes { chunk in
+                let target = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[moved..<(moved + step)])
+                unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: chunk[offset..<(offset + step)]))
+            }
+            moved += step
+            offset += step
+            if offset == chunks[used].count {
+                used += 1
+                offset = 0
+            }
+        }
+        if used > 0 { chunks.removeFirst(used) }
+        count -= moved
+        return moved
+    }
+}

@@ -1,0 +1,144 @@
+/// Follows the frame headers of a connection's input, before the library sees them, for the rules nghttp2 1.52 lacks.
+///
+/// Lengths are believed as they stand: the library ends the connection at a frame over 16 KiB, and what follows is moot.
+struct FrameScanner {
+    enum Violation: Equatable {
+        case limit(HTTP2Abuse)
+        /// A stream id that its peer passed over before (RFC 9113 §5.1.1).
+        case skippedStream
+    }
+
+    private enum State {
+        case preface(remaining: Int)
+        case header(PartialHeader)
+        case payload(remaining: Int)
+    }
+
+    private var state = State.preface(remaining: HTTP2Preface.bytes.count)
+    private var streams = SkippedStreams()
+    private let maximumContinuations: Int
+    /// CONTINUATION frames since the last HEADERS.
+    private var continuations = 0
+    private var pings: TokenBucket
+    private var settings: TokenBucket
+    private var emptyData: TokenBucket
+    private var priorities: TokenBucket
+    private var unknown: TokenBucket
+
+    init(limits: HTTP2Limits) {
+        maximumContinuations = limits.continuations
+        pings = TokenBucket(limits.pings)
+        settings = TokenBucket(limits.settings)
+        emptyData = TokenBucket(limits.emptyData)
+        priorities = TokenBucket(limits.priorities)
+        unknown = TokenBucket(limits.unknownFrames)
+    }
+
+    /// Looks through `input` and stops behind the first frame header that breaks a rule.
+    /// - Returns: the violation and how many bytes stand before that header's last byte.
+    mutating func scan(_ input: Span<UInt8>, now: UInt64) -> (violation: Violation, fed: Int)? {
+        var position = 0
+        while position < input.count {
+            switch state {
+            case .preface(let remaining):
+                let step = min(remaining, input.count - position)
+                position += step
+                state = step == remaining ? .header(PartialHeader()) : .preface(remaining: remaining - step)
+            case .payload(let remaining):
+                let step = min(remaining, input.count - position)
+                position += step
+                state = step == remaining ? .header(PartialHeader()) : .payload(remaining: remaining - step)
+            case .header(var header):
+                while !header.isComplete, position < input.count {
+                    header.append(input[position])
+                    position += 1
+                }
+                guard header.isComplete else {
+                    state = .header(header)
+                    return nil
+                }
+                let frame = header.frame
+                state = frame.length == 0 ? .header(PartialHeader()) : .payload(remaining: frame.length)
+                if let violation = check(frame, now: now) { return (violation, position - 1) }
+            }
+        }
+        return nil
+    }
+
+    private mutating func check(_ frame: FrameHeader, now: UInt64) -> Violation? {
+        switch frame.kind {
+        case .data:
+            let carriesNothing = frame.length == 0 && !frame.endsStream
+            return carriesNothing && !emptyData.take(now: now) ? .limit(.emptyData) : nil
+        case .headers:
+            continuations = 0
+            return streams.open(frame.stream) ? nil : .skippedStream
+        case .ping:
+            return !frame.isAcknowledgement && !pings.take(now: now) ? .limit(.pings) : nil
+        case .settings:
+            return !frame.isAcknowledgement && !settings.take(now: now) ? .limit(.settings) : nil
+        case .priority, .priorityUpdate:
+            return priorities.take(now: now) ? nil : .limit(.priorities)
+        case .continuation:
+            continuations += 1
+            return continuations > maximumContinuations ? .limit(.continuations) : nil
+        case .resetStream, .pushPromise, .goAway, .windowUpdate:
+            return nil
+        case nil:
+            return unknown.take(now: now) ? nil : .limit(.unknownFrames)
+        }
+    }
+}
+
+/// The bytes of a frame header that have arrived.
+struct PartialHeader {
+    /// Length, type and flags, then the stream; the ninth byte pushes the first out of the word.
+    private var word: UInt64 = 0
+    private var first: UInt8 = 0
+    private var count = 0
+
+    var isComplete: Bool { count == 9 }
+
+    mutating func append(_ byte: UInt8) {
+        if count == 0 { first = byte }
+        word = word << 8 | UInt64(byte)
+        count += 1
+    }
+
+    var frame: FrameHeader {
+        FrameHeader(
+            length: Int(first) << 16 | Int(word >> 48),
+            kind: FrameHeader.Kind(rawValue: UInt8(truncatingIfNeeded: word >> 40)),
+            flags: UInt8(truncatingIfNeeded: word >> 32),
+            stream: UInt32(truncatingIfNeeded: word) & 0x7fff_ffff
+        )
+    }
+}
+
+/// The nine bytes before every frame (RFC 9113 §4.1).
+struct FrameHeader {
+    enum Kind: UInt8 {
+        case data = 0
+        case headers, priority, resetStream, settings, pushPromise, ping, goAway, windowUpdate, continuation
+        /// RFC 9218 §7.1
+        case priorityUpdate = 0x10
+    }
+
+    let length: Int
+    let kind: Kind?
+    let flags: UInt8
+    let stream: UInt32
+
+    /// ACK of PING and SETTINGS and END_STREAM of DATA share the lowest bit.
+    var isAcknowledgement: Bool { flags & 1 != 0 }
+    var endsStream: Bool { flags & 1 != 0 }
+
+    /// A whole GOAWAY frame (RFC 9113 §6.8).
+    static func goAway(last: Int32, _ code: HTTP2ErrorCode) -> [UInt8] {
+        var bytes: [UInt8] = [0, 0, 8, Kind.goAway.rawValue, 0, 0, 0, 0, 0]
+        for word in [UInt32(bitPattern: last), code.rawValue] {
+            for shift in [24, 16, 8, 0] as [UInt32] { bytes.append(UInt8(truncatingIfNeeded: word >> shift)) }
+        }
+        return bytes
+    }
+}

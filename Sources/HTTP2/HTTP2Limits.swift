@@ -1,0 +1,80 @@
+/// What one connection may ask of us. Each limit has its reason; a peer that goes over is told ENHANCE_YOUR_CALM.
+package struct HTTP2Limits: Sendable {
+    /// Requests at once: what browsers expect, and the bound on streams a peer can hold open.
+    package var concurrentStreams: UInt32 = 100
+    /// Decoded field bytes of a head, counted as RFC 9113 §6.5.2 does: 16 KiB, as in HTTP/1.1. Over it: answer 431.
+    package var headBytes = 16 * 1024
+    /// Fields of a head, as in HTTP/1.1. Over it: answer 431.
+    package var headFields = 64
+    /// Decoded bytes of one head after which the connection ends: small HPACK input can name a large entry thousands
+    /// of times.
+    package var headBombBytes = 64 * 1024
+    /// CONTINUATION frames after a HEADERS frame (VU#421644): eight of 16 KiB hold any head we accept.
+    package var continuations = 8
+    /// Entries in one SETTINGS frame; the protocol knows eight.
+    package var settingsEntries = 32
+    /// Acknowledgements of PING and SETTINGS waiting for a peer that does not read.
+    package var outboundAcknowledgements = 200
+    /// Body bytes a stream may send ahead of the application.
+    package var streamWindow: UInt32 = 256 * 1024
+    /// The same for all streams together: the most memory unread bodies of a connection can take.
+    package var connectionWindow: Int32 = 1024 * 1024
+    /// A peer that takes less than this from a waiting stream has not made progress: a window opened byte by byte is a
+    /// stall too.
+    package var stallProgressBytes = 4 * 1024
+
+    /// Resets by the peer (CVE-2023-44487): a page that closes may cancel all its streams a few times over.
+    package var resets = Rate(burst: 300, perSecond: 30)
+    /// Resets the peer's mistakes force us to send (CVE-2025-8671): the same work by another way.
+    package var forcedResets = Rate(burst: 100, perSecond: 10)
+    /// Some clients ping for each burst of data to measure bandwidth.
+    package var pings = Rate(burst: 100, perSecond: 10)
+    /// Settings change once or twice in a connection's life.
+    package var settings = Rate(burst: 20, perSecond: 1)
+    /// DATA without bytes or end costs work and moves no window.
+    package var emptyData = Rate(burst: 100, perSecond: 10)
+    /// PRIORITY and PRIORITY_UPDATE: one per request in browsers, and a few at the start.
+    package var priorities = Rate(burst: 200, perSecond: 100)
+    /// Frames of unknown types are legal (RFC 9113 §4.1) and useless.
+    package var unknownFrames = Rate(burst: 50, perSecond: 5)
+
+    package static let standard = HTTP2Limits()
+
+    package init() {}
+
+    /// A token bucket's size and refill.
+    package struct Rate: Sendable, Equatable {
+        package var burst: UInt64
+        package var perSecond: UInt64
+
+        package init(burst: UInt64, perSecond: UInt64) {
+            self.burst = burst
+            self.perSecond = perSecond
+        }
+    }
+}
+
+/// Counts events against a rate; time is monotonic nanoseconds and comes in as an argument.
+struct TokenBucket {
+    private let rate: HTTP2Limits.Rate
+    private var tokens: UInt64
+    private var refilled: UInt64?
+
+    init(_ rate: HTTP2Limits.Rate) {
+        self.rate = rate
+        tokens = rate.burst
+    }
+
+    /// False when the rate is exceeded.
+    mutating func take(now: UInt64) -> Bool {
+        let nanosecondsPerToken = 1_000_000_000 / max(rate.perSecond, 1)
+        let since = refilled ?? now
+        let earned = now > since ? (now - since) / nanosecondsPerToken : 0
+        tokens = min(rate.burst, tokens + min(earned, rate.burst))
+        // The part of a token already earned stays earned, unless the bucket is full.
+        refilled = tokens == rate.burst ? now : since + earned * nanosecondsPerToken
+        guard tokens > 0 else { return false }
+        tokens -= 1
+        return true
+    }
+}

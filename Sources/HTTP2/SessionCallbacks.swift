@@ -1,0 +1,138 @@
+import CNGHTTP2
+
+// Each function is named after the library's callback. They only tell the session what happened; it acts when the
+// outer call has returned.
+
+@unsafe func makeCallbacks() -> OpaquePointer? {
+    var callbacks: OpaquePointer?
+    guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0 else { return nil }
+    unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, onBeginHeaders)
+    unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks, onHeader)
+    unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, onInvalidHeader)
+    unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, onDataChunk)
+    unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, onFrameReceived)
+    unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, onFrameSent)
+    unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, onStreamClose)
+    return unsafe callbacks
+}
+
+@unsafe private func session(_ userData: UnsafeMutableRawPointer?) -> HTTP2Session? {
+    unsafe userData.map { unsafe Unmanaged<HTTP2Session>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private let onBeginHeaders:
+    @convention(c) (OpaquePointer?, UnsafePointer<nghttp2_frame>?, UnsafeMutableRawPointer?) -> Int32 = {
+        _,
+        frame,
+        userData in
+        if let frame = unsafe frame, unsafe nghttp2_shim_is_request(frame) != 0 {
+            unsafe session(userData)?.beganHead(frame.pointee.hd.stream_id)
+        }
+        return 0
+    }
+
+private let onHeader:
+    @convention(c) (
+        OpaquePointer?, UnsafePointer<nghttp2_frame>?, UnsafePointer<UInt8>?, Int, UnsafePointer<UInt8>?, Int, UInt8,
+        UnsafeMutableRawPointer?
+    ) -> Int32 = { _, frame, name, nameLength, value, valueLength, _, userData in
+        if let frame = unsafe frame {
+            let name = unsafe UnsafeBufferPointer(start: name, count: nameLength)
+            let value = unsafe UnsafeBufferPointer(start: value, count: valueLength)
+            unsafe session(userData)?.gotField(frame.pointee.hd.stream_id, name: name.span, value: value.span)
+        }
+        return 0
+    }
+
+/// Without this the library drops such fields and lets the request pass.
+private let onInvalidHeader:
+    @convention(c) (
+        OpaquePointer?, UnsafePointer<nghttp2_frame>?, UnsafePointer<UInt8>?, Int, UnsafePointer<UInt8>?, Int, UInt8,
+        UnsafeMutableRawPointer?
+    ) -> Int32 = { _, frame, _, _, _, _, _, userData in
+        if let frame = unsafe frame {
+            unsafe session(userData)?.gotInvalidField(frame.pointee.hd.stream_id)
+        }
+        return 0
+    }
+
+private let onDataChunk:
+    @convention(c) (OpaquePointer?, UInt8, Int32, UnsafePointer<UInt8>?, Int, UnsafeMutableRawPointer?) -> Int32 = {
+        _,
+        _,
+        stream,
+        bytes,
+        count,
+        userData in
+        let bytes = unsafe [UInt8](UnsafeBufferPointer(start: bytes, count: count))
+        unsafe session(userData)?.gotData(stream, bytes)
+        return 0
+    }
+
+private let onFrameReceived:
+    @convention(c) (OpaquePointer?, UnsafePointer<nghttp2_frame>?, UnsafeMutableRawPointer?) -> Int32 = {
+        _,
+        frame,
+        userData in
+        guard let frame = unsafe frame, let session = unsafe session(userData) else { return 0 }
+        let header = unsafe frame.pointee.hd
+        switch FrameHeader.Kind(rawValue: header.type) {
+        case .headers:
+            let ends = header.flags & endStream != 0
+            if unsafe nghttp2_shim_is_request(frame) != 0 { session.completedHead(header.stream_id, ends: ends) }
+            if ends { session.requestEnded(header.stream_id) }
+        case .data:
+            if header.flags & endStream != 0 { session.requestEnded(header.stream_id) }
+        case .ping:
+            if header.flags & acknowledgement != 0 { session.gotPong() }
+        case .goAway:
+            session.gotGoAway(HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
+        default: break
+        }
+        return 0
+    }
+
+private let onFrameSent:
+    @convention(c) (OpaquePointer?, UnsafePointer<nghttp2_frame>?, UnsafeMutableRawPointer?) -> Int32 = {
+        _,
+        frame,
+        userData in
+        guard let frame = unsafe frame, let session = unsafe session(userData) else { return 0 }
+        let header = unsafe frame.pointee.hd
+        switch FrameHeader.Kind(rawValue: header.type) {
+        case .headers, .data:
+            if header.flags & endStream != 0 { session.responseEnded(header.stream_id) }
+        case .resetStream:
+            session.sentReset(header.stream_id, HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
+        case .goAway:
+            session.sentGoAway(HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
+        default: break
+        }
+        return 0
+    }
+
+private let onStreamClose: @convention(c) (OpaquePointer?, Int32, UInt32, UnsafeMutableRawPointer?) -> Int32 = {
+    _,
+    stream,
+    code,
+    userData in
+    unsafe session(userData)?.closed(stream, HTTP2ErrorCode(rawValue: code))
+    return 0
+}
+
+/// `nghttp2_data_source_read_callback`
+let readBody:
+    @convention(c) (
+        OpaquePointer?, Int32, UnsafeMutablePointer<UInt8>?, Int, UnsafeMutablePointer<UInt32>?,
+        UnsafeMutablePointer<nghttp2_data_source>?, UnsafeMutableRawPointer?
+    ) -> Int = { _, stream, buffer, capacity, flags, _, userData in
+        let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: capacity)
+        guard let next = unsafe session(userData)?.nextBody(stream, into: room) else {
+            return Int(NGHTTP2_ERR_DEFERRED.rawValue)
+        }
+        if next.isLast { unsafe flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
+        return next.count
+    }
+
+private let endStream: UInt8 = 1
+private let acknowledgement: UInt8 = 1

@@ -1,0 +1,69 @@
+/// Byte classes of HTTP's grammar and the word-wise view of a span that the scanners use.
+///
+/// It stands inside the per-byte loops of other targets, hence `@inlinable`; the members of a `package` type are
+/// inlined elsewhere only when the type itself is `@usableFromInline` (Swift 6.3).
+@usableFromInline
+package enum ASCII {
+    @inlinable package static var tab: UInt8 { 0x09 }
+    @inlinable package static var lf: UInt8 { 0x0A }
+    @inlinable package static var cr: UInt8 { 0x0D }
+    @inlinable package static var space: UInt8 { 0x20 }
+    @inlinable package static var colon: UInt8 { 0x3A }
+
+    /// One bit for each token byte below 0x40 (RFC 9110 §5.6.2): `! # $ % & ' * + - .` and digits.
+    @inlinable static var lowTokens: UInt64 { 0x03FF_6CFA_0000_0000 }
+    /// The same for 0x40 to 0x7F: letters and `^ _ ` | ~`.
+    @inlinable static var highTokens: UInt64 { 0x57FF_FFFF_C7FF_FFFE }
+
+    @inlinable
+    package static func isToken(_ byte: UInt8) -> Bool {
+        guard byte < 0x80 else { return false }
+        let mask = byte < 0x40 ? lowTokens : highTokens
+        return (mask >> UInt64(byte & 0x3F)) & 1 == 1
+    }
+
+    @inlinable
+    package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+
+    /// The value of a hexadecimal digit, or nil.
+    @inlinable
+    package static func hexValue(_ byte: UInt8) -> UInt8? {
+        if byte &- 0x30 < 10 { return byte &- 0x30 }
+        let letter = (byte | 0x20) &- 0x61
+        return letter < 6 ? letter &+ 10 : nil
+    }
+
+    @inlinable
+    package static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte &- 0x41 < 26 ? byte | 0x20 : byte
+    }
+
+    /// What a field value may hold (RFC 9110 §5.5): visible bytes, blank, tab, and obs-text from 0x80 on.
+    @inlinable
+    package static func isFieldValue(_ byte: UInt8) -> Bool {
+        byte >= 0x20 ? byte != 0x7F : byte == tab
+    }
+
+    /// Whether two byte sequences are the same when ASCII letters are compared without case.
+    package static func equalIgnoringCase(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
+        left.elementsEqual(right) { lowercased($0) == lowercased($1) }
+    }
+}
+
+/// Eight bytes of the span as a little-endian word. The compiler makes one load of it.
+@inlinable
+@inline(__always)
+package func loadWord(_ bytes: Span<UInt8>, at offset: Int) -> UInt64 {
+    let part = bytes.extracting(offset..<offset &+ 8)
+    return UInt64(part[0]) | UInt64(part[1]) << 8 | UInt64(part[2]) << 16 | UInt64(part[3]) << 24
+        | UInt64(part[4]) << 32 | UInt64(part[5]) << 40 | UInt64(part[6]) << 48 | UInt64(part[7]) << 56
+}
+
+extension [UInt8] {
+    /// Appends the bytes of a span.
+    package mutating func append(copying bytes: Span<UInt8>) {
+        append(addingCapacity: bytes.count) { (output: inout OutputSpan<UInt8>) in
+            for index in bytes.indices { output.append(bytes[index]) }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+/// An `Accept` field: media ranges with their weights (RFC 9110 §12.5.1).
+package struct AcceptList: Sendable, Equatable {
+    package struct Range: Sendable, Equatable {
+        /// `*` stands for any.
+        package var type: String
+        package var subtype: String
+        /// Media type parameters other than `q`; they make a range more specific.
+        package var parameters: [MediaType.Parameter]
+        /// Thousandths: 0 to 1000.
+        package var weight: Int
+    }
+
+    /// Real clients send fewer than ten; the rest cannot change what we answer by much.
+    package static let maxRanges = 32
+
+    package private(set) var ranges: [Range] = []
+
+    /// No `Accept` at all means anything.
+    package static let anything = AcceptList()
+
+    private init() {
+        ranges = [Range(type: "*", subtype: "*", parameters: [], weight: 1000)]
+    }
+
+    /// - Parameter value: all lines of the field, joined by commas.
+    package init(parsing value: ArraySlice<UInt8>) throws(HeaderValueError) {
+        for element in ListElements(value) {
+            guard ranges.count < Self.maxRanges else { break }
+            let media = try MediaType(parsing: element, field: .accept)
+            if media.type == "*", media.subtype != "*" { throw HeaderValueError(.accept) }
+            var weight = 1000
+            var parameters: [MediaType.Parameter] = []
+            for parameter in media.parameters {
+                if parameter.name == "q" {
+                    guard let parsed = Self.weight(parameter.value) else { throw HeaderValueError(.accept) }
+                    weight = parsed
+                    // What follows `q` were the old extension parameters; they select nothing.
+                    break
+                }
+                parameters.append(parameter)
+            }
+            ranges.append(Range(type: media.type, subtype: media.subtype, parameters: parameters, weight: weight))
+        }
+        // An empty field says the same as none (RFC 9110 §12.5.1 lets a server disregard it).
+        if ranges.isEmpty { self = .anything }
+    }
+
+    /// The offer the client likes best; among equals the one that stands first. Nil means 406.
+    package func choose(among offers: [MediaType]) -> Int? {
+        var best: (index: Int, weight: Int)?
+        for (index, offer) in offers.enumerated() {
+            let weight = weight(of: offer)
+            if weight > 0, weight > (best?.weight ?? 0) { best = (index, weight) }
+        }
+        return best?.index
+    }
+
+    /// The weight of the most specific range that fits; 0 when none does.
+    package func weight(of offer: MediaType) -> Int {
+        var weight = 0
+        var specificity = -1
+        for range in ranges {
+            guard let fit = Self.specificity(of: range, for: offer), fit > specificity else { continue }
+            specificity = fit
+            weight = range.weight
+        }
+        return weight
+    }
+
+    /// Whether the type is named itself and wanted, not only covered by a wildcard.
+    package func names(_ media: MediaType) -> Bool {
+        ranges.contains { $0.type == media.type && $0.subtype == media.subtype && $0.weight > 0 }
+    }
+
+    private static func specificity(of range: Range, for offer: MediaType) -> Int? {
+        if range.type == "*" { return range.parameters.isEmpty ? 0 : nil }
+        guard range.type == offer.type else { return nil }
+        if range.subtype == "*" { return range.parameters.isEmpty ? 1 : nil }
+        guard range.subtype == offer.subtype else { return nil }
+        for parameter in range.parameters {
+            // We send UTF-8 text only, so a wish for it always fits.
+            if parameter.name == "charset", ASCII.equalIgnoringCase(parameter.value.utf8, "utf-8".utf8) { continue }
+            guard offer.parameter(parameter.name) == parameter.value else { return nil }
+        }
+        return 2 + range.parameters.count
+    }
+
+    /// `0`, `1`, `0.123` as thousandths (RFC 9110 §12.4.2).
+    private static func weight(_ text: String) -> Int? {
+        let bytes = Array(text.utf8)
+        guard let first = bytes.first, first == 0x30 || first == 0x31 else { return nil }
+        var weight = first == 0x31 ? 1000 : 0
+        if bytes.count == 1 { return weight }
+        guard bytes[1] == 0x2E, bytes.count <= 5 else { return nil }
+        var unit = 100
+        for digit in bytes[2...] {
+            guard ASCII.isDigit(digit) else { return nil }
+            weight += Int(digit - 0x30) * unit
+            unit /= 10
+        }
+        return weight <= 1000 ? weight : nil
+    }
+}

@@ -1,0 +1,55 @@
+/// A request method. Method names are case-sensitive: `get` is another token.
+package enum HTTPMethod: Sendable, Hashable {
+    case get, head, post, put, patch, delete, options
+    /// Any other token; no route has it.
+    case other(String)
+
+    /// The method whose token these bytes are. The caller has checked that they are token bytes.
+    package init(_ token: some Collection<UInt8>) {
+        for known in Self.known where known.name.utf8.elementsEqual(token) {
+            self = known
+            return
+        }
+        self = .other(String(decoding: token, as: UTF8.self))
+    }
+
+    package static let known: [HTTPMethod] = [.get, .head, .post, .put, .patch, .delete, .options]
+
+    package var name: String {
+        switch self {
+        case .get: "GET"
+        case .head: "HEAD"
+        case .post: "POST"
+        case .put: "PUT"
+        case .patch: "PATCH"
+        case .delete: "DELETE"
+        case .options: "OPTIONS"
+        case .other(let token): token
+        }
+    }
+
+    package var isKnown: Bool {
+        if case .other = self { false } else { true }
+    }
+
+    /// Safe methods change nothing (RFC 9110 §9.2.1).
+    package var isSafe: Bool {
+        switch self {
+        case .get, .head, .options: true
+        default: false
+        }
+    }
+}
+
+/// The version of HTTP a message came with.
+package enum HTTPVersion: UInt8, Sendable, Hashable {
+    case http10, http11, http2
+
+    package var name: String {
+        switch self {
+        case .http10: "HTTP/1.0"
+        case .http11: "HTTP/1.1"
+        case .http2: "HTTP/2"
+        }
+    }
+}

@@ -1,0 +1,89 @@
+extension HeaderFields {
+    /// Whether a comma-separated field (all of its lines) has this token, compared without case.
+    package func has(_ name: FieldName, token: String) -> Bool {
+        for slot in slots where slot.name == name {
+            for element in ListElements(bytes[slot.valueRange])
+            where element.count == token.utf8.count && ASCII.equalIgnoringCase(element, token.utf8) {
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Whether anything says that a proxy stands between the client and us.
+    package var hasForwarding: Bool {
+        for slot in slots {
+            switch slot.name {
+            case .forwarded, .via, .xRealIP, .xForwardedFor, .xForwardedHost, .xForwardedProto,
+                .tailscaleFunnelRequest, .tailscaleUserLogin, .tailscaleUserName, .tailscaleUserProfilePic:
+                return true
+            case .other:
+                let name = bytes[slot.nameRange]
+                if Self.starts(name, "x-forwarded-") || Self.starts(name, "tailscale-") { return true }
+            default:
+                continue
+            }
+        }
+        return false
+    }
+
+    private static func starts(_ name: ArraySlice<UInt8>, _ prefix: String) -> Bool {
+        ASCII.equalIgnoringCase(name.prefix(prefix.utf8.count), prefix.utf8)
+    }
+
+    /// The credentials after `Bearer`, or nil when the field is absent, repeated or of another scheme.
+    package var bearerToken: ArraySlice<UInt8>? {
+        guard count(of: .authorization) == 1, let value = self[.authorization], value.count > 7,
+            ASCII.equalIgnoringCase(value.prefix(7), "Bearer ".utf8)
+        else { return nil }
+        let token = value.dropFirst(7).drop { $0 == ASCII.space }
+        guard !token.isEmpty, token.allSatisfy({ $0 > ASCII.space && $0 < 0x7F }) else { return nil }
+        return token
+    }
+}
+
+/// The elements of a comma-separated list (RFC 9110 §5.6.1) without blanks around them. Commas inside quoted strings
+/// do not split; empty elements are passed over, as a recipient must.
+package struct ListElements: Sequence, IteratorProtocol {
+    private var rest: ArraySlice<UInt8>
+    private let separator: UInt8
+
+    package init(_ bytes: ArraySlice<UInt8>, separator: UInt8 = 0x2C) {
+        rest = bytes
+        self.separator = separator
+    }
+
+    package mutating func next() -> ArraySlice<UInt8>? {
+        while !rest.isEmpty {
+            var quoted = false
+            var end = rest.startIndex
+            while end < rest.endIndex {
+                let byte = rest[end]
+                if quoted, byte == 0x5C {
+                    end += 1
+                } else if byte == 0x22 {
+                    quoted.toggle()
+                } else if byte == separator, !quoted {
+                    break
+                }
+                end += 1
+            }
+            end = Swift.min(end, rest.endIndex)
+            let element = rest[rest.startIndex..<end].trimmingBlanks
+            rest = rest[Swift.min(end + 1, rest.endIndex)...]
+            if !element.isEmpty { return element }
+        }
+        return nil
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// Without SP and HTAB at both ends. Bytes such as 0x85 or 0xA0 are not blanks here.
+    package var trimmingBlanks: ArraySlice<UInt8> {
+        var start = startIndex
+        var end = endIndex
+        while start < end, self[start] == ASCII.space || self[start] == ASCII.tab { start += 1 }
+        while end > start, self[end - 1] == ASCII.space || self[end - 1] == ASCII.tab { end -= 1 }
+        return self[start..<end]
+    }
+}

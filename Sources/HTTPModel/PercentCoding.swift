@@ -1,0 +1,45 @@
+/// Percent-decoding with the offset of what is wrong, and encoding for the links we write.
+package enum PercentCoding {
+    /// - Parameter offset: where `bytes` begin in the text the caller reports on.
+    /// - Parameter plusIsBlank: the rule of queries and forms.
+    package static func decode(
+        _ bytes: ArraySlice<UInt8>,
+        offset: Int,
+        plusIsBlank: Bool
+    ) throws(RequestTargetError) -> String {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.count)
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            let byte = bytes[index]
+            if byte == 0x25 {
+                guard bytes.endIndex - index > 2, let high = ASCII.hexValue(bytes[index + 1]),
+                    let low = ASCII.hexValue(bytes[index + 2])
+                else { throw .badPercentEncoding(offset: offset + index - bytes.startIndex) }
+                decoded.append(high << 4 | low)
+                index += 3
+            } else {
+                decoded.append(plusIsBlank && byte == 0x2B ? ASCII.space : byte)
+                index += 1
+            }
+        }
+        guard let text = String(validating: decoded, as: UTF8.self) else { throw .notUTF8(offset: offset) }
+        return text
+    }
+
+    /// Encodes everything but unreserved characters (RFC 3986 §2.3): fits a path segment and a query value.
+    package static func encode(_ text: String) -> String {
+        var encoded: [UInt8] = []
+        let digits = Array("0123456789ABCDEF".utf8)
+        for byte in text.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: encoded.append(byte)
+            default:
+                encoded.append(0x25)
+                encoded.append(digits[Int(byte >> 4)])
+                encoded.append(digits[Int(byte & 15)])
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+}

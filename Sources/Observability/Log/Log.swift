@@ -1,0 +1,59 @@
+package import Basics
+import CSystem
+import Synchronization
+
+/// What the program says while it runs. Cheap to copy and to call from anywhere; fields are not built for levels that
+/// are off.
+package struct Log: Sendable {
+    private final class Threshold: Sendable {
+        let level: Atomic<UInt8>
+
+        init(_ level: LogLevel) {
+            self.level = Atomic(level.rawValue)
+        }
+    }
+
+    private let sink: LogSink
+    private let style: LogStyle
+    private let threshold: Threshold
+    private let now: @Sendable () -> Timestamp
+
+    package init(
+        sink: LogSink,
+        style: LogStyle = LogStyle(),
+        level: LogLevel = .info,
+        now: @escaping @Sendable () -> Timestamp = { Timestamp(milliseconds: cs_wall_ms()) }
+    ) {
+        self.sink = sink
+        self.style = style
+        threshold = Threshold(level)
+        self.now = now
+    }
+
+    /// Swallows everything.
+    package static let none = Log(sink: LogSink { _ in }, level: .error)
+
+    /// Takes effect for every copy at once.
+    package func setLevel(_ level: LogLevel) { threshold.level.store(level.rawValue, ordering: .relaxed) }
+
+    package func admits(_ level: LogLevel) -> Bool { level.rawValue <= threshold.level.load(ordering: .relaxed) }
+
+    /// `event` is a stable dotted name (`link.online`); what varies goes into fields.
+    package func write(_ level: LogLevel, _ event: String, _ fields: @autoclosure () -> LogFields = [:]) {
+        guard admits(level) else { return }
+        var line: [UInt8] = []
+        line.reserveCapacity(160)
+        style.append(level, event, fields(), at: now(), to: &line)
+        sink.append(line)
+    }
+
+    package func error(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) { write(.error, event, fields()) }
+    package func warning(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) {
+        write(.warning, event, fields())
+    }
+    package func notice(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) {
+        write(.notice, event, fields())
+    }
+    package func info(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) { write(.info, event, fields()) }
+    package func debug(_ event: String, _ fields: @autoclosure () -> LogFields = [:]) { write(.debug, event, fields()) }
+}

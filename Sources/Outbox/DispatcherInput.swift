@@ -1,0 +1,85 @@
+package import Basics
+
+/// What the dispatcher is told.
+package enum DispatcherInput: Sendable, Equatable {
+    /// At the start: every entry of the file that is not final, in order.
+    case loaded([OutboxEntry])
+    /// A new entry, durable.
+    case enqueued(OutboxEntry)
+    case link(LinkCondition)
+    /// The change is on disk.
+    case persisted(PersistID)
+    case persistFailed(PersistID, PersistFailure)
+    /// The one report of a dispatch.
+    case outcome(AttemptID, AttemptOutcome)
+    /// Signs of life of a run, ours or not. `active` may repeat as often as convenient.
+    case run(session: String, run: String, phase: RunPhase)
+    /// An event or row that shows a key, as found there.
+    case evidence(key: String, OutboxProof)
+    case scanned(ScanID, ScanReport)
+    /// The session, or every one when nil, no longer means what it meant when entries were accepted.
+    case routeChanged(session: String?, detail: String)
+    case cancel(id: String, force: Bool, CommandToken)
+    case retry(id: String, expectedVersion: Int64?, CommandToken)
+    /// The armed time has come.
+    case tick
+}
+
+package enum RunPhase: Sendable, Equatable {
+    case active
+    case ended
+    /// A `final` without a message: the end only if nothing else runs in the session (protocol 3, busy send).
+    case endedEmpty
+}
+
+package enum PersistFailure: Sendable, Equatable {
+    case storage(OutboxStorageProblem)
+    /// The row on disk has another version, or is gone.
+    case moved(current: OutboxEntry?)
+}
+
+/// What the dispatcher wants done, in this order.
+package enum DispatcherAction: Sendable, Equatable {
+    /// Write the change and its `outbox` event in one transaction, then say `persisted` or `persistFailed`.
+    case persist(PersistID, OutboxChange)
+    /// Write the command to the link and report its outcome once.
+    case dispatch(DispatchOrder)
+    /// Look into the session's history and report with `scanned`.
+    case scan(ScanOrder)
+    /// The answer to `cancel` or `retry`, durable already.
+    case answer(CommandToken, Result<OutboxEntry, OutboxRefusal>)
+    /// Send `tick` at this monotonic time; nil: no timer. Replaces the one before.
+    case arm(atMs: Int64?)
+}
+
+package struct DispatchOrder: Sendable, Equatable {
+    package var attempt: AttemptID
+    package var entry: OutboxEntry
+    /// The same key goes out again to ask the gateway what became of it.
+    package var isRepeat: Bool
+}
+
+package struct ScanOrder: Sendable, Equatable {
+    package var id: ScanID
+    package var entry: OutboxEntry
+    package var depth: ScanDepth
+    /// First dispatch; a complete scan reads back past it.
+    package var since: Timestamp
+}
+
+package struct PersistID: Sendable, Hashable {
+    package var number: Int64
+}
+
+package struct ScanID: Sendable, Hashable {
+    package var number: Int64
+}
+
+/// The caller's own number for a cancel or retry.
+package struct CommandToken: Sendable, Hashable {
+    package var number: Int64
+
+    package init(_ number: Int64) {
+        self.number = number
+    }
+}

@@ -1,0 +1,59 @@
+/// An entry in the dispatcher's care.
+struct DispatcherSlot: Sendable {
+    /// A change on its way to disk. Until it is there, whatever else concerns the entry waits in `deferred`.
+    struct Pending: Sendable {
+        var id: PersistID
+        var change: OutboxChange
+        var then: Continuation
+        /// Monotonic time of the next attempt, when the change sets one.
+        var dueAtMs: Int64?
+        /// Not accepted by the disk yet; to be handed in again.
+        var isStalled = false
+    }
+
+    enum Continuation: Sendable, Equatable {
+        case nothing
+        case dispatch(isRepeat: Bool)
+        case answer(CommandToken)
+    }
+
+    enum Deferred: Sendable, Equatable {
+        case outcome(AttemptID, AttemptOutcome)
+        case proof(OutboxProof)
+        case adopt(run: String)
+        case routeChanged(detail: String)
+        case linkLost
+        case cancel(force: Bool, CommandToken)
+        case retry(expectedVersion: Int64?, CommandToken)
+    }
+
+    /// As it is on disk.
+    var entry: OutboxEntry
+    var pending: Pending?
+    var deferred: [Deferred] = []
+    /// The dispatch whose outcome is awaited.
+    var attempt: AttemptID?
+    /// Monotonic time of the next attempt; nil: as soon as its turn comes.
+    var dueAtMs: Int64?
+    /// A reconnect brought the attempt forward.
+    var isKicked = false
+    var reconciliation = Reconciliation()
+    /// Monotonic time of the next look into history.
+    var lookAtMs: Int64?
+    var scan: ScanID?
+    var proofChecks = 0
+    /// Delivered, and until then waiting for the run that really answers (protocol 3, busy session).
+    var awaitsRunUntilMs: Int64?
+    /// Its own run was seen to end, perhaps before the acknowledgement is on disk.
+    var hasRunEnded = false
+
+    init(entry: OutboxEntry) {
+        self.entry = entry
+        self.entry.text = nil
+    }
+
+    /// As it will be once the disk has it: what decisions about order rest on.
+    var current: OutboxEntry { pending?.change.entry ?? entry }
+
+    var lane: LaneKey { LaneKey(session: entry.session, isControl: entry.kind.usesControlLane) }
+}

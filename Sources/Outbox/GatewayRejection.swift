@@ -1,0 +1,57 @@
+/// An error frame, as far as the outbox judges it.
+package struct GatewayRejection: Sendable, Equatable {
+    package var code: String
+    package var message: String
+    package var retryable: Bool?
+    package var retryAfterMs: Int64?
+    /// For a gateway behind HTTP, or an error that carries a status.
+    package var status: Int?
+
+    package init(
+        code: String,
+        message: String,
+        retryable: Bool? = nil,
+        retryAfterMs: Int64? = nil,
+        status: Int? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.retryable = retryable
+        self.retryAfterMs = retryAfterMs
+        self.status = status
+    }
+
+    /// `retryable: false` wins over any code; `retryable: true` never over a scope or validation code. What nobody
+    /// knows is tried again.
+    package var isTransient: Bool {
+        if retryable == false || isDefinite { return false }
+        if retryable == true { return true }
+        if let status { return status == 429 || status >= 500 || !(400..<500).contains(status) }
+        return !Self.terminalCodes.contains(normalisedCode)
+    }
+
+    /// True when the gateway may answer a repeat of the same key from its memory of this refusal. Limits and start-up
+    /// are checked before that memory.
+    package var mayBeRemembered: Bool {
+        !Self.limitCodes.contains(normalisedCode) && status != 429
+    }
+
+    /// Wrong in itself or not allowed: the same words can never do better.
+    private var isDefinite: Bool {
+        Self.definiteCodes.contains(normalisedCode) || message.hasPrefix("missing scope")
+    }
+
+    private var normalisedCode: String { code.uppercased() }
+
+    private static let definiteCodes: Set<String> = [
+        "INVALID_REQUEST", "INVALID_PARAMS", "VALIDATION_ERROR", "FORBIDDEN", "MISSING_SCOPE", "UNAUTHORIZED",
+        "PERMISSION_DENIED", "POLICY_DENIED", "METHOD_NOT_FOUND", "UNKNOWN_METHOD",
+    ]
+    private static let terminalCodes: Set<String> = [
+        "NOT_FOUND", "SESSION_NOT_FOUND", "AGENT_NOT_FOUND", "CONFLICT", "TOO_LARGE", "PAYLOAD_TOO_LARGE",
+        "ALREADY_EXISTS", "UNSUPPORTED", "NOT_SUPPORTED", "GONE",
+    ]
+    private static let limitCodes: Set<String> = [
+        "RATE_LIMITED", "RATE_LIMIT", "TOO_MANY_REQUESTS", "RESOURCE_EXHAUSTED", "STARTING",
+    ]
+}

@@ -1,0 +1,38 @@
+/// The link as the outbox sees it.
+package enum LinkCondition: Sendable, Equatable {
+    case offline(detail: String)
+    /// An attempt to connect is under way; entries wait for its end.
+    case connecting
+    /// The gateway refuses us until something changes: nothing is tried, no attempt is used up.
+    case blocked(reason: String)
+    case online(LinkFacts)
+
+    package var facts: LinkFacts? {
+        if case .online(let facts) = self { facts } else { nil }
+    }
+}
+
+package struct LinkFacts: Sendable, Equatable {
+    package var protocolVersion: Int
+    /// Stable name of this gateway, nil when it gives none.
+    package var identity: String?
+    /// From the hello snapshot.
+    package var uptimeMs: Int64?
+
+    package init(protocolVersion: Int, identity: String? = nil, uptimeMs: Int64? = nil) {
+        self.protocolVersion = protocolVersion
+        self.identity = identity
+        self.uptimeMs = uptimeMs
+    }
+}
+
+/// Both clocks at one instant: `wall` for what is stored and shown, `monotonic` for waiting.
+package struct Moment: Sendable, Equatable {
+    package var wallMs: Int64
+    package var monotonicMs: Int64
+
+    package init(wallMs: Int64, monotonicMs: Int64) {
+        self.wallMs = wallMs
+        self.monotonicMs = monotonicMs
+    }
+}

@@ -1,0 +1,40 @@
+package import Basics
+package import JSONBytes
+
+/// One try, kept readable for as long as its entry.
+package struct OutboxAttempt: Sendable, Equatable, JSONWritable {
+    package var at: Timestamp
+    package var outcome: AttemptClass
+    package var key: String
+    package var code: String?
+    package var detail: String?
+    /// How long the next try waits because of this one.
+    package var delayMs: Int64?
+
+    package init(
+        at: Timestamp,
+        outcome: AttemptClass,
+        key: String,
+        code: String? = nil,
+        detail: String? = nil,
+        delayMs: Int64? = nil
+    ) {
+        self.at = at
+        self.outcome = outcome
+        self.key = key
+        self.code = code
+        self.detail = detail
+        self.delayMs = delayMs
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("at", at)
+            writer.member("class", outcome.rawValue)
+            writer.member("key", key)
+            writer.member("code", code)
+            writer.member("detail", detail)
+            writer.member("delayMs", delayMs)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+package import Basics
+
+/// One command on its way to the gateway, without its payload: ten thousand of these stay in memory.
+package struct OutboxEntry: Sendable, Equatable {
+    // What the API shows.
+    package var id: String
+    package var kind: OutboxKind
+    package var session: String
+    /// Filled where an entry is read to be shown; the dispatcher's copies leave it nil.
+    package var text: String?
+    package var state: OutboxState
+    package var createdAt: Timestamp
+    package var updatedAt: Timestamp
+    package var attemptCount: Int
+    package var nextAttemptAt: Timestamp?
+    package var notBefore: Timestamp?
+    package var expiresAt: Timestamp
+    package var runID: String?
+    package var proof: OutboxProof?
+    package var fault: OutboxFault?
+    package var version: Int64
+
+    // What the rules need.
+    /// Order of acceptance; the table assigns it.
+    package var ordinal: Int64
+    /// A slash command: the gateway executes it, so it is never repeated without a person saying so.
+    package var isSlashCommand: Bool
+    /// Of several waiting entries with one coalescing key in a session only the newest is sent.
+    package var coalescingKey: String?
+    package var upstreamKey: String
+    package var keyGeneration: Int
+    package var lastClass: AttemptClass?
+    /// First dispatch under the present key; the gateway remembers a key for a limited time only.
+    package var firstDispatchAt: Timestamp?
+    /// An earlier dispatch under the present key is neither proven nor disproven; the attempt in hand repeats it.
+    package var isRepeatInDoubt: Bool
+    /// The gateway's uptime at that dispatch, to tell whether the same process still runs.
+    package var dispatchUptimeMs: Int64?
+    /// The gateway this command was meant for; nil when none was known yet.
+    package var gatewayIdentity: String?
+    /// Who enqueued it (a token id), for callers that may see only their own.
+    package var owner: String?
+    package var payloadBytes: Int
+
+    /// A new command. Its id is its first upstream key.
+    package init(
+        id: String,
+        kind: OutboxKind = .message,
+        session: String,
+        text: String? = nil,
+        createdAt: Timestamp,
+        expiresAt: Timestamp,
+        notBefore: Timestamp? = nil,
+        coalescingKey: String? = nil,
+        gatewayIdentity: String? = nil,
+        owner: String? = nil,
+        payloadBytes: Int = 0
+    ) {
+        self.id = id
+        self.kind = kind
+        self.session = session
+        self.text = text
+        self.state = .queued
+        self.createdAt = createdAt
+        self.updatedAt = createdAt
+        self.attemptCount = 0
+        self.nextAttemptAt = nil
+        self.notBefore = notBefore
+        self.expiresAt = expiresAt
+        self.runID = nil
+        self.proof = nil
+        self.fault = nil
+        self.version = 1
+        self.ordinal = 0
+        self.isSlashCommand = kind == .message && (text?.drop(while: \.isWhitespace).hasPrefix("/") ?? false)
+        self.coalescingKey = coalescingKey
+        self.upstreamKey = id
+        self.keyGeneration = 1
+        self.lastClass = nil
+        self.firstDispatchAt = nil
+        self.dispatchUptimeMs = nil
+        self.isRepeatInDoubt = false
+        self.gatewayIdentity = gatewayIdentity
+        self.owner = owner
+        self.payloadBytes = payloadBytes
+    }
+
+    /// The entry a gateway key belongs to: keys are an id, or an id with `-r` and a generation. History adds `:user`.
+    package static func entryID(ofKey key: some StringProtocol) -> String {
+        let bare = bareKey(key)
+        guard let dash = bare.lastIndex(of: "-") else { return bare }
+        let mark = bare[bare.index(after: dash)...]
+        guard mark.first == "r", mark.count > 1, mark.dropFirst().utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
+            return bare
+        }
+        return String(bare[..<dash])
+    }
+
+    /// A key as history shows it, without the role that newer gateways append.
+    package static func bareKey(_ key: some StringProtocol) -> String {
+        key.hasSuffix(":user") ? String(key.dropLast(5)) : String(key)
+    }
+
+    /// The gateway may have kept its refusal under the old key for minutes; only a new key is looked at afresh.
+    mutating func renewKey() {
+        keyGeneration += 1
+        upstreamKey = "\(id)-r\(keyGeneration)"
+        forgetDispatch()
+    }
+
+    /// What was dispatched under the present key is known not to have arrived.
+    mutating func forgetDispatch() {
+        firstDispatchAt = nil
+        dispatchUptimeMs = nil
+        isRepeatInDoubt = false
+    }
+}

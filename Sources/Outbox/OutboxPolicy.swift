@@ -1,0 +1,50 @@
+/// The configurable part of the rules; every default is the documented one.
+package struct OutboxPolicy: Sendable, Equatable {
+    package enum Offline: String, Sendable {
+        /// An unreachable gateway counts as a failed attempt, as in the app this follows.
+        case count
+        /// Entries wait for the link, up to their expiry.
+        case hold
+    }
+
+    package enum Ambiguous: String, Sendable {
+        case reconcile, hold
+    }
+
+    package enum Ordering: String, Sendable {
+        /// The next entry of a session goes once the one before is accepted.
+        case accepted
+        /// Once it is delivered.
+        case strict
+    }
+
+    package enum Resume: String, Sendable {
+        case auto, hold
+    }
+
+    /// Waits after failures 1 to 6; the attempt after the last one is the final one.
+    package var scheduleMs: [Int64] = [1_000, 4_000, 15_000, 60_000, 300_000, 1_800_000]
+    /// 0, or up to 0.1: the share by which a wait is varied.
+    package var jitter: Double = 0
+    /// A gateway may ask for longer waits, but not for more than this.
+    package var longestDelayMs: Int64 = 1_800_000
+    package var offline = Offline.count
+    package var ambiguous = Ambiguous.reconcile
+    package var ordering = Ordering.accepted
+    package var resume = Resume.auto
+    package var ttlMs: Int64 = 48 * 3_600_000
+    /// Sessions with an entry on the wire at the same time.
+    package var parallelSessions = 4
+    /// The gateway forgets a key after 5 minutes; a minute is left for clocks and slow frames.
+    package var safeRepeatWindowMs: Int64 = 240_000
+    /// When an accepted entry without proof is looked up in history, after its acceptance; the last one repeats.
+    package var proofChecksMs: [Int64] = [30_000, 120_000, 600_000, 1_800_000]
+    /// Looks into history for an unconfirmed entry; the last one repeats.
+    package var reconcileChecksMs: [Int64] = [1_000, 2_000, 5_000, 15_000, 30_000, 300_000]
+    /// Protocol 3: how long a run may be silent before the session's next entry goes in spite of it.
+    package var runPatienceMs: Int64 = 900_000
+
+    package var maxAttempts: Int { scheduleMs.count + 1 }
+
+    package init() {}
+}

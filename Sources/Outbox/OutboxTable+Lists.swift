@@ -1,0 +1,118 @@
+package import Basics
+package import SQLite
+
+/// The numbers a person wants first. An expired entry needs attention like a failed one.
+package struct OutboxBadges: Sendable, Equatable {
+    package var pending = 0
+    package var unconfirmed = 0
+    package var failed = 0
+
+    package init(pending: Int = 0, unconfirmed: Int = 0, failed: Int = 0) {
+        self.pending = pending
+        self.unconfirmed = unconfirmed
+        self.failed = failed
+    }
+
+    mutating func count(_ state: OutboxState, _ entries: Int) {
+        switch state {
+        case .queued, .sending, .retrying, .accepted: pending += entries
+        case .unconfirmed: unconfirmed += entries
+        case .failed, .expired: failed += entries
+        case .delivered, .cancelled: break
+        }
+    }
+}
+
+extension OutboxTable {
+    package struct Query: Sendable, Equatable {
+        /// Empty: all.
+        package var states: [OutboxState] = []
+        package var session: String?
+        package var owner: String?
+        /// The id of the last entry of the page before.
+        package var before: String?
+        package var limit = 50
+
+        package init() {}
+    }
+
+    /// Newest first.
+    package func list(_ query: Query) throws(SQLiteError) -> [OutboxEntry] {
+        let place = try query.before.flatMap { id throws(SQLiteError) in try entry(id: id)?.ordinal }
+        // The names are the program's own, so they can stand in the text of the statement.
+        let states = query.states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        return try connection.all(
+            "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
+                + "WHERE (?1 IS NULL OR o.session = ?1) AND (?2 IS NULL OR o.owner = ?2) "
+                + "AND (?3 IS NULL OR o.ordinal < ?3) \(states.isEmpty ? "" : "AND o.state IN (\(states)) ")"
+                + "ORDER BY o.ordinal DESC LIMIT ?4",
+            query.session,
+            query.owner,
+            place,
+            query.limit,
+            row: OutboxRow.entryWithText
+        )
+    }
+
+    package func badges(session: String? = nil) throws(SQLiteError) -> OutboxBadges {
+        var badges = OutboxBadges()
+        try connection.forEach("SELECT state, entries FROM outbox_total WHERE session = ?", session ?? "") { row in
+            if let state = OutboxState(rawValue: row.string(0)) { badges.count(state, row.int(1)) }
+        }
+        return badges
+    }
+
+    /// When the oldest entry that still has to go was accepted.
+    package func oldestPending() throws(SQLiteError) -> Timestamp? {
+        try connection.first(
+            "SELECT created_at FROM outbox WHERE state NOT IN ('delivered', 'cancelled') "
+                + "AND state NOT IN ('failed', 'expired') ORDER BY ordinal LIMIT 1"
+        ) { row in Timestamp(milliseconds: row.int64(0)) }
+    }
+
+    /// Every entry that is not final, in order: what the dispatcher starts with. Without texts.
+    package func open() throws(SQLiteError) -> [OutboxEntry] {
+        try connection.all(
+            "SELECT \(OutboxRow.columns) FROM outbox o WHERE state NOT IN ('delivered', 'cancelled') ORDER BY ordinal",
+            row: OutboxRow.entry
+        )
+    }
+
+    /// One row at a time in either direction, by the table alone: for files whose indexes cannot be trusted.
+    package func next(after place: Int64?, descending: Bool) throws(SQLiteError) -> OutboxEntry? {
+        try connection.first(
+            "SELECT \(OutboxRow.columns) FROM outbox o NOT INDEXED "
+                + "WHERE ?1 IS NULL OR ordinal \(descending ? "<" : ">") ?1 "
+                + "ORDER BY ordinal \(descending ? "DESC" : "ASC") LIMIT 1",
+            place,
+            row: OutboxRow.entry
+        )
+    }
+
+    /// Attempts by class over what is kept, for the metrics.
+    package func attemptsByClass() throws(SQLiteError) -> [AttemptClass: Int] {
+        var counts: [AttemptClass: Int] = [:]
+        try connection.forEach("SELECT class, count(*) FROM outbox_attempt GROUP BY class") { row in
+            if let outcome = AttemptClass(rawValue: row.string(0)) { counts[outcome] = row.int(1) }
+        }
+        return counts
+    }
+
+    /// Deletes at most `slice` final entries older than the given time, keeping the newest `keeping` of them.
+    package func prune(before time: Timestamp, keeping: Int, slice: Int) throws(SQLiteError) -> Int {
+        let done =
+            try connection.first(
+                "SELECT sum(entries) FROM outbox_total WHERE session = '' AND state IN ('delivered', 'cancelled')"
+            ) { row in row.int(0) } ?? 0
+        let surplus = min(slice, done - keeping)
+        guard surplus > 0 else { return 0 }
+        try connection.run(
+            "DELETE FROM outbox WHERE ordinal IN (SELECT ordinal FROM outbox "
+                + "WHERE state IN ('delivered', 'cancelled') AND updated_at < ? ORDER BY updated_at LIMIT ?) "
+                + "AND ordinal <> (SELECT max(ordinal) FROM outbox)",
+            time.milliseconds,
+            surplus
+        )
+        return connection.changes
+    }
+}

@@ -1,0 +1,65 @@
+package import Basics
+package import SQLite
+
+/// Idempotency keys of clients: which entry the first request with a key made. Kept 24 h, also past the entry.
+package struct ReceiptTable {
+    package static let lifetimeMs: Int64 = 24 * 3_600_000
+
+    /// What a request brings: its key inside the caller's own scope (token, method, path) and a hash of its body.
+    package struct Claim: Sendable, Equatable {
+        package var scope: String
+        package var key: String
+        package var bodyHash: [UInt8]
+
+        package init(scope: String, key: String, bodyHash: [UInt8]) {
+            self.scope = scope
+            self.key = key
+            self.bodyHash = bodyHash
+        }
+    }
+
+    package enum Finding: Sendable, Equatable {
+        case free
+        case same(entry: String)
+        /// The key was used for another body.
+        case other
+    }
+
+    private let connection: SQLiteConnection
+
+    package init(_ connection: SQLiteConnection) {
+        self.connection = connection
+    }
+
+    package func find(_ claim: Claim, now: Timestamp) throws(SQLiteError) -> Finding {
+        let known = try connection.first(
+            "SELECT entry, body_hash FROM receipt WHERE scope = ? AND key = ? AND created_at > ?",
+            claim.scope,
+            claim.key,
+            now.milliseconds - Self.lifetimeMs
+        ) { row in (row.string(0), row.bytes(1)) }
+        guard let known else { return .free }
+        return known.1 == claim.bodyHash ? .same(entry: known.0) : .other
+    }
+
+    package func record(_ claim: Claim, entry: String, now: Timestamp) throws(SQLiteError) {
+        try connection.run(
+            "INSERT OR REPLACE INTO receipt(scope, key, body_hash, entry, created_at) VALUES(?, ?, ?, ?, ?)",
+            claim.scope,
+            claim.key,
+            claim.bodyHash,
+            entry,
+            now.milliseconds
+        )
+    }
+
+    package func prune(now: Timestamp, slice: Int) throws(SQLiteError) -> Int {
+        try connection.run(
+            "DELETE FROM receipt WHERE (scope, key) IN "
+                + "(SELECT scope, key FROM receipt WHERE created_at <= ? ORDER BY created_at LIMIT ?)",
+            now.milliseconds - Self.lifetimeMs,
+            slice
+        )
+        return connection.changes
+    }
+}

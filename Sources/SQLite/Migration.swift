@@ -1,0 +1,112 @@
+/// One step of a module's part of the schema. Steps of a module are numbered 1, 2, 3… and never change once released.
+package struct Migration: Sendable {
+    package var module: String
+    package var version: Int
+    package var script: String
+
+    package init(module: String, version: Int, script: String) {
+        self.module = module
+        self.version = version
+        self.script = script
+    }
+}
+
+package enum MigrationError: Error, Equatable, Sendable {
+    /// The file was written by a later version of the program.
+    case newer(module: String, found: Int, known: Int)
+    /// The database belongs to another program.
+    case foreign(applicationID: Int)
+    case storage(SQLiteError)
+}
+
+/// Brings a database up to the given list, each step in its own transaction.
+package struct Migrator {
+    /// "Ladl" in the header of the file, so that no other program's database is taken for ours.
+    package static let applicationID = 0x4c61_646c
+
+    private let migrations: [Migration]
+
+    package init(_ migrations: [Migration]) {
+        self.migrations = migrations
+    }
+
+    /// The number of steps taken.
+    @discardableResult
+    package func migrate(_ connection: SQLiteConnection) throws(MigrationError) -> Int {
+        let owner = try ownerOfFile(connection)
+        guard owner.isOurs else { throw .foreign(applicationID: owner.applicationID) }
+        let applied = try appliedVersions(connection)
+        var known: [String: Int] = [:]
+        for migration in migrations {
+            known[migration.module] = max(known[migration.module] ?? 0, migration.version)
+        }
+        for (module, version) in applied.sorted(by: { $0.key < $1.key }) where version > known[module] ?? 0 {
+            throw .newer(module: module, found: version, known: known[module] ?? 0)
+        }
+        var total = applied.values.reduce(0, +)
+        var steps = 0
+        for migration in migrations where migration.version > applied[migration.module] ?? 0 {
+            total += 1
+            steps += 1
+            do throws(SQLiteError) {
+                try apply(migration, total: total, to: connection)
+            } catch {
+                throw .storage(error)
+            }
+        }
+        return steps
+    }
+
+    private func ownerOfFile(
+        _ connection: SQLiteConnection
+    ) throws(MigrationError) -> (applicationID: Int, isOurs: Bool) {
+        do throws(SQLiteError) {
+            let owner = try connection.first("PRAGMA application_id") { row in row.int(0) } ?? 0
+            let objects = try connection.first("SELECT count(*) FROM sqlite_schema") { row in row.int(0) } ?? 0
+            return (owner, owner == Self.applicationID || (owner == 0 && objects == 0))
+        } catch {
+            throw .storage(error)
+        }
+    }
+
+    private func apply(_ migration: Migration, total: Int, to connection: SQLiteConnection) throws(SQLiteError) {
+        try connection.transaction { () throws(SQLiteError) in
+            try connection.execute(migration.script)
+            try connection.run(
+                "INSERT INTO schema_version(module, version) VALUES(?, ?) "
+                    + "ON CONFLICT(module) DO UPDATE SET version = excluded.version",
+                migration.module,
+                migration.version
+            )
+            // The sum of all steps: one number that other tools can read from the header.
+            try connection.execute("PRAGMA user_version = \(total)")
+        }
+    }
+
+    private func appliedVersions(_ connection: SQLiteConnection) throws(MigrationError) -> [String: Int] {
+        do throws(SQLiteError) {
+            let known = try connection.first("SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'") {
+                row in
+                row.int(0)
+            }
+            // Nothing is written to a file that is up to date: it must open on a full disk too.
+            if known == 0 { try createVersionTable(connection) }
+            var versions: [String: Int] = [:]
+            try connection.forEach("SELECT module, version FROM schema_version") { row in
+                versions[row.string(0)] = row.int(1)
+            }
+            return versions
+        } catch {
+            throw .storage(error)
+        }
+    }
+
+    private func createVersionTable(_ connection: SQLiteConnection) throws(SQLiteError) {
+        try connection.transaction { () throws(SQLiteError) in
+            try connection.execute("PRAGMA application_id = \(Self.applicationID)")
+            try connection.execute(
+                "CREATE TABLE schema_version(module TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID"
+            )
+        }
+    }
+}

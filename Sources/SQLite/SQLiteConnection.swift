@@ -1,0 +1,246 @@
+import CSQLite
+
+/// One handle on a database file. Not Sendable: it lives on the queue of the actor that opened it, which is also why
+/// SQLite's own mutexes are off (multi-thread mode, sqlite.org/threadsafe.html).
+@safe
+package final class SQLiteConnection {
+    package enum Access: Sendable {
+        case readWrite, readOnly
+    }
+
+    package struct CheckpointResult: Sendable, Equatable {
+        /// Pages in the write-ahead log and how many of them are in the database file now.
+        package var logPages: Int
+        package var copiedPages: Int
+    }
+
+    package enum CheckpointMode: Sendable {
+        /// Copies what it can beside readers and a writer.
+        case passive
+        /// Waits for nobody either (no busy handler), but starts the log anew when it can.
+        case restart
+        /// As restart, and cuts the log file to nothing.
+        case truncate
+    }
+
+    private let handle: OpaquePointer
+    private var cache: [String: SQLiteStatement] = [:]
+    private var isClosed = false
+    /// Pages in the write-ahead log after the last commit of this connection.
+    package private(set) var logPages = 0
+
+    /// `fileSystem` names a registered VFS; tests give one that fails on demand.
+    package init(path: String, access: Access, fileSystem: String? = nil) throws(SQLiteError) {
+        var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        switch access {
+        case .readWrite: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        case .readOnly: flags |= SQLITE_OPEN_READONLY
+        }
+        var opened: OpaquePointer?
+        let result = unsafe sqlite3_open_v2(path, &opened, flags, fileSystem)
+        guard result == SQLITE_OK, let opened = unsafe opened else {
+            let message = unsafe opened.map { unsafe String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
+            _ = unsafe sqlite3_close_v2(opened)
+            throw SQLiteError(code: result, message: "\(path): \(message)")
+        }
+        unsafe self.handle = opened
+        unsafe sqlite3_busy_timeout(opened, 0)
+        // In the place of SQLite's own hook, the automatic checkpoint: when to copy the log is the owner's decision. (The
+        // pragma wal_autocheckpoint would take the place in turn, whatever its value.)
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        _ = unsafe sqlite3_wal_hook(opened, writeAheadLogGrew, context)
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Closes the file now instead of with the last reference; later calls throw. The last connection to close copies
+    /// the log into the database.
+    package func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        // Statements must be finalised before their connection closes.
+        cache.removeAll()
+        _ = unsafe sqlite3_close_v2(handle)
+    }
+
+    // MARK: Statements
+
+    /// Runs a statement and drops any rows.
+    package func run<each Value: SQLiteBindable>(
+        _ sql: String,
+        _ values: repeat each Value
+    ) throws(SQLiteError) {
+        let statement = try prepared(sql)
+        defer { release(statement) }
+        var index: Int32 = 1
+        for value in repeat each values {
+            try value.bind(to: statement, at: index)
+            index += 1
+        }
+        while try statement.step() {}
+    }
+
+    /// Visits each row.
+    package func forEach<each Value: SQLiteBindable>(
+        _ sql: String,
+        _ values: repeat each Value,
+        row body: (SQLiteRow) throws(SQLiteError) -> Void
+    ) throws(SQLiteError) {
+        try scan(sql, repeat each values) { row throws(SQLiteError) in
+            try body(row)
+            return true
+        }
+    }
+
+    /// Visits rows until `body` says that it has enough.
+    package func scan<each Value: SQLiteBindable>(
+        _ sql: String,
+        _ values: repeat each Value,
+        row body: (SQLiteRow) throws(SQLiteError) -> Bool
+    ) throws(SQLiteError) {
+        let statement = try prepared(sql)
+        defer { release(statement) }
+        var index: Int32 = 1
+        for value in repeat each values {
+            try value.bind(to: statement, at: index)
+            index += 1
+        }
+        while try statement.step(), try body(SQLiteRow(statement: statement)) {}
+    }
+
+    package func all<each Value: SQLiteBindable, Element>(
+        _ sql: String,
+        _ values: repeat each Value,
+        row map: (SQLiteRow) throws(SQLiteError) -> Element
+    ) throws(SQLiteError) -> [Element] {
+        var elements: [Element] = []
+        try forEach(sql, repeat each values) { row throws(SQLiteError) in
+            elements.append(try map(row))
+        }
+        return elements
+    }
+
+    package func first<each Value: SQLiteBindable, Element>(
+        _ sql: String,
+        _ values: repeat each Value,
+        row map: (SQLiteRow) throws(SQLiteError) -> Element
+    ) throws(SQLiteError) -> Element? {
+        let statement = try prepared(sql)
+        defer { release(statement) }
+        var index: Int32 = 1
+        for value in repeat each values {
+            try value.bind(to: statement, at: index)
+            index += 1
+        }
+        guard try statement.step() else { return nil }
+        return try map(SQLiteRow(statement: statement))
+    }
+
+    /// Several statements in one text, without values: schemas and pragmas.
+    package func execute(_ script: String) throws(SQLiteError) {
+        try checkOpen()
+        let result = unsafe sqlite3_exec(handle, script, nil, nil, nil)
+        guard result == SQLITE_OK else { throw lastError(sql: script) }
+    }
+
+    /// Rows the last statement inserted, changed or deleted.
+    package var changes: Int { unsafe isClosed ? 0 : Int(sqlite3_changes64(handle)) }
+    /// False once a failed statement made SQLite roll everything back by itself (full disk, I/O error).
+    package var isInTransaction: Bool { unsafe !isClosed && sqlite3_get_autocommit(handle) == 0 }
+
+    // MARK: Transactions
+
+    /// One transaction around `body`, committed when it returns.
+    package func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
+        try run("BEGIN IMMEDIATE")
+        do throws(SQLiteError) {
+            let value = try body()
+            try run("COMMIT")
+            return value
+        } catch {
+            rollBack()
+            throw error
+        }
+    }
+
+    /// Leaves whatever transaction is open. A failure here means that SQLite left it already.
+    package func rollBack() {
+        guard isInTransaction else { return }
+        try? run("ROLLBACK")
+    }
+
+    /// Copies the write-ahead log into the database file.
+    package func checkpoint(_ mode: CheckpointMode) throws(SQLiteError) -> CheckpointResult {
+        try checkOpen()
+        let flag =
+            switch mode {
+            case .passive: SQLITE_CHECKPOINT_PASSIVE
+            case .restart: SQLITE_CHECKPOINT_RESTART
+            case .truncate: SQLITE_CHECKPOINT_TRUNCATE
+            }
+        var log: Int32 = 0
+        var copied: Int32 = 0
+        let result = unsafe sqlite3_wal_checkpoint_v2(handle, nil, flag, &log, &copied)
+        // Busy is an answer here: some reader or the writer is on the log, what could be copied was.
+        guard result == SQLITE_OK || result & 0xff == SQLITE_BUSY else { throw lastError(sql: "checkpoint") }
+        return CheckpointResult(logPages: Int(log), copiedPages: Int(copied))
+    }
+
+    /// Problems SQLite finds in the file; empty when it is sound. `table` narrows the look.
+    package func quickCheck(table: String? = nil) throws(SQLiteError) -> [String] {
+        let argument = table.map { "('\($0)')" } ?? "(8)"
+        return try all("PRAGMA quick_check\(argument)") { row in row.string(0) }.filter { $0 != "ok" }
+    }
+
+    func lastError(sql: String?) -> SQLiteError {
+        SQLiteError(
+            code: unsafe sqlite3_extended_errcode(handle),
+            message: unsafe String(cString: sqlite3_errmsg(handle)),
+            sql: sql
+        )
+    }
+
+    fileprivate func logGrew(to pages: Int) {
+        logPages = pages
+    }
+
+    // MARK: Prepared statements
+
+    private func checkOpen() throws(SQLiteError) {
+        guard !isClosed else { throw SQLiteError(code: SQLITE_MISUSE, message: "the connection is closed") }
+    }
+
+    private func prepared(_ sql: String) throws(SQLiteError) -> SQLiteStatement {
+        try checkOpen()
+        if let cached = cache[sql], !cached.isBusy {
+            cached.isBusy = true
+            return cached
+        }
+        var made: OpaquePointer?
+        let result = unsafe sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
+        guard result == SQLITE_OK, let made = unsafe made else { throw lastError(sql: sql) }
+        let statement = unsafe SQLiteStatement(handle: made, sql: sql, connection: self)
+        statement.isBusy = true
+        if cache[sql] == nil { cache[sql] = statement }
+        return statement
+    }
+
+    private func release(_ statement: SQLiteStatement) {
+        statement.reset()
+        statement.isBusy = false
+    }
+}
+
+private func writeAheadLogGrew(
+    context: UnsafeMutableRawPointer?,
+    connection: OpaquePointer?,
+    database: UnsafePointer<CChar>?,
+    pages: Int32
+) -> Int32 {
+    if let context = unsafe context {
+        unsafe Unmanaged<SQLiteConnection>.fromOpaque(context).takeUnretainedValue().logGrew(to: Int(pages))
+    }
+    return SQLITE_OK
+}

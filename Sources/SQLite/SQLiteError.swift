@@ -1,0 +1,45 @@
+import CSQLite
+
+/// What SQLite refused, with the extended result code so that callers can tell a full disk from a broken one.
+package struct SQLiteError: Error, Equatable, Sendable {
+    /// The few kinds the store reacts to differently.
+    package enum Kind: Sendable, Equatable {
+        case constraint, full, inputOutput, corrupt, busy, readOnly, cannotOpen, other
+    }
+
+    /// Extended result code; its low byte is the primary one.
+    package var code: Int32
+    package var message: String
+    package var sql: String?
+
+    package init(code: Int32, message: String, sql: String? = nil) {
+        self.code = code
+        self.message = message
+        self.sql = sql
+    }
+
+    /// A row that SQLite could read but that holds what no version of this program wrote.
+    package static func malformed(_ what: String) -> SQLiteError {
+        SQLiteError(code: SQLITE_CORRUPT, message: what)
+    }
+
+    package var kind: Kind {
+        switch code & 0xff {
+        case SQLITE_CONSTRAINT: .constraint
+        case SQLITE_FULL: .full
+        case SQLITE_IOERR: .inputOutput
+        case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt
+        case SQLITE_BUSY, SQLITE_LOCKED: .busy
+        case SQLITE_READONLY: .readOnly
+        case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_AUTH: .cannotOpen
+        default: .other
+        }
+    }
+}
+
+extension SQLiteError: CustomStringConvertible {
+    package var description: String {
+        let statement = sql.map { " in \($0.prefix(120))" } ?? ""
+        return "SQLite \(code): \(message)\(statement)"
+    }
+}

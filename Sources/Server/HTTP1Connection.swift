@@ -1,0 +1,368 @@
+import EventLoops
+import Exchanges
+import HTTP1
+import HTTPModel
+import Transport
+
+/// HTTP/1.1 on one connection: requests one at a time, answers in order, at most one exchange under way.
+final class HTTP1Connection: WireProtocol, ExchangeSink {
+    private enum Ending {
+        case keepAlive
+        /// After the answer now being written.
+        case closeAfterAnswer
+        case closing
+    }
+
+    /// What the peer is expected to do next, and so how long it may take.
+    private enum Phase {
+        case idle, head, body, answer
+    }
+
+    private unowned let connection: HTTPConnection
+    private var parser: HTTP1Parser
+    private var exchange: Exchange?
+    /// Bytes that came while an answer was under way.
+    private var pipelined: [UInt8] = []
+    private var isPaused = false
+    /// Answers made while input is worked through leave in one write.
+    private var out: [UInt8] = []
+    private var isGathering = false
+    private var ending = Ending.keepAlive
+    private var phase: Phase?
+    private var bodyStart: UInt64 = 0
+    private var isBodyWanted = true
+
+    private var server: HTTPServer { connection.server }
+    private var stream: StreamConnection { connection.stream }
+
+    init(_ connection: HTTPConnection) {
+        self.connection = connection
+        parser = HTTP1Parser(limits: connection.server.limits.http1)
+    }
+
+    // MARK: Input
+
+    func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
+        guard ending != .closing else { return }
+        if pipelined.isEmpty, exchange == nil || !parser.isEnded {
+            work(through: bytes, on: loop)
+        } else {
+            keep(bytes, from: 0, on: loop)
+        }
+    }
+
+    private func keep(_ bytes: Span<UInt8>, from start: Int, on loop: isolated EventLoop) {
+        guard start < bytes.count else { return }
+        if exchange?.isStreaming == true {
+            // Nothing may follow a request whose answer is a stream: the connection ends with it.
+            if pipelined.count + bytes.count - start > server.limits.pipelinedBytes { cut(on: loop) }
+            return
+        }
+        pipelined.append(copying: bytes, from: start)
+        if pipelined.count > server.limits.pipelinedBytes, !isPaused {
+            isPaused = true
+            stream.pauseInput(on: loop)
+        }
+    }
+
+    private func work(through bytes: Span<UInt8>, on loop: isolated EventLoop) {
+        beginGathering()
+        var offset = 0
+        do throws(HTTP1ParseError) {
+            parsing: while ending != .closing {
+                switch try parser.next(in: bytes, from: &offset) {
+                case .needMore:
+                    break parsing
+                case .head:
+                    begin(on: loop)
+                case .body(let range):
+                    if isBodyWanted { exchange?.body.append(copying: bytes.extracting(range), from: 0) }
+                case .end:
+                    guard finishRequest(on: loop) else {
+                        keep(bytes, from: offset, on: loop)
+                        break parsing
+                    }
+                }
+            }
+        } catch {
+            refuse(error, on: loop)
+        }
+        endGathering(on: loop)
+        updateDeadline(on: loop)
+    }
+
+    /// The head is there: the responder looks at it before any of the body is taken.
+    private func begin(on loop: isolated EventLoop) {
+        server.counters.requestsHTTP1 += 1
+        if !parser.framing.keepAlive || server.isDraining { ending = .closeAfterAnswer }
+        let exchange = Exchange(
+            head: parser.head,
+            connection: connection.info,
+            number: server.nextRequestNumber(),
+            sink: self,
+            on: loop
+        )
+        self.exchange = exchange
+        bodyStart = loop.now
+        isBodyWanted = true
+        switch server.responder.admit(exchange, on: loop) {
+        case .answered:
+            isBodyWanted = false
+        case .takes(let limit):
+            parser.bodyLimit = limit
+            if parser.framing.expectsContinue { out.append(contentsOf: HTTP1Encoder.continueResponse) }
+        }
+    }
+
+    /// True when the next request may be looked at.
+    private func finishRequest(on loop: isolated EventLoop) -> Bool {
+        if let exchange, exchange.isOpen { server.responder.respond(to: exchange, on: loop) }
+        guard exchange == nil else { return false }
+        guard ending == .keepAlive else { return false }
+        parser.startNext(keepingCapacity: true)
+        return true
+    }
+
+    func receivedEnd(on loop: isolated EventLoop) {
+        if let exchange, parser.isEnded, !exchange.isStreaming {
+            // The request was whole; its answer still goes out.
+            ending = .closeAfterAnswer
+            return
+        }
+        if parser.isIdle || exchange != nil { return cut(on: loop) }
+        refuse(.endedEarly, on: loop)
+    }
+
+    // MARK: Answers
+
+    func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange, ending != .closing else { return }
+        // The rest of a body nobody wants must not be read as the next request.
+        if !parser.isEnded || response.closes { ending = .closeAfterAnswer }
+        let isGathered = isGathering
+        if !isGathered { beginGathering() }
+        AnswerWriter.append(
+            response,
+            to: exchange.head,
+            keepAlive: ending == .keepAlive,
+            server: server,
+            into: &out,
+            on: loop
+        )
+        answered(exchange, on: loop)
+        if !isGathered {
+            endGathering(on: loop)
+            continueAfterAnswer(on: loop)
+        }
+    }
+
+    private func answered(_ exchange: Exchange, on loop: isolated EventLoop) {
+        self.exchange = nil
+        server.responder.finished(exchange, on: loop)
+    }
+
+    /// An answer that came later lets the pipelined rest go on.
+    private func continueAfterAnswer(on loop: isolated EventLoop) {
+        guard ending == .keepAlive else { return }
+        parser.startNext(keepingCapacity: false)
+        if isPaused {
+            isPaused = false
+            stream.resumeInput(on: loop)
+        }
+        if !pipelined.isEmpty {
+            let bytes = pipelined
+            pipelined = []
+            work(through: bytes.span, on: loop)
+        } else {
+            updateDeadline(on: loop)
+        }
+    }
+
+    func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange else { return }
+        // Without a length or chunks the end of the connection ends the body, and the bytes of one event are the same
+        // for every subscriber and protocol.
+        ending = .closeAfterAnswer
+        server.counters.openStreams += 1
+        let isGathered = isGathering
+        if !isGathered { beginGathering() }
+        AnswerWriter.appendStreamHead(head, server: server, into: &out, on: loop)
+        parser.releaseHead()
+        if !isGathered { endGathering(on: loop) }
+        updateDeadline(on: loop)
+    }
+
+    func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
+        guard self.exchange === exchange else { return .gone }
+        if isGathering {
+            out.append(copying: bytes, from: 0)
+            return .written
+        }
+        switch stream.send(bytes, on: loop) {
+        case .sent: return .written
+        case .queued(let count):
+            if connection.deadline == nil { connection.setDeadline(server.limits.stallMilliseconds, on: loop) }
+            return .waiting(count)
+        case .overflow: return .full
+        case .closed: return .gone
+        }
+    }
+
+    func end(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange else { return }
+        server.counters.openStreams -= 1
+        answered(exchange, on: loop)
+        if !isGathering { close(on: loop) }
+    }
+
+    func abort(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange else { return }
+        if exchange.status != nil { server.counters.openStreams -= 1 }
+        answered(exchange, on: loop)
+        cut(on: loop)
+    }
+
+    func waitingBytes(of exchange: Exchange) -> Int {
+        self.exchange === exchange ? stream.waitingBytes : 0
+    }
+
+    func limitWaiting(to bytes: Int, for exchange: Exchange) {
+        if self.exchange === exchange { stream.sendLimit = bytes }
+    }
+
+    func drained(on loop: isolated EventLoop) {
+        if let exchange, exchange.isStreaming {
+            connection.setDeadline(nil, on: loop)
+            exchange.drained?()
+        } else {
+            updateDeadline(on: loop)
+        }
+    }
+
+    // MARK: Output
+
+    private func beginGathering() {
+        isGathering = true
+        if out.capacity == 0 { out = server.takeBuffer() }
+    }
+
+    private func endGathering(on loop: isolated EventLoop) {
+        isGathering = false
+        let bytes = out
+        out = []
+        if !bytes.isEmpty {
+            if stream.send(bytes.span, on: loop) == .overflow { cut(on: loop) }
+        }
+        server.giveBack(bytes)
+        if exchange == nil, ending == .closeAfterAnswer { close(on: loop) }
+    }
+
+    private func close(on loop: isolated EventLoop) {
+        guard ending != .closing else { return }
+        ending = .closing
+        connection.setDeadline(server.limits.stallMilliseconds, on: loop)
+        stream.closeWhenSent(on: loop)
+    }
+
+    private func cut(on loop: isolated EventLoop) {
+        ending = .closing
+        stream.close(on: loop)
+    }
+
+    // MARK: Refusals, deadlines, the end
+
+    private func refuse(_ error: HTTP1ParseError, on loop: isolated EventLoop) {
+        refuse(
+            Problem(error.status, error.code, error.status.reason, error.text, retryable: false),
+            on: loop
+        )
+    }
+
+    func refuse(_ problem: Problem, on loop: isolated EventLoop) {
+        let number = exchange?.number ?? server.nextRequestNumber()
+        server.counters.refused[problem.code, default: 0] += 1
+        server.responder.refused(
+            problem,
+            requestID: RequestID.text(number),
+            connection: connection.info,
+            on: loop
+        )
+        let isAnswered = exchange.map { !$0.isOpen } ?? false
+        let last = exchange
+        exchange = nil
+        last?.peerLeft(on: loop)
+        if isAnswered { return cut(on: loop) }
+        ending = .closeAfterAnswer
+        let isGathered = isGathering
+        if !isGathered { beginGathering() }
+        AnswerWriter.append(
+            problem.response(requestID: RequestID.text(number)),
+            to: nil,
+            keepAlive: false,
+            server: server,
+            into: &out,
+            on: loop
+        )
+        if !isGathered { endGathering(on: loop) }
+    }
+
+    func deadlinePassed(on loop: isolated EventLoop) {
+        if exchange?.isStreaming == true || ending == .closing || stream.waitingBytes > 0 {
+            server.counters.stalled += 1
+            return cut(on: loop)
+        }
+        if parser.isIdle || parser.isEnded { return cut(on: loop) }
+        if let exchange, isBodyOnTime(exchange, on: loop) {
+            return connection.setDeadline(1000, on: loop)
+        }
+        refuse(
+            Problem(
+                .requestTimeout,
+                "REQUEST_TIMEOUT",
+                "Request timeout",
+                exchange == nil
+                    ? "The head of the request did not arrive within \(server.limits.headMilliseconds / 1000) s."
+                    : "The body arrived slower than \(server.limits.bodyBytesPerSecond) bytes a second.",
+                retryable: true
+            ),
+            on: loop
+        )
+    }
+
+    private func isBodyOnTime(_ exchange: Exchange, on loop: isolated EventLoop) -> Bool {
+        let milliseconds = Int64(clamping: (loop.now - bodyStart) / 1_000_000) - server.limits.bodyGraceMilliseconds
+        guard milliseconds > 0 else { return true }
+        return Int64(exchange.body.count) * 1000 >= Int64(server.limits.bodyBytesPerSecond) * milliseconds
+    }
+
+    /// Patience depends on what is awaited; it starts anew only when that changes.
+    private func updateDeadline(on loop: isolated EventLoop) {
+        guard ending != .closing else { return }
+        let now: Phase =
+            exchange == nil ? (parser.isIdle ? .idle : .head) : parser.isEnded ? .answer : .body
+        guard now != phase || now == .idle else { return }
+        phase = now
+        switch now {
+        case .idle: connection.setDeadline(server.limits.idleMilliseconds, on: loop)
+        case .head: connection.setDeadline(server.limits.headMilliseconds, on: loop)
+        case .body: connection.setDeadline(server.limits.bodyGraceMilliseconds, on: loop)
+        // The answer is ours to give; the peer has nothing to be late with until bytes wait for it.
+        case .answer: connection.setDeadline(stream.waitingBytes > 0 ? server.limits.stallMilliseconds : nil, on: loop)
+        }
+    }
+
+    func drain(on loop: isolated EventLoop) {
+        if exchange == nil, parser.isIdle { return close(on: loop) }
+        if ending == .keepAlive { ending = .closeAfterAnswer }
+    }
+
+    func closed(on loop: isolated EventLoop) {
+        ending = .closing
+        let last = exchange
+        exchange = nil
+        guard let last else { return }
+        if last.isStreaming { server.counters.openStreams -= 1 }
+        last.peerLeft(on: loop)
+        server.responder.finished(last, on: loop)
+    }
+}

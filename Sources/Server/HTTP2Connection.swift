@@ -1,0 +1,238 @@
+import Basics
+import EventLoops
+import Exchanges
+import HTTP2
+import HTTPModel
+import Transport
+
+/// HTTP/2 on one connection: many exchanges at once, each on a stream of its own.
+final class HTTP2Connection: WireProtocol {
+    /// Output handed to the socket at a time: what waits beyond it stays in the session, where flow control counts it.
+    private static let outputBytes = 256 << 10
+    /// Between the two GOAWAYs of a drain: a round trip on any sane path.
+    private static let drainMilliseconds: Int64 = 500
+
+    private unowned let connection: HTTPConnection
+    private let session: HTTP2Session
+    private var streams: [HTTP2StreamID: HTTP2Stream] = [:]
+    private var isWorking = false
+    private var isClosing = false
+
+    var server: HTTPServer { connection.server }
+    private var socket: StreamConnection { connection.stream }
+
+    static func make(for connection: HTTPConnection, on loop: isolated EventLoop) -> HTTP2Connection? {
+        guard let session = try? HTTP2Session() else { return nil }
+        let made = HTTP2Connection(connection, session)
+        made.flush(on: loop)
+        made.updateDeadline(on: loop)
+        return made
+    }
+
+    private init(_ connection: HTTPConnection, _ session: HTTP2Session) {
+        self.connection = connection
+        self.session = session
+    }
+
+    // MARK: Input
+
+    func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
+        var copy: [UInt8] = []
+        copy.append(copying: bytes, from: 0)
+        do throws(HTTP2Error) {
+            try session.receive(copy, now: loop.now)
+        } catch {
+            return socket.close(on: loop)
+        }
+        work(on: loop)
+        updateDeadline(on: loop)
+    }
+
+    /// Events until there are none, then everything they caused in one write.
+    private func work(on loop: isolated EventLoop) {
+        guard !isWorking else { return }
+        isWorking = true
+        while true {
+            let events = session.takeEvents()
+            if events.isEmpty { break }
+            for event in events { take(event, on: loop) }
+        }
+        isWorking = false
+        flush(on: loop)
+    }
+
+    private func take(_ event: HTTP2Event, on loop: isolated EventLoop) {
+        switch event {
+        case .request(let id, let head, let ends): begin(id, head, ends: ends, on: loop)
+        case .refused(let id, let refusal): refuse(id, refusal, on: loop)
+        case .data(let id, let bytes): streams[id]?.received(bytes, on: loop)
+        case .end(let id): streams[id]?.requestEnded(on: loop)
+        case .drained(let id): streams[id]?.drained(on: loop)
+        case .closed(let id, _):
+            let stream = streams.removeValue(forKey: id)
+            stream?.closed(on: loop)
+        case .failed(let code, let abuse):
+            server.counters.refused["HTTP2_\(abuse.map { "\($0)" } ?? "\(code)")", default: 0] += 1
+            isClosing = true
+        case .goingAway, .pong: break
+        }
+    }
+
+    private func begin(_ id: HTTP2StreamID, _ head: RequestHead, ends: Bool, on loop: isolated EventLoop) {
+        server.counters.requestsHTTP2 += 1
+        let stream = HTTP2Stream(id, of: self)
+        streams[id] = stream
+        let exchange = Exchange(
+            head: head,
+            connection: connection.info,
+            number: server.nextRequestNumber(),
+            sink: stream,
+            on: loop
+        )
+        stream.exchange = exchange
+        switch server.responder.admit(exchange, on: loop) {
+        case .answered: stream.isBodyWanted = false
+        case .takes(let limit):
+            stream.bodyLimit = limit
+            if !ends, head.fields.has(.expect, token: "100-continue") { session.inform(id, ResponseHead(.continue)) }
+        }
+    }
+
+    private func refuse(_ id: HTTP2StreamID, _ refusal: HTTP2Refusal, on loop: isolated EventLoop) {
+        let problem = Problem(refusal)
+        let requestID = RequestID.text(server.nextRequestNumber())
+        server.counters.refused[problem.code, default: 0] += 1
+        server.responder.refused(problem, requestID: requestID, connection: connection.info, on: loop)
+        send(problem.response(requestID: requestID), to: nil, on: id, loop: loop)
+    }
+
+    func receivedEnd(on loop: isolated EventLoop) {
+        socket.close(on: loop)
+    }
+
+    // MARK: Output, for the streams
+
+    func send(_ response: Response, to request: RequestHead?, on id: HTTP2StreamID, loop: isolated EventLoop) {
+        var response = response
+        if let request { ContentCoding.apply(to: &response, accepted: request, from: server.limits.compressFrom) }
+        var head = response.head
+        decorate(&head, on: loop)
+        if !head.status.forbidsContentLength { head.fields.append(.contentLength, response.body.count) }
+        let hasBody = !response.body.isEmpty && request?.method != .head && !head.status.forbidsBody
+        session.respond(id, head, end: !hasBody)
+        if hasBody { session.send(response.body, on: id, end: true) }
+        flushSoon(on: loop)
+    }
+
+    func begin(_ head: ResponseHead, on id: HTTP2StreamID, loop: isolated EventLoop) {
+        var head = head
+        decorate(&head, on: loop)
+        session.respond(id, head, end: false)
+        server.counters.openStreams += 1
+        flushSoon(on: loop)
+    }
+
+    private func decorate(_ head: inout ResponseHead, on loop: isolated EventLoop) {
+        head.fields.append(.date, HTTPDate.bytes(unixSeconds: loop.wallClock.milliseconds / 1000))
+        head.fields.append(.ladleVersion, server.version)
+        head.fields.append(.xContentTypeOptions, "nosniff")
+    }
+
+    func write(_ bytes: [UInt8], on id: HTTP2StreamID, end: Bool, loop: isolated EventLoop) {
+        session.send(bytes, on: id, end: end)
+        flushSoon(on: loop)
+    }
+
+    func pendingBytes(on id: HTTP2StreamID) -> Int { session.pendingBytes(on: id) }
+
+    func consume(_ count: Int, on id: HTTP2StreamID) { session.consume(count, on: id) }
+
+    func reset(_ id: HTTP2StreamID, _ code: HTTP2ErrorCode, on loop: isolated EventLoop) {
+        session.reset(id, code)
+        flushSoon(on: loop)
+    }
+
+    /// While events are worked off the flush comes once, at their end.
+    private func flushSoon(on loop: isolated EventLoop) {
+        if !isWorking { work(on: loop) }
+    }
+
+    private func flush(on loop: isolated EventLoop) {
+        while session.hasOutput, socket.waitingBytes < Self.outputBytes {
+            var out = server.takeBuffer()
+            do throws(HTTP2Error) {
+                try session.takeOutput(into: &out, limit: Self.outputBytes, now: loop.now)
+            } catch {
+                return socket.close(on: loop)
+            }
+            if out.isEmpty { break }
+            let outcome = socket.send(out, on: loop)
+            server.giveBack(out)
+            if outcome == .closed { return }
+            if outcome == .overflow { return socket.close(on: loop) }
+            let events = session.takeEvents()
+            for event in events { take(event, on: loop) }
+        }
+        if isClosing || session.isFinished { socket.closeWhenSent(on: loop) }
+    }
+
+    func drained(on loop: isolated EventLoop) {
+        work(on: loop)
+        updateDeadline(on: loop)
+    }
+
+    // MARK: Deadlines, refusals, the end
+
+    private func updateDeadline(on loop: isolated EventLoop) {
+        if socket.waitingBytes > 0 {
+            connection.setDeadline(server.limits.stallMilliseconds, on: loop)
+        } else if streams.isEmpty {
+            connection.setDeadline(server.limits.idleMilliseconds, on: loop)
+        } else {
+            // Streams whose peer keeps the window shut are looked for while any is open.
+            connection.setDeadline(server.limits.stallMilliseconds, on: loop)
+        }
+    }
+
+    func deadlinePassed(on loop: isolated EventLoop) {
+        if socket.waitingBytes > 0 {
+            server.counters.stalled += 1
+            return socket.close(on: loop)
+        }
+        if streams.isEmpty {
+            session.terminate(.noError)
+            flush(on: loop)
+            return socket.closeWhenSent(on: loop)
+        }
+        let patience = UInt64(clamping: server.limits.stallMilliseconds) &* 1_000_000
+        for id in session.stalledStreams(for: patience, now: loop.now) {
+            server.counters.stalled += 1
+            session.reset(id, .enhanceYourCalm)
+        }
+        for stream in streams.values { stream.checkBody(on: loop) }
+        work(on: loop)
+        updateDeadline(on: loop)
+    }
+
+    func refuse(_ problem: Problem, on loop: isolated EventLoop) {
+        session.terminate(.refusedStream)
+        flush(on: loop)
+        socket.closeWhenSent(on: loop)
+    }
+
+    func drain(on loop: isolated EventLoop) {
+        session.beginDrain()
+        flush(on: loop)
+        loop.after(milliseconds: Self.drainMilliseconds) { [weak self] in
+            guard let self else { return }
+            self.session.finishDrain()
+            self.flush(on: loop)
+        }
+    }
+
+    func closed(on loop: isolated EventLoop) {
+        let all = streams
+        streams = [:]
+        for stream in all.values { stream.closed(on: loop) }
+    }
+}

@@ -1,0 +1,150 @@
+import EventLoops
+import Exchanges
+import HTTPModel
+import TLS
+import Transport
+
+/// What a protocol makes of a connection's bytes.
+protocol WireProtocol: AnyObject {
+    func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop)
+    func receivedEnd(on loop: isolated EventLoop)
+    func drained(on loop: isolated EventLoop)
+    func closed(on loop: isolated EventLoop)
+    func deadlinePassed(on loop: isolated EventLoop)
+    func drain(on loop: isolated EventLoop)
+    func refuse(_ problem: Problem, on loop: isolated EventLoop)
+}
+
+/// One accepted connection: finds out which HTTP it speaks, then hands its bytes to that.
+final class HTTPConnection: StreamHandler {
+    /// How every HTTP/2 connection with prior knowledge starts, and no HTTP/1 request we serve.
+    private static let prefaceStart = Array("PRI".utf8)
+
+    let stream: StreamConnection
+    private(set) var info: ConnectionInfo
+    unowned let server: HTTPServer
+    /// Where the server keeps it.
+    var place = 0
+    /// When patience with the peer ends, in monotonic nanoseconds.
+    private(set) var deadline: UInt64?
+    private var wire: (any WireProtocol)?
+    private var early: [UInt8] = []
+    private var isRefusing = false
+
+    init(_ stream: StreamConnection, info: ConnectionInfo, server: HTTPServer, on loop: isolated EventLoop) {
+        self.stream = stream
+        self.info = info
+        self.server = server
+    }
+
+    func start(overLimit: Bool, on loop: isolated EventLoop) {
+        setDeadline(info.isEncrypted ? server.limits.handshakeMilliseconds : server.limits.headMilliseconds, on: loop)
+        isRefusing = overLimit
+        do throws(SystemError) {
+            try stream.start(self, on: loop)
+        } catch {
+            server.forget(self, on: loop)
+            return
+        }
+        if overLimit, !info.isEncrypted { refuseOverLimit(on: loop) }
+    }
+
+    func setDeadline(_ milliseconds: Int64?, on loop: isolated EventLoop) {
+        guard let milliseconds else {
+            deadline = nil
+            return
+        }
+        deadline = loop.now &+ UInt64(clamping: milliseconds) &* 1_000_000
+        server.armSweep(on: loop)
+    }
+
+    func deadlinePassed(on loop: isolated EventLoop) {
+        deadline = nil
+        server.counters.timedOut += 1
+        if let wire { wire.deadlinePassed(on: loop) } else { stream.close(on: loop) }
+    }
+
+    func drain(on loop: isolated EventLoop) {
+        if let wire { wire.drain(on: loop) } else { stream.close(on: loop) }
+    }
+
+    func cut(on loop: isolated EventLoop) {
+        stream.close(on: loop)
+    }
+
+    private func refuseOverLimit(on loop: isolated EventLoop) {
+        let wire = HTTP1Connection(self)
+        self.wire = wire
+        wire.refuse(
+            Problem(
+                .serviceUnavailable,
+                "TOO_MANY_CONNECTIONS",
+                "Too many connections",
+                "This server holds as many connections as it is set to hold.",
+                hint: "Close connections you no longer need, or raise limits.connections.",
+                retryable: true,
+                retryAfterMs: 1000
+            ),
+            on: loop
+        )
+    }
+
+    // MARK: StreamHandler
+
+    func connected(on loop: isolated EventLoop) {
+        guard let session = stream.session else { return }
+        info = ConnectionInfo(
+            door: info.door,
+            remote: info.remote,
+            local: info.local,
+            isEncrypted: true,
+            clientCertificate: session.peerCertificateSHA256,
+            user: info.user
+        )
+        setDeadline(server.limits.headMilliseconds, on: loop)
+        if isRefusing { return refuseOverLimit(on: loop) }
+        wire = session.alpn == "h2" ? HTTP2Connection.make(for: self, on: loop) : HTTP1Connection(self)
+    }
+
+    func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
+        if let wire { return wire.received(bytes, on: loop) }
+        if early.isEmpty, bytes.count >= Self.prefaceStart.count {
+            choose(isHTTP2: Self.isPreface(bytes), on: loop)
+            wire?.received(bytes, on: loop)
+            return
+        }
+        early.append(copying: bytes, from: 0)
+        if early.count < Self.prefaceStart.count, Self.prefaceStart.starts(with: early) { return }
+        let all = early
+        early = []
+        choose(isHTTP2: Self.isPreface(all.span), on: loop)
+        wire?.received(all.span, on: loop)
+    }
+
+    private func choose(isHTTP2: Bool, on loop: isolated EventLoop) {
+        wire = isHTTP2 ? HTTP2Connection.make(for: self, on: loop) : HTTP1Connection(self)
+    }
+
+    private static func isPreface(_ bytes: Span<UInt8>) -> Bool {
+        guard bytes.count >= prefaceStart.count else { return false }
+        for place in prefaceStart.indices where bytes[place] != prefaceStart[place] { return false }
+        return true
+    }
+
+    func receivedEnd(on loop: isolated EventLoop) {
+        if let wire { wire.receivedEnd(on: loop) } else { stream.close(on: loop) }
+    }
+
+    func drained(on loop: isolated EventLoop) {
+        wire?.drained(on: loop)
+    }
+
+    func closed(_ reason: CloseReason, on loop: isolated EventLoop) {
+        deadline = nil
+        if case .tls = reason { server.counters.handshakesFailed += 1 }
+        let last = wire
+        wire = nil
+        last?.closed(on: loop)
+        server.forget(self, on: loop)
+    }
+}

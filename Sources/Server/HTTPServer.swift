@@ -1,0 +1,197 @@
+import Basics
+package import EventLoops
+package import Exchanges
+import HTTP1
+package import TLS
+import Transport
+
+/// Listeners and the connections they accept, on one loop. What is behind the requests is the responder's.
+package final class HTTPServer {
+    /// One address to listen on and how its connections are treated.
+    package struct Door {
+        package var kind: ConnectionInfo.Door
+        package var address: SocketAddress
+        /// TLS when set; read anew for each connection, so that a reload takes effect without a restart.
+        package var tls: (() -> TLSServerContext)?
+        /// Finds the user behind a fresh connection.
+        package var identify: (borrowing Socket, SocketAddress, SocketAddress) -> UInt32?
+
+        package init(
+            kind: ConnectionInfo.Door,
+            address: SocketAddress,
+            tls: (() -> TLSServerContext)? = nil,
+            identify: @escaping (borrowing Socket, SocketAddress, SocketAddress) -> UInt32? = { _, _, _ in nil }
+        ) {
+            self.kind = kind
+            self.address = address
+            self.tls = tls
+            self.identify = identify
+        }
+    }
+
+    package let limits: ServerLimits
+    /// Sent with every answer, already as header lines: the version, and what every answer of an API needs.
+    let commonFields: [UInt8]
+    let version: String
+    package internal(set) var counters = ServerCounters()
+    unowned let responder: any Responder
+    private var listeners: [Listener] = []
+    private var connections: [HTTPConnection] = []
+    private var perPeer: [NetworkAddress: Int] = [:]
+    private var sweep: TimerID?
+    private var nextNumber: UInt64
+    private(set) var isDraining = false
+    private var drained: (() -> Void)?
+    private var spareBuffers: [[UInt8]] = []
+    private(set) var date = HTTP1DateLine(unixSeconds: 0)
+    private let failure: (SystemError) -> Void
+
+    package init(
+        responder: any Responder,
+        version: String,
+        limits: ServerLimits = ServerLimits(),
+        firstRequestNumber: UInt64,
+        failure: @escaping (SystemError) -> Void
+    ) {
+        self.responder = responder
+        self.limits = limits
+        self.failure = failure
+        nextNumber = firstRequestNumber
+        self.version = version
+        commonFields = Array("Ladle-Version: \(version)\r\nX-Content-Type-Options: nosniff\r\n".utf8)
+    }
+
+    /// Where it listens now; port 0 has become a real one.
+    package var addresses: [SocketAddress] { listeners.map(\.address) }
+    package var openConnections: Int { connections.count }
+
+    package func listen(on door: Door, with socket: consuming Socket, loop: isolated EventLoop) throws(SystemError) {
+        let listener = try Listener(
+            socket,
+            configured: door.address,
+            on: loop,
+            failed: failure,
+            accepted: { [weak self] socket, peer in self?.accept(socket, from: peer, at: door, on: loop) }
+        )
+        listeners.append(listener)
+    }
+
+    private func accept(
+        _ socket: consuming Socket,
+        from peer: SocketAddress,
+        at door: Door,
+        on loop: isolated EventLoop
+    ) {
+        counters.accepted += 1
+        let local = door.kind == .tcp ? socket.localAddress ?? door.address : door.address
+        let user = door.identify(socket, peer, local)
+        let session = door.tls.flatMap { try? $0().makeSession() }
+        if door.tls != nil, session == nil { return }
+        let stream = StreamConnection(socket, tls: session, sendLimit: limits.answerBytes)
+        let info = ConnectionInfo(
+            door: door.kind,
+            remote: peer,
+            local: local,
+            isEncrypted: session != nil,
+            user: user
+        )
+        let connection = HTTPConnection(stream, info: info, server: self, on: loop)
+        connection.place = connections.count
+        connections.append(connection)
+        counters.open += 1
+        armSweep(on: loop)
+        connection.start(overLimit: isOverLimit(peer), on: loop)
+    }
+
+    private func isOverLimit(_ peer: SocketAddress) -> Bool {
+        guard case .ip(let address, _) = peer else { return connections.count > limits.connections }
+        perPeer[address, default: 0] += 1
+        let isOver =
+            connections.count > limits.connections
+            || (!address.isLoopback && perPeer[address, default: 0] > limits.connectionsPerPeer)
+        if isOver { counters.overLimit += 1 }
+        return isOver
+    }
+
+    /// The connection is closed and no longer kept.
+    func forget(_ connection: HTTPConnection, on loop: isolated EventLoop) {
+        let place = connection.place
+        guard place < connections.count, connections[place] === connection else { return }
+        let last = connections.removeLast()
+        if last !== connection {
+            connections[place] = last
+            last.place = place
+        }
+        counters.open -= 1
+        if case .ip(let address, _) = connection.info.remote {
+            let count = (perPeer[address] ?? 1) - 1
+            perPeer[address] = count > 0 ? count : nil
+        }
+        if isDraining, connections.isEmpty { finishDrain() }
+    }
+
+    // MARK: For connections
+
+    func nextRequestNumber() -> UInt64 {
+        nextNumber &+= 1
+        return nextNumber
+    }
+
+    func updateDate(on loop: isolated EventLoop) {
+        date.update(unixSeconds: loop.wallClock.milliseconds / 1000)
+    }
+
+    /// Buffers go round, so that answering allocates nothing.
+    func takeBuffer() -> [UInt8] { spareBuffers.popLast() ?? [] }
+
+    func giveBack(_ buffer: consuming [UInt8]) {
+        guard spareBuffers.count < 16, buffer.capacity <= 64 << 10 else { return }
+        buffer.removeAll(keepingCapacity: true)
+        spareBuffers.append(buffer)
+    }
+
+    // MARK: Deadlines
+
+    /// One timer for all, and only while some connection has a deadline: idle event streams have none.
+    func armSweep(on loop: isolated EventLoop) {
+        guard sweep == nil else { return }
+        sweep = loop.after(milliseconds: 1000) { [weak self] in
+            guard let self else { return }
+            self.sweep = nil
+            var isNeeded = false
+            var late: [HTTPConnection] = []
+            for connection in self.connections {
+                guard let deadline = connection.deadline else { continue }
+                if deadline <= loop.now { late.append(connection) } else { isNeeded = true }
+            }
+            for connection in late { connection.deadlinePassed(on: loop) }
+            if isNeeded || late.contains(where: { $0.deadline != nil }) { self.armSweep(on: loop) }
+        }
+    }
+
+    // MARK: Drain
+
+    package func stopListening(on loop: isolated EventLoop) {
+        for listener in listeners { listener.close(on: loop) }
+        listeners = []
+    }
+
+    /// Lets answers under way finish, closes the rest, and what is left after the time is closed too.
+    package func drain(within milliseconds: Int64, on loop: isolated EventLoop, then done: @escaping () -> Void) {
+        isDraining = true
+        drained = done
+        stopListening(on: loop)
+        for connection in connections { connection.drain(on: loop) }
+        if connections.isEmpty { return finishDrain() }
+        loop.after(milliseconds: milliseconds) { [weak self] in
+            guard let self else { return }
+            for connection in self.connections { connection.cut(on: loop) }
+        }
+    }
+
+    private func finishDrain() {
+        let done = drained
+        drained = nil
+        done?()
+    }
+}

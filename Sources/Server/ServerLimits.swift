@@ -1,0 +1,28 @@
+package import HTTP1
+
+/// What a peer may cost before it is let go. Times in milliseconds.
+package struct ServerLimits: Sendable {
+    /// From the first byte of a request to the end of its head: slow-header attacks hold a connection at most so long.
+    package var headMilliseconds: Int64 = 10_000
+    /// Between requests. Proxies keep idle connections for 60 s; ours must not close first.
+    package var idleMilliseconds: Int64 = 75_000
+    /// A body must bring at least this many bytes a second, after the first five seconds.
+    package var bodyBytesPerSecond = 1024
+    package var bodyGraceMilliseconds: Int64 = 5000
+    /// Bytes wait and the peer takes none of them for so long.
+    package var stallMilliseconds: Int64 = 10_000
+    /// A TLS handshake that takes longer is no client of ours.
+    package var handshakeMilliseconds: Int64 = 10_000
+    package var connections = 15_000
+    /// From one address, the owner's not counted.
+    package var connectionsPerPeer = 256
+    /// Unsent bytes of ordinary answers to one peer; a peer that pipelines without reading is cut here.
+    package var answerBytes = 4 << 20
+    /// Pipelined bytes kept while an answer is under way; above it reading pauses.
+    package var pipelinedBytes = 64 << 10
+    /// JSON and text answers from this size on are compressed for clients that ask.
+    package var compressFrom = 1024
+    package var http1 = HTTP1Limits.server
+
+    package init() {}
+}

@@ -1,0 +1,88 @@
+import Synchronization
+
+/// An operation waiting for its transaction.
+struct StoreOperation: Sendable {
+    /// About how many bytes it writes.
+    var cost: Int
+    /// Does the work and returns how to report it; may run a second time when the first was rolled back.
+    var body: @Sendable (inout StoreTransaction) throws -> @Sendable () -> Void
+    var fail: @Sendable (any Error) -> Void
+}
+
+/// Operations in the order they came, from any thread. What has gathered while the disk worked on the last commit
+/// shares the next one.
+final class CommitQueue: Sendable {
+    struct Limits: Sendable {
+        /// One commit takes this many, so that the first caller of a burst does not wait for all of it.
+        var batchOperations = 512
+        var batchBytes = 8 << 20
+        /// More than this may not wait: callers are told at once instead of later.
+        var waitingOperations = 20_000
+        var waitingBytes = 256 << 20
+    }
+
+    private struct State {
+        var waiting: [StoreOperation] = []
+        var bytes = 0
+        var isDraining = false
+        var isClosed = false
+    }
+
+    enum Admission: Equatable {
+        /// The queue was idle: somebody must start it.
+        case first
+        case waiting
+        case refused(StoreError)
+    }
+
+    private let limits: Limits
+    private let state = Mutex(State())
+
+    init(limits: Limits = Limits()) {
+        self.limits = limits
+    }
+
+    func append(_ operation: StoreOperation) -> Admission {
+        state.withLock { state in
+            guard !state.isClosed else { return .refused(.closed) }
+            // One operation is always admitted, or a large attachment could never be.
+            guard
+                state.waiting.isEmpty
+                    || (state.waiting.count < limits.waitingOperations
+                        && state.bytes + operation.cost <= limits.waitingBytes)
+            else { return .refused(.overloaded) }
+            state.waiting.append(operation)
+            state.bytes += operation.cost
+            if state.isDraining { return .waiting }
+            state.isDraining = true
+            return .first
+        }
+    }
+
+    /// The next batch; nil when there is none, and then the queue is idle again.
+    func take() -> [StoreOperation]? {
+        state.withLock { state in
+            guard !state.waiting.isEmpty else {
+                state.isDraining = false
+                return nil
+            }
+            var count = 0
+            var bytes = 0
+            while count < state.waiting.count, count < limits.batchOperations,
+                count == 0 || bytes + state.waiting[count].cost <= limits.batchBytes
+            {
+                bytes += state.waiting[count].cost
+                count += 1
+            }
+            let batch = Array(state.waiting.prefix(count))
+            state.waiting.removeFirst(count)
+            state.bytes -= bytes
+            return batch
+        }
+    }
+
+    /// No more operations; what waits is still done.
+    func close() {
+        state.withLock { $0.isClosed = true }
+    }
+}

@@ -1,0 +1,157 @@
+import Basics
+import EventLog
+import Outbox
+import SQLite
+
+/// Opening `ladle.db`: settings, soundness, schema, and what to do when one of them fails.
+struct DatabaseFile {
+    /// Small enough to be checked whole at every start; of a larger file the outbox is checked, the rest when idle.
+    static let wholeCheckBytes: Int64 = 8 << 20
+    /// The log keeps this size when it starts anew: writing over old blocks spares the file system its own journal.
+    static let keptLogBytes = 16 << 20
+
+    struct Opened {
+        var connection: SQLiteConnection
+        var opening: StoreOpening
+        var needsWholeCheck: Bool
+    }
+
+    /// The file itself cannot be used, now or later.
+    private struct Unusable: Error {
+        var reason: String
+    }
+
+    let configuration: StoreConfiguration
+
+    func open() throws(StoreError) -> Opened {
+        let existed = SystemFiles.exists(path)
+        do {
+            return try openFile(as: existed ? .opened : .created)
+        } catch let unusable as Unusable {
+            let files = SetAsideFiles(directory: configuration.directory.path)
+            let place = try files.setAside(reason: unusable.reason, at: configuration.clock())
+            do {
+                return try openFile(as: .setAside(path: place, reason: unusable.reason))
+            } catch {
+                throw Self.storeError(error)
+            }
+        } catch {
+            let failure = Self.storeError(error)
+            guard existed, let opened = try? openReadOnly(because: failure) else { throw failure }
+            return opened
+        }
+    }
+
+    /// A second handle for reading beside the writer.
+    func openReader() throws(StoreError) -> SQLiteConnection {
+        do {
+            let connection = try connect(.readOnly)
+            try connection.execute("PRAGMA query_only = 1; PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY")
+            return connection
+        } catch {
+            throw Self.storeError(error)
+        }
+    }
+
+    /// A handle for checkpoints, which run beside the writer.
+    func openMaintenance() throws(StoreError) -> SQLiteConnection {
+        do {
+            let connection = try connect(.readWrite)
+            try apply(settings: connection)
+            return connection
+        } catch {
+            throw Self.storeError(error)
+        }
+    }
+
+    // MARK: Steps
+
+    private func openFile(as opening: StoreOpening) throws -> Opened {
+        // SQLite would make the file readable to others; its log and index follow the mode of the file.
+        try? SystemFiles.createPrivate(path)
+        do {
+            let connection = try connect(.readWrite)
+            try apply(settings: connection)
+            let isLarge = size() > Self.wholeCheckBytes
+            try check(connection, whole: !isLarge)
+            try Migrator(Self.migrations + configuration.modules).migrate(connection)
+            try connection.transaction { () throws(SQLiteError) in
+                try EventTable(connection).createLog(epoch: configuration.makeEpoch(), at: configuration.clock())
+            }
+            return Opened(connection: connection, opening: opening, needsWholeCheck: isLarge)
+        } catch let error as SQLiteError where error.kind == .corrupt {
+            throw Unusable(reason: "the database is damaged (\(error.message))")
+        } catch MigrationError.storage(let error) where error.kind == .corrupt {
+            throw Unusable(reason: "the database is damaged (\(error.message))")
+        } catch MigrationError.newer(let module, let found, let known) {
+            throw Unusable(
+                reason: "the database is of a newer version (\(module) \(found), this program knows \(known))"
+            )
+        } catch MigrationError.foreign(let applicationID) {
+            throw Unusable(reason: "the database belongs to another program (application id \(applicationID))")
+        }
+    }
+
+    private func openReadOnly(because failure: StoreError) throws -> Opened {
+        let connection = try connect(.readOnly)
+        _ = try EventTable(connection).epoch()
+        return Opened(
+            connection: connection,
+            opening: .readOnly(reason: "the database cannot be written: \(failure)"),
+            needsWholeCheck: false
+        )
+    }
+
+    private func connect(_ access: SQLiteConnection.Access) throws(SQLiteError) -> SQLiteConnection {
+        try SQLiteConnection(path: path, access: access, fileSystem: configuration.fileSystem)
+    }
+
+    private func apply(settings connection: SQLiteConnection) throws(SQLiteError) {
+        let mode = try connection.first("PRAGMA journal_mode = WAL") { row in row.string(0) }
+        guard mode == "wal" else { throw SQLiteError(code: 1, message: "no write-ahead log: \(mode ?? "no answer")") }
+        // FULL syncs the log at each commit; without it a power loss could take back what was answered.
+        try connection.execute(
+            """
+            PRAGMA synchronous = FULL;
+            PRAGMA fullfsync = 1;
+            PRAGMA checkpoint_fullfsync = 1;
+            PRAGMA journal_size_limit = \(Self.keptLogBytes);
+            PRAGMA cache_size = -2048;
+            PRAGMA temp_store = MEMORY;
+            PRAGMA trusted_schema = 0;
+            PRAGMA cell_size_check = 1;
+            """
+        )
+    }
+
+    /// Damage in the outbox must show before anything is sent from it; damage elsewhere may show later.
+    private func check(_ connection: SQLiteConnection, whole: Bool) throws(SQLiteError) {
+        var problems: [String] = []
+        if whole {
+            problems = try connection.quickCheck()
+        } else {
+            for table in ["outbox", "outbox_payload", "outbox_attempt", "outbox_total", "receipt"] {
+                problems += try connection.quickCheck(table: table)
+            }
+        }
+        if let first = problems.first { throw .malformed(first) }
+    }
+
+    private var path: String { configuration.directory.databasePath }
+
+    private func size() -> Int64 {
+        (try? SystemFiles.status(path))?.size ?? 0
+    }
+
+    static let migrations = EventLogSchema.migrations + OutboxSchema.migrations
+
+    static func storeError(_ error: any Error) -> StoreError {
+        switch error {
+        case let error as StoreError: error
+        case let error as SQLiteError: StoreError(error)
+        case MigrationError.storage(let error): StoreError(error)
+        case let error as Unusable: .unavailable(error.reason)
+        default: .unavailable("\(error)")
+        }
+    }
+}

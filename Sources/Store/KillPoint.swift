@@ -1,0 +1,46 @@
+#if DEBUG
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// Named places at which a debug build can be told to die, as if the machine had: `LADLE_KILL_POINT=name` or
+/// `name:3` for the third time the place is reached.
+package enum KillPoint {
+    private struct Armed {
+        var name: String
+        var remaining: Int
+    }
+
+    private static let armed = Mutex<Armed?>(fromEnvironment())
+
+    /// As the environment does, from now on.
+    package static func arm(_ name: String, at time: Int) {
+        armed.withLock { $0 = Armed(name: name, remaining: time) }
+    }
+
+    package static func reach(_ name: String) {
+        let isDue = armed.withLock { armed in
+            guard armed?.name == name else { return false }
+            armed?.remaining -= 1
+            return armed?.remaining == 0
+        }
+        if isDue { _ = kill(getpid(), SIGKILL) }
+    }
+
+    private static func fromEnvironment() -> Armed? {
+        guard let value = unsafe getenv("LADLE_KILL_POINT") else { return nil }
+        let parts = unsafe String(cString: value).split(separator: ":", maxSplits: 1)
+        guard let name = parts.first else { return nil }
+        return Armed(name: String(name), remaining: parts.count > 1 ? Int(parts[1]) ?? 1 : 1)
+    }
+}
+#else
+package enum KillPoint {
+    @inline(__always)
+    package static func reach(_ name: String) {}
+}
+#endif

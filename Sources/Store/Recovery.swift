@@ -1,0 +1,107 @@
+import Basics
+package import Outbox
+import SQLite
+
+/// What is in a database that was set aside, and what became of it.
+package struct RecoveryReport: Sendable, Equatable {
+    package var path: String
+    package var reason: String
+    /// Entries that were not final, as far as they could be read.
+    package var entries: [OutboxEntry] = []
+    /// Why reading stopped before the end; nil when everything was read.
+    package var unreadable: String?
+    /// Those of `entries` that are in the outbox again.
+    package var restored: [OutboxEntry] = []
+}
+
+extension StateStore {
+    /// Looks into the set-aside file without changing anything; nil when there is none to look at.
+    package nonisolated func inspectSetAside() -> RecoveryReport? {
+        guard let found = setAsideFiles.unresolved() else { return nil }
+        return Salvage(path: found.path).report(reason: found.reason).report
+    }
+
+    /// Takes over what can be read of the set-aside file, then opens the outbox again. The entries come back in the
+    /// report for the dispatcher. With `restoring` false what is in the file is given up.
+    package nonisolated func recover(restoring: Bool) async throws -> RecoveryReport? {
+        guard let found = setAsideFiles.unresolved() else { return nil }
+        let salvage = Salvage(path: found.path).report(reason: found.reason)
+        var report = salvage.report
+        if restoring {
+            let items = salvage.items
+            report.restored = try await submit(cost: items.reduce(0) { $0 + $1.payload.count }) { transaction in
+                try transaction.restore(items)
+            }
+        }
+        try setAsideFiles.resolve(found.path)
+        let next = setAsideFiles.unresolved()
+        setHealth(next.map { .quarantined(path: $0.path, reason: $0.reason) } ?? .ok)
+        return report
+    }
+}
+
+extension StoreTransaction {
+    fileprivate mutating func restore(_ items: [Salvage.Item]) throws -> [OutboxEntry] {
+        var restored: [OutboxEntry] = []
+        for item in items {
+            guard try outbox.restore(item.entry, payload: item.payload, attempts: item.attempts),
+                let entry = try outbox.entry(id: item.entry.id)
+            else { continue }
+            try announce(entry)
+            restored.append(entry)
+        }
+        return restored
+    }
+}
+
+/// Reads what it can of a damaged or newer file.
+private struct Salvage {
+    struct Item: Sendable {
+        var entry: OutboxEntry
+        var payload: OutboxTable.Payload
+        var attempts: [OutboxAttempt]
+    }
+
+    let path: String
+
+    func report(reason: String) -> (report: RecoveryReport, items: [Item]) {
+        var report = RecoveryReport(path: path, reason: reason)
+        var found: [String: Item] = [:]
+        do throws(SQLiteError) {
+            let connection = try SQLiteConnection(path: "\(path)/\(SetAsideFiles.databaseName)", access: .readWrite)
+            // A damaged page stops a walk; from the other end what lies behind it can be reached.
+            let forward = walk(connection, descending: false, into: &found)
+            let backward = forward == nil ? nil : walk(connection, descending: true, into: &found)
+            report.unreadable = forward.map { "\($0)" + (backward.map { "; from the end: \($0)" } ?? "") }
+        } catch {
+            report.unreadable = "\(error)"
+        }
+        let items = found.values.sorted { $0.entry.ordinal < $1.entry.ordinal }
+        report.entries = items.map(\.entry)
+        return (report, items)
+    }
+
+    /// The error that ended the walk, if one did.
+    private func walk(_ connection: SQLiteConnection, descending: Bool, into found: inout [String: Item])
+        -> SQLiteError?
+    {
+        let table = OutboxTable(connection)
+        var place: Int64?
+        do throws(SQLiteError) {
+            while let entry = try table.next(after: place, descending: descending) {
+                place = entry.ordinal
+                guard !entry.state.isFinal, found[entry.id] == nil,
+                    let payload = try? table.payload(id: entry.id)
+                else { continue }
+                found[entry.id] = Item(
+                    entry: entry,
+                    payload: payload,
+                    attempts: (try? table.attempts(id: entry.id)) ?? []
+                )
+            }
+            return nil
+        } catch {
+            return error
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Basics
+import EventLog
+import Outbox
+import SQLite
+
+/// Forgetting, in slices small enough that no commit takes long because of it.
+struct Retention {
+    static let eventSlice = 512
+    static let runSlice = 64
+    static let entrySlice = 128
+    static let receiptSlice = 256
+
+    /// Events since the last pruning; half a slice, so that pruning always outruns appending.
+    var appended = 0
+    /// The first pruning is started when the store opens.
+    private var isPruning = true
+
+    mutating func began() {
+        isPruning = true
+    }
+
+    var isDue: Bool { !isPruning && appended >= Self.eventSlice / 2 }
+
+    mutating func pruned() {
+        isPruning = false
+        appended = 0
+    }
+
+    /// True when there is more to forget.
+    static func prune(
+        _ transaction: inout StoreTransaction,
+        _ configuration: StoreConfiguration
+    ) throws(SQLiteError) -> Bool {
+        let now = transaction.now
+        let events = EventTable(transaction.connection)
+        let oldestAllowed = now.adding(milliseconds: -configuration.keepEventsMs)
+        let eventsGone = try events.prune(
+            keeping: configuration.keepEvents,
+            notBefore: oldestAllowed,
+            slice: eventSlice
+        )
+        // A run is told by its events; when those are gone it is only history.
+        let runLimit = max(oldestAllowed, try events.oldestTime() ?? oldestAllowed)
+        let runsGone = try transaction.runs.prune(endedBefore: runLimit, slice: runSlice)
+        let entriesGone = try transaction.outbox.prune(
+            before: now.adding(milliseconds: -configuration.keepFinalEntriesMs),
+            keeping: configuration.keepFinalEntries,
+            slice: entrySlice
+        )
+        let receiptsGone = try transaction.receipts.prune(now: now, slice: receiptSlice)
+        return eventsGone == eventSlice || runsGone == runSlice || entriesGone == entrySlice
+            || receiptsGone == receiptSlice
+    }
+}

@@ -1,0 +1,31 @@
+package import Outbox
+package import SQLite
+
+/// Why the store did not do what it was asked. Errors that an operation throws itself come through unchanged.
+package enum StoreError: Error, Sendable, Equatable {
+    /// No space left; nothing of the operation is on disk, everything accepted before still is.
+    case storageFull
+    case unavailable(String)
+    /// More operations wait than are admitted.
+    case overloaded
+    /// The outbox takes nothing until someone has looked at what happened to it.
+    case outboxClosed(String)
+    case closed
+
+    package init(_ error: SQLiteError) {
+        switch error.kind {
+        case .full: self = .storageFull
+        default: self = .unavailable(error.description)
+        }
+    }
+
+    /// As the dispatcher wants to know it.
+    package var outboxProblem: OutboxStorageProblem {
+        switch self {
+        case .storageFull: .full
+        case .unavailable(let detail), .outboxClosed(let detail): .unavailable(detail)
+        case .overloaded: .unavailable("too many operations wait for the disk")
+        case .closed: .unavailable("the store is closed")
+        }
+    }
+}

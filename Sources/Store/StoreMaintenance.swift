@@ -1,0 +1,51 @@
+import Dispatch
+import SQLite
+
+/// Slow work on the file beside the writer: checkpoints and the check of large files.
+actor StoreMaintenance {
+    private let executor: StoreExecutor
+    private let connection: SQLiteConnection
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+
+    init(connection: sending SQLiteConnection, executor: StoreExecutor) {
+        self.connection = connection
+        self.executor = executor
+    }
+
+    /// The completion is called on this actor's queue; nil when the checkpoint failed, to be tried again later.
+    nonisolated func checkpoint(_ completion: @escaping @Sendable (SQLiteConnection.CheckpointResult?) -> Void) {
+        executor.queue.async {
+            completion(
+                self.assumeIsolated { maintenance in
+                    KillPoint.reach("checkpoint")
+                    return try? maintenance.connection.checkpoint(.passive)
+                }
+            )
+        }
+    }
+
+    nonisolated func close() async {
+        await withCheckedContinuation { continuation in
+            executor.queue.async {
+                self.assumeIsolated { $0.connection.close() }
+                continuation.resume()
+            }
+        }
+    }
+
+    /// The first problem SQLite finds in the whole file.
+    nonisolated func check(_ completion: @escaping @Sendable (String?) -> Void) {
+        executor.queue.async {
+            completion(
+                self.assumeIsolated { maintenance in
+                    do throws(SQLiteError) {
+                        return try maintenance.connection.quickCheck().first
+                    } catch {
+                        return error.kind == .corrupt ? error.message : nil
+                    }
+                }
+            )
+        }
+    }
+}

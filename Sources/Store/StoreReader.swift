@@ -1,0 +1,66 @@
+import Dispatch
+package import SQLite
+import Synchronization
+
+/// Reads on a connection and queue of their own, so that a client that walks through a hundred thousand events never
+/// holds up a commit. Readers take one page a call: a read transaction that stays open would keep the log from
+/// starting anew.
+package actor StoreReader {
+    /// Reads waiting at once; callers beyond are told so.
+    static let mostWaiting = 10_000
+
+    private let executor: StoreExecutor
+    private let connection: SQLiteConnection
+    private let waiting = Mutex(0)
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+
+    init(connection: sending SQLiteConnection, executor: StoreExecutor) {
+        self.connection = connection
+        self.executor = executor
+    }
+
+    /// Reads in one read transaction; the completion is called on the reader's queue, in the order of the calls.
+    package nonisolated func read<Value: Sendable>(
+        _ body: @escaping @Sendable (SQLiteConnection) throws -> Value,
+        completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+        let isAdmitted = waiting.withLock { count in
+            guard count < Self.mostWaiting else { return false }
+            count += 1
+            return true
+        }
+        executor.queue.async {
+            guard isAdmitted else { return completion(.failure(StoreError.overloaded)) }
+            self.waiting.withLock { $0 -= 1 }
+            completion(self.assumeIsolated { reader in Result { try reader.perform(body) } })
+        }
+    }
+
+    package nonisolated func read<Value: Sendable>(
+        _ body: @escaping @Sendable (SQLiteConnection) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            read(body) { continuation.resume(with: $0) }
+        }
+    }
+
+    nonisolated func close() async {
+        await withCheckedContinuation { continuation in
+            executor.queue.async {
+                self.assumeIsolated { $0.connection.close() }
+                continuation.resume()
+            }
+        }
+    }
+
+    private func perform<Value>(_ body: (SQLiteConnection) throws -> Value) throws -> Value {
+        do {
+            try connection.execute("BEGIN")
+            defer { connection.rollBack() }
+            return try body(connection)
+        } catch let error as SQLiteError {
+            throw StoreError(error)
+        }
+    }
+}

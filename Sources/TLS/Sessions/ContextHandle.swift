@@ -1,0 +1,54 @@
+import COpenSSL
+
+/// Owns one `SSL_CTX` with the settings every context of ours shares.
+@safe final class ContextHandle {
+    let pointer: OpaquePointer
+
+    /// RFC 9113 §9.2.2 forbids most TLS 1.2 suites under HTTP/2; these have forward secrecy and AEAD. TLS 1.3 keeps
+    /// the library's own list.
+    private static let tls12Suites =
+        "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+        + "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
+
+    /// What a peer's certificate chain may hold in bytes; real chains have 3 to 10 KB, the library's default is 100 KB.
+    private static let maximumCertificateBytes = 32 * 1024
+
+    init(server: Bool) throws(TLSError) {
+        ERR_clear_error()
+        guard let made = unsafe SSL_CTX_new(server ? TLS_server_method() : TLS_client_method()) else {
+            throw TLSError.drained(.ours, "make a TLS context")
+        }
+        unsafe pointer = made
+        unsafe openssl_context_defaults(made)
+        unsafe openssl_context_max_certificate_list(made, Self.maximumCertificateBytes)
+        // Tickets carry sessions to the client; nothing is kept here.
+        unsafe openssl_context_session_cache(made, SSL_SESS_CACHE_OFF)
+        guard unsafe SSL_CTX_set_cipher_list(made, Self.tls12Suites) == 1 else {
+            throw TLSError.drained(.ours, "choose cipher suites")
+        }
+    }
+
+    deinit {
+        unsafe SSL_CTX_free(pointer)
+    }
+
+    func use(_ identity: TLSIdentity) throws(TLSError) {
+        let chain = try CertificateHandle.all(inPEM: identity.chainPEM)
+        guard let key = KeyHandle.privateKey(pem: identity.keyPEM) else {
+            throw TLSError.drained(.ours, "read a private key")
+        }
+        guard
+            unsafe SSL_CTX_use_certificate(pointer, chain[0].pointer) == 1,
+            unsafe SSL_CTX_use_PrivateKey(pointer, key.pointer) == 1,
+            chain.dropFirst().allSatisfy({ unsafe openssl_context_add_chain(pointer, $0.pointer) == 1 })
+        else { throw TLSError.drained(.ours, "use a certificate") }
+    }
+}
+
+/// ALPN names in their wire form: each with a length byte before it (RFC 7301 §3.1).
+func alpnWireForm(_ protocols: [String]) -> [UInt8] {
+    protocols.flatMap { name in
+        let bytes = name.utf8.prefix(255)
+        return [UInt8(bytes.count)] + bytes
+    }
+}

@@ -1,0 +1,140 @@
+import COpenSSL
+
+/// Whether clients show certificates. A certificate counts by its fingerprint alone: who is listed is trusted whatever the
+/// chain, and a client whose certificate is not listed is refused in the handshake.
+package enum ClientCertificates: Equatable, Sendable {
+    case none
+    case optional(allowed: Set<[UInt8]>)
+    case required(allowed: Set<[UInt8]>)
+}
+
+/// What a listener offers: certificates by name, protocols and the client certificate rule.
+///
+/// Reloading is making a new context and using it for new connections; sessions hold the context they began with.
+/// A new context has new ticket keys, so what an old ticket vouched for is checked again.
+///
+/// Unchecked: everything is set in `init` and never after; OpenSSL counts references to an `SSL_CTX` atomically and locks
+/// what sessions share in it.
+@safe package final class TLSServerContext: @unchecked Sendable {
+    /// Beside its identity, the context that has it; the first answers clients that name no known host.
+    private let hosts: [(names: [CertificateName], context: ContextHandle)]
+    private let alpn: [UInt8]
+    private let allowedClients: Set<[UInt8]>
+
+    package init(
+        identities: [TLSIdentity],
+        protocols: [String] = ["h2", "http/1.1"],
+        clientCertificates: ClientCertificates = .none
+    ) throws(TLSError) {
+        guard !identities.isEmpty else { throw TLSError(.ours, "a TLS listener needs a certificate") }
+        var hosts: [(names: [CertificateName], context: ContextHandle)] = []
+        for identity in identities {
+            let context = try ContextHandle(server: true)
+            try context.use(identity)
+            hosts.append((identity.info.names, context))
+        }
+        self.hosts = hosts
+        alpn = alpnWireForm(protocols)
+        switch clientCertificates {
+        case .none: allowedClients = []
+        case .optional(let allowed), .required(let allowed): allowedClients = allowed
+        }
+        for host in hosts { configure(host.context, clientCertificates) }
+    }
+
+    package func makeSession() throws(TLSError) -> TLSSession {
+        try TLSSession(context: hosts[0].context, owner: self, role: .server)
+    }
+
+    private func configure(_ context: ContextHandle, _ rule: ClientCertificates) {
+        // Callbacks get this object unretained: it owns the contexts, and each session holds it.
+        let me = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe SSL_CTX_set_alpn_select_cb(context.pointer, selectProtocol, me)
+        unsafe openssl_context_server_name(context.pointer, selectCertificate, me)
+        // One ticket: HTTP clients keep connections, and each resumption brings the next ticket.
+        unsafe SSL_CTX_set_num_tickets(context.pointer, 1)
+        let mode =
+            switch rule {
+            case .none: SSL_VERIFY_NONE
+            case .optional: SSL_VERIFY_PEER
+            case .required: SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
+            }
+        guard mode != SSL_VERIFY_NONE else { return }
+        unsafe SSL_CTX_set_verify(context.pointer, mode, nil)
+        unsafe SSL_CTX_set_cert_verify_callback(context.pointer, verifyClient, me)
+        // Without a session id context OpenSSL refuses to resume sessions that carry a client certificate.
+        let id: [UInt8] = Array("ladle".utf8)
+        unsafe id.withUnsafeBufferPointer { bytes in
+            _ = unsafe SSL_CTX_set_session_id_context(context.pointer, bytes.baseAddress, UInt32(bytes.count))
+        }
+    }
+
+    /// Our order decides; the answer is a range of the client's own list, as the library wants it.
+    fileprivate func choose(from offered: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+        var wanted = alpn[...]
+        while let length = wanted.first {
+            let name = wanted.dropFirst().prefix(Int(length))
+            var position = 0
+            while position < offered.count {
+                let start = position + 1
+                let end = start + Int(unsafe offered[position])
+                guard end <= offered.count else { return nil }
+                if unsafe offered[start..<end].elementsEqual(name) { return start..<end }
+                position = end
+            }
+            wanted = wanted.dropFirst(1 + Int(length))
+        }
+        return nil
+    }
+
+    fileprivate func context(for name: String) -> ContextHandle? {
+        hosts.first { host in host.names.contains { $0.matches(name) } }?.context
+    }
+
+    fileprivate func allows(client fingerprint: [UInt8]) -> Bool {
+        allowedClients.contains(fingerprint)
+    }
+}
+
+@unsafe private func server(_ pointer: UnsafeMutableRawPointer?) -> TLSServerContext? {
+    unsafe pointer.map { unsafe Unmanaged<TLSServerContext>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// `SSL_CTX_alpn_select_cb_func`
+private let selectProtocol:
+    @convention(c) (
+        OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>?, UnsafeMutablePointer<UInt8>?,
+        UnsafePointer<UInt8>?, UInt32, UnsafeMutableRawPointer?
+    ) -> Int32 = { _, chosen, chosenLength, offered, length, argument in
+        let names = unsafe UnsafeBufferPointer(start: offered, count: Int(length))
+        guard let range = unsafe server(argument)?.choose(from: names) else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+        unsafe chosen?.pointee = offered.map { unsafe $0 + range.lowerBound }
+        unsafe chosenLength?.pointee = UInt8(range.count)
+        return SSL_TLSEXT_ERR_OK
+    }
+
+/// The callback of `SSL_CTX_set_tlsext_servername_callback`
+private let selectCertificate:
+    @convention(c) (OpaquePointer?, UnsafeMutablePointer<Int32>?, UnsafeMutableRawPointer?) -> Int32 = {
+        ssl,
+        _,
+        argument in
+        guard
+            let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name),
+            let context = unsafe server(argument)?.context(for: String(cString: name))
+        else { return SSL_TLSEXT_ERR_NOACK }
+        return unsafe SSL_set_SSL_CTX(ssl, context.pointer) == nil ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK
+    }
+
+/// The callback of `SSL_CTX_set_cert_verify_callback`
+private let verifyClient: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { store, argument in
+    guard
+        let certificate = unsafe X509_STORE_CTX_get0_cert(store),
+        unsafe server(argument)?.allows(client: CertificateHandle.sha256(of: certificate)) == true
+    else {
+        unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_UNTRUSTED)
+        return 0
+    }
+    unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
+    return 1
+}

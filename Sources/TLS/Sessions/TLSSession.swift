@@ -1,0 +1,262 @@
+import COpenSSL
+
+/// One TLS connection as bytes in and bytes out; the socket is the caller's.
+///
+/// Belongs to whoever owns the connection, on one loop. After any call, `takeOutput(into:)` gives what must go to the
+/// peer, also after a failure: the last output is the alert that tells the peer why.
+@safe package final class TLSSession {
+    enum Role {
+        case server
+        case client(CertificateName)
+    }
+
+    private enum State: Equatable {
+        case handshaking
+        case open
+        case failed
+    }
+
+    private let ssl: OpaquePointer
+    /// Keeps the context's callbacks' user data alive.
+    private let owner: AnyObject
+    private var state = State.handshaking
+    private var output: [UInt8] = []
+    /// Bytes lent by `receive` for the time of the call.
+    private var input = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+
+    /// The peer said it will send no more; a cut without this is a truncation (RFC 8446 §6.1).
+    package private(set) var peerClosed = false
+    /// We said the same.
+    package private(set) var closed = false
+
+    /// Output storage kept between calls: an SSE event or a small answer fits, and ten thousand of them stay small.
+    private static let retainedOutputBytes = 1024
+    /// The largest TLS record's plaintext.
+    private static let recordBytes = 16 * 1024
+
+    init(
+        context: ContextHandle,
+        owner: AnyObject,
+        role: Role,
+        resuming ticket: TLSResumption? = nil
+    ) throws(TLSError) {
+        ERR_clear_error()
+        guard let made = unsafe SSL_new(context.pointer) else { throw TLSError.drained(.ours, "make a TLS session") }
+        unsafe ssl = made
+        self.owner = owner
+        guard let bio = unsafe TransferBIO.make(for: self) else { throw TLSError.drained(.ours, "make a TLS session") }
+        // Both directions share it; the session owns it from here.
+        unsafe SSL_set_bio(ssl, bio, bio)
+        switch role {
+        case .server:
+            unsafe SSL_set_accept_state(ssl)
+        case .client(let name):
+            unsafe SSL_set_connect_state(ssl)
+            try expect(name)
+            if let ticket, unsafe SSL_set_session(ssl, ticket.pointer) != 1 {
+                throw TLSError.drained(.ours, "resume a TLS session")
+            }
+            try handshake()
+        }
+    }
+
+    deinit {
+        unsafe SSL_free(ssl)
+    }
+
+    package var handshakeComplete: Bool {
+        state == .open
+    }
+
+    /// The protocol agreed by ALPN, once the handshake is complete.
+    package var alpn: String? {
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(ssl, &name, &length)
+        guard let name = unsafe name, length > 0 else { return nil }
+        return unsafe String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
+    }
+
+    /// The name the client asked for.
+    package var serverName: String? {
+        unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { unsafe String(cString: $0) }
+    }
+
+    /// `TLSv1.2` or `TLSv1.3`.
+    package var version: String {
+        unsafe SSL_get_version(ssl).map { unsafe String(cString: $0) } ?? "unknown"
+    }
+
+    package var wasResumed: Bool {
+        unsafe SSL_session_reused(ssl) == 1
+    }
+
+    package var peerCertificateSHA256: [UInt8]? {
+        guard let pointer = unsafe SSL_get1_peer_certificate(ssl) else { return nil }
+        return unsafe CertificateHandle(owning: pointer).sha256
+    }
+
+    /// For the next connection to the same server; TLS 1.3 servers send it after the handshake, so ask late.
+    package var resumption: TLSResumption? {
+        guard let pointer = unsafe SSL_get1_session(ssl) else { return nil }
+        let ticket = unsafe TLSResumption(owning: pointer)
+        return unsafe SSL_SESSION_is_resumable(pointer) == 1 ? ticket : nil
+    }
+
+    /// Takes bytes from the socket, all of them, and appends what they decrypt to: never more than came in.
+    ///
+    /// To hold the peer back, stop reading its socket; the session keeps at most one unfinished record.
+    package func receive(ciphertext: RawSpan, into plaintext: inout [UInt8]) throws(TLSError) {
+        guard state != .failed else { throw TLSError(.closed, "receive on a failed TLS session") }
+        unsafe ciphertext.withUnsafeBytes { unsafe input = $0 }
+        defer { unsafe input = UnsafeRawBufferPointer(start: nil, count: 0) }
+        if state == .handshaking {
+            try handshake()
+            guard state == .open else { return }
+        }
+        guard !peerClosed else { return }
+        try decrypt(into: &plaintext)
+    }
+
+    package func receive(ciphertext: Span<UInt8>, into plaintext: inout [UInt8]) throws(TLSError) {
+        try unsafe receive(ciphertext: ciphertext.bytes, into: &plaintext)
+    }
+
+    package func receive(ciphertext: [UInt8], into plaintext: inout [UInt8]) throws(TLSError) {
+        try unsafe receive(ciphertext: ciphertext.span.bytes, into: &plaintext)
+    }
+
+    /// The socket's end. Throws when the peer had not said that it was done.
+    package func receiveEnd() throws(TLSError) {
+        guard !peerClosed else { return }
+        let early = state == .handshaking
+        state = .failed
+        throw TLSError(.closed, early ? "the connection ended in the TLS handshake" : "the connection was cut")
+    }
+
+    /// Encrypts bytes for the peer; the handshake must be complete.
+    package func write(plaintext: RawSpan) throws(TLSError) {
+        guard state == .open, !closed else { throw TLSError(.closed, "write on a TLS session that is not open") }
+        ERR_clear_error()
+        var sent = 0
+        let total = plaintext.byteCount
+        let done = unsafe plaintext.withUnsafeBytes { bytes in
+            while sent < total {
+                var count = 0
+                let result = unsafe SSL_write_ex(ssl, bytes.baseAddress.map { unsafe $0 + sent }, total - sent, &count)
+                guard result == 1, count > 0 else { return false }
+                sent += count
+            }
+            return true
+        }
+        guard done else { throw fail("write to TLS", result: 0) }
+    }
+
+    package func write(plaintext: Span<UInt8>) throws(TLSError) {
+        try unsafe write(plaintext: plaintext.bytes)
+    }
+
+    package func write(plaintext: [UInt8]) throws(TLSError) {
+        try unsafe write(plaintext: plaintext.span.bytes)
+    }
+
+    /// Says that we are done; the peer may still send.
+    package func close() {
+        guard state == .open, !closed else { return }
+        closed = true
+        ERR_clear_error()
+        _ = unsafe SSL_shutdown(ssl)
+        ERR_clear_error()
+    }
+
+    package var hasOutput: Bool {
+        !output.isEmpty
+    }
+
+    /// Appends everything for the socket and forgets it.
+    package func takeOutput(into destination: inout [UInt8]) {
+        destination.append(contentsOf: output)
+        if output.capacity > Self.retainedOutputBytes {
+            output = []
+        } else {
+            output.removeAll(keepingCapacity: true)
+        }
+    }
+
+    private func expect(_ name: CertificateName) throws(TLSError) {
+        let parameters = unsafe SSL_get0_param(ssl)
+        unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+        let accepted: Bool
+        switch name {
+        case .dns(let host):
+            accepted = unsafe SSL_set1_host(ssl, host) == 1 && openssl_set_server_name(ssl, host) == 1
+        case .address(let bytes):
+            // RFC 6066 §3: no server name for an address.
+            accepted = unsafe bytes.withUnsafeBufferPointer { bytes in
+                unsafe X509_VERIFY_PARAM_set1_ip(parameters, bytes.baseAddress, bytes.count) == 1
+            }
+        }
+        guard accepted else { throw TLSError.drained(.ours, "set the expected host") }
+    }
+
+    private func handshake() throws(TLSError) {
+        ERR_clear_error()
+        let result = unsafe SSL_do_handshake(ssl)
+        if result == 1 {
+            state = .open
+        } else if unsafe SSL_get_error(ssl, result) != SSL_ERROR_WANT_READ {
+            throw fail("TLS handshake", result: result)
+        }
+    }
+
+    private func decrypt(into plaintext: inout [UInt8]) throws(TLSError) {
+        var failure: TLSError?
+        unsafe withUnsafeTemporaryAllocation(byteCount: Self.recordBytes, alignment: 16) { record in
+            while true {
+                ERR_clear_error()
+                var count = 0
+                let result = unsafe SSL_read_ex(ssl, record.baseAddress, record.count, &count)
+                if result == 1 {
+                    unsafe plaintext.append(contentsOf: record[..<count])
+                    continue
+                }
+                switch unsafe SSL_get_error(ssl, result) {
+                case SSL_ERROR_WANT_READ: return
+                case SSL_ERROR_ZERO_RETURN:
+                    peerClosed = true
+                    return
+                default:
+                    failure = fail("read from TLS", result: result)
+                    return
+                }
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func fail(_ operation: String, result: Int32) -> TLSError {
+        state = .failed
+        let verification = unsafe SSL_get_verify_result(ssl)
+        let reason =
+            verification == Int(X509_V_OK)
+            ? nil : unsafe X509_verify_cert_error_string(verification).map { unsafe String(cString: $0) }
+        // Only a lack of memory or a bug of the library is ours; everything else came from the peer's bytes.
+        let code = ERR_GET_REASON(ERR_peek_error())
+        let ours = code == ERR_R_MALLOC_FAILURE || code == ERR_R_INTERNAL_ERROR
+        return TLSError.drained(ours ? .ours : .peer, operation, extra: reason)
+    }
+
+    /// For `TransferBIO`.
+    @unsafe func takeInput(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = unsafe min(buffer.count, input.count)
+        guard count > 0 else { return 0 }
+        unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: input[..<count]))
+        unsafe input = UnsafeRawBufferPointer(rebasing: input[count...])
+        return count
+    }
+
+    /// For `TransferBIO`.
+    @unsafe func appendOutput(_ bytes: UnsafeRawBufferPointer) {
+        unsafe output.append(contentsOf: bytes)
+    }
+}

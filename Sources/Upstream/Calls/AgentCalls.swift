@@ -1,0 +1,128 @@
+package import JSONBytes
+
+package struct AgentsList: GatewayCall {
+    package struct Agent: Sendable {
+        package let id: String
+        package let name: String?
+        package let emoji: String?
+        package let avatar: String?
+        package let whole: JSONValue
+    }
+
+    package struct Output: Sendable {
+        package let defaultId: String?
+        package let mainKey: String?
+        package let agents: [Agent]
+    }
+
+    package static let method = "agents.list"
+    package init() {}
+    package func writeParams(to writer: inout JSONWriter) {}
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> Output {
+        guard let rows = payload["agents"], rows.kind == .array else {
+            throw GatewayShapeError(method: method, missing: "agents")
+        }
+        let agents = rows.elements.compactMap { row -> Agent? in
+            guard let id = row["id"]?.string else { return nil }
+            let identity = row["identity"]
+            return Agent(
+                id: id,
+                name: row["name"]?.string ?? identity?["name"]?.string,
+                emoji: identity?["emoji"]?.string,
+                avatar: identity?["avatar"]?.string,
+                whole: row
+            )
+        }
+        return Output(defaultId: payload["defaultId"]?.string, mainKey: payload["mainKey"]?.string, agents: agents)
+    }
+}
+
+/// One of the files an agent works from.
+package struct AgentFile: Sendable {
+    package let name: String
+    package let path: String?
+    package let missing: Bool
+    package let size: Int64?
+    package let updatedAtMs: Int64?
+    package let content: String?
+    /// Newer gateways: SHA-256 of the content, for guarded writes.
+    package let hash: String?
+
+    init?(_ file: JSONValue) {
+        guard let name = file["name"]?.string else { return nil }
+        self.name = name
+        path = file["path"]?.string
+        missing = file["missing"]?.bool ?? false
+        size = file["size"]?.int
+        updatedAtMs = file["updatedAtMs"]?.int
+        content = file["content"]?.string
+        hash = file["hash"]?.string
+    }
+}
+
+package struct AgentsFilesList: GatewayCall {
+    package static let method = "agents.files.list"
+    package var agentId: String
+
+    package init(agentId: String) {
+        self.agentId = agentId
+    }
+
+    package func writeParams(to writer: inout JSONWriter) { writer.member("agentId", agentId) }
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [AgentFile] {
+        guard let files = payload["files"], files.kind == .array else {
+            throw GatewayShapeError(method: method, missing: "files")
+        }
+        return files.elements.compactMap { AgentFile($0) }
+    }
+}
+
+/// A file that does not exist is a success with `missing`.
+package struct AgentsFilesGet: GatewayCall {
+    package static let method = "agents.files.get"
+    package var agentId: String
+    package var name: String
+
+    package init(agentId: String, name: String) {
+        self.agentId = agentId
+        self.name = name
+    }
+
+    package func writeParams(to writer: inout JSONWriter) {
+        writer.member("agentId", agentId)
+        writer.member("name", name)
+    }
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> AgentFile {
+        guard let file = payload["file"].flatMap({ AgentFile($0) }) else {
+            throw GatewayShapeError(method: method, missing: "file")
+        }
+        return file
+    }
+}
+
+/// Overwrites a whole file; needs `operator.admin`.
+package struct AgentsFilesSet: GatewayCall {
+    package static let method = "agents.files.set"
+    package var agentId: String
+    package var name: String
+    package var content: String
+
+    package init(agentId: String, name: String, content: String) {
+        self.agentId = agentId
+        self.name = name
+        self.content = content
+    }
+
+    package func writeParams(to writer: inout JSONWriter) {
+        writer.member("agentId", agentId)
+        writer.member("name", name)
+        writer.member("content", content)
+    }
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> AgentFile? {
+        payload["file"].flatMap { AgentFile($0) }
+    }
+}

@@ -1,0 +1,107 @@
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// Small private files of the state directory: read whole, replaced whole, readable by the owner only. Blocks, so never
+/// on a loop.
+package struct StateFile: Sendable {
+    package struct Failure: Error, Equatable, Sendable, CustomStringConvertible {
+        package let path: String
+        package let attempt: String
+        package let number: Int32
+
+        package var description: String { "cannot \(attempt) \(path): \(unsafe String(cString: strerror(number)))" }
+        package var isMissing: Bool { number == ENOENT }
+    }
+
+    /// Larger is not one of ours.
+    private static let longest = 1 << 20
+
+    package let path: String
+
+    package init(_ path: String) {
+        self.path = path
+    }
+
+    /// Nil when there is none.
+    package func read() throws(Failure) -> [UInt8]? {
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else {
+            if errno == ENOENT { return nil }
+            throw failure("open")
+        }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe Self.readSome(file, $0) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failure("read") }
+            guard count > 0 else { return bytes }
+            bytes += chunk[..<count]
+            guard bytes.count <= Self.longest else {
+                throw Failure(path: path, attempt: "accept the size of", number: EFBIG)
+            }
+        }
+    }
+
+    /// All or nothing, also through a crash: a new file beside it, synced, then renamed over it.
+    package func replace(with bytes: [UInt8]) throws(Failure) {
+        let temporary = StateFile("\(path).new")
+        unsafe unlink(temporary.path)
+        try temporary.create(bytes)
+        guard unsafe rename(temporary.path, path) == 0 else {
+            let failed = failure("replace")
+            unsafe unlink(temporary.path)
+            throw failed
+        }
+        syncDirectory()
+    }
+
+    /// Fails with `EEXIST` when there is one: a key must never be written over.
+    package func create(_ bytes: [UInt8]) throws(Failure) {
+        let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw failure("create") }
+        defer { close(file) }
+        var start = 0
+        while start < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe write(file, buffer.baseAddress?.advanced(by: start), buffer.count - start)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw abandoned("write") }
+            start += count
+        }
+        guard fsync(file) == 0 else { throw abandoned("sync") }
+    }
+
+    private static func readSome(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        #if canImport(Glibc)
+        unsafe Glibc.read(file, buffer.baseAddress, buffer.count)
+        #else
+        unsafe Darwin.read(file, buffer.baseAddress, buffer.count)
+        #endif
+    }
+
+    private func abandoned(_ attempt: String) -> Failure {
+        let failed = failure(attempt)
+        unsafe unlink(path)
+        return failed
+    }
+
+    private func failure(_ attempt: String) -> Failure {
+        Failure(path: path, attempt: attempt, number: errno)
+    }
+
+    /// Without it a power cut may bring the old name back.
+    private func syncDirectory() {
+        let end = path.lastIndex(of: "/")
+        let directory = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let file = unsafe open(directory, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        _ = fsync(file)
+        close(file)
+    }
+}

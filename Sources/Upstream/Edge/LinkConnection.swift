@@ -1,0 +1,54 @@
+import Basics
+import EventLoops
+import TLS
+import Transport
+
+/// One socket of the link. Once detached it reports nothing more, so that a late callback cannot touch the next attempt.
+final class LinkConnection: StreamHandler {
+    let stream: StreamConnection
+    private let session: TLSSession?
+    private let isPinned: Bool
+    private weak var link: UpstreamLink?
+
+    init(_ stream: StreamConnection, session: TLSSession?, isPinned: Bool, link: UpstreamLink) {
+        self.stream = stream
+        self.session = session
+        self.isPinned = isPinned
+        self.link = link
+    }
+
+    /// Lets what was written go out, then closes.
+    func detach(on loop: isolated EventLoop) {
+        link = nil
+        if stream.isOpen { stream.closeWhenSent(on: loop) } else { stream.close(on: loop) }
+    }
+
+    func connected(on loop: isolated EventLoop) { link?.opened(on: loop) }
+    func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) { link?.received(bytes, on: loop) }
+    func drained(on loop: isolated EventLoop) { link?.drained(on: loop) }
+
+    func receivedEnd(on loop: isolated EventLoop) {
+        let owner = link
+        link = nil
+        stream.close(on: loop)
+        owner?.failed(.dropped, on: loop)
+    }
+
+    func closed(_ reason: CloseReason, on loop: isolated EventLoop) {
+        let owner = link
+        link = nil
+        owner?.failed(failure(reason), on: loop)
+    }
+
+    private func failure(_ reason: CloseReason) -> Rejection.TransportFailure {
+        switch reason {
+        case .closedHere: return .dropped
+        case .lost(let error): return .unreachable(error.reason)
+        case .tls(let error):
+            let unverified = error.reasons.contains { $0.contains("certificate verify failed") }
+            if unverified, isPinned { return .pinMismatch(seen: session?.peerCertificateSHA256.map { Hex.encode($0) }) }
+            if unverified { return .certificateNotTrusted(error.reasons.first ?? error.operation) }
+            return .tls("\(error)")
+        }
+    }
+}

@@ -1,0 +1,270 @@
+import Basics
+package import EventLoops
+package import TLS
+import Transport
+
+/// Who hears of the link. All calls come on the link's loop, in the order in which things happened.
+package protocol UpstreamLinkHandler: AnyObject {
+    func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop)
+    /// A connection is ready. Subscriptions are renewed already; reload what may have changed meanwhile.
+    func linkOpened(_ hello: Hello, on loop: isolated EventLoop)
+    func linkReceived(_ event: GatewayEvent, on loop: isolated EventLoop)
+    /// Events were lost: reload what they could have told.
+    func linkLost(events: Int64, on loop: isolated EventLoop)
+    /// What became of a request whose outcome was given as ambiguous.
+    func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop)
+    /// The tokens to keep on disk; write them off the loop.
+    func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop)
+}
+
+/// The one connection to the gateway, on a loop: opens sockets, moves bytes, arms the timer. Everything it decides is
+/// decided by `LinkMachine`.
+package final class UpstreamLink {
+    /// Room for one frame of the largest policy beside what waits already.
+    private static let sendLimit = 160 << 20
+
+    private var machine: LinkMachine
+    private var connection: LinkConnection?
+    /// Addresses of the attempt under way that were not tried yet.
+    private var addresses: [SocketAddress] = []
+    private var attempt: UInt64 = 0
+    private var timer: (id: TimerID, at: Int64)?
+    private var completions: [CallID: (CallOutcome) -> Void] = [:]
+    private var nextCall: UInt64 = 1
+    /// What is still to be done, in order: handlers and completions may give new orders while it is worked off.
+    private var actions: [LinkMachine.Action] = []
+    private var isPerforming = false
+    private let trust: TLSTrust?
+    package weak var handler: (any UpstreamLinkHandler)?
+    /// Each frame as it is logged, for those who follow the log.
+    package var onFrame: ((FrameLog.Entry) -> Void)?
+
+    /// - Parameter trust: instead of the system's authorities where no pin is set; for tests.
+    package init(
+        target: LinkTarget,
+        signer: any DeviceSigner,
+        tokens: DeviceTokenStore = DeviceTokenStore(),
+        log: FrameLog? = nil,
+        trust: TLSTrust? = nil,
+        on loop: isolated EventLoop
+    ) {
+        self.trust = trust
+        machine = LinkMachine(target: target, signer: signer, tokens: tokens, log: log, now: Self.time(loop))
+    }
+
+    package var status: LinkStatus { machine.status }
+    package var hello: Hello? { machine.hello }
+    package var counters: LinkCounters { machine.counters }
+    package var isOnline: Bool { machine.isOnline }
+    package var pendingCalls: Int { completions.count }
+    package var log: FrameLog? {
+        get { machine.log }
+        set { machine.log = newValue }
+    }
+
+    // MARK: Orders
+
+    package func start(on loop: isolated EventLoop) {
+        perform(machine.start(now: Self.time(loop)), on: loop)
+    }
+
+    package func configure(_ target: LinkTarget, on loop: isolated EventLoop) {
+        perform(machine.configure(target, now: Self.time(loop)), on: loop)
+    }
+
+    package func retryNow(on loop: isolated EventLoop) {
+        perform(machine.retryNow(now: Self.time(loop)), on: loop)
+    }
+
+    package func stop(on loop: isolated EventLoop) {
+        perform(machine.stop(now: Self.time(loop)), on: loop)
+    }
+
+    /// Sends one request. `completion` comes on the loop, exactly once (`agent`: once more with the final answer after
+    /// `accepted`). `params` is one JSON object.
+    @discardableResult
+    package func call(
+        method: String,
+        params: [UInt8],
+        timeoutMs: Int64 = 30_000,
+        on loop: isolated EventLoop,
+        completion: @escaping (CallOutcome) -> Void
+    ) -> CallID {
+        let id = CallID(nextCall)
+        nextCall += 1
+        completions[id] = completion
+        let time = Self.time(loop)
+        perform(machine.request(id, method: method, params: params, timeoutMs: timeoutMs, now: time), on: loop)
+        return id
+    }
+
+    /// The same with a typed call.
+    @discardableResult
+    package func call<Call: GatewayCall>(
+        _ call: Call,
+        timeoutMs: Int64? = nil,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Call.Output, CallFailure>) -> Void
+    ) -> CallID {
+        self.call(
+            method: Call.method,
+            params: call.params,
+            timeoutMs: timeoutMs ?? call.timeoutMs,
+            on: loop
+        ) { outcome in
+            if let result = CallFailure.result(of: Call.self, outcome) { completion(result) }
+        }
+    }
+
+    // MARK: What the connection reports
+
+    func opened(on loop: isolated EventLoop) {
+        addresses = []
+        perform(machine.opened(now: Self.time(loop)), on: loop)
+    }
+
+    func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
+        perform(machine.received(bytes, now: Self.time(loop)), on: loop)
+    }
+
+    func drained(on loop: isolated EventLoop) {
+        perform(machine.drained(now: Self.time(loop)), on: loop)
+    }
+
+    func failed(_ failure: Rejection.TransportFailure, on loop: isolated EventLoop) {
+        connection = nil
+        // A host may have several addresses; the attempt fails with the last of them.
+        if !addresses.isEmpty, case .unreachable = failure { return connectNext(on: loop) }
+        perform(machine.transportFailed(failure, now: Self.time(loop)), on: loop)
+    }
+
+    // MARK: Doing
+
+    private func perform(_ more: [LinkMachine.Action], on loop: isolated EventLoop) {
+        actions += more
+        guard !isPerforming else { return }
+        isPerforming = true
+        var next = 0
+        while next < actions.count {
+            let action = actions[next]
+            next += 1
+            switch action {
+            case .open(let url): open(url, on: loop)
+            case .write(let bytes): write(bytes, on: loop)
+            case .close: close(on: loop)
+            case .status(let status): handler?.linkChanged(status, on: loop)
+            case .hello(let hello): handler?.linkOpened(hello, on: loop)
+            case .event(let event): handler?.linkReceived(event, on: loop)
+            case .gap(let expected, let received): handler?.linkLost(events: received - expected, on: loop)
+            case .outcome(let id, let outcome): finish(id, outcome)
+            case .late(let id, let outcome): handler?.linkLearned(outcome, of: id, on: loop)
+            case .keepDeviceToken, .forgetDeviceToken: handler?.linkTokensChanged(machine.tokens, on: loop)
+            case .logged(let entry): onFrame?(entry)
+            }
+        }
+        actions.removeAll(keepingCapacity: actions.capacity <= 64)
+        isPerforming = false
+        armTimer(on: loop)
+    }
+
+    private func finish(_ id: CallID, _ outcome: CallOutcome) {
+        if case .accepted = outcome {
+            completions[id]?(outcome)
+        } else {
+            completions.removeValue(forKey: id)?(outcome)
+        }
+    }
+
+    private func write(_ bytes: [UInt8], on loop: isolated EventLoop) {
+        guard let connection else { return }
+        switch connection.stream.send(bytes, on: loop) {
+        case .sent: machine.unsentBytes = 0
+        case .queued(let count): machine.unsentBytes = count
+        case .closed: break
+        case .overflow: failed(.dropped, on: loop)
+        }
+    }
+
+    private func close(on loop: isolated EventLoop) {
+        addresses = []
+        attempt += 1
+        let last = connection
+        connection = nil
+        last?.detach(on: loop)
+    }
+
+    // MARK: Opening
+
+    private func open(_ url: GatewayURL, on loop: isolated EventLoop) {
+        attempt += 1
+        if let address = SocketAddress(host: url.host, port: url.port) {
+            addresses = [address]
+            return connectNext(on: loop)
+        }
+        let number = attempt
+        let bound = LoopBound(self, on: loop)
+        Resolver.resolve(host: url.host, port: url.port, for: loop) { found, loop in
+            guard let link = bound.value(on: loop), link.attempt == number else { return }
+            link.addresses = found
+            guard !found.isEmpty else { return link.failed(.nameNotFound("unknown name"), on: loop) }
+            link.connectNext(on: loop)
+        }
+    }
+
+    private func connectNext(on loop: isolated EventLoop) {
+        guard !addresses.isEmpty, let url = machine.configuration?.url else { return }
+        let address = addresses.removeFirst()
+        do {
+            let session = try session(for: url)
+            let stream = StreamConnection(
+                try Socket.connect(to: address),
+                tls: session,
+                isConnected: false,
+                sendLimit: Self.sendLimit
+            )
+            let connection = LinkConnection(stream, session: session, isPinned: url.pin != nil, link: self)
+            self.connection = connection
+            try stream.start(connection, on: loop)
+        } catch let error as SystemError {
+            later(.unreachable(error.reason), on: loop)
+        } catch {
+            later(.tls("\(error)"), on: loop)
+        }
+    }
+
+    /// Reported in a turn of its own: the machine is in the middle of the order that led here.
+    private func later(_ failure: Rejection.TransportFailure, on loop: isolated EventLoop) {
+        let number = attempt
+        loop.after(milliseconds: 0) { [weak self] in
+            guard let self, self.attempt == number else { return }
+            self.failed(failure, on: loop)
+        }
+    }
+
+    private func session(for url: GatewayURL) throws(TLSError) -> TLSSession? {
+        guard url.isTLS else { return nil }
+        let pin = url.pin.flatMap { Hex.decode($0) }
+        let context = try TLSClientContext(trust: pin.map { .pin(sha256: $0) } ?? trust ?? .system)
+        return try context.makeSession(host: url.host)
+    }
+
+    // MARK: Time
+
+    private static func time(_ loop: isolated EventLoop) -> LinkTime {
+        LinkTime(milliseconds: Int64(loop.now / 1_000_000), wall: loop.wallClock)
+    }
+
+    /// One timer, moved only when something is due earlier: most deadlines move away with every frame.
+    private func armTimer(on loop: isolated EventLoop) {
+        guard let at = machine.wakeAt else { return }
+        if let timer, timer.at <= at { return }
+        if let timer { loop.cancel(timer.id) }
+        let wait = max(at - Int64(loop.now / 1_000_000), 0)
+        let id = loop.after(milliseconds: wait) { [weak self] in
+            guard let self else { return }
+            self.timer = nil
+            self.perform(self.machine.wake(now: Self.time(loop)), on: loop)
+        }
+        timer = (id, at)
+    }
+}

@@ -1,0 +1,75 @@
+package import JSONBytes
+
+/// An error answer of the gateway, kept whole; `details` is a view into the received frame.
+package struct GatewayError: Error, Sendable {
+    package let code: String
+    package let message: String
+    package let details: JSONValue?
+    package let retryable: Bool?
+    package let retryAfterMs: Int64?
+
+    init(_ error: JSONValue?) {
+        code = error?["code"]?.string ?? "UNKNOWN"
+        message = error?["message"]?.string ?? "the gateway gave no reason"
+        details = error?["details"]
+        retryable = error?["retryable"]?.bool
+        retryAfterMs = (error?["retryAfterMs"]?.int ?? error?["details"]?["retryAfterMs"]?.int).flatMap {
+            $0 < 0 ? nil : $0
+        }
+    }
+
+    package init(code: String, message: String) {
+        self.code = code
+        self.message = message
+        details = nil
+        retryable = nil
+        retryAfterMs = nil
+    }
+
+    /// The finer code, word for word as sent.
+    package var detailsCode: String? { details?["code"]?.string }
+    package var detailsReason: String? { details?["reason"]?.string }
+
+    /// The scope a call lacked. Newer gateways say it in `details`, older ones only in the message.
+    package var missingScope: String? {
+        if detailsCode == "MISSING_SCOPE", let scope = details?["missingScope"]?.string { return scope }
+        guard code == "FORBIDDEN" || code == "INVALID_REQUEST" else { return nil }
+        let marker = "missing scope: "
+        guard let range = message.firstRange(of: marker) else { return nil }
+        let scope = message[range.upperBound...].prefix {
+            $0.isASCII && ($0.isLetter || $0 == "." || $0 == "_" || $0 == "-")
+        }
+        return scope.isEmpty ? nil : String(scope)
+    }
+
+    package var requiredScopes: [String] {
+        let listed = details?["requiredScopes"]?.elements.compactMap(\.string) ?? []
+        return listed.isEmpty ? missingScope.map { [$0] } ?? [] : listed
+    }
+
+    /// A method this release does not have; features.methods is only a hint, this is the answer.
+    package var isUnknownMethod: Bool {
+        code == "INVALID_REQUEST" && message.hasPrefix("unknown method")
+    }
+
+    /// What the failure means for trying again.
+    package enum Class: Sendable {
+        /// Worth another attempt later; under a new key, as gateways cache errors by key.
+        case transient
+        /// The same request can never succeed.
+        case terminal
+        /// Nothing is wrong with the request: the link itself needs approval or other credentials.
+        case blocked
+    }
+
+    package var failureClass: Class {
+        if retryable == true { return .transient }
+        switch code {
+        case "NOT_PAIRED": return .blocked
+        case "INVALID_REQUEST", "FORBIDDEN", "NOT_LINKED", "APPROVAL_NOT_FOUND", "NOT_FOUND", "CONFLICT",
+            "PAYLOAD_TOO_LARGE":
+            return .terminal
+        default: return retryable == false && code != "UNAVAILABLE" ? .terminal : .transient
+        }
+    }
+}

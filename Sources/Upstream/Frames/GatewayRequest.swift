@@ -1,0 +1,17 @@
+import JSONBytes
+
+/// Bytes of a request frame.
+package enum GatewayRequest {
+    /// `params` is one JSON object already.
+    package static func frame(id: String, method: String, params: [UInt8]) -> [UInt8] {
+        var writer = JSONWriter(capacity: params.count + 96)
+        writer.object { writer in
+            writer.member("type", "req")
+            writer.member("id", id)
+            writer.member("method", method)
+            writer.key("params")
+            writer.raw(params)
+        }
+        return writer.bytes
+    }
+}

@@ -1,0 +1,55 @@
+/// From the opened WebSocket to hello or rejection: wait for the challenge, send `connect`, read the answer.
+package struct HandshakeState: Sendable {
+    package enum Action: Sendable {
+        /// Sign this challenge and send `connect` under the state's request id.
+        case connect(Challenge)
+        case accepted(Hello)
+        case rejected(GatewayError)
+        /// Not part of a handshake: counted, otherwise ignored.
+        case ignored
+        /// The gateway answers, but not with this protocol.
+        case unusable(String)
+    }
+
+    private enum State: Sendable {
+        case awaitingChallenge
+        case connectSent
+        case done
+    }
+
+    package let requestId: String
+    package let requestedScopes: [String]
+    private var state = State.awaitingChallenge
+
+    package init(requestId: String, requestedScopes: [String]) {
+        self.requestId = requestId
+        self.requestedScopes = requestedScopes
+    }
+
+    package mutating func receive(_ frame: GatewayFrame, wallClockMs: Int64) -> Action {
+        switch (state, frame) {
+        case (.awaitingChallenge, .event(let event)) where event.name == "connect.challenge":
+            guard let challenge = Challenge(event.payload, fallback: wallClockMs) else {
+                state = .done
+                return .unusable("its challenge has no usable nonce")
+            }
+            state = .connectSent
+            return .connect(challenge)
+        case (.awaitingChallenge, .response(let response)), (.connectSent, .response(let response)):
+            return answer(response)
+        default:
+            return .ignored
+        }
+    }
+
+    private mutating func answer(_ response: GatewayResponse) -> Action {
+        // A gateway that could not read our frame answers under the literal id `invalid`.
+        guard response.id == requestId || (response.id == "invalid" && response.error != nil) else { return .ignored }
+        state = .done
+        if let error = response.error { return .rejected(error) }
+        guard let hello = Hello(response.payload, requested: requestedScopes) else {
+            return .unusable("its answer to connect is no hello")
+        }
+        return .accepted(hello)
+    }
+}

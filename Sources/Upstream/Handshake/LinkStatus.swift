@@ -1,0 +1,57 @@
+package import Basics
+package import JSONBytes
+
+/// What the link is doing, as `GET /v1/status` shows it.
+package enum LinkState: String, Sendable {
+    case connecting
+    case online
+    case waitingForApproval = "waiting_for_approval"
+    /// Will not retry until something changes.
+    case refused
+    /// Retrying.
+    case offline
+}
+
+/// The link's state with everything a person needs to act on it.
+package struct LinkStatus: Sendable, Equatable, JSONWritable {
+    package var state: LinkState
+    /// The gateway's `details.code` word for word where it sent one, else ours.
+    package var code: String?
+    /// One sentence for people.
+    package var detail: String
+    /// The exact command or setting that helps.
+    package var hint: String?
+    package var since: Timestamp
+    package var url: String?
+    package var protocolVersion: Int?
+    package var gatewayVersion: String?
+    /// The scopes in effect, not merely those approved.
+    package var scopes: [String]
+    package var retryAt: Timestamp?
+    package var requestId: String?
+
+    package init(state: LinkState, code: String? = nil, detail: String, since: Timestamp, url: String?) {
+        self.state = state
+        self.code = code
+        self.detail = detail
+        self.since = since
+        self.url = url
+        scopes = []
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("state", state.rawValue)
+            writer.member("code", code)
+            writer.member("detail", detail)
+            writer.member("hint", hint)
+            writer.member("since", since)
+            writer.member("url", url)
+            writer.member("protocol", protocolVersion)
+            if let gatewayVersion { writer.object("gateway") { $0.member("version", gatewayVersion) } }
+            writer.array("scopes", of: scopes)
+            writer.member("retryAt", retryAt)
+            writer.member("requestId", requestId)
+        }
+    }
+}

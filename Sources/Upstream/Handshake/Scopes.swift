@@ -1,0 +1,18 @@
+/// The gateway's permissions as far as Ladle uses them.
+package enum Scopes {
+    package static let read = "operator.read"
+    package static let write = "operator.write"
+    package static let admin = "operator.admin"
+    package static let approvals = "operator.approvals"
+
+    /// What the link asks for without configuration. Admin only where the token on that host grants it anyway; asking
+    /// later would need a new approval. Not approvals: a client that holds it makes the host wait for its answers.
+    package static func standard(for host: GatewayURL.HostClass) -> [String] {
+        host == .loopback ? [read, write, admin] : [read, write]
+    }
+
+    /// Whether a grant includes `scope`: write implies read, admin implies all.
+    package static func covers(_ granted: [String], _ scope: String) -> Bool {
+        granted.contains(scope) || granted.contains(admin) || (scope == read && granted.contains(write))
+    }
+}

@@ -1,0 +1,81 @@
+package import Basics
+package import JSONBytes
+
+/// The last frames in both directions, redacted before they are kept. Bounded in number and in bytes; off unless asked for.
+package struct FrameLog: Sendable {
+    package enum Direction: String, Sendable {
+        case inbound = "in"
+        case outbound = "out"
+    }
+
+    package struct Entry: Sendable, JSONWritable {
+        /// Counts from 1 for as long as the process lives; a reader asks for what is after its last.
+        package let number: Int64
+        package let at: Timestamp
+        package let direction: Direction
+        /// Size on the wire.
+        package let size: Int
+        /// Redacted JSON; empty when the frame was none.
+        package let frame: [UInt8]
+
+        package func write(to writer: inout JSONWriter) {
+            writer.object { writer in
+                writer.member("number", number)
+                writer.member("at", at)
+                writer.member("direction", direction.rawValue)
+                writer.member("size", size)
+                writer.member("frame", raw: frame.isEmpty ? nil : frame)
+            }
+        }
+    }
+
+    package static let standardEntries = 500
+    package static let standardBytes = 1 << 20
+
+    private let maxEntries: Int
+    private let maxBytes: Int
+    private var entries: [Entry] = []
+    private var start = 0
+    private var bytes = 0
+    private var next: Int64 = 1
+    package var redaction: FrameRedaction
+
+    package init(
+        maxEntries: Int = standardEntries,
+        maxBytes: Int = standardBytes,
+        redaction: FrameRedaction = FrameRedaction()
+    ) {
+        self.maxEntries = max(maxEntries, 1)
+        self.maxBytes = max(maxBytes, 1)
+        self.redaction = redaction
+    }
+
+    /// `document` nil for bytes that are no JSON: only their number is kept.
+    @discardableResult
+    package mutating func add(_ direction: Direction, _ document: JSONDocument?, size: Int, at: Timestamp) -> Entry {
+        let frame = document.map { redaction.text($0.root) } ?? []
+        let entry = Entry(number: next, at: at, direction: direction, size: size, frame: frame)
+        next += 1
+        entries.append(entry)
+        bytes += frame.count
+        while entries.count - start > maxEntries || (bytes > maxBytes && entries.count - start > 1) {
+            bytes -= entries[start].frame.count
+            start += 1
+        }
+        // Dropped entries are removed in one go, so that a full ring costs no shifting per frame.
+        if start >= maxEntries {
+            entries.removeFirst(start)
+            start = 0
+        }
+        return entry
+    }
+
+    package func after(_ number: Int64) -> ArraySlice<Entry> {
+        let all = entries[start...]
+        let first = all.firstIndex { $0.number > number } ?? all.endIndex
+        return all[first...]
+    }
+
+    package var count: Int { entries.count - start }
+    package var keptBytes: Int { bytes }
+}

@@ -1,0 +1,133 @@
+package import JSONBytes
+
+/// A request of ours, for as long as someone may still hear of it. Never reused within a process.
+package struct CallID: Hashable, Sendable {
+    package let number: UInt64
+
+    package init(_ number: UInt64) {
+        self.number = number
+    }
+}
+
+/// How a request ended, in the classes the outbox needs.
+package enum CallOutcome: Sendable {
+    case ok(JSONValue?)
+    /// `agent` only: a first answer; the final one follows under the same id.
+    case accepted(JSONValue?)
+    case failed(GatewayError, payload: JSONValue?)
+    /// The gateway never saw it: repeating is free of duplicates.
+    case notDispatched(NotDispatched)
+    /// It was written and no answer came: it may have happened.
+    case ambiguous(Ambiguity)
+
+    package enum NotDispatched: Sendable, Equatable {
+        case offline
+        case queueFull
+        case tooLarge(bytes: Int, limit: Int)
+        case timedOut
+        case stopped
+    }
+
+    package enum Ambiguity: Sendable, Equatable {
+        case timedOut
+        case linkLost
+    }
+}
+
+/// Requests waiting for their answers on one connection.
+package struct RPCTable: Sendable {
+    package enum Resolution: Sendable {
+        case outcome(CallID, CallOutcome)
+        /// The answer to a request that was given up on; it still tells what happened.
+        case late(CallID, CallOutcome)
+        /// An id nobody asked under, or a second answer.
+        case unknown
+    }
+
+    private struct Pending: Sendable {
+        var id: CallID
+        var deadline: Int64
+        var timeoutMs: Int64
+        var answersTwice: Bool
+        var isWritten = false
+    }
+
+    /// Concurrent requests; beyond it a caller hears at once instead of piling up.
+    package static let maxPending = 1_024
+    private static let maxGivenUp = 256
+
+    private var pending: [String: Pending] = [:]
+    private var givenUp: [String: CallID] = [:]
+    private var givenUpOrder: [String] = []
+
+    package init() {}
+
+    package var count: Int { pending.count }
+
+    /// False when the table is full.
+    package mutating func add(_ id: CallID, wireId: String, method: String, now: Int64, timeoutMs: Int64) -> Bool {
+        guard pending.count < Self.maxPending else { return false }
+        let timeout = min(max(timeoutMs, 1), 86_400_000)
+        pending[wireId] = Pending(
+            id: id,
+            deadline: now + timeout,
+            timeoutMs: timeout,
+            answersTwice: method == "agent"
+        )
+        return true
+    }
+
+    /// From here on a lost link leaves its outcome open.
+    package mutating func wrote(wireId: String) {
+        pending[wireId]?.isWritten = true
+    }
+
+    package func isPending(wireId: String) -> Bool { pending[wireId] != nil }
+
+    package mutating func receive(_ response: GatewayResponse, now: Int64) -> Resolution {
+        if var call = pending[response.id] {
+            if call.answersTwice, response.error == nil, response.payload?["status"]?.string == "accepted" {
+                call.answersTwice = false
+                call.deadline = now + call.timeoutMs
+                pending[response.id] = call
+                return .outcome(call.id, .accepted(response.payload))
+            }
+            pending[response.id] = nil
+            return .outcome(call.id, Self.outcome(response))
+        }
+        guard let id = givenUp.removeValue(forKey: response.id) else { return .unknown }
+        givenUpOrder.removeAll { $0 == response.id }
+        return .late(id, Self.outcome(response))
+    }
+
+    /// Requests whose time is over.
+    package mutating func expire(now: Int64) -> [(CallID, CallOutcome)] {
+        let due = pending.filter { $0.value.deadline <= now }.sorted { $0.value.id.number < $1.value.id.number }
+        return due.map { wireId, call in
+            pending[wireId] = nil
+            if call.isWritten { giveUp(wireId, call.id) }
+            return (call.id, call.isWritten ? .ambiguous(.timedOut) : .notDispatched(.timedOut))
+        }
+    }
+
+    /// The connection is gone. Ids are never replayed, so late answers cannot come either.
+    package mutating func failAll(_ reason: CallOutcome.NotDispatched = .offline) -> [(CallID, CallOutcome)] {
+        let all = pending.values.sorted { $0.id.number < $1.id.number }
+        pending = [:]
+        givenUp = [:]
+        givenUpOrder = []
+        return all.map { ($0.id, $0.isWritten ? .ambiguous(.linkLost) : .notDispatched(reason)) }
+    }
+
+    package var nextDeadline: Int64? { pending.values.map(\.deadline).min() }
+
+    private mutating func giveUp(_ wireId: String, _ id: CallID) {
+        givenUp[wireId] = id
+        givenUpOrder.append(wireId)
+        if givenUpOrder.count > Self.maxGivenUp { givenUp[givenUpOrder.removeFirst()] = nil }
+    }
+
+    private static func outcome(_ response: GatewayResponse) -> CallOutcome {
+        response.error.map { .failed($0, payload: response.payload) } ?? .ok(response.payload)
+    }
+}

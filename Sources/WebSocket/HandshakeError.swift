@@ -1,0 +1,26 @@
+/// Why an opening handshake failed, on either side.
+package enum HandshakeError: Error, Equatable, Sendable {
+    case headTooLong(limit: Int)
+    case malformedHead
+    /// The server answered, but with another status; its `Retry-After` in seconds where it is a plain number.
+    case refused(status: Int, retryAfter: Int?)
+    case notAnUpgrade
+    /// `Sec-WebSocket-Accept` does not answer our key: something in between replayed or guessed.
+    case wrongAccept
+    /// The server chose an extension or subprotocol that was not offered.
+    case notOffered(String)
+    case methodNotAllowed(String)
+    case missingHost
+    case missingKey
+    case unsupportedVersion(String?)
+
+    /// Status with which a server refuses the request.
+    package var status: Int {
+        switch self {
+        case .headTooLong: 431
+        case .methodNotAllowed: 405
+        case .unsupportedVersion, .notAnUpgrade: 426
+        default: 400
+        }
+    }
+}

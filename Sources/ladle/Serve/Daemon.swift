@@ -1,0 +1,115 @@
+import Access
+import Activity
+import Basics
+import Bridge
+import CSystem
+import Configuration
+import EventLog
+import EventLoops
+import Exchanges
+import Outbox
+import Server
+import Store
+import TLS
+import Upstream
+
+/// One serving process: everything it owns, started in order and stopped in reverse. It lives on its loop.
+final class Daemon {
+    /// A drain takes no longer: service managers and people both wait for it.
+    static let drainMilliseconds: Int64 = 5000
+    /// Streams get this long to read their last event before their connections close.
+    static let settleMilliseconds: Int64 = 250
+
+    let loop: EventLoop
+    let store: StateStore
+    private let hub: EventHub
+    let pipeline: EventPipeline
+    let link: UpstreamLink
+    let outbox: OutboxDesk
+    let desk: GatewayDesk
+    let bridge: Bridge
+    let server: HTTPServer
+    private let peers = PeerLookup()
+    private var isStopping = false
+
+    init(plan: ServePlan, store: StateStore, opening: StoreOpening, on loop: isolated EventLoop) throws {
+        self.loop = loop
+        self.store = store
+        hub = EventHub(last: plan.lastEvent, bufferLimit: plan.subscriberBuffer)
+        pipeline = EventPipeline(store: store, hub: hub)
+        pipeline.first = plan.firstEvent
+        link = UpstreamLink(target: plan.target, signer: plan.device, tokens: plan.tokens, on: loop)
+        outbox = OutboxDesk(policy: plan.outboxPolicy, pipeline: pipeline, link: link, seed: plan.seed)
+        let live = LiveRuns(pipeline: pipeline)
+        desk = GatewayDesk(
+            link: link,
+            pipeline: pipeline,
+            outbox: outbox,
+            live: live,
+            labels: plan.labels,
+            on: loop
+        )
+        bridge = Bridge(
+            settings: plan.bridgeSettings(link: link),
+            authenticator: plan.authenticator,
+            pipeline: pipeline,
+            link: link,
+            live: live,
+            on: loop
+        )
+        bridge.outbox = outbox
+        bridge.desk = desk
+        server = HTTPServer(
+            responder: bridge,
+            version: Version.text,
+            limits: plan.serverLimits,
+            firstRequestNumber: plan.seed >> 24,
+            failure: { Console.warn("\($0)") }
+        )
+        desk.keepTokens = { tokens in plan.keep(tokens) }
+    }
+
+    func listen(at doors: [ListenAddress], on loop: isolated EventLoop) throws {
+        for door in doors {
+            // The state directory's lock is ours, so whoever made this socket is gone.
+            if door.kind == .control, case .unix(let path) = door.address { SystemPath.remove(path) }
+            let peers = peers
+            let identify: (borrowing Socket, SocketAddress, SocketAddress) -> UInt32? = { socket, _, _ in
+                switch door.kind {
+                case .tcp:
+                    if case .loopback(_, let uid) = peers.tcpPeer(socket.descriptor.rawNumber)?.origin {
+                        uid
+                    } else {
+                        nil
+                    }
+                default:
+                    if case .unix(let uid) = peers.unixPeer(socket.descriptor.rawNumber, listener: .unix).origin {
+                        uid
+                    } else {
+                        nil
+                    }
+                }
+            }
+            let place = HTTPServer.Door(kind: door.kind, address: door.address, identify: identify)
+            try server.listen(on: place, with: Socket.listen(on: door.address, mode: door.mode), loop: loop)
+        }
+    }
+
+    func start(on loop: isolated EventLoop) {
+        outbox.load(on: loop)
+        link.start(on: loop)
+    }
+
+    /// Stops in reverse: no new connections, streams told and ended, answers under way finished, then the link and the
+    /// database. What the outbox has not sent stays in it.
+    func stop(on loop: isolated EventLoop, then done: @escaping () -> Void) {
+        guard !isStopping else { return }
+        isStopping = true
+        server.stopListening(on: loop)
+        bridge.shutDownStreams(on: loop)
+        server.drain(within: Self.drainMilliseconds - Self.settleMilliseconds, on: loop) { [link] in
+            link.stop(on: loop)
+            done()
+        }
+    }
+}

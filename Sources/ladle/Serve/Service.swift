@@ -1,0 +1,213 @@
+import Access
+import Basics
+import Bridge
+import CSystem
+import Configuration
+import DemoGateway
+import EventLog
+import EventLoops
+import Exchanges
+import Server
+import Store
+import TLS
+import Upstream
+
+/// The daemon with what surrounds it: state directory, store, loops and signals.
+final class Service: Sendable {
+    private let loop: EventLoop
+    private let daemon: LoopBound<Daemon>
+    private let store: StateStore
+    private let directory: StateDirectory
+    private let demo: DemoGatewayHandle?
+    private let signals = Signals()
+    private let addresses: [SocketAddress]
+    private let notes: [String]
+
+    private init(
+        loop: EventLoop,
+        daemon: LoopBound<Daemon>,
+        store: StateStore,
+        directory: StateDirectory,
+        demo: DemoGatewayHandle?,
+        addresses: [SocketAddress],
+        notes: [String]
+    ) {
+        self.loop = loop
+        self.daemon = daemon
+        self.store = store
+        self.directory = directory
+        self.demo = demo
+        self.addresses = addresses
+        self.notes = notes
+    }
+
+    static func start(_ settings: Settings, places: SettingsPlaces) async throws -> Service {
+        guard let path = places.stateDirectory(settings) else {
+            throw StartFailure(
+                message: "no state directory: set HOME, XDG_STATE_HOME or --state",
+                status: .configuration
+            )
+        }
+        let directory = try open(path)
+        let isDemo = settings.bool(.demo)
+        let data = isDemo ? try open(path + "/demo") : directory
+        let loop = try EventLoop()
+        loop.start()
+        var demo: DemoGatewayHandle?
+        if isDemo { demo = try await startDemo(settings) }
+        let relay = EventRelay(loop)
+        let (store, opening) = try openStore(data, settings, relay)
+        let bounds = try await store.reader.read { try EventTable($0).bounds() }
+        let found = try GatewayFinder(settings: settings, places: places).target(demo: demo)
+        var plan = try ServePlan.make(settings, found: found, data: data.path, state: path, isDemo: isDemo)
+        plan.lastEvent = bounds.newest
+        plan.firstEvent = bounds.oldest
+        let (daemon, addresses) = try await loop.launch(plan, store, opening, relay)
+        return Service(
+            loop: loop,
+            daemon: daemon,
+            store: store,
+            directory: directory,
+            demo: demo,
+            addresses: addresses,
+            notes: Self.notes(opening, isDemo: isDemo)
+        )
+    }
+
+    private static func open(_ path: String) throws -> StateDirectory {
+        do throws(StateDirectoryError) {
+            return try StateDirectory(path: path)
+        } catch {
+            let isBusy = if case .inUse = error { true } else { false }
+            throw StartFailure(message: "\(error)", status: isBusy ? .temporary : .noPermission)
+        }
+    }
+
+    private static func openStore(
+        _ directory: StateDirectory,
+        _ settings: Settings,
+        _ relay: EventRelay
+    ) throws -> (StateStore, StoreOpening) {
+        var configuration = StoreConfiguration(
+            directory: directory,
+            modules: [],
+            clock: { Timestamp(milliseconds: cs_wall_ms()) },
+            makeEpoch: { Hex.encode(SecureRandom.bytes(5)) },
+            published: { relay.pass($0) }
+        )
+        configuration.keepEvents = Int(settings.int(.eventsKeep))
+        configuration.keepEventsMs = settings.int(.eventsKeepFor)
+        return try StateStore.open(configuration)
+    }
+
+    private static func startDemo(_ settings: Settings) async throws -> DemoGatewayHandle {
+        let loop = try EventLoop(label: "ladle.demo")
+        loop.start()
+        var options = DemoGatewayOptions()
+        try options.set("protocol", to: settings.text(.demoProtocol) ?? "4")
+        options.port = UInt16(clamping: settings.int(.demoPort))
+        options.speed = settings.fraction(.demoSpeed)
+        let chosen = options
+        return try await loop.startDemo(chosen)
+    }
+
+    private static func notes(_ opening: StoreOpening, isDemo: Bool) -> [String] {
+        var notes: [String] = []
+        if case .setAside(let path, let reason) = opening {
+            notes.append("the database was damaged (\(reason)) and is kept in \(path); see: ladle outbox recover")
+        }
+        if case .readOnly(let reason) = opening { notes.append("the database is read-only: \(reason)") }
+        if isDemo { notes.append("demo: an embedded gateway with scripted runs; nothing leaves this machine") }
+        return notes
+    }
+
+    func announce() {
+        for note in notes { Console.say("ladle: \(note)") }
+        for address in addresses {
+            switch address {
+            case .ip: Console.say("ladle: listening on http://\(address)")
+            case .unix(let path): Console.say("ladle: listening on \(path)")
+            }
+        }
+        if let first = addresses.first(where: { $0.port != nil }) {
+            Console.say("ladle: try  curl -d 'append the weather to weather.txt' 'http://\(first)/v1/messages?wait=30'")
+        }
+    }
+
+    func waitUntilStopped() async {
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            let resume = Once { done.resume() }
+            signals.whenAskedToStop { [self] in
+                loop.post { loop in
+                    guard let daemon = self.daemon.value(on: loop) else { return resume.run() }
+                    daemon.stop(on: loop) { resume.run() }
+                }
+            }
+        }
+        await store.close()
+        await loop.stop()
+    }
+}
+
+/// Runs once, whoever comes first.
+private final class Once: Sendable {
+    private let work: Locked<(@Sendable () -> Void)?>
+
+    init(_ work: @escaping @Sendable () -> Void) {
+        self.work = Locked(work)
+    }
+
+    func run() {
+        let taken = work.withLock { work in
+            defer { work = nil }
+            return work
+        }
+        taken?()
+    }
+}
+
+/// Committed events find the pipeline, which is made after the store that commits them.
+final class EventRelay: Sendable {
+    private let loop: EventLoop
+    private let target = Locked<LoopBound<EventPipeline>?>(nil)
+
+    init(_ loop: EventLoop) {
+        self.loop = loop
+    }
+
+    func aim(at pipeline: LoopBound<EventPipeline>) {
+        target.withLock { $0 = pipeline }
+    }
+
+    func pass(_ events: [StoredEvent]) {
+        guard let pipeline = target.withLock({ $0 }) else { return }
+        loop.post { pipeline.value(on: $0)?.published(events, on: $0) }
+    }
+}
+
+extension EventLoop {
+    func launch(
+        _ plan: ServePlan,
+        _ store: StateStore,
+        _ opening: StoreOpening,
+        _ relay: EventRelay
+    ) throws -> (LoopBound<Daemon>, [SocketAddress]) {
+        let daemon = try Daemon(plan: plan, store: store, opening: opening, on: self)
+        relay.aim(at: LoopBound(daemon.pipeline, on: self))
+        do {
+            try daemon.listen(at: plan.listen, on: self)
+        } catch let error as SystemError {
+            let isTaken = error.isAddressInUse
+            throw StartFailure(
+                message: "\(error)" + (isTaken ? "; another program has that port: choose one with --listen" : ""),
+                status: isTaken ? .unavailable : .noPermission
+            )
+        }
+        daemon.start(on: self)
+        return (LoopBound(daemon, on: self), daemon.server.addresses)
+    }
+
+    func startDemo(_ options: DemoGatewayOptions) throws -> DemoGatewayHandle {
+        try DemoGatewayServer.start(options, on: self)
+    }
+}

@@ -1,0 +1,46 @@
+import Dispatch
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// Signals as Dispatch sources; their work is brought to the loop by `post`.
+final class Signals: Sendable {
+    private let queue = DispatchQueue(label: "ladle.signals")
+
+    /// The first SIGTERM or SIGINT asks to stop, the second one ends the process where it stands.
+    func whenAskedToStop(_ work: @escaping @Sendable () -> Void) {
+        let asked = SharedFlag()
+        for number in [SIGTERM, SIGINT] {
+            watch(number) {
+                if asked.raise() { exit(128 + number) }
+                work()
+            }
+        }
+    }
+
+    /// For the life of the process: the source keeps itself.
+    func watch(_ number: Int32, _ work: @escaping @Sendable () -> Void) {
+        signal(number, SIG_IGN)
+        queue.async { [queue] in
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler { withExtendedLifetime(source, work) }
+            source.activate()
+        }
+    }
+}
+
+/// True from the second raise on.
+private final class SharedFlag: Sendable {
+    private let flag = Mutex(false)
+
+    func raise() -> Bool {
+        flag.withLock { value in
+            defer { value = true }
+            return value
+        }
+    }
+}

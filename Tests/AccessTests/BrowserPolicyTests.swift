@@ -1,0 +1,220 @@
+import Access
+import Basics
+import Testing
+
+struct BrowserPolicyTests {
+    static let listed = "https://dash.example"
+
+    static func policy(unix: Bool, withOrigins: Bool) throws -> BrowserPolicy {
+        BrowserPolicy(
+            hosts: unix
+                ? .any
+                : .only(
+                    HostList(addresses: [NetworkAddress(v4: 100, 64, 0, 7)], port: 18780, names: ["Box.tail.ts.net"])
+                ),
+            origins: withOrigins ? try OriginList([listed]) : OriginList()
+        )
+    }
+
+    struct Host: Sendable {
+        let values: [String]
+        let version: RequestFacts.Version
+        /// The status on TCP and on a unix socket; nil passes.
+        let tcp: Int?
+        let unix: Int?
+    }
+
+    static let hosts: [Host] = [
+        Host(values: ["127.0.0.1:18780"], version: .http11, tcp: 421, unix: nil),
+        Host(values: ["100.64.0.7:18780"], version: .http11, tcp: nil, unix: nil),
+        Host(values: ["localhost:18780"], version: .http11, tcp: nil, unix: nil),
+        Host(values: ["LocalHost:18780"], version: .http11, tcp: nil, unix: nil),
+        Host(values: ["[::1]:18780"], version: .http2, tcp: nil, unix: nil),
+        Host(values: ["box.tail.ts.net:18780"], version: .http11, tcp: nil, unix: nil),
+        Host(values: ["localhost"], version: .http11, tcp: 421, unix: nil),
+        Host(values: ["localhost:80"], version: .http11, tcp: 421, unix: nil),
+        Host(values: ["localhost.:18780"], version: .http11, tcp: 421, unix: nil),
+        Host(values: ["evil.example:18780"], version: .http11, tcp: 421, unix: nil),
+        Host(values: ["localhost:18780.evil.example"], version: .http11, tcp: 421, unix: nil),
+        Host(values: ["0.0.0.0:18780"], version: .http11, tcp: 421, unix: nil),
+        Host(values: [""], version: .http11, tcp: 421, unix: nil),
+        Host(values: [], version: .http11, tcp: 400, unix: 400),
+        Host(values: [], version: .http2, tcp: 400, unix: 400),
+        Host(values: [], version: .http10, tcp: 421, unix: nil),
+        Host(values: ["localhost:18780", "localhost:18780"], version: .http11, tcp: 400, unix: 400),
+        Host(values: ["localhost:18780", "evil.example"], version: .http2, tcp: 400, unix: 400),
+    ]
+    static let origins: [[String]] = [
+        [], ["null"], [listed], ["https://evil.example"], ["http://localhost:18780"],
+        ["https://dash.example.evil.example"],
+        ["https://dash.example:443"], ["HTTPS://DASH.EXAMPLE"], [""], [listed, listed], ["*"],
+    ]
+    static let sites: [String?] = [nil, "none", "same-origin", "same-site", "cross-site", "Cross-Site", "", "x"]
+    static let modes: [(String?, String?)] = [
+        (nil, nil), ("navigate", "document"), ("navigate", "iframe"), ("no-cors", "image"), ("cors", "empty"),
+    ]
+    static let methods = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
+
+    /// Every cell against a second statement of the rules, made of plain conditions.
+    @Test(arguments: [false, true], [false, true])
+    func `the whole matrix of host, origin, fetch metadata, method and listener`(unix: Bool, withOrigins: Bool) throws {
+        let policy = try Self.policy(unix: unix, withOrigins: withOrigins)
+        var cells = 0
+        var passed = 0
+        for host in Self.hosts {
+            for origin in Self.origins {
+                for site in Self.sites {
+                    for (mode, destination) in Self.modes {
+                        for method in Self.methods {
+                            for preflight in [false, true] {
+                                let request = RequestFacts(
+                                    method: method,
+                                    version: host.version,
+                                    hosts: host.values,
+                                    origins: origin,
+                                    fetchSite: site,
+                                    fetchMode: mode,
+                                    fetchDestination: destination,
+                                    requestedMethod: preflight ? "POST" : nil
+                                )
+                                let isListed = withOrigins && origin == [Self.listed]
+                                let trustedSite = site == nil || site == "none" || site == "same-origin"
+                                let link = method == "GET" && mode == "navigate" && destination == "document"
+                                let expected: Int? =
+                                    if let status = unix ? host.unix : host.tcp {
+                                        status
+                                    } else if !origin.isEmpty {
+                                        isListed ? (method == "OPTIONS" && preflight ? 204 : nil) : 403
+                                    } else {
+                                        trustedSite || link ? nil : 403
+                                    }
+                                let actual: Int? =
+                                    switch policy.check(request) {
+                                    case .pass: nil
+                                    case .preflight: 204
+                                    case .refuse(let refusal): refusal.status
+                                    }
+                                cells += 1
+                                if actual == nil { passed += 1 }
+                                if actual != expected { Issue.record("\(request): \(String(describing: actual))") }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        #expect(
+            cells == Self.hosts.count * Self.origins.count * Self.sites.count * Self.modes.count * Self.methods.count
+                * 2
+        )
+        #expect(passed > 0)
+    }
+
+    @Test func `only a listed origin is ever named in an answer`() throws {
+        for withOrigins in [false, true] {
+            let policy = try Self.policy(unix: true, withOrigins: withOrigins)
+            for origin in Self.origins {
+                let verdict = policy.check(RequestFacts(method: "GET", hosts: ["x"], origins: origin))
+                switch verdict {
+                case .pass(let cors), .preflight(let cors):
+                    let allowed = cors.first { $0.name == "access-control-allow-origin" }?.value
+                    #expect(allowed == (origin.isEmpty ? nil : Self.listed))
+                    #expect(!cors.contains { $0.name == "access-control-allow-credentials" })
+                    #expect(cors.contains { $0.name == "vary" } == withOrigins)
+                case .refuse(let refusal):
+                    #expect(refusal.code == "CROSS_ORIGIN")
+                }
+            }
+        }
+    }
+
+    @Test func `a preflight names the headers clients need, and private networks only when asked`() throws {
+        let policy = try Self.policy(unix: true, withOrigins: true)
+        for asked in [false, true] {
+            let request = RequestFacts(
+                method: "OPTIONS",
+                hosts: ["x"],
+                origins: [Self.listed],
+                requestedMethod: "PUT",
+                requestsPrivateNetwork: asked
+            )
+            guard case .preflight(let fields) = policy.check(request) else {
+                Issue.record("no preflight")
+                continue
+            }
+            let allowed = fields.first { $0.name == "access-control-allow-headers" }?.value ?? ""
+            for name in ["Authorization", "Last-Event-ID", "Idempotency-Key", "If-Match", "Content-Type", "Prefer"] {
+                #expect(allowed.contains(name))
+            }
+            #expect(fields.contains { $0.name == "access-control-allow-private-network" } == asked)
+        }
+    }
+
+    @Test func `a form or text body without a token is taken only when nothing says that a page sent it`() throws {
+        let policy = try Self.policy(unix: true, withOrigins: true)
+        for method in Self.methods {
+            for origin in [[], ["null"], [Self.listed]] {
+                for referer in [false, true] {
+                    for site in Self.sites {
+                        for body in [RequestFacts.Body.none, .simple, .other] {
+                            for token in [false, true] {
+                                let request = RequestFacts(
+                                    method: method,
+                                    hosts: ["x"],
+                                    origins: origin,
+                                    hasReferer: referer,
+                                    fetchSite: site,
+                                    body: body
+                                )
+                                let unsafe = !["GET", "HEAD", "OPTIONS"].contains(method)
+                                let fromPage = !origin.isEmpty || referer || !(site == nil || site == "none")
+                                let expected = !(unsafe && !token && body != .other && fromPage)
+                                #expect((policy.checkSimpleBody(request, hasToken: token) == .allowed) == expected)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("application/x-www-form-urlencoded", true, RequestFacts.Body.simple), ("multipart/form-data", true, .simple),
+        ("text/plain", true, .simple), ("", true, .simple), ("application/json", true, .other),
+        ("text/markdown", true, .other),
+        ("text/plain", false, .simple),
+    ])
+    func `types a page can post unasked are known`(type: String, hasBody: Bool, body: RequestFacts.Body) {
+        #expect(RequestFacts.Body(mediaType: type, hasBody: hasBody) == body)
+        #expect(RequestFacts.Body(mediaType: nil, hasBody: true) == .simple)
+        #expect(RequestFacts.Body(mediaType: nil, hasBody: false) == .none)
+    }
+
+    @Test(arguments: [
+        "*", "null", "https://a/", "https://a/b", "a.example", "https://", "HTTPS://a", "https://a b", "https://u@a",
+        "https://a:443", "http://a:80", "://a", "",
+    ])
+    func `an origin that no browser sends, or that admits everyone, is refused in the configuration`(text: String) {
+        #expect(throws: OriginList.InvalidOrigin.self) { try OriginList([text]) }
+    }
+
+    @Test func `the default port may be left out, any other not`() {
+        let plain = HostList(addresses: [.loopback4], port: 80)
+        #expect(plain.contains("127.0.0.1"))
+        #expect(plain.contains("localhost:80"))
+        let secure = HostList(addresses: [.loopback4], port: 443, tls: true)
+        #expect(secure.contains("localhost"))
+        #expect(!HostList(addresses: [.loopback4], port: 443).contains("localhost"))
+        #expect(HostList(addresses: [NetworkAddress(high: 0, low: 0)], port: 1).list == ["localhost:1", "[::1]:1"])
+    }
+
+    @Test(arguments: [
+        ("forwarded", true), ("x-forwarded-for", true), ("x-forwarded-proto", true), ("x-real-ip", true), ("via", true),
+        ("tailscale-user-login", true), ("tailscale-funnel-request", true), ("x-forward", false),
+        ("x-request-id", false),
+        ("forwarded-for", false), ("", false), ("host", false), ("vian", false), ("te", false),
+    ])
+    func `forwarding fields are known by name`(name: String, expected: Bool) {
+        #expect(ForwardingHeaders.contains(name) == expected)
+    }
+}

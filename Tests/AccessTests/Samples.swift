@@ -1,0 +1,61 @@
+import Access
+import Basics
+
+extension Timestamp {
+    static let start = Timestamp(milliseconds: 1_790_000_000_000)
+
+    static func after(_ milliseconds: Int64) -> Timestamp { start.adding(milliseconds: milliseconds) }
+}
+
+extension Peer {
+    static let owner: UInt32 = 1000
+    static let stranger: UInt32 = 1001
+
+    static func unix(_ uid: UInt32?) -> Peer { Peer(listener: .unix, origin: .unix(uid: uid)) }
+
+    static func loopback(_ uid: UInt32?, port: UInt16 = 40_000) -> Peer {
+        Peer(listener: .tcp, origin: .loopback(PeerAddress(ip: .loopback4, port: port), uid: uid))
+    }
+
+    static func remote(_ text: String, port: UInt16 = 40_000) -> Peer {
+        Peer(
+            listener: .tcp,
+            origin: .remote(PeerAddress(ip: NetworkAddress(text) ?? .loopback4, port: port))
+        )
+    }
+
+    static func serve(_ uid: UInt32?) -> Peer { Peer(listener: .serve, origin: .unix(uid: uid)) }
+}
+
+extension RequestFacts {
+    static func get(
+        _ path: String = "/v1/status",
+        token: String? = nil,
+        ticket: String? = nil,
+        forwarded: Bool = false,
+        serve: ServeHeaders? = nil
+    ) -> RequestFacts {
+        RequestFacts(
+            method: "GET",
+            hosts: ["127.0.0.1:18780"],
+            authorization: token.map { ["Bearer \($0)"] } ?? [],
+            ticket: ticket,
+            path: path,
+            isForwarded: forwarded,
+            serve: serve
+        )
+    }
+}
+
+extension TokenRecord {
+    static func sample(
+        name: String = "dashboard",
+        scopes: ScopeSet = [.read, .send],
+        sessions: Set<String>? = nil,
+        expiresAt: Timestamp? = nil,
+        seed: UInt8 = 1
+    ) throws -> (record: TokenRecord, secret: Secret) {
+        let wish = try TokenWish(name: name, scopes: scopes, sessions: sessions, expiresAt: expiresAt, now: .start)
+        return TokenRecord.issue(wish, now: .start, random: [UInt8](repeating: seed, count: 10))
+    }
+}

@@ -1,0 +1,480 @@
+import JSONBytes
+import Testing
+
+@testable import Commands
+
+struct ClientCommandTests {
+    // MARK: Finding the daemon
+
+    @Test(
+        arguments: [
+            (["status", "--socket", "~/s"], [:], "/home/t/s"),
+            (["status"], ["LADLE_SOCKET": "/e"], "/e"),
+            (["status", "--state", "/d"], [:], "/d/ladle.sock"),
+            (["status"], ["LADLE_STATE": "/l"], "/l/ladle.sock"),
+            (["status"], ["XDG_STATE_HOME": "/x"], "/x/ladle/ladle.sock"),
+            (["status"], [:], "/c/ladle.sock"),
+        ] as [([String], [String: String], String)]
+    )
+    func `the control socket is found by flag, environment and configuration`(
+        arguments: [String],
+        environment: [String: String],
+        path: String
+    ) {
+        let io = RecordedIO()
+        io.environment.merge(environment) { $1 }
+        if environment.isEmpty { io.files["/home/t/.config/ladle/config.json5"] = Array("{state: '/c'}".utf8) }
+        _ = CommandRunner(io: io, services: CommandServices(version: "1")).run(arguments)
+        #expect(io.paths == [path])
+    }
+
+    @Test func `a daemon that does not run is 69 and says how to start it`() {
+        let io = RecordedIO()
+        #expect(io.run("send", "hello") == .unavailable)
+        #expect(io.errors.contains("ladle serve"))
+        #expect(io.output == "")
+        #expect(io.run("status", "--json") == .unavailable)
+        #expect(io.output.hasPrefix(#"{"code":"NOT_RUNNING""#))
+    }
+
+    static let problems: [(Int, String, ExitCode)] = [
+        (401, #"{"title":"t","code":"NOT_PAIRED"}"#, .noPermission),
+        (403, #"{"title":"t","code":"MISSING_SCOPE","requiredScopes":["admin"]}"#, .noPermission),
+        (404, #"{"title":"t","code":"NOT_FOUND"}"#, .usage),
+        (409, #"{"title":"t","code":"ALREADY_DISPATCHED","hint":"ladle abort"}"#, .unavailable),
+        (412, #"{"title":"t","code":"PRECONDITION_FAILED"}"#, .temporary),
+        (422, #"{"title":"t","code":"STOP_WORD","detail":"d"}"#, .usage),
+        (429, #"{"title":"t","code":"OUTBOX_FULL","retryAfterMs":1500}"#, .temporary),
+        (500, #"{"title":"t","code":"INTERNAL"}"#, .internal),
+        (502, #"{"title":"t","code":"RUN_FAILED","detail":"quota"}"#, .unavailable),
+        (503, #"{"title":"t","code":"STORE_UNAVAILABLE","retryable":false}"#, .unavailable),
+        (503, #"{"title":"t"}"#, .temporary),
+        (507, #"{"title":"t","code":"STORAGE_FULL"}"#, .temporary),
+        (418, "teapot", .unavailable),
+    ]
+
+    @Test(arguments: problems)
+    func `a problem becomes its exit code, and JSON keeps it as it is`(status: Int, body: String, exit: ExitCode) {
+        let io = RecordedIO()
+        io.replies = [.json(status, body), .json(status, body)]
+        #expect(io.run("send", "x") == exit)
+        #expect(!io.errors.isEmpty)
+        #expect(io.run("send", "x", "--json") == exit)
+        if body.hasPrefix("{") { #expect(io.output == body + "\n") }
+    }
+
+    @Test func `a problem is told as what happened, why and what to type`() {
+        let io = RecordedIO()
+        io.replies = [
+            .json(
+                403,
+                #"{"title":"No permission","detail":"The link\u001b[31m lacks it.","code":"X","hint":"openclaw do"}"#
+            )
+        ]
+        #expect(io.run("identity", "set", "name=x") == .noPermission)
+        #expect(io.errors == "ladle: No permission\n  The link[31m lacks it.\n  → openclaw do\n")
+    }
+
+    @Test func `answers come in pieces of any size, and torn ones are a failure`() {
+        for size in [1, 2, 7, 64] {
+            let io = RecordedIO()
+            io.pieceSize = size
+            io.replies = [.json(202, #"{"id":"e1","state":"queued"}"#)]
+            #expect(io.run("send", "x") == .ok)
+            #expect(io.output == "✓ queued e1\n")
+        }
+        for (text, exit) in [
+            ("", ExitCode.temporary), ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", .temporary),
+            ("garbage\r\n\r\n", .internal),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{x}", .internal),
+        ] {
+            let io = RecordedIO()
+            io.replies = [.raw(text)]
+            #expect(io.run("status") == exit, "\(text)")
+        }
+    }
+
+    // MARK: Send
+
+    @Test func `send posts the text with everything asked for`() throws {
+        let io = RecordedIO()
+        io.files["a/pic.PNG"] = [1, 2, 3]
+        io.replies = [.json(202, #"{"id":"e1","state":"queued"}"#)]
+        let code = io.run(
+            "send",
+            "turn",
+            "it off",
+            "--session",
+            "work",
+            "--thinking",
+            "low",
+            "--ttl",
+            "10m",
+            "--not-before",
+            "2030-01-31T08:00:00Z",
+            "--attach",
+            "a/pic.PNG",
+            "--force",
+            "--idempotency-key",
+            "k1"
+        )
+        #expect(code == .ok)
+        let request = io.requests[0]
+        #expect(request.hasPrefix("POST /v1/messages?force=true HTTP/1.1\r\nHost: ladle\r\n"))
+        #expect(request.contains("Idempotency-Key: \"k1\"\r\n"))
+        #expect(request.contains("User-Agent: ladle/1.2.3\r\n"))
+        let body = try io.body(0)
+        #expect(body["text"]?.string == "turn it off")
+        #expect(body["session"]?.string == "work")
+        #expect(body["ttlSeconds"]?.int == 600)
+        #expect(body["notBefore"]?.string == "2030-01-31T08:00:00Z")
+        #expect(body["attachments"]?[0]?["name"]?.string == "pic.PNG")
+        #expect(body["attachments"]?[0]?["mimeType"]?.string == "image/png")
+        #expect(body["attachments"]?[0]?["data"]?.string == "AQID")
+    }
+
+    @Test func `send reads standard input when there is no text`() throws {
+        let io = RecordedIO()
+        io.input = Array("from a pipe\nline 2\n\n".utf8)
+        io.replies = [.json(202, #"{"id":"e1"}"#)]
+        #expect(io.run("send") == .ok)
+        #expect(try io.body(0)["text"]?.string == "from a pipe\nline 2")
+        io.input = [0xFF]
+        #expect(io.run("send") == .usage)
+        io.input = Array(" \n".utf8)
+        #expect(io.run("send") == .usage)
+        io.input = [UInt8](repeating: 0x61, count: (4 << 20) + 1)
+        #expect(io.run("send", "-") == .usage)
+        #expect(io.requests.count == 1)
+    }
+
+    @Test(arguments: [
+        ["send", "--wait=0", "x"], ["send", "--wait=601", "x"], ["send", "--ttl", "5", "x"],
+        ["send", "--ttl", "10ms", "x"],
+        ["send", "--not-before", "soon", "x"], ["send", "--idempotency-key", "a b", "x"],
+        ["send", "--attach", "nofile", "x"],
+    ])
+    func `values that cannot be are refused before anything is sent`(arguments: [String]) {
+        let io = RecordedIO()
+        guard case .finished(let code) = CommandRunner(io: io, services: CommandServices(version: "1")).run(arguments)
+        else { return }
+        #expect(code == .usage)
+        #expect(io.requests.isEmpty)
+        #expect(!io.errors.isEmpty)
+    }
+
+    @Test func `send --wait prints the reply alone`() {
+        let io = RecordedIO()
+        io.replies = [.json(200, #"{"entry":{},"run":{},"reply":"It is\u001b[0m off."}"#)]
+        #expect(io.run("send", "--wait=5", "x") == .ok)
+        #expect(io.output == "It is\u{1B}[0m off.\n")
+        #expect(io.requests[0].contains("Prefer: wait=5\r\n"))
+        io.replies = [.json(202, #"{"id":"e1","state":"retrying"}"#)]
+        #expect(io.run("send", "--wait", "x") == .temporary)
+        #expect(io.errors.contains("ladle outbox show e1"))
+    }
+
+    private let steps = [
+        #"id: 1.1"#, #"data: {"type":"outbox","entry":{"id":"e1","state":"accepted"}}"#, "",
+        ": keep-alive",
+        #"data: {"type":"run.step","step":{"id":"s1","state":"running","label":"Reading a file..."}}"#, "",
+        #"data: {"type":"run.step","step":{"id":"s1","state":"done","label":"Read a file (12ms)"}}"#, "",
+        #"data: {"type":"run.delta","text":"The ","offset":0}"#, "",
+        #"data: {"type":"run.delta","text":"end.","offset":4}"#, "",
+    ]
+
+    @Test func `on a terminal the steps are shown live, and the reply comes last`() {
+        let io = RecordedIO()
+        io.isErrorTerminal = true
+        io.isOutputTerminal = true
+        io.environment["NO_COLOR"] = "1"
+        io.replies = [
+            io.stream(
+                "text/event-stream",
+                steps + [#"data: {"type":"run.ended","run":{"state":"completed","text":""}}"#, ""]
+            )
+        ]
+        #expect(io.run("send", "--wait", "x") == .ok)
+        #expect(io.output == "The end.\n")
+        #expect(io.errors == "\r\u{1B}[2K• Reading a file...\r\u{1B}[2K✓ Read a file (12ms)\n")
+        #expect(io.requests[0].contains("Accept: text/event-stream\r\n"))
+    }
+
+    @Test(arguments: [
+        (
+            #"data: {"type":"run.ended","run":{"state":"failed","error":{"code":"Q","detail":"no quota"}}}"#,
+            ExitCode.unavailable, "no quota"
+        ),
+        (#"data: {"type":"run.ended","run":{"state":"aborted"}}"#, .unavailable, "stopped"),
+        (
+            #"data: {"type":"outbox","entry":{"id":"e1","state":"failed","error":{"code":"SEND_REJECTED","detail":"too large"}}}"#,
+            .unavailable, "too large"
+        ),
+        (#"data: {"type":"shutdown"}"#, .temporary, "ladle outbox show e1"),
+    ])
+    func `a live send that does not end well says why`(line: String, exit: ExitCode, text: String) {
+        let io = RecordedIO()
+        io.isErrorTerminal = true
+        io.replies = [io.stream("text/event-stream", steps + [line, ""])]
+        #expect(io.run("send", "--wait", "x") == exit)
+        #expect(io.errors.contains(text))
+        #expect(io.output == "")
+    }
+
+    // MARK: Watch
+
+    @Test func `watch resumes behind the last event`() {
+        let io = RecordedIO()
+        io.replies = [
+            io.stream(
+                "application/x-ndjson",
+                [
+                    #"{"type":"hello","id":"e.5","at":"2026-03-04T11:00:00.000Z"}"#,
+                    #"{"type":"run.started","id":"e.6","at":"2026-03-04T11:00:00.000Z","session":"main","run":{}}"#,
+                    #"{"type":"shutdown","retry":700}"#,
+                ]
+            ),
+            .fails(.notRunning(path: "x")),
+            io.stream(
+                "application/x-ndjson",
+                [
+                    #"{"type":"hello","id":"e.6"}"#,
+                    #"{"type":"run.ended","id":"e.7","at":"2026-03-04T11:00:02.000Z","session":"main","run":{"state":"completed","text":"Hi\nthere"}}"#,
+                ]
+            ),
+        ]
+        #expect(io.run("watch", "--limit", "2", "--types", "run.*") == .ok)
+        #expect(io.slept == [700, 1000])
+        #expect(
+            io.requests.map { String($0.prefix { $0 != "\r" }) } == [
+                "GET /v1/events?types=run.%2A&snapshot=true HTTP/1.1",
+                "GET /v1/events?types=run.%2A&since=e.6 HTTP/1.1",
+            ]
+        )
+        #expect(
+            io.output
+                == "12:00 main run started\nthe stream ends: the bridge stops\n12:00 main run completed: Hi there\n"
+                || io.output.contains("12:00 main run started\n")
+        )
+        #expect(io.output.hasSuffix("12:00 main run completed: Hi there\n"))
+    }
+
+    @Test func `watch --json passes every event on, one a line`() {
+        let io = RecordedIO()
+        let lines = [#"{"type":"hello"}"#, #"{"type":"message","id":"e.1","message":{"text":"a"}}"#]
+        io.replies = [io.stream("application/x-ndjson", lines)]
+        #expect(io.run("watch", "--json", "--limit", "1") == .ok)
+        #expect(io.output == lines.map { $0 + "\n" }.joined())
+    }
+
+    @Test func `watch stops at its time, and a refusal is a failure`() {
+        let io = RecordedIO()
+        io.replies = [io.stream("application/x-ndjson", [#"{"type":"hello"}"#])]
+        #expect(io.run("watch", "--timeout", "3") == .ok)
+        #expect(io.slept.reduce(0, +) == 3000)
+        io.replies = [.json(400, #"{"title":"bad types","code":"BAD_QUERY"}"#)]
+        #expect(io.run("watch", "--types", "nope") == .usage)
+    }
+
+    // MARK: The rest
+
+    @Test func `history shows messages in local time and says when it is old`() {
+        let io = RecordedIO()
+        io.replies = [
+            .json(
+                200,
+                """
+                {"live":false,"asOf":"2026-03-04T10:00:00.000Z","before":"c1","messages":[
+                {"id":"m1","role":"user","text":"hi","at":"2026-03-03T09:05:00.000Z","state":"failed","error":{"code":"X","detail":"gone"}},
+                {"id":"m2","role":"assistant","text":"a\\nb","at":"2026-03-04T10:59:00.000Z","state":"sent","steps":[1,2]}]}
+                """
+            )
+        ]
+        #expect(io.run("history", "--session", "a b") == .ok)
+        #expect(io.requests[0].hasPrefix("GET /v1/messages?session=a%20b&limit=20 "))
+        #expect(io.output == "Mar 3 10:05 you (failed)\n  hi\n  gone\n11:59 assistant 2 steps\n  a\n  b\n")
+        #expect(io.errors.contains("From the cache of 11:00"))
+        #expect(io.errors.contains("ladle history --before c1"))
+    }
+
+    @Test func `a table fits the terminal, and is whole in a pipe`() {
+        let entry =
+            #"{"id":"018f0000-0000-7000-8000-000000000001","state":"retrying","session":"agent:main:main","attemptCount":3,"nextAttemptAt":"2026-03-04T12:01:00.000Z","text":"日本語のとても長いテキスト and more and more and more and more"}"#
+        for width in [40, 60, 80, 200] {
+            let io = RecordedIO()
+            io.isOutputTerminal = true
+            io.columns = width
+            io.replies = [.json(200, "{\"entries\":[\(entry)]}")]
+            #expect(io.run("outbox") == .ok)
+            for line in io.output.split(separator: "\n") {
+                let plain = line.split(separator: "\u{1B}").map {
+                    $0.hasPrefix("[") ? $0.drop { $0 != "m" }.dropFirst() : $0
+                }.joined()
+                #expect(DisplayWidth.of(plain) <= max(width, 62), "\(width): \(plain)")
+            }
+        }
+        let io = RecordedIO()
+        io.replies = [.json(200, "{\"entries\":[\(entry)]}"), .json(200, #"{"entries":[]}"#)]
+        #expect(io.run("outbox", "list", "--state", "retrying") == .ok)
+        #expect(io.output.contains("018f0000-0000-7000-8000-000000000001"))
+        #expect(io.output.contains("in 1 min"))
+        #expect(io.output.contains("and more and more and more and more"))
+        #expect(io.run("outbox") == .ok)
+        #expect(io.output.hasSuffix("The outbox is empty.\n"))
+    }
+
+    @Test func `entries are retried, cancelled and shown by id`() {
+        let io = RecordedIO()
+        io.replies = [
+            .json(200, #"{"id":"e/1","state":"queued"}"#), .json(200, #"{"id":"e1","state":"cancelled"}"#),
+            .json(
+                200,
+                #"{"id":"e1","state":"failed","error":{"code":"C","detail":"d"},"attempts":[{"at":"2026-03-04T10:00:00.000Z","class":"ambiguous","delayMs":4000}]}"#
+            ),
+        ]
+        #expect(io.run("outbox", "retry", "e/1") == .ok)
+        #expect(io.run("outbox", "cancel", "e1", "--force") == .ok)
+        #expect(io.run("outbox", "show", "e1") == .ok)
+        #expect(io.requests[0].hasPrefix("POST /v1/outbox/e%2F1/retry "))
+        #expect(io.requests[1].hasPrefix("DELETE /v1/outbox/e1?force=true "))
+        #expect(io.output.contains("C: d"))
+        #expect(io.output.contains("ambiguous"))
+        #expect(io.run("outbox", "recover") == .ok)
+    }
+
+    @Test func `set sends one merge patch`() throws {
+        let io = RecordedIO()
+        io.replies = [.json(200, #"{"path":"rpc"}"#)]
+        #expect(io.run("identity", "set", "name=Wren", "vibe=a=b", "emoji=", "--agent", "x") == .ok)
+        #expect(io.requests[0].hasPrefix("PATCH /v1/identity?agent=x "))
+        #expect(io.requests[0].contains("If-Match: *\r\n"))
+        #expect(io.requests[0].contains("Content-Type: application/merge-patch+json\r\n"))
+        #expect(io.requests[0].hasSuffix(#"{"name":"Wren","vibe":"a=b","emoji":""}"#))
+        #expect(io.run("identity", "set", "name") == .usage)
+        #expect(io.run("identity", "set", "name=a", "name=b") == .usage)
+    }
+
+    @Test func `edit writes what the editor left, against the version it started from`() {
+        let io = RecordedIO()
+        let file = RecordedIO.Reply.raw(
+            "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Type: text/markdown\r\nContent-Length: 7\r\n\r\nName: a"
+        )
+        io.environment["EDITOR"] = "ed"
+        io.replies = [file]
+        #expect(io.run("profile", "edit") == .ok)
+        #expect(io.output == "Nothing is changed.\n")
+        #expect(io.files.isEmpty)
+
+        io.editor = { $0 + Array("bc".utf8) }
+        io.replies = [file, .json(200, #"{"path":"chat"}"#)]
+        #expect(io.run("profile", "edit") == .ok)
+        #expect(io.requests[2].hasPrefix("PUT /v1/profile "))
+        #expect(io.requests[2].contains("If-Match: \"v1\"\r\n"))
+        #expect(io.requests[2].hasSuffix("\r\n\r\nName: abc"))
+        #expect(io.output.hasSuffix("Written, by asking the agent.\n"))
+
+        io.replies = [file, .json(412, #"{"title":"t","code":"PRECONDITION_FAILED"}"#)]
+        #expect(io.run("profile", "edit") == .temporary)
+        #expect(io.errors.contains("someone else changed the file meanwhile"))
+        #expect(io.files["/tmp/ladle-1.md"] == Array("Name: abc".utf8))
+
+        io.environment["EDITOR"] = "false"
+        io.replies = [file]
+        #expect(io.run("profile", "edit") == .usage)
+        #expect(io.requests.count == 6)
+    }
+
+    @Test func `a token's secret alone is the output`() throws {
+        let io = RecordedIO()
+        io.replies = [
+            .json(201, #"{"id":"t1","name":"k","scopes":["read","send"],"token":"ldl_abc"}"#), .json(204, ""),
+        ]
+        #expect(
+            io.run("token", "create", "--name", "k", "--scopes", "read, send", "--session", "work", "--expires", "90d")
+                == .ok
+        )
+        #expect(io.output == "ldl_abc\n")
+        #expect(
+            io.requests[0].hasSuffix(
+                #"{"name":"k","scopes":["read","send"],"sessions":["work"],"expiresInSeconds":7776000}"#
+            )
+        )
+        #expect(io.run("token", "revoke", "t1") == .ok)
+        #expect(io.requests[1].hasPrefix("DELETE /v1/tokens/t1 "))
+        #expect(io.run("token", "create", "--name", "k") == .usage)
+    }
+
+    @Test func `pairing requests are listed and decided by their code`() throws {
+        let io = RecordedIO()
+        io.replies = [
+            .json(
+                200,
+                #"{"requests":[{"code":"AB2-CD3","name":"phone","scopes":["read"],"from":"100.64.0.2","expiresAt":"2026-03-04T12:04:00.000Z"}]}"#
+            ),
+            .json(200, #"{"name":"phone"}"#), .json(200, #"{"name":"phone"}"#),
+        ]
+        #expect(io.run("clients") == .ok)
+        #expect(io.output.contains("AB2-CD3"))
+        #expect(io.run("clients", "approve", "ab2-cd3", "--scopes", "read") == .ok)
+        #expect(io.run("clients", "reject", "ab2-cd3") == .ok)
+        #expect(io.requests[1].hasPrefix("POST /v1/pairing/approve "))
+        #expect(io.requests[1].hasSuffix(#"{"code":"AB2-CD3","scopes":["read"]}"#))
+    }
+
+    @Test func `status, activity, runs and abort read like sentences`() {
+        let io = RecordedIO()
+        io.replies = [
+            .json(
+                200,
+                #"{"version":"1","startedAt":"2026-03-04T10:00:00.000Z","demo":true,"link":{"state":"waiting_for_approval","code":"NOT_PAIRED","detail":"Pairing is required.","hint":"openclaw devices approve 7","since":"2026-03-04T10:00:00.000Z","url":"ws://h:1","scopes":[]},"outbox":{"pending":2,"unconfirmed":1,"failed":0,"oldestAgeMs":65000},"runs":{"active":1},"events":{"last":"e.9","subscribers":3}}"#
+            ),
+            .json(
+                200,
+                #"{"active":1,"headline":"Reading a file...","runs":[{"id":"r1","session":"main","state":"running","startedAt":"2026-03-04T10:00:00.000Z","steps":[{"state":"done","label":"x"},{"state":"waiting","label":"Run it?","detail":"ladle approve 7"}]}]}"#
+            ),
+            .json(
+                200,
+                #"{"runs":[{"id":"r1","session":"main","state":"failed","error":{"detail":"quota"},"steps":[]}]}"#
+            ),
+            .json(200, "{}"),
+        ]
+        #expect(io.run("status") == .ok)
+        #expect(io.output.contains("waiting_for_approval since 11:00, ws://h:1"))
+        #expect(io.output.contains("→ openclaw devices approve 7"))
+        #expect(io.output.contains("2 pending, 1 unconfirmed, oldest 1 min"))
+        #expect(io.run("activity") == .ok)
+        #expect(io.output.contains("? Run it?  ladle approve 7"))
+        #expect(io.run("runs", "--active") == .ok)
+        #expect(io.output.contains("quota"))
+        #expect(io.run("abort", "--session", "agent:main:main") == .ok)
+        #expect(io.requests[3].hasPrefix("POST /v1/sessions/agent%3Amain%3Amain/abort "))
+        #expect(io.run("abort") == .usage)
+    }
+
+    @Test func `the configuration is checked and shown with its origins`() {
+        let io = RecordedIO()
+        io.files["/home/t/.config/ladle/config.json5"] = Array("{log: {level: 'debug'}}".utf8)
+        #expect(io.run("config", "check") == .ok)
+        #expect(io.run("config", "show", "--origin", "--events-keep", "500") == .ok)
+        #expect(io.output.contains("flag --events-keep"))
+        #expect(io.output.contains("/home/t/.config/ladle/config.json5:1:15"))
+        io.files["/home/t/.config/ladle/config.json5"] = Array("{lgo: 1}".utf8)
+        #expect(io.run("config", "check", "--json") == .configuration)
+        #expect(io.output.contains(#""message":"unknown key lgo","hint":"did you mean log?""#))
+        #expect(io.run("config", "check", "--config", "/none") == .configuration)
+        #expect(io.errors.contains("/none does not exist"))
+    }
+
+    @Test func `what is not ours is handed back, and usage errors are 64`() {
+        let io = RecordedIO()
+        #expect(io.run("serve", "--demo") == nil)
+        #expect(io.run("tls", "self-signed", "--host", "x") == nil)
+        #expect(io.run("nonsense") == .usage)
+        #expect(io.run("send", "--nonsense", "--json") == .usage)
+        #expect(io.output.hasPrefix(#"{"code":"USAGE""#))
+        #expect(io.run("version", "--json") == .ok)
+        #expect(io.run("help", "token", "create") == .ok)
+        #expect(io.run("--version") == .ok)
+        #expect(io.output.hasSuffix("ladle 1.2.3\n"))
+    }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import Testing
+
+@testable import Commands
+
+struct CommandTableTests {
+    private static func all(_ path: [String], _ spec: CommandSpec) -> [(path: [String], spec: CommandSpec)] {
+        [(path, spec)] + spec.subcommands.flatMap { all(path + [$0.name], $0) }
+    }
+
+    private static let every = all([], CommandTable.root)
+    /// What the executable supplies.
+    private static let external: Set<String> = ["serve", "doctor", "discover", "demo-gateway", "tls self-signed"]
+
+    @Test func `every command has a handler, here or in the executable`() {
+        let leaves = Set(Self.every.filter { $0.spec.subcommands.isEmpty }.map { $0.path.joined(separator: " ") })
+        #expect(leaves == Self.external.union(CommandRunner.handlers.keys))
+    }
+
+    @Test func `no command has two options of one name, and usual commands exist`() {
+        for (path, spec) in Self.every {
+            let names = spec.allOptions.map(\.name)
+            #expect(Set(names).count == names.count, "\(path)")
+            if let usual = spec.usual { #expect(spec.subcommands.contains { $0.name == usual }) }
+            #expect(Set(spec.subcommands.map(\.name)).count == spec.subcommands.count)
+        }
+    }
+
+    @Test func `help fits the width and names every option`() {
+        for (path, spec) in Self.every {
+            for width in [60, 80, 100] {
+                let text = HelpText.text(path: path, spec: spec, width: width)
+                for option in spec.allOptions where !path.isEmpty { #expect(text.contains(option.name)) }
+                let lines = text.split(separator: "\n")
+                let long = lines.filter {
+                    $0.count > width && !$0.hasPrefix("  ladle ") && !$0.hasPrefix("Usage") && $0.contains("  ")
+                }
+                #expect(long.isEmpty, "\(path) \(width): \(long)")
+            }
+        }
+    }
+
+    @Test func `examples are command lines that parse`() throws {
+        for (path, spec) in Self.every {
+            for example in spec.examples {
+                let command =
+                    example.split(separator: "|").map { $0.drop { $0 == " " } }.first { $0.hasPrefix("ladle") } ?? ""
+                let words = Self.words(String(command.prefix { $0 != ">" }))
+                #expect(throws: Never.self, "\(path): \(example)") {
+                    try CommandLineParser.parse(Array(words.dropFirst()))
+                }
+            }
+        }
+    }
+
+    private static func words(_ line: String) -> [String] {
+        var words = [""]
+        var isQuoted = false
+        for character in line {
+            if character == "'" {
+                isQuoted.toggle()
+            } else if character == " ", !isQuoted {
+                words.append("")
+            } else {
+                words[words.count - 1].append(character)
+            }
+        }
+        return words.filter { !$0.isEmpty }
+    }
+
+    @Test func `the manual page has all commands and keeps roff's own characters apart`() {
+        let page = ManualPage.text(version: "1.2.3")
+        for (path, spec) in Self.every where spec.subcommands.isEmpty && !path.isEmpty && !spec.isHidden {
+            #expect(
+                page.contains(
+                    ".SS ladle " + path.joined(separator: " ").split(separator: "-").joined(separator: "\\-")
+                ),
+                "\(path)"
+            )
+        }
+        for line in page.split(separator: "\n") where line.hasPrefix(".") {
+            let request = line.dropFirst().prefix { $0.isLetter }
+            #expect(["TH", "SH", "SS", "TP", "B", "I", "PP", "nf", "fi"].contains(request), "\(line)")
+        }
+        #expect(!page.contains("'" + "\n."))
+    }
+
+    @Test func `completion scripts are made for three shells and no other`() {
+        for shell in ["bash", "zsh", "fish"] {
+            let script = Completions.script(shell) ?? ""
+            #expect(script.contains("self-signed"))
+            #expect(script.contains("token-file"))
+        }
+        #expect(Completions.script("tcsh") == nil)
+    }
+
+    @Test func `bash completes commands, options and words`() throws {
+        let script = try #require(Completions.script("bash"))
+        for (line, expected) in [
+            ("ladle st", ["status"]), ("ladle outbox re", ["retry", "recover"]),
+            ("ladle serve --dem", ["--demo", "--demo-port", "--demo-protocol", "--demo-speed"]),
+            ("ladle outbox list --state fai", ["failed"]), ("ladle serve --log-level w", ["warning"]),
+            ("ladle completions z", ["zsh"]),
+        ] {
+            let words = line.split(separator: " ").map(String.init)
+            let setup =
+                "\(script)\nCOMP_WORDS=(\(words.joined(separator: " "))); COMP_CWORD=\(words.count - 1); _ladle; printf '%s\\n' \"${COMPREPLY[@]}\""
+            let process = Process()
+            process.executableURL = URL(filePath: "/bin/bash")
+            process.arguments = ["--norc", "-c", setup]
+            let pipe = Pipe()
+            process.standardOutput = pipe
+            guard (try? process.run()) != nil else { return }
+            let data = pipe.fileHandleForReading.readDataToEndOfFile()
+            process.waitUntilExit()
+            #expect(process.terminationStatus == 0)
+            let found = String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+            #expect(Set(found) == Set(expected), "\(line)")
+        }
+    }
+}

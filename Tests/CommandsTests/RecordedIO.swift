@@ -1,0 +1,112 @@
+import JSONBytes
+
+@testable import Commands
+
+/// A world in memory: what was printed is kept, and a list of answers stands for the daemon.
+final class RecordedIO: CommandIO {
+    enum Reply {
+        case json(Int, String, [String: String] = [:])
+        case raw(String)
+        case fails(ClientError)
+    }
+
+    var environment: [String: String] = ["HOME": "/home/t"]
+    var isOutputTerminal = false
+    var isErrorTerminal = false
+    var isInputTerminal = false
+    var columns = 80
+    /// 2026-03-04T12:00:00Z; moves on by what is slept.
+    var nowMilliseconds: Int64 = 1_772_625_600_000
+    var input: [UInt8] = []
+    var files: [String: [UInt8]] = [:]
+    var editor: ([UInt8]) -> [UInt8] = { $0 }
+    var replies: [Reply] = []
+    /// Bytes of an answer that come at once.
+    var pieceSize = Int.max
+
+    private(set) var output = ""
+    private(set) var errors = ""
+    private(set) var requests: [String] = []
+    private(set) var paths: [String] = []
+    private(set) var slept: [Int] = []
+
+    func write(_ bytes: [UInt8]) { output += String(decoding: bytes, as: UTF8.self) }
+    func writeError(_ bytes: [UInt8]) { errors += String(decoding: bytes, as: UTF8.self) }
+    func readInput(limit: Int) -> [UInt8]? { input.count > limit ? nil : input }
+    func utcOffset(atSeconds: Int64) -> Int { 3600 }
+    func sleep(milliseconds: Int) {
+        slept.append(milliseconds)
+        nowMilliseconds += Int64(milliseconds)
+    }
+
+    func readFile(_ path: String, limit: Int) throws(FileFault) -> [UInt8] {
+        guard let bytes = files[path] else { throw FileFault("\(path) does not exist") }
+        return bytes
+    }
+
+    func makeTemporary(_ bytes: [UInt8], suffix: String) throws(FileFault) -> String {
+        files["/tmp/ladle-1\(suffix)"] = bytes
+        return "/tmp/ladle-1\(suffix)"
+    }
+
+    func remove(_ path: String) { files[path] = nil }
+
+    func edit(_ path: String, with command: String) -> Int {
+        guard command != "false" else { return 1 }
+        files[path] = editor(files[path] ?? [])
+        return 0
+    }
+
+    func connect(_ path: String) throws(ClientError) -> any ByteChannel {
+        paths.append(path)
+        guard !replies.isEmpty else { throw .notRunning(path: path) }
+        switch replies.removeFirst() {
+        case .fails(let error): throw error
+        case .raw(let text): return Channel(self, Array(text.utf8))
+        case .json(let status, let body, let fields):
+            let type = status < 300 ? "application/json" : "application/problem+json"
+            let lines = fields.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)\r\n" }.joined()
+            let text =
+                "HTTP/1.1 \(status) X\r\nContent-Type: \(type)\r\n\(lines)Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+            return Channel(self, Array(text.utf8))
+        }
+    }
+
+    private final class Channel: ByteChannel {
+        private unowned let io: RecordedIO
+        private var rest: ArraySlice<UInt8>
+
+        init(_ io: RecordedIO, _ bytes: [UInt8]) {
+            self.io = io
+            rest = bytes[...]
+        }
+
+        func send(_ bytes: [UInt8]) throws(ClientError) { io.requests.append(String(decoding: bytes, as: UTF8.self)) }
+
+        func receive(milliseconds: Int?) throws(ClientError) -> [UInt8] {
+            let piece = rest.prefix(io.pieceSize)
+            rest = rest.dropFirst(piece.count)
+            return Array(piece)
+        }
+    }
+
+    /// Runs a command line and gives its exit code; nil for one of the executable's own.
+    func run(_ arguments: String...) -> ExitCode? {
+        let runner = CommandRunner(io: self, services: CommandServices(version: "1.2.3"))
+        guard case .finished(let code) = runner.run(arguments) else { return nil }
+        return code
+    }
+
+    /// The body of request `index` as JSON.
+    func body(_ index: Int) throws -> JSONValue {
+        let text = requests[index]
+        let start = text.firstRange(of: "\r\n\r\n")?.upperBound ?? text.endIndex
+        return try JSONDocument(parsing: String(text[start...])).root
+    }
+
+    func stream(_ type: String, _ lines: [String]) -> Reply {
+        let body = lines.map { $0 + "\n" }.joined()
+        let chunk = String(body.utf8.count, radix: 16) + "\r\n\(body)\r\n0\r\n\r\n"
+        return .raw("HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nTransfer-Encoding: chunked\r\n\r\n\(chunk)")
+    }
+}

@@ -1,0 +1,219 @@
+import Basics
+import DemoGateway
+import JSONBytes
+import TLS
+
+/// A model under a clock of the test's own; clients are inboxes.
+final class GatewayBench {
+    let model: GatewayModel
+    private(set) var wallMs: Int64 = 1_800_000_000_000
+    private(set) var monotonic: UInt64 = 5_000_000_000
+    private var nextID: UInt64 = 0
+    private(set) var inboxes: [ConnectionID: [[UInt8]]] = [:]
+    private(set) var closes: [ConnectionID: (code: UInt16, reason: String)] = [:]
+    private(set) var dropped: Set<ConnectionID> = []
+    private(set) var raw: [ConnectionID: [UInt8]] = [:]
+    private(set) var records: [String] = []
+
+    init(_ release: GatewayRelease = .june, _ change: (inout DemoGatewayOptions) -> Void = { _ in }) {
+        var options = DemoGatewayOptions()
+        options.release = release
+        options.speed = 0
+        change(&options)
+        var state: UInt64 = 7
+        let primitives = GatewayPrimitives(
+            verify: GatewayPrimitives.system.verify,
+            sha256: GatewayPrimitives.system.sha256,
+            randomBytes: { count in
+                (0..<count).map { _ in
+                    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                    return UInt8(truncatingIfNeeded: state >> 33)
+                }
+            }
+        )
+        model = GatewayModel(
+            options: options,
+            primitives: primitives,
+            now: GatewayInstant(wall: Timestamp(milliseconds: 1_800_000_000_000), monotonic: 5_000_000_000)
+        )
+    }
+
+    var now: GatewayInstant { GatewayInstant(wall: Timestamp(milliseconds: wallMs), monotonic: monotonic) }
+
+    func take(_ actions: [GatewayAction]) {
+        for action in actions {
+            switch action {
+            case .send(let id, let bytes): inboxes[id, default: []].append(bytes)
+            case .sendRaw(let id, let bytes): raw[id, default: []] += bytes
+            case .close(let id, let code, let reason): closes[id] = (code, reason)
+            case .drop(let id): dropped.insert(id)
+            case .record(let line): records.append(String(decoding: line, as: UTF8.self))
+            }
+        }
+    }
+
+    /// Lets time pass, doing what comes due on the way at its own moment.
+    func run(ms: Int64) {
+        let end = monotonic + UInt64(ms) * 1_000_000
+        while let due = model.nextDeadline, due <= end {
+            set(max(due, monotonic))
+            take(model.advance(to: now))
+        }
+        set(end)
+    }
+
+    private func set(_ moment: UInt64) {
+        wallMs += Int64((moment - monotonic) / 1_000_000)
+        monotonic = moment
+    }
+
+    func openSocket(_ peer: GatewayPeer = GatewayPeer()) -> TestClient {
+        nextID += 1
+        let id = ConnectionID(nextID)
+        take(model.connected(id, peer: peer, now: now))
+        return TestClient(self, id)
+    }
+
+    /// A connected operator with a device.
+    func client(
+        scopes: [String] = ["operator.read", "operator.write", "operator.admin"],
+        caps: [String] = ["tool-events"],
+        device: TestDevice? = TestDevice(1),
+        id: String = "gateway-client",
+        mode: String = "backend"
+    ) -> TestClient {
+        let client = openSocket()
+        client.connect(scopes: scopes, caps: caps, device: device, id: id, mode: mode)
+        return client
+    }
+}
+
+/// A device key of its own per number.
+struct TestDevice {
+    let key: Ed25519PrivateKey?
+
+    init(_ number: UInt8) {
+        key = try? Ed25519PrivateKey(seed: [UInt8](repeating: number, count: 32))
+    }
+
+    var publicKey: String { Base64.encode(key?.publicKey.raw ?? [], as: .url) }
+    var id: String { Hex.encode(Digest.sha256(key?.publicKey.raw ?? [])) }
+
+    func sign(_ payload: String) -> String {
+        Base64.encode((try? key?.sign(Array(payload.utf8))) ?? [], as: .url)
+    }
+}
+
+/// One connection of a test: sends requests and reads what arrived.
+final class TestClient {
+    let bench: GatewayBench
+    let id: ConnectionID
+    private var requests = 0
+    /// What was called under which request id.
+    private(set) var methods: [String: String] = [:]
+    private var parsed: [JSONValue] = []
+
+    init(_ bench: GatewayBench, _ id: ConnectionID) {
+        self.bench = bench
+        self.id = id
+    }
+
+    /// Everything received so far that is JSON; parsed once.
+    var frames: [JSONValue] {
+        let all = bench.inboxes[id] ?? []
+        for bytes in all[seen...] {
+            if let document = try? JSONDocument(parsing: bytes, limits: .gateway) { parsed.append(document.root) }
+        }
+        seen = all.count
+        return parsed
+    }
+    private var seen = 0
+    var frameTexts: [String] { (bench.inboxes[id] ?? []).map { String(decoding: $0, as: UTF8.self) } }
+    var nonce: String { frames.first?["payload"]?["nonce"]?.string ?? "" }
+    var close: (code: UInt16, reason: String)? { bench.closes[id] }
+
+    func send(_ text: String) { bench.take(bench.model.received(Array(text.utf8), from: id, now: bench.now)) }
+
+    /// The newest response with that id.
+    func response(_ requestID: String) -> JSONValue? {
+        frames.last { $0["type"]?.string == "res" && $0["id"]?.string == requestID }
+    }
+
+    /// Sends a request and gives its answer, if that came at once.
+    @discardableResult
+    func call(_ method: String, _ params: String = "{}") -> JSONValue? {
+        requests += 1
+        let requestID = "r\(requests)"
+        methods[requestID] = method
+        send("{\"type\":\"req\",\"id\":\"\(requestID)\",\"method\":\"\(method)\",\"params\":\(params)}")
+        return response(requestID)
+    }
+
+    func error(_ method: String, _ params: String = "{}") -> String? {
+        call(method, params)?["error"]?["message"]?.string
+    }
+    func payload(_ method: String, _ params: String = "{}") -> JSONValue? { call(method, params)?["payload"] }
+
+    func events(_ name: String) -> [JSONValue] { frames.filter { $0["event"]?.string == name } }
+    func payloads(_ name: String) -> [JSONValue] { events(name).compactMap { $0["payload"] } }
+    func agent(_ stream: String) -> [JSONValue] { payloads("agent").filter { $0["stream"]?.string == stream } }
+    func chat(_ state: String) -> [JSONValue] { payloads("chat").filter { $0["state"]?.string == state } }
+
+    @discardableResult
+    func chatSend(_ text: String, key: String, session: String = "agent:main:main") -> JSONValue? {
+        let quoted = WireValue.string(text)
+        return call(
+            "chat.send",
+            "{\"sessionKey\":\"\(session)\",\"message\":\(String(decoding: quoted.bytes, as: UTF8.self)),\"idempotencyKey\":\"\(key)\"}"
+        )
+    }
+
+    @discardableResult
+    func connect(
+        scopes: [String] = ["operator.read", "operator.write", "operator.admin"],
+        caps: [String] = ["tool-events"],
+        device: TestDevice? = TestDevice(1),
+        id clientID: String = "gateway-client",
+        mode: String = "backend",
+        role: String = "operator",
+        platform: String = "linux",
+        family: String? = "server",
+        auth: String = "{\"token\":\"demo-token\"}",
+        signedToken: String = "demo-token",
+        signedAt: Int64? = nil,
+        nonce: String? = nil,
+        protocols: (Int, Int) = (3, 4),
+        payloadVersion: String = "v3",
+        extra: String = ""
+    ) -> JSONValue? {
+        let quotedScopes = scopes.map { "\"\($0)\"" }.joined(separator: ",")
+        let quotedCaps = caps.map { "\"\($0)\"" }.joined(separator: ",")
+        var deviceText = ""
+        if let device {
+            let moment = signedAt ?? bench.wallMs
+            let used = nonce ?? self.nonce
+            var fields = [
+                payloadVersion, device.id, clientID, mode, role, scopes.joined(separator: ","), String(moment),
+                signedToken, used,
+            ]
+            if payloadVersion == "v3" { fields += [platform.lowercased(), (family ?? "").lowercased()] }
+            deviceText =
+                ",\"device\":{\"id\":\"\(device.id)\",\"publicKey\":\"\(device.publicKey)\",\"signature\":\""
+                + "\(device.sign(fields.joined(separator: "|")))\",\"signedAt\":\(moment),\"nonce\":\"\(used)\"}"
+        }
+        let familyText = family.map { ",\"deviceFamily\":\"\($0)\"" } ?? ""
+        send(
+            "{\"type\":\"req\",\"id\":\"c\",\"method\":\"connect\",\"params\":{\"minProtocol\":\(protocols.0),"
+                + "\"maxProtocol\":\(protocols.1),\"client\":{\"id\":\"\(clientID)\",\"version\":\"1.0\",\"platform\":"
+                + "\"\(platform)\",\"mode\":\"\(mode)\"\(familyText)},\"role\":\"\(role)\",\"scopes\":[\(quotedScopes)],"
+                + "\"caps\":[\(quotedCaps)],\"auth\":\(auth)\(deviceText)\(extra)}}"
+        )
+        return response("c")
+    }
+}
+
+extension JSONValue {
+    /// The text of a chat message.
+    var messageText: String? { self["content"]?[0]?["text"]?.string }
+    var text: String { String(decoding: raw, as: UTF8.self) }
+}

@@ -1,0 +1,144 @@
+import DemoGateway
+import FoundationEssentials
+import JSONBytes
+import Testing
+
+/// The demo's frames beside recorded ones of the same kind: no member that no recording has, and every member that all
+/// recordings have. Runs where the recordings lie beside the checkout.
+struct RecordedShapeTests {
+    /// Member paths by kind of frame.
+    struct Shapes {
+        var all: [String: Set<String>] = [:]
+        var always: [String: Set<String>] = [:]
+
+        mutating func add(_ kind: String, _ value: JSONValue) {
+            var paths: Set<String> = []
+            Self.collect(value, "", &paths)
+            all[kind, default: []].formUnion(paths)
+            always[kind] = always[kind].map { $0.intersection(paths) } ?? paths
+        }
+
+        private static func collect(_ value: JSONValue, _ path: String, _ paths: inout Set<String>) {
+            for (name, member) in value.members {
+                let here = path.isEmpty ? name : "\(path).\(name)"
+                // What differs from host to host and from tool to tool is not compared.
+                if ["args", "health", "presence", "features", "session", "sessionInfo", "entry"].contains(name) {
+                    paths.insert(here)
+                    continue
+                }
+                paths.insert(here)
+                collect(member, here, &paths)
+                for element in member.elements { collect(element, here + "[]", &paths) }
+            }
+        }
+    }
+
+    /// Kinds compared: events by name, stream, phase, tool; chat by state; answers by method.
+    static func kind(_ frame: JSONValue, _ methods: [String: String]) -> String? {
+        guard let payload = frame["payload"] ?? frame["error"] else { return nil }
+        if let event = frame["event"]?.string {
+            guard ["agent", "chat", "tick", "exec.approval.requested", "exec.approval.resolved"].contains(event) else {
+                return nil
+            }
+            let state = payload["state"]?.string ?? ""
+            let stream = payload["stream"]?.string ?? ""
+            let data = payload["data"]
+            guard payload["runId"] == nil || payload["sessionKey"] != nil else { return nil }
+            let tool = stream == "tool" ? data?["name"]?.string ?? "" : data?["kind"]?.string ?? ""
+            let hasMessage = payload["message"] == nil ? "" : "+"
+            return "\(event) \(stream) \(data?["phase"]?.string ?? "") \(tool) \(state)\(hasMessage)"
+        }
+        guard let id = frame["id"]?.string, let method = methods[id] else { return nil }
+        return frame["ok"]?.bool == true ? "answer \(method)" : "error \(method)"
+    }
+
+    static func recorded(_ release: GatewayRelease) -> Shapes? {
+        var root = URL(filePath: #filePath)
+        for _ in 1...3 { root.deleteLastPathComponent() }
+        let folder = root.appending(path: "../shared/data/captures")
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else { return nil }
+        let wanted = [
+            "chat-text", "chat-thinking", "chat-tools-verbose-full", "chat-tools-verbose-off", "chat-tool-error",
+            "chat-abort", "chat-stop-command", "chat-send-while-busy", "chat-duplicate-idempotency", "chat-error-429",
+            "chat-error-401", "chat-error-500", "chat-silent-empty", "chat-history", "cmd-verbose-on", "exec-approval",
+            "connect-device-readwrite", "sessions", "tick-65s",
+        ]
+        var shapes = Shapes()
+        for name in names where wanted.contains(where: { name == "\($0).v\(release.version).jsonl" }) {
+            guard let data = try? Data(contentsOf: folder.appending(path: name)) else { continue }
+            var methods: [String: String] = [:]
+            for line in data.split(separator: 0x0a) {
+                guard let document = try? JSONDocument(parsing: [UInt8](line), limits: .gateway),
+                    let frame = document.root["frame"]
+                else { continue }
+                if let id = frame["id"]?.string, let method = frame["method"]?.string { methods[id] = method }
+                guard document.root["dir"]?.string == "in", let kind = kind(frame, methods) else { continue }
+                shapes.add(kind, frame)
+            }
+        }
+        return shapes
+    }
+
+    @Test(arguments: [GatewayRelease.march, .june])
+    func `frames have the members recorded frames have`(_ release: GatewayRelease) {
+        guard let recorded = Self.recorded(release) else { return }
+        let bench = GatewayBench(release)
+        let client = bench.client(
+            scopes: ["operator.read", "operator.write", "operator.admin", "operator.approvals"],
+            device: TestDevice(1),
+            id: "cli",
+            mode: "cli"
+        )
+        client.call("sessions.patch", "{\"key\":\"main\",\"verboseLevel\":\"full\"}")
+        let texts = [
+            "hello", "weather", "run a failing command", "fail429", "fail401", "fail500", "please think", "silent",
+            "approval", "/verbose full",
+        ]
+        for (number, text) in texts.enumerated() {
+            client.chatSend(text, key: "k\(number)")
+            bench.run(ms: 300)
+            if let id = client.payloads("exec.approval.requested").last?["id"]?.string {
+                client.call("exec.approval.resolve", "{\"id\":\"\(id)\",\"decision\":\"allow-once\"}")
+                bench.run(ms: 10)
+            }
+        }
+        client.chatSend("burst 500 1000", key: "stopped")
+        bench.run(ms: 30)
+        client.call("chat.abort", "{\"sessionKey\":\"agent:main:main\",\"runId\":\"stopped\"}")
+        for method in ["agents.list", "agent.identity.get", "models.list", "sessions.list", "health"] {
+            client.call(method)
+        }
+        client.call("agents.files.get", "{\"agentId\":\"main\",\"name\":\"IDENTITY.md\"}")
+        client.call("chat.history", "{\"sessionKey\":\"main\"}")
+        bench.run(ms: 60_000)
+
+        var ours = Shapes()
+        var methods = client.methods
+        methods["c"] = "connect"
+        for frame in client.frames {
+            if let kind = Self.kind(frame, methods) { ours.add(kind, frame) }
+        }
+        var compared = 0
+        for (kind, paths) in ours.all.sorted(by: { $0.key < $1.key }) {
+            guard let known = recorded.all[kind], let always = recorded.always[kind] else { continue }
+            compared += 1
+            let invented = paths.subtracting(known).filter { !Self.isAllowed($0) }
+            let missing = always.subtracting(ours.all[kind] ?? []).filter { !Self.isAbsent($0, kind) }
+            #expect(invented.isEmpty, "\(kind): invented \(invented.sorted())")
+            #expect(missing.isEmpty, "\(kind): missing \(missing.sorted())")
+        }
+        #expect(compared > 20)
+    }
+
+    /// Settings this scenario makes and no recording had at that place.
+    private static func isAllowed(_ path: String) -> Bool { path == "payload.sessions[].verboseLevel" }
+
+    /// The recorded models list has members the published schema forbids; labels are the recorded sessions' own.
+    private static func isAbsent(_ path: String, _ kind: String) -> Bool {
+        let others = [
+            "payload.models[].input", "payload.models[].api", "payload.sessions[].label",
+            "payload.sessions[].displayName",
+        ]
+        return others.contains(path)
+    }
+}

@@ -1,0 +1,120 @@
+import DemoGateway
+import FoundationEssentials
+import JSONBytes
+import Testing
+
+/// Everything the gateway sends is held against the published schemas, where the checkout has them beside it.
+struct SchemaTests {
+    static func schema(_ name: String) -> SchemaCheck? {
+        var root = URL(filePath: #filePath)
+        for _ in 1...3 { root.deleteLastPathComponent() }
+        let file = root.appending(path: "../shared/data/\(name).schema.json")
+        guard let data = try? Data(contentsOf: file),
+            let document = try? JSONDocument(parsing: [UInt8](data), limits: .gateway)
+        else { return nil }
+        return SchemaCheck(root: document.root)
+    }
+
+    /// The recorded gateway says null where the schema wants no member at all.
+    private static let knownDeviations = ["shutdown"]
+
+    @Test(arguments: GatewayRelease.allCases)
+    func `frames fit the schema of their protocol`(_ release: GatewayRelease) throws {
+        guard let schema = Self.schema(release == .march ? "protocol-2026-03" : "protocol-latest") else { return }
+        let bench = GatewayBench(release)
+        let client = bench.client(scopes: [
+            "operator.read", "operator.write", "operator.admin", "operator.approvals", "operator.pairing",
+        ])
+        drive(bench, client)
+        let methods = schema.root["x-methods"]
+        let events = schema.root["x-events"]
+        var checked = 0
+        for frame in client.frames {
+            if frame["type"]?.string == "event" {
+                let name = frame["event"]?.string ?? ""
+                #expect(schema.failure(frame, "#/$defs/EventFrame") == nil, "\(frame.text)")
+                guard !Self.knownDeviations.contains(name), let reference = events?[name]?.string,
+                    let payload = frame["payload"]
+                else { continue }
+                #expect(schema.failure(payload, reference) == nil, "\(name): \(payload.text.prefix(400))")
+                checked += 1
+            } else {
+                #expect(schema.failure(frame, "#/$defs/ResponseFrame") == nil, "\(frame.text)")
+                guard frame["ok"]?.bool == true, let id = frame["id"]?.string, let payload = frame["payload"] else {
+                    continue
+                }
+                let method = id == "c" ? "connect" : client.methods[id] ?? ""
+                guard let reference = methods?[method]?["result"]?.string else { continue }
+                #expect(schema.failure(payload, reference) == nil, "\(method): \(payload.text.prefix(400))")
+                checked += 1
+            }
+        }
+        #expect(checked > 100)
+    }
+
+    /// Calls of every kind, and runs of every kind.
+    private func drive(_ bench: GatewayBench, _ client: TestClient) {
+        if bench.model.options.release != .march {
+            client.call("sessions.subscribe")
+            client.call("sessions.messages.subscribe", "{\"key\":\"main\"}")
+        }
+        let texts = [
+            "hello", "append the weather", "book a train", "fetch https://example.com/", "edit the file",
+            "run a failing command", "fail429", "fail401", "fail500", "please think", "parallel", "silent",
+            "longtext 9000",
+            "echo x", "burst 20 1000", "call yourself Wren", "/verbose full", "weather", "approval", "/new",
+        ]
+        for (number, text) in texts.enumerated() {
+            client.chatSend(text, key: "key-\(number)", session: number % 2 == 0 ? "main" : "agent:main:other")
+            bench.run(ms: 300)
+            if let id = client.payloads("exec.approval.requested").last?["id"]?.string {
+                client.call("exec.approval.resolve", "{\"id\":\"\(id)\",\"decision\":\"allow-once\"}")
+                bench.run(ms: 10)
+            }
+            client.call("chat.history", "{\"sessionKey\":\"main\"}")
+        }
+        client.chatSend("burst 100 1000", key: "aborted")
+        bench.run(ms: 20)
+        client.call("chat.abort", "{\"sessionKey\":\"agent:main:main\",\"runId\":\"aborted\"}")
+        client.chatSend("hello", key: "key-0")
+        for (method, params) in [
+            ("health", "{}"), ("status", "{}"), ("models.list", "{}"), ("usage.status", "{}"), ("usage.cost", "{}"),
+            ("system-presence", "{}"), ("agents.list", "{}"), ("agent.identity.get", "{}"),
+            ("agents.files.list", "{\"agentId\":\"main\"}"),
+            ("agents.files.get", "{\"agentId\":\"main\",\"name\":\"USER.md\"}"),
+            ("agents.files.set", "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"x\"}"),
+            ("sessions.list", "{}"), ("sessions.preview", "{\"keys\":[\"main\"]}"),
+            ("sessions.patch", "{\"key\":\"main\",\"label\":\"L\"}"), ("sessions.resolve", "{\"key\":\"main\"}"),
+            ("sessions.compact", "{\"key\":\"main\"}"), ("sessions.reset", "{\"key\":\"main\"}"), ("node.list", "{}"),
+            ("node.invoke", "{\"nodeId\":\"demo-phone\",\"command\":\"location.get\",\"idempotencyKey\":\"i\"}"),
+            ("device.pair.list", "{}"), ("agent.wait", "{\"runId\":\"key-0\"}"), ("gateway.identity.get", "{}"),
+            ("chat.inject", "{\"sessionKey\":\"main\",\"message\":\"x\"}"), ("nope", "{}"), ("chat.send", "{\"a\":1}"),
+            ("chat.message.get", "{\"sessionKey\":\"main\",\"messageId\":\"none\"}"),
+        ] {
+            client.call(method, params)
+        }
+        bench.model.faults.pairing = true
+        bench.openSocket().connect(device: TestDevice(9))
+        bench.openSocket().connect(device: TestDevice(9), auth: "{}", signedToken: "")
+        bench.run(ms: 61_000)
+        bench.take(bench.model.stop(now: bench.now))
+    }
+
+    @Test
+    func `the checker itself finds what is wrong`() throws {
+        let text = """
+            {"$defs":{"A":{"type":"object","properties":{"n":{"type":"integer","minimum":1},"s":{"enum":["x"]},
+            "l":{"type":"array","items":{"$ref":"#/$defs/B"},"minItems":1}},"required":["n"],"additionalProperties":false},
+            "B":{"anyOf":[{"const":"q"},{"type":"null"}]}}}
+            """
+        let schema = SchemaCheck(root: try JSONDocument(parsing: text).root)
+        let cases: [(String, Bool)] = [
+            ("{\"n\":1}", true), ("{\"n\":0}", false), ("{}", false), ("{\"n\":1,\"z\":1}", false),
+            ("{\"n\":1,\"s\":\"y\"}", false), ("{\"n\":1,\"l\":[\"q\",null]}", true), ("{\"n\":1,\"l\":[]}", false),
+            ("{\"n\":1,\"l\":[1]}", false), ("[]", false), ("{\"n\":1.5}", false),
+        ]
+        for (value, fits) in cases {
+            #expect((schema.failure(try JSONDocument(parsing: value).root, "#/$defs/A") == nil) == fits, "\(value)")
+        }
+    }
+}

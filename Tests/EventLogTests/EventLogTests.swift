@@ -1,0 +1,256 @@
+import Basics
+import EventLog
+import SQLite
+import TestSupport
+import Testing
+
+private func time(_ ms: Int64) -> Timestamp { Timestamp(milliseconds: ms) }
+
+private struct Log {
+    let directory: ScratchDirectory
+    let connection: SQLiteConnection
+    var table: EventTable { EventTable(connection) }
+
+    init() throws {
+        directory = try ScratchDirectory()
+        connection = try SQLiteConnection(path: directory.file("t.db"), access: .readWrite)
+        try connection.execute("PRAGMA synchronous = OFF")
+        try Migrator(EventLogSchema.migrations).migrate(connection)
+        try table.createLog(epoch: "ep0", at: time(1))
+    }
+
+    func id(_ sequence: Int64) -> EventID { EventID(epoch: "ep0", sequence: sequence) }
+
+    func append(_ count: Int, from first: Int64 = 1, type: String = "run.step", atStep ms: Int64 = 1) throws {
+        try connection.transaction { () throws(SQLiteError) in
+            for sequence in first..<(first + Int64(count)) {
+                let body = Array("{\"n\":\(sequence)}".utf8)
+                _ = try table.append(
+                    EventDraft(type: type, at: time(sequence * ms), session: "s\(sequence % 3)", run: "r", body: body),
+                    id: id(sequence)
+                )
+            }
+        }
+    }
+}
+
+struct `An event id` {
+    @Test(arguments: ["ep0.0", "ep0.1", "a-b_C9.9223372036854775807"])
+    func `is read back as it was written`(text: String) {
+        #expect(EventID(text)?.description == text)
+    }
+
+    @Test(
+        arguments: [
+            "", ".", "ep0", "ep0.", ".1", "ep0.-1", "ep0.+1", "ep0.01", "ep0.1x", "ep0. 1", "e p.1", "é.1", "a.b.1",
+            "ep0.9223372036854775808", "ep0.99999999999999999999", "ep0.1\n", "\u{0}.1",
+            String(repeating: "a", count: 65) + ".1",
+        ]
+    )
+    func `that we cannot have written is none`(text: String) {
+        #expect(EventID(text) == nil)
+    }
+}
+
+struct `The event log` {
+    @Test func `puts its id into the data`() throws {
+        let log = try Log()
+        let draft = EventDraft(type: "outbox", at: time(5), body: Array("{\"type\":\"outbox\"}".utf8))
+        let event = try log.table.append(draft, id: log.id(1))
+        #expect(String(decoding: event.data, as: UTF8.self) == "{\"id\":\"ep0.1\",\"type\":\"outbox\"}")
+        let empty = try log.table.append(EventDraft(type: "x", at: time(5), body: Array("{}".utf8)), id: log.id(2))
+        #expect(String(decoding: empty.data, as: UTF8.self) == "{\"id\":\"ep0.2\"}")
+    }
+
+    @Test func `is read page by page without a gap or a repeat`() throws {
+        let log = try Log()
+        try log.append(7_001)
+        var cursor = log.id(0)
+        var seen: [Int64] = []
+        while true {
+            let page = try log.table.page(after: cursor, limit: 123)
+            seen += page.events.map(\.id.sequence)
+            #expect(page.events.count <= 123)
+            cursor = page.next
+            if page.isEnd { break }
+        }
+        #expect(seen == Array(1...7_001))
+    }
+
+    @Test func `stops a page at its bytes`() throws {
+        let log = try Log()
+        try log.append(100)
+        let page = try log.table.page(after: log.id(0), limit: 100, bytes: 60)
+        #expect(page.events.count == 3)
+        #expect(!page.isEnd)
+    }
+
+    @Test func `filters by type, family, session and run, and moves on past what does not fit`() throws {
+        let log = try Log()
+        try log.append(5_000, type: "run.step")
+        try log.append(1, from: 5_001, type: "message")
+        func all(_ filter: EventFilter) throws -> [Int64] {
+            var cursor = log.id(0)
+            var found: [Int64] = []
+            var pages = 0
+            while true {
+                let page = try log.table.page(after: cursor, filter: filter, limit: 10_000)
+                found += page.events.map(\.id.sequence)
+                cursor = page.next
+                pages += 1
+                if page.isEnd { break }
+            }
+            // Bounded work a page, even when nothing fits.
+            #expect(pages >= 3)
+            return found
+        }
+        #expect(try all(EventFilter(types: ["message"])) == [5_001])
+        #expect(try all(EventFilter(types: ["run.*"])).count == 5_000)
+        #expect(try all(EventFilter(types: ["run.*"], session: "s1")).count == 1_667)
+        #expect(try all(EventFilter(run: "other")) == [])
+    }
+
+    @Test(
+        arguments: [
+            (["run.*"], "run.step", true), (["run.*"], "run", false), (["run.*"], "runner.x", false),
+            (["run.step"], "run.step", true), (["*"], "x", true), ([], "x", true), (["a", "b"], "b", true),
+            (["run."], "run.step", false),
+        ] as [([String], String, Bool)]
+    )
+    func `knows families of types`(types: [String], type: String, admitted: Bool) {
+        #expect(EventFilter(types: types).admits(type: type) == admitted)
+    }
+
+    @Test func `tells what a cursor is worth`() throws {
+        let log = try Log()
+        #expect(try log.table.bounds().resume(from: nil) == .fresh(at: log.id(0)))
+        #expect(try log.table.bounds().resume(from: log.id(0)) == .recovered(after: log.id(0)))
+        #expect(try log.table.bounds().resume(from: log.id(1)) == .reset(oldest: nil, newest: log.id(0)))
+        try log.append(100)
+        _ = try log.table.prune(keeping: 10, notBefore: time(0), slice: 1_000)
+        let bounds = try log.table.bounds()
+        #expect(bounds.oldest == log.id(91))
+        #expect(
+            bounds.resume(from: log.id(90)) == .recovered(after: log.id(90)),
+            "just before the oldest: nothing missing"
+        )
+        #expect(bounds.resume(from: log.id(89)) == .reset(oldest: log.id(91), newest: log.id(100)))
+        #expect(bounds.resume(from: log.id(100)) == .recovered(after: log.id(100)))
+        #expect(bounds.resume(from: log.id(101)) == .reset(oldest: log.id(91), newest: log.id(100)), "from the future")
+        let foreign = EventID(epoch: "other", sequence: 95)
+        #expect(bounds.resume(from: foreign) == .reset(oldest: log.id(91), newest: log.id(100)))
+    }
+
+    @Test func `forgets by count in slices`() throws {
+        let log = try Log()
+        try log.append(1_000)
+        var slices: [Int] = []
+        repeat {
+            slices.append(try log.table.prune(keeping: 100, notBefore: time(0), slice: 256))
+        } while slices.last == 256
+        #expect(slices == [256, 256, 256, 132])
+        #expect(try log.table.bounds().oldest == log.id(901))
+    }
+
+    @Test func `forgets by age and never the newest, whose number must not come twice`() throws {
+        let log = try Log()
+        try log.append(1_000)
+        #expect(try log.table.prune(keeping: 100_000, notBefore: time(501), slice: 10_000) == 500)
+        #expect(try log.table.prune(keeping: 100_000, notBefore: time(1 << 40), slice: 10_000) == 499)
+        #expect(try log.table.bounds().newest == log.id(1_000))
+        #expect(try log.table.prune(keeping: 0, notBefore: time(1 << 40), slice: 10_000) == 0)
+    }
+
+    @Test func `keeps its epoch`() throws {
+        let log = try Log()
+        try log.table.createLog(epoch: "another", at: time(2))
+        #expect(try log.table.epoch() == "ep0")
+    }
+}
+
+struct `Runs, messages and values` {
+    private func run(_ id: String, _ at: Int64, ended: Int64? = nil, session: String = "main") -> StoredRun {
+        StoredRun(
+            id: id,
+            session: session,
+            state: ended == nil ? "running" : "completed",
+            startedAt: time(at),
+            endedAt: ended.map { time($0) },
+            body: Array("{}".utf8)
+        )
+    }
+
+    @Test func `runs are saved over, listed newest first in pages, and found active`() throws {
+        let log = try Log()
+        let table = RunTable(log.connection)
+        for index in 1...5 as ClosedRange<Int64> { try table.save(run("r\(index)", index * 10)) }
+        try table.save(run("r3", 30, ended: 99))
+        #expect(try table.active().map(\.id) == ["r1", "r2", "r4", "r5"])
+        #expect(try table.run(id: "r3")?.state == "completed")
+        let page = try table.list(session: nil, before: nil, limit: 2)
+        #expect(page.map(\.id) == ["r5", "r4"])
+        #expect(try table.list(session: "main", before: "r4", limit: 10).map(\.id) == ["r3", "r2", "r1"])
+        #expect(try table.list(session: "other", before: nil, limit: 10) == [])
+    }
+
+    @Test func `steps go with their run`() throws {
+        let log = try Log()
+        let table = RunTable(log.connection)
+        try table.save(run("r", 10, ended: 20))
+        try table.saveStep(run: "r", sequence: 2, body: [2])
+        try table.saveStep(run: "r", sequence: 1, body: [0])
+        try table.saveStep(run: "r", sequence: 1, body: [1])
+        #expect(try table.steps(run: "r") == [[1], [2]])
+        #expect(try table.prune(endedBefore: time(20), slice: 10) == 0)
+        #expect(try table.prune(endedBefore: time(21), slice: 10) == 1)
+        #expect(try table.steps(run: "r") == [])
+        #expect(try table.run(id: "r") == nil)
+    }
+
+    private func message(_ id: String, _ at: Int64, size: Int = 1) -> StoredMessage {
+        StoredMessage(session: "main", id: id, at: time(at), body: [UInt8](repeating: 0x20, count: size))
+    }
+
+    @Test func `messages are listed newest last, before and after one`() throws {
+        let log = try Log()
+        let table = MessageTable(log.connection)
+        try table.save((1...9).map { message("m\($0)", Int64($0)) }, session: "main", asOf: time(50))
+        #expect(try table.list(session: "main", limit: 3).map(\.id) == ["m7", "m8", "m9"])
+        #expect(try table.list(session: "main", before: "m7", limit: 3).map(\.id) == ["m4", "m5", "m6"])
+        #expect(try table.list(session: "main", after: "m7", limit: 3).map(\.id) == ["m8", "m9"])
+        #expect(try table.asOf(session: "main") == time(50))
+        try table.removeAll(session: "main")
+        #expect(try table.list(session: "main", limit: 3) == [])
+        #expect(try table.asOf(session: "main") == nil)
+    }
+
+    @Test func `the cache of messages is bounded in every direction`() throws {
+        let log = try Log()
+        var limits = MessageTable.Limits()
+        limits.perSession = 10
+        limits.sessions = 3
+        limits.largestMessage = 100
+        let table = MessageTable(log.connection, limits: limits)
+        try table.save((1...50).map { message("m\($0)", Int64($0)) }, session: "s0", asOf: time(1))
+        #expect(try table.list(session: "s0", limit: 100).map(\.id) == (41...50).map { "m\($0)" })
+        try table.save([message("big", 60, size: 101)], session: "s0", asOf: time(2))
+        #expect(try table.message(session: "s0", id: "big") == nil)
+        for index in 1...5 as ClosedRange<Int64> {
+            try table.save([message("m", 1)], session: "s\(index)", asOf: time(10 + index))
+        }
+        let kept = try (0...5).filter { try table.asOf(session: "s\($0)") != nil }
+        #expect(kept == [3, 4, 5])
+    }
+
+    @Test func `values are set, read and removed by space and name`() throws {
+        let log = try Log()
+        let table = ValueTable(log.connection)
+        try table.set([1], space: "a", name: "x", at: time(1))
+        try table.set([2], space: "a", name: "x", at: time(2))
+        try table.set([3], space: "b", name: "x", at: time(3))
+        #expect(try table.get(space: "a", name: "x")?.bytes == [2])
+        #expect(try table.all(space: "a").map(\.name) == ["x"])
+        try table.remove(space: "a", name: "x")
+        #expect(try table.get(space: "a", name: "x") == nil)
+    }
+}

@@ -1,0 +1,133 @@
+import TestSupport
+import Testing
+
+@testable import EventLoops
+
+struct EventLoopTests {
+    @Test func `posts from one thread run in order, beside awaits, and none is lost`() async throws {
+        let loop = try EventLoop()
+        loop.start()
+        let seen = Locked<[Int]>([])
+        let inbox = Inbox<Int>()
+        for number in 0..<20_000 {
+            loop.post { _ in
+                seen.withLock { $0.append(number) }
+                if number == 19_999 { inbox.put(number) }
+            }
+            if number % 1000 == 0 { _ = await loop.now }
+        }
+        _ = try await inbox.next()
+        #expect(seen.withLock { $0 } == Array(0..<20_000))
+        await loop.stop()
+    }
+
+    @Test func `what is posted after stop still runs, in order`() async throws {
+        let loop = try EventLoop()
+        loop.start()
+        await loop.stop()
+        let inbox = Inbox<Int>()
+        for number in 0..<100 { loop.post { _ in inbox.put(number) } }
+        #expect(try await inbox.next(100) == Array(0..<100))
+        _ = await loop.now
+    }
+
+    @Test func `timers fire by deadline, cancelled ones never`() async throws {
+        let loop = try EventLoop()
+        loop.start()
+        let inbox = Inbox<String>()
+        loop.post { loop in
+            loop.after(milliseconds: 30) { inbox.put("late") }
+            let gone = loop.after(milliseconds: 5) { inbox.put("cancelled") }
+            loop.after(milliseconds: 10) { inbox.put("early") }
+            loop.after(milliseconds: 0) { inbox.put("now") }
+            loop.cancel(gone)
+        }
+        #expect(try await inbox.next(3) == ["now", "early", "late"])
+        await loop.stop()
+    }
+
+    @Test func `a turn's end comes once for each asking, after the posts of the turn`() async throws {
+        final class Gatherer: TurnEndWork {
+            var pending: [Int] = []
+            let inbox: Inbox<[Int]>
+            init(_ inbox: Inbox<[Int]>) { self.inbox = inbox }
+            func add(_ number: Int, on loop: isolated EventLoop) {
+                if pending.isEmpty { loop.whenTurnEnds(self) }
+                pending.append(number)
+            }
+            func turnEnded(on loop: isolated EventLoop) {
+                inbox.put(pending)
+                pending = []
+            }
+        }
+        let loop = try EventLoop()
+        loop.start()
+        let inbox = Inbox<[Int]>()
+        loop.post { loop in
+            let gatherer = Gatherer(inbox)
+            for number in 0..<3 { gatherer.add(number, on: loop) }
+        }
+        #expect(try await inbox.next() == [0, 1, 2])
+        await loop.stop()
+    }
+
+    @Test func `forty loops at once answer each`() async throws {
+        let loops = try (0..<40).map { _ in try EventLoop() }
+        for loop in loops { loop.start() }
+        for loop in loops { _ = await loop.now }
+        for loop in loops { await loop.stop() }
+    }
+
+    @Test func `a wrong loop traps`() async {
+        await #expect(processExitsWith: .failure) {
+            let first = try EventLoop()
+            let second = try EventLoop()
+            first.start()
+            second.start()
+            await first.use { loop in
+                let bound = LoopBound([1], on: loop)
+                second.post { _ = bound.value(on: $0) }
+            }
+            try await Task.sleep(for: .seconds(5))
+        }
+    }
+}
+
+extension EventLoop {
+    func use(_ body: @Sendable (isolated EventLoop) -> Void) { body(self) }
+}
+
+struct TimerQueueTests {
+    @Test func `order is by deadline, then by making`() {
+        var queue = TimerQueue<Int>()
+        var ids: [TimerID] = []
+        for number in 0..<500 { ids.append(queue.add(deadline: UInt64((number * 7919) % 101), number)) }
+        for number in stride(from: 0, to: 500, by: 3) { queue.cancel(ids[number]) }
+        var fired: [Int] = []
+        while let number = queue.popDue(now: 1000) { fired.append(number) }
+        let expected = (0..<500).filter { $0 % 3 != 0 }.sorted { (($0 * 7919) % 101, $0) < (($1 * 7919) % 101, $1) }
+        #expect(fired == expected)
+        #expect(queue.nextDeadline() == nil)
+    }
+
+    @Test func `nothing fires before its time`() {
+        var queue = TimerQueue<Int>()
+        _ = queue.add(deadline: 10, 1)
+        #expect(queue.popDue(now: 9) == nil)
+        #expect(queue.nextDeadline() == 10)
+        #expect(queue.popDue(now: 10) == 1)
+    }
+}
+
+struct SocketAddressTests {
+    @Test(arguments: [
+        ("127.0.0.1", "127.0.0.1:80", true), ("::1", "[::1]:80", true),
+        ("2001:db8:0:0:1:0:0:1", "[2001:db8::1:0:0:1]:80", false),
+        ("fe80::", "[fe80::]:80", false), ("::", "[::]:80", false), ("::ffff:127.0.0.9", "127.0.0.9:80", true),
+        ("100.100.1.2", "100.100.1.2:80", false),
+    ]) func `addresses print as RFC 5952 says`(text: String, printed: String, loopback: Bool) {
+        let address = SocketAddress(host: text, port: 80)
+        #expect(address?.description == printed)
+        #expect(address?.isLoopback == loopback)
+    }
+}

@@ -1,0 +1,56 @@
+import EventStream
+import Testing
+
+struct EventFilterTests {
+    static let known = ["run.started", "run.delta", "run.ended", "message", "outbox", "link"]
+
+    func filter(_ types: String?, session: String? = nil, run: String? = nil) throws -> EventFilter {
+        try EventFilter(types: types, session: session, run: run, known: Self.known)
+    }
+
+    @Test func `names, patterns and everything`() throws {
+        #expect(try filter(nil).mask(over: Self.known) == 0b111111)
+        #expect(try filter("run.*").mask(over: Self.known) == 0b000111)
+        #expect(try filter("run.*, outbox").mask(over: Self.known) == 0b010111)
+        #expect(try filter("link,link").types == [.exact("link")])
+        #expect(try filter("*").admits(type: "message"))
+        #expect(try !filter("message").admits(type: "messages"))
+    }
+
+    @Test func `session and run restrict`() throws {
+        let bySession = try filter("run.*", session: "agent:main:main")
+        #expect(bySession.admits(type: "run.delta", session: "agent:main:main", run: "1"))
+        #expect(!bySession.admits(type: "run.delta", session: "other", run: "1"))
+        #expect(!bySession.admits(type: "run.delta", session: nil, run: nil))
+        #expect(!bySession.admits(type: "message", session: "agent:main:main", run: nil))
+        let byRun = try filter(nil, run: "7")
+        #expect(byRun.admits(type: "message", session: "x", run: "7"))
+        #expect(!byRun.admits(type: "message", session: "x", run: "8"))
+    }
+
+    @Test(arguments: [
+        ("", EventFilterError.Reason.empty), ("a,,b", .unknownType("a")), ("message,", .empty),
+        ("mesage", .unknownType("mesage")), ("run", .unknownType("run")), ("foo.*", .unknownType("foo.*")),
+        ("ru*", .badPattern("ru*")), ("*.*", .badPattern("*.*")), ("**", .badPattern("**")),
+        (String(repeating: "link,", count: 33), .tooMany(32)),
+    ])
+    func `a bad list names the parameter and the entry`(_ types: String, _ reason: EventFilterError.Reason) throws {
+        if case .tooMany = reason {
+            // Repetitions count once; 33 different names are needed.
+            let names = (0..<33).map { "t\($0)" }
+            #expect(throws: EventFilterError(parameter: "types", reason: reason)) {
+                try EventFilter(types: names.joined(separator: ","), session: nil, run: nil, known: names)
+            }
+            return
+        }
+        #expect(throws: EventFilterError(parameter: "types", reason: reason)) { try filter(types) }
+    }
+
+    @Test func `bad session and run name their parameter`() {
+        #expect(throws: EventFilterError(parameter: "session", reason: .empty)) { try filter(nil, session: "") }
+        #expect(throws: EventFilterError(parameter: "run", reason: .controlCharacter)) { try filter(nil, run: "a\nb") }
+        #expect(throws: EventFilterError(parameter: "session", reason: .tooLong(512))) {
+            try filter(nil, session: String(repeating: "s", count: 513))
+        }
+    }
+}

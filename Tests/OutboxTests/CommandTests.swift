@@ -1,0 +1,273 @@
+import Basics
+import Outbox
+import Testing
+
+struct `A person's command` {
+    @Test(arguments: [OutboxState.queued, .retrying, .failed, .expired])
+    func `cancels what is not with the gateway`(state: OutboxState) throws {
+        let rules = OutboxRules(policy: OutboxPolicy())
+        let change = try rules.cancel(.sample().state(state), force: false, now: time(2_000_000))
+        #expect(change?.entry.state == .cancelled)
+        #expect(change?.entry.version == 2)
+    }
+
+    @Test(arguments: [OutboxState.sending, .accepted, .delivered])
+    func `cannot cancel what is with the gateway`(state: OutboxState) {
+        let rules = OutboxRules(policy: OutboxPolicy())
+        for force in [false, true] {
+            #expect(throws: OutboxRefusal.alreadyDispatched(state)) {
+                try rules.cancel(.sample().state(state), force: force, now: time(2_000_000))
+            }
+        }
+    }
+
+    @Test func `forgets an unconfirmed entry only with force`() throws {
+        let rules = OutboxRules(policy: OutboxPolicy())
+        let entry = OutboxEntry.sample().state(.unconfirmed)
+        #expect(throws: OutboxRefusal.needsForce) { try rules.cancel(entry, force: false, now: time(1)) }
+        #expect(try rules.cancel(entry, force: true, now: time(1))?.entry.state == .cancelled)
+    }
+
+    @Test func `to cancel twice is answered the same`() throws {
+        let rules = OutboxRules(policy: OutboxPolicy())
+        #expect(try rules.cancel(.sample().state(.cancelled), force: false, now: time(1)) == nil)
+    }
+
+    @Test func `to cancel while the dispatch is being written is refused once it is out`() {
+        var world = World()
+        world.enqueue("a")
+        world.holdsWrites = true
+        world.online()
+        world.send(.cancel(id: "a", force: false, CommandToken(7)))
+        #expect(world.answers.isEmpty)
+        world.holdsWrites = false
+        world.releaseWrite()
+        #expect(world.answers[CommandToken(7)] == .failure(.alreadyDispatched(.sending)))
+        #expect(world.sent == ["a"])
+    }
+
+    @Test func `is answered only when it is on disk`() {
+        var world = World()
+        world.enqueue("a")
+        world.holdsWrites = true
+        world.send(.cancel(id: "a", force: false, CommandToken(1)))
+        #expect(world.answers.isEmpty)
+        world.releaseWrite()
+        guard case .success(let entry) = world.answers[CommandToken(1)] else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(entry.state == .cancelled)
+        #expect(world.dispatcher.count == 0)
+    }
+
+    @Test func `to retry starts the count anew, with the version the caller saw`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.answer(.rejected(GatewayRejection(code: "INVALID_REQUEST", message: "x")), to: "a")
+        world.send(.retry(id: "a", expectedVersion: 1, CommandToken(1)))
+        #expect(world.answers[CommandToken(1)] == .failure(.staleVersion(current: 3)))
+        world.send(.retry(id: "a", expectedVersion: 3, CommandToken(2)))
+        #expect(world.sent == ["a", "a"])
+        #expect(world.dispatches.map(\.attempt.key) == ["a", "a-r2"], "a refusal is remembered under the old key")
+        #expect(world.disk["a"]?.attemptCount == 1)
+        #expect(world.attempts["a"]?.count == 1, "what happened before stays readable")
+    }
+
+    @Test func `to retry after doubt keeps the key`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.answer(.noAnswer(detail: "x"), to: "a")
+        world.send(.retry(id: "a", expectedVersion: nil, CommandToken(1)))
+        #expect(world.dispatches.map(\.attempt.key) == ["a", "a"])
+    }
+
+    @Test func `to retry gives an expired entry its time again, an approval never`() {
+        let rules = OutboxRules(policy: OutboxPolicy())
+        let late = time(1_000_000 + 49 * 3_600_000)
+        let message = OutboxEntry.sample().state(.expired)
+        let retried = try? rules.retry(message, expectedVersion: nil, gatewayIdentity: nil, now: late)
+        #expect(retried?.entry.expiresAt == late.adding(milliseconds: 48 * 3_600_000))
+        let approval = OutboxEntry.sample(kind: .approval, ttlMs: 60_000).state(.expired)
+        #expect(throws: OutboxRefusal.notRetryable(.expired)) {
+            try rules.retry(approval, expectedVersion: nil, gatewayIdentity: nil, now: late)
+        }
+    }
+
+    @Test func `for an entry that is not here is told so`() {
+        var world = World()
+        world.send(.cancel(id: "nobody", force: false, CommandToken(1)))
+        #expect(world.answers[CommandToken(1)] == .failure(.notFound))
+    }
+}
+
+struct `Expiry` {
+    @Test func `ends an entry that could not be sent in its time, and it is never sent late`() {
+        var world = World()
+        world.send(.link(.blocked(reason: "pairing")))
+        world.enqueue(.sample("a", at: world.now.wallMs, ttlMs: 90_000))
+        world.pass(89_999)
+        #expect(world.state("a") == .queued)
+        world.pass(1)
+        #expect(world.state("a") == .expired)
+        world.online()
+        #expect(world.dispatches.isEmpty)
+    }
+
+    @Test func `is checked at the moment of sending, whatever the timer did`() {
+        var world = World()
+        world.enqueue(.sample("a", at: world.now.wallMs, ttlMs: 90_000))
+        world.now.wallMs += 90_000
+        world.online()
+        #expect(world.dispatches.isEmpty)
+        #expect(world.state("a") == .expired)
+    }
+
+    @Test func `does not end an entry on the wire, but what comes of it`() {
+        var world = World()
+        world.online()
+        world.enqueue(.sample("a", at: world.now.wallMs, ttlMs: 10_000))
+        world.pass(20_000)
+        #expect(world.state("a") == .sending)
+        world.answer(.rejected(GatewayRejection(code: "UNAVAILABLE", message: "x")), to: "a")
+        #expect(world.state("a") == .expired)
+    }
+}
+
+struct `A restart` {
+    @Test func `makes sending unconfirmed, never queued`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.restart()
+        #expect(world.state("a") == .unconfirmed)
+        #expect(world.attempts["a"]?.last?.outcome == .ambiguous)
+        world.online(uptimeMs: 1_000_000)
+        #expect(world.sent == ["a"])
+        #expect(world.scans.count == 1)
+    }
+
+    @Test func `keeps attempts and due time of what waits`() {
+        var world = World()
+        world.offline()
+        world.enqueue("a")
+        world.pass(5_000)
+        let before = world.disk["a"]
+        world.restart()
+        #expect(world.disk["a"] == before)
+        world.offline()
+        world.pass(14_999)
+        #expect(world.disk["a"]?.attemptCount == 3)
+        world.pass(1)
+        #expect(world.disk["a"]?.attemptCount == 4)
+    }
+
+    @Test func `with resume hold leaves messages to a person`() {
+        var policy = OutboxPolicy()
+        policy.resume = .hold
+        var world = World(policy)
+        world.enqueue("a")
+        world.enqueue(.sample("stop", kind: .abort, text: nil, at: world.now.wallMs))
+        world.restart()
+        #expect(world.state("a") == .failed)
+        #expect(world.disk["a"]?.fault?.code == "HELD_AFTER_RESTART")
+        #expect(world.state("stop") == .queued)
+    }
+
+    @Test func `fails a kind this version does not know, and does not drop it`() {
+        var world = World()
+        world.enqueue(.sample("a", kind: OutboxKind(rawValue: "teleport"), at: world.now.wallMs))
+        #expect(world.state("a") == .failed)
+        #expect(world.disk["a"]?.fault?.code == "UNSUPPORTED_KIND")
+    }
+
+    @Test func `repeats an abort that was on its way`() {
+        var world = World()
+        world.online()
+        world.enqueue(.sample("stop", kind: .abort, text: nil, at: world.now.wallMs))
+        world.restart()
+        #expect(world.state("stop") == .retrying)
+    }
+}
+
+struct `The disk` {
+    @Test func `has sending before anything goes out`() {
+        var world = World()
+        world.enqueue("a")
+        world.holdsWrites = true
+        world.online()
+        #expect(world.dispatches.isEmpty)
+        world.releaseWrite()
+        #expect(world.sent == ["a"])
+    }
+
+    @Test func `that is full keeps everything back and loses nothing`() {
+        var world = World()
+        world.enqueue("a")
+        world.storageProblem = .full
+        world.online()
+        #expect(world.dispatches.isEmpty)
+        #expect(world.state("a") == .queued)
+        world.pass(30_000)
+        #expect(world.dispatches.isEmpty)
+        world.storageProblem = nil
+        world.pass(30_000)
+        #expect(world.sent == ["a"])
+    }
+
+    @Test func `that fails after the answer gets the result later`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.enqueue("b")
+        world.storageProblem = .unavailable("input/output error")
+        world.acknowledge("a")
+        world.run("a", .active)
+        #expect(world.state("a") == .sending)
+        #expect(world.sent == ["a"])
+        world.storageProblem = nil
+        world.pass(1_000)
+        #expect(world.history["a"] == [.queued, .sending, .accepted, .delivered])
+        #expect(world.sent == ["a", "b"])
+        #expect(world.violations.isEmpty)
+    }
+
+    @Test func `that refuses a command says so to the person, and the entry is as before`() {
+        var world = World()
+        world.enqueue("a")
+        world.storageProblem = .full
+        world.send(.cancel(id: "a", force: false, CommandToken(1)))
+        #expect(world.answers[CommandToken(1)] == .failure(.storage(.full)))
+        world.storageProblem = nil
+        world.online()
+        world.pass(1_000)
+        #expect(world.sent == ["a"])
+    }
+
+    @Test func `with another version of the row is believed`() {
+        var world = World()
+        world.enqueue("a")
+        world.disk["a"]?.version = 9
+        world.disk["a"]?.state = .cancelled
+        world.online()
+        #expect(world.dispatches.isEmpty)
+        #expect(world.dispatcher.count == 0)
+    }
+}
+
+struct `Ten thousand waiting entries` {
+    @Test func `share one timer that rarely fires`() {
+        var policy = OutboxPolicy()
+        policy.offline = .hold
+        var world = World(policy)
+        world.offline()
+        for index in 0..<10_000 { world.enqueue("e\(index)", session: "s\(index % 50)") }
+        let arms = world.arms
+        world.pass(3_600_000)
+        // An hour: one look at the wall clock a minute.
+        #expect(world.arms - arms <= 61)
+        #expect(world.dispatches.isEmpty)
+    }
+}

@@ -1,0 +1,274 @@
+import Basics
+import Outbox
+import Testing
+
+struct `An entry that may have arrived` {
+    private func unanswered(_ policy: OutboxPolicy = OutboxPolicy(), text: String = "hello") -> World {
+        var world = World(policy)
+        world.online(uptimeMs: 1_000_000)
+        world.enqueue("a", text: text)
+        world.enqueue("b")
+        world.answer(.noAnswer(detail: "connection closed"), to: "a")
+        return world
+    }
+
+    @Test func `is delivered when an event of its run is seen`() {
+        var world = unanswered()
+        world.run("a", .active)
+        #expect(world.state("a") == .delivered)
+        #expect(world.disk["a"]?.proof == .runEvent)
+        #expect(world.sent == ["a", "b"])
+    }
+
+    @Test(arguments: ["a", "a:user"])
+    func `is delivered when a row or event shows its key`(key: String) {
+        var world = unanswered()
+        world.send(.evidence(key: key, .messageEvent))
+        #expect(world.state("a") == .delivered)
+        #expect(world.disk["a"]?.proof == .messageEvent)
+    }
+
+    @Test func `is delivered when a look into history finds it`() {
+        var world = unanswered()
+        #expect(world.scans.map(\.depth) == [.recent])
+        world.report(ScanReport(proof: .history, isComplete: true))
+        #expect(world.state("a") == .delivered)
+        #expect(world.disk["a"]?.proof == .history)
+    }
+
+    @Test func `is sent again under the same key while the same gateway surely remembers it`() {
+        var world = unanswered()
+        world.report(ScanReport(isComplete: true))
+        #expect(world.sent == ["a", "a"])
+        #expect(world.dispatches.last?.isRepeat == true)
+        #expect(world.dispatches.last?.attempt.key == "a")
+        world.answer(.acknowledged(.init(status: .inFlight)), to: "a")
+        #expect(world.state("a") == .delivered)
+        #expect(world.disk["a"]?.proof == .gatewayReceipt)
+    }
+
+    @Test func `is repeated once, not as often as the link comes and goes`() {
+        var world = unanswered()
+        world.report(ScanReport(isComplete: true))
+        world.answer(.noAnswer(detail: "closed again"), to: "a")
+        world.report(ScanReport(isComplete: false))
+        #expect(world.sent == ["a", "a"])
+        #expect(world.scans.last?.depth == .complete)
+    }
+
+    @Test func `is not repeated unseen once the gateway has restarted`() {
+        var world = unanswered()
+        world.offline()
+        world.pass(30_000)
+        // Up for 5 s: another process.
+        world.online(uptimeMs: 5_000)
+        world.report(ScanReport(isComplete: false))
+        #expect(world.sent == ["a"])
+        #expect(world.scans.last?.depth == .complete)
+    }
+
+    @Test func `is not repeated unseen when the window has passed`() {
+        var world = unanswered()
+        world.offline()
+        world.pass(240_000)
+        world.online(uptimeMs: 1_240_000)
+        world.report(ScanReport(isComplete: false))
+        #expect(world.sent == ["a"])
+    }
+
+    @Test func `is not repeated unseen when nothing is known of the gateway's age`() {
+        var world = World()
+        world.online(uptimeMs: nil)
+        world.enqueue("a")
+        world.answer(.noAnswer(detail: "closed"), to: "a")
+        world.report(ScanReport(isComplete: false))
+        #expect(world.sent == ["a"])
+    }
+
+    @Test func `is tried again with the same key when the whole history does not have it`() {
+        var world = unanswered()
+        world.offline()
+        world.online(uptimeMs: 5_000)
+        world.report(ScanReport(isComplete: true))
+        #expect(world.state("a") == .retrying)
+        world.pass(1_000)
+        #expect(world.dispatches.map(\.attempt.key) == ["a", "a"])
+        #expect(world.dispatches.last?.isRepeat == false)
+    }
+
+    @Test func `stays unconfirmed while a run is under way or the history could not be read`() {
+        for report in [ScanReport(isComplete: true, hasActiveRun: true), ScanReport(isComplete: false), .failed] {
+            var world = unanswered()
+            world.offline()
+            world.online(uptimeMs: 5_000)
+            world.report(report)
+            if world.scans.last?.depth == .complete { world.report(report) }
+            #expect(world.state("a") == .unconfirmed)
+            let looks = world.scans.count
+            world.pass(1_000)
+            #expect(world.scans.count == looks + 1, "it is looked for again")
+        }
+    }
+
+    @Test func `is looked for after 1, 2, 5, 15 and 30 seconds and then every five minutes`() {
+        var world = unanswered()
+        world.offline()
+        world.online(uptimeMs: 5_000)
+        var waits: [Int64] = []
+        for _ in 0..<7 {
+            world.report(.failed)
+            world.report(.failed)
+            let start = world.now.monotonicMs
+            let looks = world.scans.count
+            while world.scans.count == looks, world.now.monotonicMs < start + 400_000 { world.pass(1_000) }
+            waits.append((world.now.monotonicMs - start) / 1_000)
+        }
+        #expect(waits == [1, 2, 5, 15, 30, 300, 300])
+    }
+
+    @Test func `if it is a slash command never goes again by itself`() {
+        var world = unanswered(text: "  /new")
+        world.report(ScanReport(isComplete: true))
+        #expect(world.sent == ["a"])
+        world.offline()
+        world.online(uptimeMs: 5_000)
+        world.report(ScanReport(isComplete: true))
+        #expect(world.state("a") == .unconfirmed)
+        #expect(world.sent == ["a"])
+        world.send(.retry(id: "a", expectedVersion: nil, CommandToken(1)))
+        #expect(world.dispatches.map(\.attempt.key) == ["a", "a"], "by a person's word, under the same key")
+    }
+
+    @Test func `with ambiguous hold waits for a person, though proof still settles it`() {
+        var policy = OutboxPolicy()
+        policy.ambiguous = .hold
+        var world = unanswered(policy)
+        world.report(ScanReport(isComplete: true))
+        #expect(world.state("a") == .unconfirmed)
+        #expect(world.sent == ["a"])
+        world.send(.evidence(key: "a:user", .history))
+        #expect(world.state("a") == .delivered)
+    }
+
+    @Test func `stays in doubt when its repeat cannot be written or is refused`() {
+        let refusal = GatewayRejection(code: "UNAVAILABLE", message: "draining")
+        for outcome in [AttemptOutcome.notDispatched(detail: "closed"), .rejected(refusal)] {
+            var world = unanswered()
+            world.report(ScanReport(isComplete: true))
+            world.answer(outcome, to: "a")
+            #expect(world.state("a") == .unconfirmed, "what became of the first dispatch is not known")
+            #expect(world.disk["a"]?.upstreamKey == "a")
+        }
+    }
+
+    @Test func `is delivered by an answer that comes after the timeout`() {
+        var world = unanswered()
+        let late = world.dispatches[0].attempt
+        world.send(.outcome(late, .acknowledged(.init(status: .started))))
+        #expect(world.state("a") == .delivered)
+    }
+
+    @Test func `is shown delivered even after it was given up`() {
+        var world = unanswered()
+        world.offline()
+        world.pass(49 * 3_600_000)
+        #expect(world.state("a") == .expired)
+        world.online(uptimeMs: 5_000)
+        world.send(.evidence(key: "a:user", .messageEvent))
+        #expect(world.state("a") == .delivered)
+        #expect(world.disk["a"]?.fault == nil)
+    }
+
+    @Test func `if accepted is looked up when no sign of it comes, and believed meanwhile`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.acknowledge("a")
+        #expect(world.scans.isEmpty)
+        world.pass(30_000)
+        #expect(world.scans.count == 1)
+        world.report(ScanReport(isComplete: true))
+        #expect(world.state("a") == .accepted)
+        world.pass(120_000)
+        world.report(ScanReport(proof: .history, isComplete: true))
+        #expect(world.state("a") == .delivered)
+    }
+
+    @Test func `of which no proof comes ends by its expiry`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.acknowledge("a")
+        world.pass(49 * 3_600_000)
+        #expect(world.state("a") == .expired)
+    }
+
+    @Test func `an unanswered abort is simply repeated`() {
+        var world = World()
+        world.online()
+        world.enqueue(.sample("stop", kind: .abort, text: nil, at: world.now.wallMs))
+        world.answer(.noAnswer(detail: "timeout"), to: "stop")
+        #expect(world.state("stop") == .retrying)
+        world.pass(1_000)
+        #expect(world.sent == ["stop", "stop"])
+        #expect(world.scans.isEmpty)
+    }
+}
+
+struct `A scan of history` {
+    private func row(_ key: String?, _ text: String, _ at: Int64, user: Bool = true) -> HistoryRow {
+        HistoryRow(key: key, isUser: user, text: text, at: Timestamp(milliseconds: at))
+    }
+
+    @Test(arguments: ["id", "id:user", "id-r2", "id-r2:user"])
+    func `finds a row by its key in any form`(key: String) {
+        var scan = HistoryScan(entryID: "id", text: nil, since: time(1_000_000))
+        let report = scan.receive(page: [row("z", "x", 1), row(key, "y", 2)], hasMore: true, hasActiveRun: false)
+        #expect(report?.proof == .history)
+    }
+
+    @Test func `reads on until it is past the first dispatch`() {
+        var scan = HistoryScan(entryID: "id", text: "hello", since: time(1_000_000))
+        #expect(scan.receive(page: [row("k", "later", 1_200_000)], hasMore: true, hasActiveRun: false) == nil)
+        // Within the clocks' tolerance is not past.
+        #expect(scan.receive(page: [row("k", "near", 995_000)], hasMore: true, hasActiveRun: false) == nil)
+        let report = scan.receive(page: [row("k", "before", 900_000)], hasMore: true, hasActiveRun: false)
+        #expect(report == ScanReport(proof: nil, isComplete: true, hasActiveRun: false))
+    }
+
+    @Test func `is complete at the beginning of the session`() {
+        var scan = HistoryScan(entryID: "id", text: "hello", since: time(1_000_000))
+        #expect(scan.receive(page: [], hasMore: false, hasActiveRun: true)?.isComplete == true)
+    }
+
+    @Test func `goes by text and time only where no row shows a key`() {
+        var old = HistoryScan(entryID: "id", text: " hello\n", since: time(1_000_000))
+        let found = old.receive(page: [row(nil, "hello", 1_000_500)], hasMore: false, hasActiveRun: false)
+        #expect(found?.proof == .textMatch)
+        var new = HistoryScan(entryID: "id", text: "hello", since: time(1_000_000))
+        let page = [row("other", "hello", 1_000_500), row(nil, "hello", 1_000_600)]
+        #expect(new.receive(page: page, hasMore: false, hasActiveRun: false)?.proof == nil)
+    }
+
+    @Test func `does not take an equal text of an earlier time or of another role`() {
+        var scan = HistoryScan(entryID: "id", text: "hello", since: time(1_000_000))
+        let page = [row(nil, "hello", 900_000), row(nil, "hello", 1_000_500, user: false)]
+        #expect(scan.receive(page: page, hasMore: false, hasActiveRun: false)?.proof == nil)
+    }
+
+    @Test func `stops after a thousand rows without a verdict`() {
+        var scan = HistoryScan(entryID: "id", text: "hello", since: time(1_000_000))
+        var pages = 0
+        var report: ScanReport?
+        while report == nil {
+            report = scan.receive(
+                page: [HistoryRow](repeating: row("k", "x", 2_000_000), count: 200),
+                hasMore: true,
+                hasActiveRun: false
+            )
+            pages += 1
+        }
+        #expect(pages == 5)
+        #expect(report?.isComplete == false)
+    }
+}

@@ -1,0 +1,194 @@
+import Outbox
+import Testing
+
+struct `Order` {
+    @Test func `in a session is first in, first out with one on the wire`() {
+        var world = World()
+        world.enqueue("a")
+        world.enqueue("b")
+        world.enqueue("c")
+        world.online()
+        #expect(world.sent == ["a"])
+        world.acknowledge("a")
+        #expect(world.sent == ["a", "b"])
+        world.answer(.rejected(GatewayRejection(code: "UNAVAILABLE", message: "x")), to: "b")
+        #expect(world.sent == ["a", "b"], "a retrying head blocks")
+        world.pass(1_000)
+        world.acknowledge("b")
+        #expect(world.sent == ["a", "b", "b", "c"])
+        #expect(world.violations.isEmpty)
+    }
+
+    @Test func `an unconfirmed head blocks its session and no other`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.enqueue("b")
+        world.enqueue("x", session: "other")
+        world.answer(.noAnswer(detail: "timeout"), to: "a")
+        #expect(world.state("a") == .unconfirmed)
+        #expect(world.sent == ["a", "x"])
+    }
+
+    @Test func `with ordering strict the next one waits for delivery`() {
+        var policy = OutboxPolicy()
+        policy.ordering = .strict
+        var world = World(policy)
+        world.online()
+        world.enqueue("a")
+        world.enqueue("b")
+        world.acknowledge("a")
+        #expect(world.sent == ["a"])
+        world.run("a", .active)
+        #expect(world.sent == ["a", "b"])
+    }
+
+    @Test func `at most four sessions are on the wire, the fifth follows when one is free`() {
+        var world = World()
+        world.online()
+        for index in 0..<6 { world.enqueue("e\(index)", session: "s\(index)") }
+        #expect(world.sent == ["e0", "e1", "e2", "e3"])
+        world.acknowledge("e2")
+        #expect(world.sent == ["e0", "e1", "e2", "e3", "e4"])
+        // The one next in line is gone when a place is free: the place goes to the one behind.
+        world.enqueue("e6", session: "s6")
+        world.send(.cancel(id: "e5", force: false, CommandToken(1)))
+        world.acknowledge("e0")
+        #expect(world.sent.last == "e6")
+    }
+
+    @Test func `an abort overtakes what waits and is not held by the cap`() {
+        var world = World()
+        world.online()
+        for index in 0..<5 { world.enqueue("e\(index)", session: "s\(index)") }
+        world.enqueue("later", session: "s4")
+        world.enqueue(.sample("stop", kind: .abort, session: "s4", text: nil, at: world.now.wallMs))
+        #expect(world.sent.last == "stop")
+        world.acknowledge("stop")
+        #expect(world.state("stop") == .delivered)
+        #expect(world.disk["stop"]?.proof == .answer)
+    }
+
+    @Test func `of waiting changes of one field only the newest is sent`() {
+        var world = World()
+        world.offline()
+        world.send(.link(.connecting))
+        for id in ["m1", "m2", "m3"] {
+            world.enqueue(
+                .sample(id, kind: .sessionPatch, text: nil, at: world.now.wallMs, coalescing: "main/model")
+            )
+        }
+        world.enqueue(.sample("t", kind: .sessionPatch, text: nil, at: world.now.wallMs, coalescing: "main/thinking"))
+        world.online()
+        world.acknowledge("m3")
+        #expect(world.sent == ["m3", "t"])
+        #expect(world.state("m1") == .cancelled)
+        #expect(world.disk["m1"]?.fault?.code == "SUPERSEDED")
+    }
+
+    @Test func `an entry for later holds up nobody and goes when its time comes`() {
+        var world = World()
+        world.online()
+        world.enqueue(.sample("late", at: world.now.wallMs, notBefore: world.now.wallMs + 3_600_000))
+        world.enqueue("now")
+        #expect(world.sent == ["now"])
+        world.acknowledge("now")
+        world.pass(3_599_999)
+        #expect(world.sent == ["now"])
+        world.pass(1)
+        #expect(world.sent == ["now", "late"])
+    }
+
+    @Test func `a time of day is the wall clock's, also when that was set forward`() {
+        var world = World()
+        world.online()
+        world.enqueue(.sample("late", at: world.now.wallMs, notBefore: world.now.wallMs + 3_600_000))
+        world.now.wallMs += 3_600_000
+        world.pass(60_000)
+        #expect(world.sent == ["late"])
+    }
+
+    @Test func `on protocol 3 the next entry waits until the session's run has ended`() {
+        var world = World()
+        world.online(protocol: 3)
+        world.enqueue("a")
+        world.enqueue("b")
+        world.enqueue("x", session: "other")
+        world.acknowledge("a")
+        world.run("a", .active)
+        #expect(world.state("a") == .delivered)
+        #expect(world.sent == ["a", "x"])
+        world.run("a", .ended)
+        #expect(world.sent == ["a", "x", "b"])
+    }
+
+    @Test func `on protocol 3 a run of somebody else's is waited for too, though not for ever`() {
+        var world = World()
+        world.online(protocol: 3)
+        world.run("foreign", .active)
+        world.enqueue("a")
+        #expect(world.sent.isEmpty)
+        world.pass(600_000)
+        world.run("foreign", .active)
+        world.pass(899_999)
+        #expect(world.sent.isEmpty)
+        world.pass(2)
+        #expect(world.sent == ["a"])
+    }
+
+    @Test func `on protocol 3 a run that ends before its acknowledgement is on disk does not block`() {
+        var world = World()
+        world.online(protocol: 3)
+        world.enqueue("a")
+        world.enqueue("b")
+        world.holdsWrites = true
+        world.acknowledge("a")
+        world.run("a", .active)
+        world.run("a", .ended)
+        world.holdsWrites = false
+        while !world.heldWrites.isEmpty { world.releaseWrite() }
+        #expect(world.state("a") == .delivered)
+        #expect(world.sent == ["a", "b"])
+    }
+
+    @Test func `a busy send on protocol 3 takes the id of the run that answers it`() {
+        var world = World()
+        world.online(protocol: 3)
+        world.enqueue("a")
+        // The foreign run began while ours was on its way.
+        world.run("foreign", .active)
+        world.acknowledge("a")
+        world.run("a", .endedEmpty)
+        #expect(world.state("a") == .delivered)
+        #expect(world.disk["a"]?.runID == "a")
+        world.run("foreign", .ended)
+        world.run("answer", .active)
+        #expect(world.disk["a"]?.runID == "answer")
+        #expect(world.history["a"]?.last == .delivered)
+        // Once only: the next foreign run is nobody's.
+        world.run("answer", .ended)
+        world.run("another", .active)
+        #expect(world.disk["a"]?.runID == "answer")
+        #expect(world.dispatcher.count == 0)
+    }
+
+    @Test func `an empty end with nothing else running is the end`() {
+        var world = World()
+        world.online(protocol: 3)
+        world.enqueue("a")
+        world.acknowledge("a")
+        world.run("a", .endedEmpty)
+        world.run("next", .active)
+        #expect(world.disk["a"]?.runID == "a")
+    }
+
+    @Test func `on protocol 4 the next goes once the one before is accepted`() {
+        var world = World()
+        world.online(protocol: 4)
+        world.run("foreign", .active)
+        world.enqueue("a")
+        world.enqueue("b")
+        world.acknowledge("a")
+        #expect(world.sent == ["a", "b"])
+    }
+}

@@ -1,0 +1,213 @@
+import Basics
+import JSONBytes
+import Outbox
+import SQLite
+import TestSupport
+import Testing
+
+struct `The outbox on disk` {
+    let directory: ScratchDirectory
+    let connection: SQLiteConnection
+    var table: OutboxTable { OutboxTable(connection) }
+
+    init() throws {
+        directory = try ScratchDirectory()
+        connection = try SQLiteConnection(path: directory.file("t.db"), access: .readWrite)
+        try connection.execute("PRAGMA synchronous = OFF")
+        try Migrator(OutboxSchema.migrations).migrate(connection)
+    }
+
+    @discardableResult
+    private func insert(_ id: String, session: String = "main", text: String? = "hi", body: [UInt8]? = nil) throws
+        -> OutboxEntry
+    {
+        let payload = OutboxTable.Payload(text: text, body: body)
+        let entry = OutboxEntry.sample(id, session: session, text: text)
+        guard case .inserted(let inserted) = try table.insert(entry, payload: payload) else {
+            Issue.record("not inserted")
+            return entry
+        }
+        return inserted
+    }
+
+    private func move(_ id: String, to state: OutboxState, at ms: Int64 = 2_000_000) throws {
+        guard var entry = try table.entry(id: id) else { return }
+        let version = entry.version
+        entry.state = state
+        entry.version += 1
+        entry.updatedAt = time(ms)
+        #expect(try table.apply(OutboxChange(expectedVersion: version, entry: entry)))
+    }
+
+    @Test func `reads back every field`() throws {
+        var entry = try insert("a", body: [1, 2, 3])
+        entry.state = .retrying
+        entry.version = 2
+        entry.updatedAt = time(5)
+        entry.attemptCount = 3
+        entry.nextAttemptAt = time(6)
+        entry.runID = "run"
+        entry.proof = .textMatch
+        entry.fault = OutboxFault(code: "C", detail: "D")
+        entry.upstreamKey = "a-r2"
+        entry.keyGeneration = 2
+        entry.lastClass = .rejectedTransient
+        entry.firstDispatchAt = time(7)
+        entry.dispatchUptimeMs = 8
+        entry.isRepeatInDoubt = true
+        entry.gatewayIdentity = "g"
+        let attempt = OutboxAttempt(at: time(5), outcome: .ambiguous, key: "a", code: "C", detail: "D", delayMs: 9)
+        #expect(try table.apply(OutboxChange(expectedVersion: 1, entry: entry, attempt: attempt)))
+        #expect(try table.entry(id: "a") == entry)
+        #expect(try table.entry(run: "run")?.id == "a")
+        #expect(try table.attempts(id: "a") == [attempt])
+        #expect(try table.payload(id: "a") == OutboxTable.Payload(text: "hi", body: [1, 2, 3]))
+        var bare = entry
+        bare.text = nil
+        #expect(try table.open() == [bare], "the dispatcher's copies carry no text")
+    }
+
+    @Test func `refuses a change from another version and writes nothing of it`() throws {
+        var entry = try insert("a")
+        entry.state = .cancelled
+        let attempt = OutboxAttempt(at: time(5), outcome: .ambiguous, key: "a")
+        #expect(try !table.apply(OutboxChange(expectedVersion: 7, entry: entry, attempt: attempt)))
+        #expect(try table.entry(id: "a")?.state == .queued)
+        #expect(try table.attempts(id: "a") == [])
+    }
+
+    @Test func `keeps badges and limits in step with every change`() throws {
+        for index in 1...9 { try insert("e\(index)", session: index < 5 ? "one" : "two") }
+        try move("e1", to: .delivered)
+        try move("e2", to: .failed)
+        try move("e3", to: .expired)
+        try move("e5", to: .unconfirmed)
+        try move("e6", to: .accepted)
+        #expect(try table.badges() == OutboxBadges(pending: 5, unconfirmed: 1, failed: 2))
+        #expect(try table.badges(session: "one") == OutboxBadges(pending: 1, unconfirmed: 0, failed: 2))
+        #expect(try table.oldestPending() == time(1_000_000))
+        // The totals are what a count would say.
+        let counted = try connection.first("SELECT count(*), sum(payload_bytes) FROM outbox WHERE state <> 'delivered'")
+        {
+            row in (row.int(0), row.int(1))
+        }
+        let total = try connection.first(
+            "SELECT sum(entries), sum(bytes) FROM outbox_total WHERE session = '' AND state <> 'delivered'"
+        ) { row in (row.int(0), row.int(1)) }
+        #expect(counted?.0 == total?.0)
+        #expect(counted?.1 == total?.1)
+    }
+
+    @Test func `is full by entries, by session and by bytes`() throws {
+        var limits = OutboxTable.Limits()
+        limits.entries = 5
+        limits.perSession = 3
+        limits.payloadBytes = 100
+        func insert(_ id: String, _ session: String, _ bytes: Int = 1) throws -> OutboxTable.Insertion {
+            let payload = OutboxTable.Payload(text: String(repeating: "x", count: bytes), body: nil)
+            return try table.insert(.sample(id, session: session), payload: payload, limits: limits)
+        }
+        for id in ["a", "b", "c"] { _ = try insert(id, "one") }
+        #expect(try insert("d", "one") == .full(.session))
+        _ = try insert("e", "two")
+        #expect(try insert("f", "two", 97) == .full(.bytes))
+        _ = try insert("g", "two", 96)
+        #expect(try insert("h", "three") == .full(.entries))
+        try move("a", to: .cancelled)
+        if case .full = try insert("i", "one") { Issue.record("what is final makes room") }
+    }
+
+    @Test func `drops the attachments of what is final and keeps the text`() throws {
+        try insert("a", body: [UInt8](repeating: 1, count: 1_000))
+        try move("a", to: .delivered)
+        #expect(try table.payload(id: "a") == OutboxTable.Payload(text: "hi", body: nil))
+        let bytes = try connection.first("SELECT sum(bytes) FROM outbox_total") { row in row.int(0) }
+        #expect(bytes == 0)
+    }
+
+    @Test func `lists newest first, by state, session and page`() throws {
+        for index in 1...6 { try insert("e\(index)", session: index % 2 == 0 ? "even" : "odd") }
+        try move("e2", to: .failed)
+        try move("e4", to: .expired)
+        var query = OutboxTable.Query()
+        query.limit = 2
+        #expect(try table.list(query).map(\.id) == ["e6", "e5"])
+        query.before = "e5"
+        #expect(try table.list(query).map(\.id) == ["e4", "e3"])
+        query = OutboxTable.Query()
+        query.states = [.failed, .expired]
+        #expect(try table.list(query).map(\.id) == ["e4", "e2"])
+        query = OutboxTable.Query()
+        query.session = "odd"
+        #expect(try table.list(query).map(\.id) == ["e5", "e3", "e1"])
+        #expect(try table.list(query).first?.text == "hi")
+    }
+
+    @Test func `forgets final entries by age, keeps the newest, and all that goes with one goes`() throws {
+        for index in 1...20 {
+            try insert("e\(index)")
+            try move("e\(index)", to: .delivered, at: Int64(index))
+        }
+        try insert("open")
+        #expect(try table.prune(before: time(1_000), keeping: 5, slice: 10) == 10)
+        #expect(try table.prune(before: time(1_000), keeping: 5, slice: 10) == 5)
+        #expect(try table.prune(before: time(1_000), keeping: 5, slice: 10) == 0)
+        #expect(try table.prune(before: time(18), keeping: 0, slice: 10) == 2)
+        #expect(try table.list(OutboxTable.Query()).map(\.id) == ["open", "e20", "e19", "e18"])
+        #expect(try connection.first("SELECT count(*) FROM outbox_payload") { row in row.int(0) } == 4)
+    }
+
+    @Test func `remembers keys of requests for a day`() throws {
+        let table = ReceiptTable(connection)
+        let claim = ReceiptTable.Claim(scope: "token POST /v1/messages", key: "k", bodyHash: [1, 2])
+        let start = time(1_000_000_000)
+        #expect(try table.find(claim, now: start) == .free)
+        try table.record(claim, entry: "a", now: start)
+        #expect(try table.find(claim, now: start) == .same(entry: "a"))
+        var other = claim
+        other.bodyHash = [3]
+        #expect(try table.find(other, now: start) == .other)
+        other = claim
+        other.scope = "another token"
+        #expect(try table.find(other, now: start) == .free)
+        let later = start.adding(milliseconds: ReceiptTable.lifetimeMs)
+        #expect(try table.find(claim, now: later) == .free)
+        #expect(try table.prune(now: start, slice: 10) == 0)
+        #expect(try table.prune(now: later, slice: 10) == 1)
+    }
+
+    @Test func `writes the entry of the API, exactly`() throws {
+        var entry = OutboxEntry.sample("id", text: "hi", at: 0)
+        entry.state = .retrying
+        entry.attemptCount = 2
+        entry.nextAttemptAt = time(4_000)
+        entry.runID = "id"
+        entry.fault = OutboxFault(code: "UNAVAILABLE", detail: "busy")
+        entry.version = 5
+        var writer = JSONWriter()
+        let attempt = OutboxAttempt(at: time(0), outcome: .notDispatched, key: "id", delayMs: 1_000)
+        entry.write(to: &writer, blockedReason: "pairing", attempts: [attempt])
+        let expected = """
+            {"id":"id","kind":"message","session":"main","text":"hi","state":"retrying",\
+            "createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"1970-01-01T00:00:00.000Z","attemptCount":2,\
+            "nextAttemptAt":"1970-01-01T00:00:04.000Z","expiresAt":"1970-01-03T00:00:00.000Z","runId":"id",\
+            "blockedReason":"pairing","error":{"code":"UNAVAILABLE","detail":"busy"},"version":5,\
+            "attempts":[{"at":"1970-01-01T00:00:00.000Z","class":"not_dispatched","key":"id","delayMs":1000}]}
+            """
+        #expect(String(decoding: writer.bytes, as: UTF8.self) == expected)
+    }
+}
+
+struct `A key` {
+    @Test(
+        arguments: [
+            ("0190b2c0-0000-7000-8000-000000000001", "0190b2c0-0000-7000-8000-000000000001"),
+            ("0190b2c0-0000-7000-8000-000000000001-r2", "0190b2c0-0000-7000-8000-000000000001"),
+            ("0190b2c0-0000-7000-8000-000000000001-r12:user", "0190b2c0-0000-7000-8000-000000000001"),
+            ("foreign", "foreign"), ("", ""), (":user", ""), ("x-r", "x-r"), ("x-rx", "x-rx"), ("-r2", ""),
+        ]
+    )
+    func `leads to its entry`(key: String, id: String) {
+        #expect(OutboxEntry.entryID(ofKey: key) == id)
+    }
+}

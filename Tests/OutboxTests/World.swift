@@ -1,0 +1,168 @@
+import Basics
+import Outbox
+
+/// A dispatcher with a clock that stands still until told, a disk that is a dictionary, and a link that notes what it is
+/// given. It checks the promises that hold for every scenario as it goes.
+struct World {
+    var dispatcher: Dispatcher
+    var now = Moment(wallMs: 1_000_000, monotonicMs: 50_000)
+    /// The rows, as they are durable.
+    var disk: [String: OutboxEntry] = [:]
+    var attempts: [String: [OutboxAttempt]] = [:]
+    /// States each entry went through on disk.
+    var history: [String: [OutboxState]] = [:]
+    var dispatches: [DispatchOrder] = []
+    /// When each dispatch went out, on the monotonic clock.
+    var dispatchTimes: [Int64] = []
+    var scans: [ScanOrder] = []
+    var answers: [CommandToken: Result<OutboxEntry, OutboxRefusal>] = [:]
+    var armedAt: Int64?
+    var arms = 0
+    var violations: [String] = []
+    var nextOrdinal: Int64 = 1
+    /// Writes held back, to be let go one by one.
+    var holdsWrites = false
+    var heldWrites: [(PersistID, OutboxChange)] = []
+    var storageProblem: OutboxStorageProblem?
+    var policy: OutboxPolicy
+
+    init(_ policy: OutboxPolicy = OutboxPolicy()) {
+        self.policy = policy
+        dispatcher = Dispatcher(policy: policy, seed: 1)
+    }
+
+    mutating func send(_ input: DispatcherInput) {
+        var inputs = [input]
+        while !inputs.isEmpty {
+            let actions = dispatcher.receive(inputs.removeFirst(), now: now)
+            for action in actions { inputs += perform(action) }
+        }
+    }
+
+    private mutating func perform(_ action: DispatcherAction) -> [DispatcherInput] {
+        switch action {
+        case .persist(let id, let change):
+            if holdsWrites {
+                heldWrites.append((id, change))
+                return []
+            }
+            return [write(id, change)]
+        case .dispatch(let order):
+            // Durable before it is sent: the row on disk says so at this moment.
+            if disk[order.entry.id]?.state != .sending {
+                violations.append(
+                    "dispatched \(order.entry.id) while the disk has \(disk[order.entry.id]?.state as Any)"
+                )
+            }
+            dispatches.append(order)
+            dispatchTimes.append(now.monotonicMs)
+            return []
+        case .scan(let order):
+            scans.append(order)
+            return []
+        case .answer(let token, let result):
+            answers[token] = result
+            return []
+        case .arm(let at):
+            armedAt = at
+            arms += 1
+            return []
+        }
+    }
+
+    mutating func write(_ id: PersistID, _ change: OutboxChange) -> DispatcherInput {
+        if let storageProblem { return .persistFailed(id, .storage(storageProblem)) }
+        let current = disk[change.entry.id]
+        guard current?.version == change.expectedVersion else {
+            return .persistFailed(id, .moved(current: current))
+        }
+        if let before = current?.state, before.isFinal, before != change.entry.state {
+            violations.append("\(change.entry.id) left \(before)")
+        }
+        disk[change.entry.id] = change.entry
+        history[change.entry.id, default: []].append(change.entry.state)
+        if let attempt = change.attempt { attempts[change.entry.id, default: []].append(attempt) }
+        return .persisted(id)
+    }
+
+    /// Lets the oldest held write reach the disk.
+    mutating func releaseWrite() {
+        guard !heldWrites.isEmpty else { return }
+        let (id, change) = heldWrites.removeFirst()
+        let result = write(id, change)
+        send(result)
+    }
+
+    // MARK: Shorthand
+
+    @discardableResult
+    mutating func enqueue(_ entry: OutboxEntry) -> OutboxEntry {
+        var entry = entry
+        entry.ordinal = nextOrdinal
+        nextOrdinal += 1
+        disk[entry.id] = entry
+        history[entry.id] = [entry.state]
+        send(.enqueued(entry))
+        return entry
+    }
+
+    mutating func enqueue(_ id: String, session: String = "main", text: String = "hello") {
+        enqueue(.sample(id, session: session, text: text, at: now.wallMs))
+    }
+
+    mutating func online(protocol version: Int = 4, identity: String? = nil, uptimeMs: Int64? = 1_000_000) {
+        send(.link(.online(LinkFacts(protocolVersion: version, identity: identity, uptimeMs: uptimeMs))))
+    }
+
+    mutating func offline() { send(.link(.offline(detail: "connection refused"))) }
+
+    /// Advances both clocks to each armed time up to the given span.
+    mutating func pass(_ ms: Int64) {
+        let end = now.monotonicMs + ms
+        while let at = armedAt, at <= end {
+            move(to: max(at, now.monotonicMs))
+            armedAt = nil
+            send(.tick)
+        }
+        move(to: end)
+    }
+
+    private mutating func move(to monotonicMs: Int64) {
+        now.wallMs += monotonicMs - now.monotonicMs
+        now.monotonicMs = monotonicMs
+    }
+
+    mutating func answer(_ outcome: AttemptOutcome, to id: String) {
+        guard let order = dispatches.last(where: { $0.entry.id == id }) else {
+            violations.append("no dispatch of \(id)")
+            return
+        }
+        send(.outcome(order.attempt, outcome))
+    }
+
+    mutating func acknowledge(_ id: String) { answer(.acknowledged(.init(status: .started)), to: id) }
+
+    mutating func report(_ report: ScanReport) {
+        guard let order = scans.last else {
+            violations.append("no scan asked for")
+            return
+        }
+        send(.scanned(order.id, report))
+    }
+
+    mutating func run(_ run: String, _ phase: RunPhase, session: String = "main") {
+        send(.run(session: session, run: run, phase: phase))
+    }
+
+    func state(_ id: String) -> OutboxState? { disk[id]?.state }
+    var sent: [String] { dispatches.map(\.entry.id) }
+
+    /// This program ends and starts again on the same disk.
+    mutating func restart() {
+        let entries = disk.values.filter { !$0.state.isFinal }.sorted { $0.ordinal < $1.ordinal }
+        dispatcher = Dispatcher(policy: policy, seed: 1)
+        armedAt = nil
+        heldWrites = []
+        send(.loaded(entries))
+    }
+}

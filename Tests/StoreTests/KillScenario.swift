@@ -1,0 +1,31 @@
+import Basics
+import Outbox
+import SQLite
+import Store
+
+/// Runs in a process of its own and does not come back.
+enum KillScenario {
+    static func run(path: String, point: String) async throws {
+        let configuration = StoreConfiguration(
+            directory: try StateDirectory(path: path + "/state"),
+            clock: { Timestamp(milliseconds: 1_700_000_000_000) },
+            makeEpoch: { "killed" }
+        )
+        let (store, _) = try StateStore.open(configuration)
+        // Behind the store's own first operation, so that the commits that follow are the entries'.
+        try await store.submit { _ in }
+        KillPoint.arm(point, at: 3)
+        for index in 0..<10 {
+            let entry = OutboxEntry(
+                id: "e\(index)",
+                session: "main",
+                text: "x",
+                createdAt: configuration.clock(),
+                expiresAt: configuration.clock().adding(milliseconds: 1_000_000)
+            )
+            _ = try await store.submit { transaction in
+                try transaction.enqueue(entry, payload: OutboxTable.Payload(text: "x", body: nil))
+            }
+        }
+    }
+}

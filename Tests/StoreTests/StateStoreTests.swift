@@ -1,0 +1,244 @@
+import Basics
+import EventLog
+import JSONBytes
+import Outbox
+import SQLite
+import Store
+import TestSupport
+import Testing
+
+private struct Refused: Error, Equatable {}
+
+struct `The store` {
+    @Test func `has the entry, its event and its receipt together or not at all`() async throws {
+        let fixture = try StoreFixture()
+        let (store, opening) = try fixture.open()
+        #expect(opening == .created)
+        let claim = ReceiptTable.Claim(scope: "t", key: "k", bodyHash: [1])
+        let entry = fixture.entry("a")
+        await #expect(throws: Refused.self) {
+            try await store.submit { transaction in
+                _ = try transaction.enqueue(entry, payload: .init(text: "x", body: nil), claim: claim)
+                throw Refused()
+            }
+        }
+        #expect(try await store.entries() == [])
+        #expect(fixture.published.values == [])
+        guard case .accepted(let accepted) = try await store.enqueue(entry, claim: claim) else {
+            Issue.record("not accepted")
+            return
+        }
+        #expect(accepted.text == "hello")
+        let events = fixture.published.values
+        #expect(events.map(\.type) == ["outbox"])
+        #expect(events[0].id.sequence == 1, "the number of the event that was taken back is used")
+        let document = try JSONDocument(parsing: events[0].data)
+        #expect(document.root["id"]?.string == events[0].id.description)
+        #expect(document.root["entry"]?["state"]?.string == "queued")
+        #expect(document.root["entry"]?["text"]?.string == "hello")
+    }
+
+    @Test func `replays an acceptance for the same key and body, and refuses another body`() async throws {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        let claim = ReceiptTable.Claim(scope: "t", key: "k", bodyHash: [1])
+        _ = try await store.enqueue(fixture.entry("a"), claim: claim)
+        guard case .replayed(let entry) = try await store.enqueue(fixture.entry("b"), claim: claim) else {
+            Issue.record("not replayed")
+            return
+        }
+        #expect(entry.id == "a")
+        var other = claim
+        other.bodyHash = [2]
+        #expect(try await store.enqueue(fixture.entry("c"), claim: other) == .keyReused)
+        #expect(try await store.entries().map(\.id) == ["a"])
+    }
+
+    @Test func `answers two requests with one key that come at once with one entry`() async throws {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        let claim = ReceiptTable.Claim(scope: "t", key: "k", bodyHash: [1])
+        let results = try await withThrowingTaskGroup(of: Enqueuing.self) { group in
+            for index in 0..<20 {
+                let entry = fixture.entry("e\(index)")
+                group.addTask { try await store.enqueue(entry, claim: claim) }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        let accepted = results.filter { if case .accepted = $0 { true } else { false } }
+        #expect(accepted.count == 1)
+        #expect(try await store.entries().count == 1)
+    }
+
+    @Test func `lets a thousand concurrent enqueues share syncs`() async throws {
+        var fixture = try StoreFixture()
+        let system = try #require(FaultFileSystem(name: "group-commit"))
+        fixture.fileSystem = system.name
+        let (store, _) = try fixture.open()
+        _ = try await store.enqueue(fixture.entry("warm"))
+        let commits = store.statistics.commits
+        let syncs = system.syncs
+        let done = Collected<Int>()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<1_000 {
+                let entry = fixture.entry("e\(index)", session: "s\(index % 40)")
+                group.addTask {
+                    _ = try await store.enqueue(entry)
+                    done.append(index)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(done.values.count == 1_000)
+        #expect(try await store.entries().count == 1_001)
+        let used = store.statistics.commits - commits
+        #expect(used < 500, "\(used) commits for 1,000 enqueues")
+        #expect(system.syncs - syncs <= Int(used) * 2 + 20)
+        let ids = fixture.published.values.map(\.id.sequence)
+        #expect(ids == Array(1...1_001))
+    }
+
+    @Test func `runs operations in the order they came and reports in that order`() async throws {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        let ran = Collected<Int>()
+        let reported = Collected<Int>()
+        await withCheckedContinuation { continuation in
+            for index in 0..<2_000 {
+                store.submit { transaction in
+                    ran.append(index)
+                    try transaction.values.set([], space: "t", name: "n\(index)", at: transaction.now)
+                    if index % 7 == 0 { throw Refused() }
+                } completion: { (_: Result<Void, any Error>) in
+                    reported.append(index)
+                    if index == 1_999 { continuation.resume() }
+                }
+            }
+        }
+        #expect(ran.values == Array(0..<2_000))
+        #expect(reported.values == Array(0..<2_000))
+        let stored = try await store.reader.read { connection in try ValueTable(connection).all(space: "t").count }
+        #expect(stored == 2_000 - 286, "a failing operation takes nobody with it")
+    }
+
+    @Test func `takes a change only from the version it was made from`() async throws {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        _ = try await store.enqueue(fixture.entry("a"))
+        let entry = try await store.entries()[0]
+        let rules = OutboxRules(policy: OutboxPolicy())
+        let change = rules.dispatching(entry, now: fixture.clock.now)
+        #expect(try await store.submit { try $0.apply(change) } == .applied)
+        guard case .moved(let current) = try await store.submit({ try $0.apply(change) }) else {
+            Issue.record("applied twice")
+            return
+        }
+        #expect(current?.version == 2)
+        #expect(fixture.published.values.count == 2)
+        let last = try JSONDocument(parsing: fixture.published.values[1].data)
+        #expect(last.root["entry"]?["text"]?.string == "hello", "the event shows what the dispatcher does not carry")
+    }
+
+    @Test func `has everything after it was closed and opened again, and goes on counting`() async throws {
+        let fixture = try StoreFixture()
+        var epoch = ""
+        do {
+            let (store, _) = try fixture.open()
+            for index in 0..<50 { _ = try await store.enqueue(fixture.entry("e\(index)")) }
+            epoch = fixture.published.values[0].id.epoch
+            await fixture.end(store)
+            await #expect(throws: StoreError.closed) { _ = try await store.enqueue(fixture.entry("late")) }
+        }
+        let (store, opening) = try fixture.open()
+        #expect(opening == .opened)
+        #expect(try await store.entries().count == 50)
+        _ = try await store.enqueue(fixture.entry("next"))
+        #expect(fixture.published.values.last?.id == EventID(epoch: epoch, sequence: 51))
+    }
+
+    @Test func `reads beside a writer that is busy, and sees what was answered`() async throws {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        for index in 0..<200 {
+            _ = try await store.enqueue(fixture.entry("e\(index)", session: "s\(index % 9)"))
+            let count = try await store.reader.read { connection in
+                try OutboxTable(connection).badges().pending
+            }
+            #expect(count == index + 1)
+        }
+    }
+
+    @Test func `forgets old events in slices while it works`() async throws {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open { $0.keepEvents = 300 }
+        for round in 0..<40 {
+            try await store.submit { transaction in
+                for index in 0..<100 {
+                    let body = Array("{\"n\":\(round * 100 + index)}".utf8)
+                    try transaction.append(EventDraft(type: "message", at: transaction.now, body: body))
+                }
+            }
+        }
+        // Each pruning is an operation of the store's own, behind what waited before it.
+        for _ in 0..<200 {
+            let oldest = try await store.reader.read { try EventTable($0).bounds().oldest?.sequence }
+            if oldest ?? 0 > 3_400 { break }
+            try await store.submit { _ in }
+        }
+        let bounds = try await store.reader.read { try EventTable($0).bounds() }
+        #expect(bounds.newest.sequence == 4_000)
+        #expect((bounds.oldest?.sequence ?? 0) > 3_400)
+    }
+
+    @Test func `copies its log when it is idle`() async throws {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        for index in 0..<50 {
+            _ = try await store.enqueue(fixture.entry("e\(index)", text: String(repeating: "x", count: 4_000)))
+        }
+        let deadline = ContinuousClock.now + .seconds(20)
+        while store.statistics.checkpoints == 0, ContinuousClock.now < deadline { await Task.yield() }
+        #expect(store.statistics.checkpoints > 0)
+    }
+
+    @Test func `keeps its files from other users`() async throws {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        _ = try await store.enqueue(fixture.entry("a"))
+        for name in ["ladle.db", "ladle.db-wal", "ladle.db-shm", "ladle.lock"] {
+            #expect(try fixture.scratch.mode(of: "state/\(name)") == 0o600, "\(name)")
+        }
+        #expect(try fixture.scratch.mode(of: "state") == 0o700)
+    }
+}
+
+struct `The state directory` {
+    @Test func `is of one owner, who is named to the next`() throws {
+        let scratch = try ScratchDirectory()
+        let first = try StateDirectory(path: scratch.file("a/b/state"))
+        let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(path: scratch.file("a/b/state")) }
+        guard case .inUse(_, let pid) = error else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect((pid ?? 0) > 1)
+        #expect(error?.description.contains("process \(pid ?? 0)") == true)
+        withExtendedLifetime(first) {}
+    }
+
+    @Test func `is free again when its owner is gone`() throws {
+        let scratch = try ScratchDirectory()
+        _ = try StateDirectory(path: scratch.file("state"))
+        _ = try StateDirectory(path: scratch.file("state"))
+    }
+
+    @Test func `that others can enter, or that is a file, is refused`() throws {
+        let scratch = try ScratchDirectory()
+        try scratch.write([], to: "file")
+        #expect(throws: StateDirectoryError.self) { try StateDirectory(path: scratch.file("file")) }
+        try scratch.makeDirectory("open", mode: 0o755)
+        let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(path: scratch.file("open")) }
+        #expect(error == .openToOthers(path: scratch.file("open"), mode: 0o755))
+        #expect(error?.description.contains("chmod 700") == true)
+    }
+}

@@ -1,0 +1,201 @@
+package import Basics
+import CSystem
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// A plain blocking socket with a receive time-out, for the far end of a test.
+package final class BlockingSocket {
+    package enum Failure: Error {
+        case system(String, Int32)
+    }
+
+    package let fd: Int32
+    private var isOpen = true
+
+    private init(_ fd: Int32) {
+        self.fd = fd
+    }
+
+    deinit { close() }
+
+    package static func listen(_ address: NetworkAddress) throws -> BlockingSocket {
+        let fd = try make(address.isIPv4 ? AF_INET : AF_INET6)
+        try bind(fd, address, 0)
+        guard Glibc.listen(fd, 16) == 0 else { throw Failure.system("listen", errno) }
+        return BlockingSocket(fd)
+    }
+
+    /// A listener on `::` that takes IPv4 callers too.
+    package static func listenDualStack() throws -> BlockingSocket {
+        let fd = try make(AF_INET6)
+        var off: Int32 = 0
+        unsafe setsockopt(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &off, socklen_t(4))
+        try bind(fd, NetworkAddress(high: 0, low: 0), 0)
+        guard Glibc.listen(fd, 16) == 0 else { throw Failure.system("listen", errno) }
+        return BlockingSocket(fd)
+    }
+
+    package static func connect(_ address: NetworkAddress, port: UInt16, asIPv6: Bool = false) throws -> BlockingSocket
+    {
+        let v6 = asIPv6 || !address.isIPv4
+        let fd = try make(v6 ? AF_INET6 : AF_INET)
+        let result = unsafe withAddress(address, port: port, v6: v6) { pointer, length in
+            unsafe Glibc.connect(fd, pointer, length)
+        }
+        guard result == 0 else { throw Failure.system("connect", errno) }
+        return BlockingSocket(fd)
+    }
+
+    /// As if another user had made it (root only): a socket's uid is that of its inode.
+    package static func connect(_ address: NetworkAddress, port: UInt16, asUID uid: UInt32) throws -> BlockingSocket {
+        let fd = try make(address.isIPv4 ? AF_INET : AF_INET6)
+        guard fchown(fd, uid, uid) == 0 else { throw Failure.system("fchown", errno) }
+        let result = unsafe withAddress(address, port: port, v6: !address.isIPv4) { pointer, length in
+            unsafe Glibc.connect(fd, pointer, length)
+        }
+        guard result == 0 else { throw Failure.system("connect", errno) }
+        return BlockingSocket(fd)
+    }
+
+    package static func udp(_ address: NetworkAddress) throws -> BlockingSocket {
+        let fd = try make(address.isIPv4 ? AF_INET : AF_INET6, datagram: true)
+        try bind(fd, address, 0)
+        return BlockingSocket(fd)
+    }
+
+    package static func listen(unixPath: String) throws -> BlockingSocket {
+        let fd = try make(AF_UNIX)
+        let result = unsafe withUnixAddress(unixPath) { pointer, length in unsafe Glibc.bind(fd, pointer, length) }
+        guard result == 0, Glibc.listen(fd, 16) == 0 else { throw Failure.system("bind \(unixPath)", errno) }
+        return BlockingSocket(fd)
+    }
+
+    package static func connect(unixPath: String) throws -> BlockingSocket {
+        let fd = try make(AF_UNIX)
+        let result = unsafe withUnixAddress(unixPath) { pointer, length in unsafe Glibc.connect(fd, pointer, length) }
+        guard result == 0 else { throw Failure.system("connect \(unixPath)", errno) }
+        return BlockingSocket(fd)
+    }
+
+    package var port: UInt16 { UInt16(clamping: cs_dns_local_port(fd)) }
+
+    package func accept() throws -> BlockingSocket {
+        let peer = Glibc.accept(fd, nil, nil)
+        guard peer >= 0 else { throw Failure.system("accept", errno) }
+        Self.setTimeouts(peer)
+        return BlockingSocket(peer)
+    }
+
+    package func send(_ bytes: [UInt8]) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let chunk = Array(rest)
+            let sent = unsafe Glibc.send(fd, chunk, chunk.count, Int32(MSG_NOSIGNAL))
+            guard sent > 0 else { throw Failure.system("send", errno) }
+            rest = rest.dropFirst(sent)
+        }
+    }
+
+    /// What arrived; empty at the end of the stream.
+    package func receive(_ capacity: Int = 65536) throws -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: capacity)
+        let count = unsafe recv(fd, &bytes, capacity, 0)
+        guard count >= 0 else { throw Failure.system("recv", errno) }
+        return Array(bytes[..<count])
+    }
+
+    package func receiveDatagram() throws -> (bytes: [UInt8], from: NetworkAddress, port: UInt16) {
+        var bytes = [UInt8](repeating: 0, count: 65536)
+        var from = [UInt8](repeating: 0, count: 16)
+        var port: UInt16 = 0
+        var wait = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
+        _ = unsafe poll(&wait, 1, 5000)
+        let count = unsafe cs_dns_receive(fd, &bytes, bytes.count, &from, &port)
+        guard count >= 0, let address = NetworkAddress(bytes: from) else { throw Failure.system("recvfrom", -count) }
+        return (Array(bytes[..<Int(count)]), address, port)
+    }
+
+    package func sendDatagram(_ bytes: [UInt8], to address: NetworkAddress, port: UInt16) throws {
+        let v6 = address.isIPv4 ? Int32(0) : 1
+        let result = unsafe cs_dns_send(fd, v6, address.mappedBytes, port, 0, bytes, bytes.count)
+        guard result == 0 else { throw Failure.system("sendto", -result) }
+    }
+
+    /// Ends both directions, so that a thread blocked on this socket returns.
+    package func shutdown() { Glibc.shutdown(fd, Int32(SHUT_RDWR)) }
+
+    package func close() {
+        guard isOpen else { return }
+        isOpen = false
+        Glibc.close(fd)
+    }
+
+    private static func make(_ family: Int32, datagram: Bool = false) throws -> Int32 {
+        let kind = datagram ? SOCK_DGRAM : SOCK_STREAM
+        let fd = Glibc.socket(family, Int32(kind.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard fd >= 0 else { throw Failure.system("socket", errno) }
+        setTimeouts(fd)
+        return fd
+    }
+
+    /// A broken test fails instead of hanging.
+    private static func setTimeouts(_ fd: Int32) {
+        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        unsafe setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    private static func bind(_ fd: Int32, _ address: NetworkAddress, _ port: UInt16) throws {
+        let result = unsafe withAddress(address, port: port, v6: !address.isIPv4) { pointer, length in
+            unsafe Glibc.bind(fd, pointer, length)
+        }
+        guard result == 0 else { throw Failure.system("bind", errno) }
+    }
+
+    private static func withAddress(
+        _ address: NetworkAddress,
+        port: UInt16,
+        v6: Bool,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        if v6 {
+            var raw = sockaddr_in6()
+            raw.sin6_family = sa_family_t(AF_INET6)
+            raw.sin6_port = port.bigEndian
+            unsafe withUnsafeMutableBytes(of: &raw.sin6_addr) { unsafe $0.copyBytes(from: address.mappedBytes) }
+            return unsafe withUnsafeBytes(of: &raw) { bytes in
+                guard let base = unsafe bytes.assumingMemoryBound(to: sockaddr.self).baseAddress else { return -1 }
+                return unsafe body(base, socklen_t(bytes.count))
+            }
+        }
+        var raw = sockaddr_in()
+        raw.sin_family = sa_family_t(AF_INET)
+        raw.sin_port = port.bigEndian
+        unsafe withUnsafeMutableBytes(of: &raw.sin_addr) { unsafe $0.copyBytes(from: address.bytes) }
+        return unsafe withUnsafeBytes(of: &raw) { bytes in
+            guard let base = unsafe bytes.assumingMemoryBound(to: sockaddr.self).baseAddress else { return -1 }
+            return unsafe body(base, socklen_t(bytes.count))
+        }
+    }
+
+    private static func withUnixAddress(
+        _ path: String,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var raw = sockaddr_un()
+        raw.sun_family = sa_family_t(AF_UNIX)
+        let fits = unsafe withUnsafeMutableBytes(of: &raw.sun_path) { room in
+            guard path.utf8.count < room.count else { return false }
+            unsafe room.copyBytes(from: Array(path.utf8) + [0])
+            return true
+        }
+        guard fits else { return -1 }
+        return unsafe withUnsafeBytes(of: &raw) { bytes in
+            guard let base = unsafe bytes.assumingMemoryBound(to: sockaddr.self).baseAddress else { return -1 }
+            return unsafe body(base, socklen_t(bytes.count))
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import Dispatch
+import Synchronization
+
+/// Speaks the documented local API over a real unix socket: one scripted response per connection, the last one repeated.
+package final class FakeTailscaled: Sendable {
+    package let path: String
+    private let requests = Mutex<[String]>([])
+    private let responses: [[UInt8]]
+    private let stop: @Sendable () -> Void
+
+    package init(path: String, responses: [String]) throws {
+        self.path = path
+        self.responses = responses.map { Array($0.utf8) }
+        let socket = try BlockingSocket.listen(unixPath: path)
+        let fd = UncheckedListener(socket: socket)
+        stop = { fd.socket.shutdown() }
+        DispatchQueue(label: "far end").async { [weak self] in
+            var served = 0
+            while let peer = try? fd.socket.accept() {
+                guard let self, self.serve(peer, index: served) else { return }
+                served += 1
+            }
+        }
+    }
+
+    deinit { stop() }
+
+    /// Heads of the requests so far.
+    package var received: [String] { requests.withLock { $0 } }
+
+    private func serve(_ peer: BlockingSocket, index: Int) -> Bool {
+        var head: [UInt8] = []
+        while !String(decoding: head, as: UTF8.self).contains("\r\n\r\n") {
+            guard let bytes = try? peer.receive(), !bytes.isEmpty else { return true }
+            head += bytes
+        }
+        requests.withLock { $0.append(String(decoding: head, as: UTF8.self)) }
+        guard let response = responses.isEmpty ? nil : responses[min(index, responses.count - 1)] else { return true }
+        try? peer.send(response)
+        return true
+    }
+}
+
+/// The accepting thread alone uses the socket; `shutdown` is safe from any thread.
+private struct UncheckedListener: @unchecked Sendable {
+    let socket: BlockingSocket
+}

@@ -1,0 +1,115 @@
+import JSONBytes
+import Testing
+
+@testable import Upstream
+
+/// What we send fits the closed parameter schemas of both protocols.
+@Suite(.enabled(if: !SharedData.schemas.isEmpty, "the protocol's schema files are not beside the repository"))
+struct SchemaTests {
+    struct Sample: Sendable, CustomTestStringConvertible {
+        var definition: String
+        var params: [UInt8]
+        /// Some methods came with protocol 4.
+        var onlyLatest = false
+        var testDescription: String { definition }
+
+        init(_ definition: String, _ call: some GatewayCall, onlyLatest: Bool = false) {
+            self.definition = definition
+            params = call.params
+            self.onlyLatest = onlyLatest
+        }
+    }
+
+    static let samples: [Sample] = [
+        Sample(
+            "ChatSendParams",
+            ChatSend(
+                sessionKey: "agent:main:main",
+                message: "hi \u{2028} \"there\"",
+                idempotencyKey: "k",
+                thinking: "low",
+                attachments: [
+                    ChatSend.Attachment(
+                        type: "image",
+                        mimeType: "image/png",
+                        fileName: "a.png",
+                        content: "iVBORw0KGgo="
+                    )
+                ]
+            )
+        ),
+        Sample("ChatSendParams", ChatSend(sessionKey: "main", message: "x", idempotencyKey: "k")),
+        Sample("ChatHistoryParams", ChatHistory(sessionKey: "main", limit: 5_000)),
+        Sample("ChatHistoryParams", ChatHistory(sessionKey: "main", limit: 0)),
+        Sample("ChatHistoryParams", ChatHistory(sessionKey: "main")),
+        Sample("ChatAbortParams", ChatAbort(sessionKey: "main", runId: "r")),
+        Sample("AgentWaitParams", AgentWait(runId: "r", waitMs: -5)),
+        Sample(
+            "SessionsListParams",
+            SessionsList(limit: 0, agentId: "main", includeDerivedTitles: true, includeLastMessage: true)
+        ),
+        Sample("SessionsListParams", SessionsList()),
+        Sample(
+            "SessionsPatchParams",
+            SessionsPatch(
+                key: "main",
+                label: .set("a"),
+                model: .clear,
+                thinkingLevel: .set("high"),
+                verboseLevel: .clear,
+                reasoningLevel: .set("on")
+            )
+        ),
+        Sample("SessionsResetParams", SessionsReset(key: "main")),
+        Sample("SessionsCompactParams", SessionsCompact(key: "main")),
+        Sample("AgentsListParams", AgentsList()),
+        Sample("AgentsFilesListParams", AgentsFilesList(agentId: "main")),
+        Sample("AgentsFilesGetParams", AgentsFilesGet(agentId: "main", name: "USER.md")),
+        Sample("AgentsFilesSetParams", AgentsFilesSet(agentId: "main", name: "USER.md", content: "# x\n")),
+        Sample("ModelsListParams", ModelsList()),
+        Sample("NodeListParams", NodeList()),
+        Sample("NodeDescribeParams", NodeDescribe(nodeId: "n")),
+        Sample(
+            "NodeInvokeParams",
+            NodeInvoke(nodeId: "n", command: "c", arguments: Array("{\"a\":1}".utf8), waitMs: 5, idempotencyKey: "k")
+        ),
+        Sample("ExecApprovalResolveParams", ExecApprovalResolve(id: "a", decision: .allowOnce)),
+    ]
+
+    @Test(arguments: SharedData.schemas, samples)
+    func `parameters fit`(_ file: String, _ sample: Sample) throws {
+        let schema = JSONSchema(root: try #require(SharedData.document(file)).root)
+        let value = try JSONDocument(parsing: sample.params).root
+        #expect(schema.problems(value, sample.definition) == [])
+    }
+
+    @Test(arguments: SharedData.schemas)
+    func `the connect request and every request frame fit`(_ file: String) throws {
+        let schema = JSONSchema(root: try #require(SharedData.document(file)).root)
+        let key = DeviceTokenStore.Key(
+            gateway: "ws://127.0.0.1:18789",
+            deviceId: try TestSigner().deviceId,
+            role: "operator"
+        )
+        for token in ["secret", nil] {
+            var link = try LinkHarness(token: token)
+            link.machine.tokens[key] = DeviceToken(token: "dt", scopes: [])
+            link.goOnline()
+            link.call(1, "health")
+            #expect(link.requests.count == 3)
+            for request in link.requests { #expect(schema.problems(request.root, "RequestFrame") == []) }
+            let connect = try #require(link.requests.first?.root["params"])
+            #expect(schema.problems(connect, "ConnectParams") == [])
+        }
+    }
+
+    @Test func `the validator itself refuses what does not fit`() throws {
+        let schema = JSONSchema(root: try #require(SharedData.document(SharedData.schemas[0])).root)
+        for text in [
+            #"{}"#, #"{"sessionKey":""}"#, #"{"sessionKey":"a","limit":0}"#, #"{"sessionKey":"a","x":1}"#, "[]",
+        ] {
+            let value = try JSONDocument(parsing: Array(text.utf8)).root
+            #expect(!schema.problems(value, "ChatHistoryParams").isEmpty, "\(text)")
+        }
+    }
+}

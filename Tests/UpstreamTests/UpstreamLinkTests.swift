@@ -1,0 +1,322 @@
+import EventLoops
+import JSONBytes
+import TLS
+import TestSupport
+import Testing
+
+@testable import Upstream
+
+/// Puts everything the link tells into one inbox.
+final class LinkProbe: UpstreamLinkHandler {
+    enum Report: Sendable {
+        case status(LinkStatus)
+        case opened
+        case event(String)
+        case lost(Int64)
+        case tokens(DeviceTokenStore)
+        case outcome(String)
+        case count(Int)
+    }
+
+    let inbox = Inbox<Report>()
+
+    func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop) { inbox.put(.status(status)) }
+    func linkOpened(_ hello: Hello, on loop: isolated EventLoop) { inbox.put(.opened) }
+    func linkReceived(_ event: GatewayEvent, on loop: isolated EventLoop) { inbox.put(.event(event.name)) }
+    func linkLost(events: Int64, on loop: isolated EventLoop) { inbox.put(.lost(events)) }
+    func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
+    func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) { inbox.put(.tokens(tokens)) }
+}
+
+/// A loop with a scripted gateway and a link to it.
+final class LinkFixture {
+    let gateway: ScriptedGateway
+    let link: UpstreamLink
+    let probe: LinkProbe
+
+    init(
+        _ script: ScriptedGateway.Script,
+        token: String,
+        tls: TLSServerContext?,
+        host: String,
+        pin: String?,
+        trust: TLSTrust?,
+        probe: LinkProbe,
+        on loop: isolated EventLoop
+    ) throws {
+        gateway = try ScriptedGateway(script, tls: tls, on: loop)
+        let url = try GatewayURL("\(tls == nil ? "ws" : "wss")://\(host):\(gateway.port)", pin: pin)
+        let configuration = LinkConfiguration(url: url, token: token, clientVersion: "1.0.0")
+        link = UpstreamLink(
+            target: .gateway(configuration),
+            signer: try TestSigner(),
+            log: FrameLog(),
+            trust: trust,
+            on: loop
+        )
+        self.probe = probe
+        link.handler = probe
+        link.start(on: loop)
+    }
+}
+
+struct LinkWorld: Sendable {
+    let loop: EventLoop
+    let inbox: Inbox<LinkProbe.Report>
+    private let fixture: LoopBound<LinkFixture>
+
+    static func make(
+        _ script: ScriptedGateway.Script = .init(),
+        token: String = "example-shared-token",
+        tls: TLSServerContext? = nil,
+        host: String = "127.0.0.1",
+        pin: String? = nil,
+        trust: TLSTrust? = nil
+    ) async throws -> LinkWorld {
+        let loop = try EventLoop()
+        loop.start()
+        let made = Inbox<Result<LinkWorld, any Error>>()
+        loop.post { loop in
+            do {
+                let probe = LinkProbe()
+                let fixture = try LinkFixture(
+                    script,
+                    token: token,
+                    tls: tls,
+                    host: host,
+                    pin: pin,
+                    trust: trust,
+                    probe: probe,
+                    on: loop
+                )
+                made.put(.success(LinkWorld(loop: loop, inbox: probe.inbox, fixture: LoopBound(fixture, on: loop))))
+            } catch {
+                made.put(.failure(error))
+            }
+        }
+        return try await made.next().get()
+    }
+
+    func use(_ body: @escaping @Sendable (LinkFixture, isolated EventLoop) -> Void) {
+        loop.post { [fixture] loop in
+            if let fixture = fixture.value(on: loop) { body(fixture, loop) }
+        }
+    }
+
+    func ask<Value: Sendable>(_ body: @escaping @Sendable (LinkFixture) -> Value) async throws -> Value {
+        let answer = Inbox<Value>()
+        use { fixture, _ in answer.put(body(fixture)) }
+        return try await answer.next()
+    }
+
+    /// The next status in this state.
+    func status(_ state: LinkState) async throws -> LinkStatus {
+        while true {
+            if case .status(let status) = try await inbox.next(), status.state == state { return status }
+        }
+    }
+
+    func outcome() async throws -> String {
+        while true {
+            if case .outcome(let name) = try await inbox.next() { return name }
+        }
+    }
+
+    func call(_ method: String, timeoutMs: Int64 = 30_000) {
+        use { fixture, loop in
+            fixture.link.call(method: method, params: Array("{}".utf8), timeoutMs: timeoutMs, on: loop) { outcome in
+                fixture.probe.inbox.put(.outcome(outcome.name))
+            }
+        }
+    }
+
+    func end() async {
+        use { fixture, loop in
+            fixture.link.stop(on: loop)
+            fixture.gateway.stop(on: loop)
+        }
+    }
+}
+
+struct UpstreamLinkTests {
+    @Test(arguments: [Int.max, 1, 7])
+    func `a link over a real socket goes online, keeps its token and answers calls`(_ pieceSize: Int) async throws {
+        let world = try await LinkWorld.make(.init(pieceSize: pieceSize))
+        _ = try await world.status(.online)
+        world.call("health")
+        let answer1 = try await world.outcome()
+        #expect(answer1 == "ok")
+        let answer2 = try await world.ask { $0.gateway.methods }
+        #expect(answer2 == ["connect", "sessions.subscribe", "health"])
+        let frames = try await world.ask {
+            $0.link.log?.after(0).map { String(decoding: $0.frame, as: UTF8.self) } ?? []
+        }
+        #expect(frames.count == 7)
+        #expect(!frames.joined().contains("example-shared-token") && !frames.joined().contains("dt-example"))
+        await world.end()
+    }
+
+    @Test func `handshake and first answer take well under 50 ms on loopback`() async throws {
+        let clock = ContinuousClock()
+        var best = Duration.seconds(10)
+        for _ in 0..<5 {
+            let start = clock.now
+            let world = try await LinkWorld.make()
+            _ = try await world.status(.online)
+            world.call("health")
+            _ = try await world.outcome()
+            best = min(best, clock.now - start)
+            await world.end()
+        }
+        #expect(best < .milliseconds(50), "took \(best)")
+    }
+
+    @Test func `a typed call from anywhere`() async throws {
+        let world = try await LinkWorld.make(
+            .init(payloads: ["agents.list": #"{"defaultId":"main","agents":[{"id":"main"}]}"#])
+        )
+        _ = try await world.status(.online)
+        let made = Inbox<UpstreamClient>()
+        world.use { fixture, loop in made.put(UpstreamClient(fixture.link, on: loop)) }
+        let client = try await made.next()
+        let answer3 = try await client.call(AgentsList()).get()
+        #expect(answer3.agents.map(\.id) == ["main"])
+        guard case .failure(.unreadable(let error)) = await client.call(ModelsList()) else {
+            Issue.record("an answer without models was taken")
+            return
+        }
+        #expect(error == GatewayShapeError(method: "models.list", missing: "models"))
+        await world.end()
+    }
+
+    @Test func `a torn connection is noticed at once and its requests are ambiguous`() async throws {
+        let world = try await LinkWorld.make(.init(dropsOn: ["chat.send"]))
+        _ = try await world.status(.online)
+        world.call("chat.send")
+        let answer4 = try await world.outcome()
+        #expect(answer4 == "ambiguous linkLost")
+        let answer5 = try await world.status(.offline)
+        #expect(answer5.code == "LINK_LOST")
+        await world.end()
+    }
+
+    @Test func `silence is noticed within two ticks`() async throws {
+        let world = try await LinkWorld.make(.init(tickMs: 100))
+        _ = try await world.status(.online)
+        let answer6 = try await world.status(.offline)
+        #expect(answer6.code == "TICK_TIMEOUT")
+        await world.end()
+    }
+
+    @Test func `a call without an answer times out alone`() async throws {
+        let world = try await LinkWorld.make(.init(silentOn: ["slow"]))
+        _ = try await world.status(.online)
+        world.call("slow", timeoutMs: 20)
+        let answer7 = try await world.outcome()
+        #expect(answer7 == "ambiguous timedOut")
+        world.call("health")
+        let answer8 = try await world.outcome()
+        #expect(answer8 == "ok")
+        await world.end()
+    }
+
+    @Test func `garbage, floods and gaps after the hello leave the link up`() async throws {
+        let frames = [
+            "nonsense", "[1]", #"{"type":"event","event":"chat","seq":1}"#, #"{"type":"event","event":"chat","seq":5}"#,
+        ]
+        let world = try await LinkWorld.make(.init(afterHello: frames))
+        _ = try await world.inbox.first { if case .lost(3) = $0 { true } else { false } }
+        world.call("health")
+        let answer9 = try await world.outcome()
+        #expect(answer9 == "ok")
+        let counters = try await world.ask { $0.link.counters }
+        #expect(counters.unreadableFrames == 1 && counters.unknownFrames == 1 && counters.lostEvents == 3)
+        await world.end()
+    }
+
+    @Test func `what is no gateway is named`() async throws {
+        let page = Array("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".utf8)
+        let world = try await LinkWorld.make(.init(garbage: page))
+        let answer10 = try await world.status(.offline)
+        #expect(answer10.code == "UPGRADE_REFUSED")
+        await world.end()
+    }
+
+    @Test func `a wrong token stops the link until it is configured anew`() async throws {
+        let world = try await LinkWorld.make(token: "wrong-token")
+        let refused = try await world.status(.refused)
+        #expect(refused.code == "AUTH_TOKEN_MISMATCH" && refused.hint?.contains("openclaw") == true)
+        world.use { fixture, loop in
+            guard let url = fixture.link.status.url.flatMap({ try? GatewayURL($0) }) else { return }
+            let fixed = LinkConfiguration(url: url, token: "example-shared-token", clientVersion: "1")
+            fixture.link.configure(.gateway(fixed), on: loop)
+        }
+        _ = try await world.status(.online)
+        await world.end()
+    }
+
+    @Test func `nobody listening is offline and retried`() async throws {
+        let world = try await LinkWorld.make()
+        _ = try await world.status(.online)
+        world.use { fixture, loop in fixture.gateway.stop(on: loop) }
+        let answer11 = try await world.status(.offline)
+        #expect(answer11.code == "LINK_LOST")
+        world.use { fixture, loop in fixture.link.retryNow(on: loop) }
+        let status = try await world.status(.offline)
+        #expect(status.code == "GATEWAY_UNREACHABLE" && status.retryAt != nil)
+        await world.end()
+    }
+
+    @Test func `hundreds of forced drops leave no descriptor behind`() async throws {
+        let world = try await LinkWorld.make()
+        _ = try await world.status(.online)
+        let before = try await world.ask { _ in Descriptors.open() }
+        for _ in 0..<300 {
+            world.use { fixture, loop in fixture.gateway.dropAll(on: loop) }
+            _ = try await world.status(.offline)
+            world.use { fixture, loop in fixture.link.retryNow(on: loop) }
+            _ = try await world.status(.online)
+        }
+        let counters = try await world.ask { $0.link.counters }
+        #expect(counters.drops == 300 && counters.hellos == 301)
+        let after = try await world.ask { _ in Descriptors.open() }
+        #expect(after <= before + 4, "\(before) then \(after)")
+        let answer12 = try await world.ask { $0.gateway.openConnections }
+        #expect(answer12 == 1)
+        await world.end()
+    }
+
+    @Test func `wss with a pin, with a trusted authority, and the refusals`() async throws {
+        let made = try SelfSignedCertificate.make(names: ["localhost", "127.0.0.1"], validDays: 1)
+        let identity = try TLSIdentity(chainPEM: made.certificatePEM, keyPEM: made.keyPEM)
+        let server = try TLSServerContext(identities: [identity], protocols: ["http/1.1"])
+        let pin = made.pin.map { byte in
+            String(byte, radix: 16).count == 1 ? "0" + String(byte, radix: 16) : String(byte, radix: 16)
+        }.joined(separator: ":")
+
+        let pinned = try await LinkWorld.make(tls: server, pin: "SHA-256 " + pin.uppercased())
+        _ = try await pinned.status(.online)
+        pinned.call("health")
+        let answer13 = try await pinned.outcome()
+        #expect(answer13 == "ok")
+        await pinned.end()
+
+        let trusted = try await LinkWorld.make(
+            tls: server,
+            host: "localhost",
+            trust: .authorities(pem: made.certificatePEM)
+        )
+        _ = try await trusted.status(.online)
+        await trusted.end()
+
+        let wrongPin = try await LinkWorld.make(tls: server, pin: String(repeating: "ab", count: 32))
+        let answer14 = try await wrongPin.status(.refused)
+        #expect(answer14.code == "TLS_PIN_MISMATCH")
+        await wrongPin.end()
+
+        let unknown = try await LinkWorld.make(tls: server)
+        let answer15 = try await unknown.status(.refused)
+        #expect(answer15.code == "TLS_NOT_TRUSTED")
+        await unknown.end()
+    }
+}
