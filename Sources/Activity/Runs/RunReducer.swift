@@ -61,7 +61,9 @@ struct RunReducer: Sendable {
     }
 
     /// The gateway told something about it; a send that is only accepted has not begun.
-    var hasBegun: Bool { startedAt != nil || firstEvent != nil || !agentText.isEmpty || !chatText.isEmpty || !snapshot.isEmpty }
+    var hasBegun: Bool {
+        startedAt != nil || firstEvent != nil || !agentText.isEmpty || !chatText.isEmpty || !snapshot.isEmpty
+    }
     var isActive: Bool { state.isActive }
     var hasEnded: Bool { toldState != nil }
     var hasText: Bool { !shown.isEmpty }
