@@ -86,7 +86,12 @@ extension RunBook {
         let state: Run.State =
             status == "killed" ? .aborted : status == "failed" || status == "timeout" ? .failed : .completed
         for id in runs.active where reducers[id]?.hasBegun == true {
-            reducers[id]?.evidence.settled(state, error: nil)
+            if reducers[id]?.isUnaccountedFor == true {
+                reducers[id]?.lastEvent = now
+                reducers[id]?.evidence.settled(.failed, error: RunBook.unknownEnd)
+            } else {
+                reducers[id]?.evidence.settled(state, error: nil)
+            }
             publish(id, to: &changes)
         }
         sessions[session]?.isUncertain = false

@@ -1,5 +1,6 @@
 package import Activity
 import Basics
+import EventLog
 package import EventLoops
 import JSONBytes
 import Outbox
@@ -22,6 +23,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
     private var polling: Set<SessionKey> = []
     private var ticker: TimerID?
     private var wasOnline = false
+    private var former = FormerRuns()
     /// Where device tokens are kept; writes the file off the loop.
     package var keepTokens: ((DeviceTokenStore) -> Void)?
     /// Identity and profile follow the link, and the runs that may have written them.
@@ -53,10 +55,45 @@ package final class GatewayDesk: UpstreamLinkHandler {
 
     package func resolved(_ run: String) -> String { book.resolved(run) }
     package func run(_ id: String) -> Run? { book.run(id) }
+
+    /// Newest first.
+    package func runs(activeOnly: Bool = false, session: String? = nil) -> [Run] {
+        book.runs(activeOnly: activeOnly, session: session.map { SessionKey(canonical: $0) })
+    }
+
+    /// For what is worked out from the book as it stands.
+    package func reading<Value>(_ body: (RunBook) -> Value) -> Value { body(book) }
+
     package func hide(_ id: String) { book.hide(id) }
 
     private func sent(_ entry: OutboxEntry, key: String, now: Timestamp) {
         book.sent(key, session: book.defaults.tolerant(entry.session), text: entry.text ?? "", now: now)
+    }
+
+    /// Takes up the runs that an earlier process left without an end.
+    package func load(on loop: isolated EventLoop) {
+        let bound = LoopBound(self, on: loop)
+        pipeline.store.reader.read { connection in
+            try RunTable(connection).active()
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let this = bound.value(on: loop), let runs = try? result.get() else { return }
+                this.take(former: runs, on: loop)
+            }
+        }
+    }
+
+    private func take(former runs: [StoredRun], on loop: isolated EventLoop) {
+        for stored in runs where book.run(stored.id) == nil {
+            book.resume(stored.id, session: book.defaults.tolerant(stored.session), startedAt: stored.startedAt)
+            guard let run = book.run(stored.id) else { continue }
+            live.resume(run)
+            former.add(stored.id)
+        }
+        guard wasOnline, !former.isEmpty else { return }
+        former.online(now: loop.wallClock)
+        poll(on: loop)
+        keepTicking(on: loop)
     }
 
     // MARK: UpstreamLinkHandler
@@ -90,6 +127,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
         )
         documents?.linkOpened(hello, on: loop)
         opened?(hello, loop)
+        former.online(now: loop.wallClock)
         poll(on: loop)
         keepTicking(on: loop)
     }
@@ -121,7 +159,9 @@ package final class GatewayDesk: UpstreamLinkHandler {
     private func prove(_ name: String, _ payload: JSONValue, on loop: isolated EventLoop) {
         switch name {
         case "agent", "chat", "session.tool":
-            guard let run = payload["runId"]?.string, UUIDv7.isWellFormed(String(run.prefix(36))) else { return }
+            guard let run = payload["runId"]?.string else { return }
+            former.heard(run)
+            guard UUIDv7.isWellFormed(String(run.prefix(36))) else { return }
             outbox.saw(key: run, .runEvent, on: loop)
         case "session.message":
             let message = payload["message"]
@@ -167,6 +207,9 @@ package final class GatewayDesk: UpstreamLinkHandler {
             guard let self else { return }
             self.ticker = nil
             self.tell(self.book.tick(now: loop.wallClock), on: loop)
+            for id in self.former.due(now: loop.wallClock) {
+                self.tell(self.book.giveUp(id, now: loop.wallClock), on: loop)
+            }
             self.poll(on: loop)
             self.keepTicking(on: loop)
         }

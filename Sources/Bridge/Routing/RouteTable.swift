@@ -7,6 +7,14 @@ package enum RouteTable {
         Route("getHealth", .get, "/healthz", scope: nil, handler: SystemOperations.health),
         Route("getReadiness", .get, "/readyz", scope: .read, handler: SystemOperations.readiness),
         Route(
+            "getActivity",
+            .get,
+            "/v1/activity",
+            scope: .read,
+            produces: [.json, .plain],
+            handler: RunOperations.activity
+        ),
+        Route(
             "streamEvents",
             .get,
             "/v1/events",
@@ -83,6 +91,31 @@ package enum RouteTable {
             handler: SendOperation.handle
         ),
         Route(
+            "listOutbox",
+            .get,
+            "/v1/outbox",
+            scope: .read,
+            query: ["before", "limit", "session", "state"],
+            handler: OutboxOperations.list
+        ),
+        Route(
+            "cancelEntry",
+            .delete,
+            "/v1/outbox/{id}",
+            scope: .send,
+            query: ["force"],
+            handler: OutboxCommands.cancel
+        ),
+        Route("getEntry", .get, "/v1/outbox/{id}", scope: .read, handler: OutboxOperations.get),
+        Route(
+            "retryEntry",
+            .post,
+            "/v1/outbox/{id}/retry",
+            scope: .send,
+            body: Route.json,
+            handler: OutboxCommands.retry
+        ),
+        Route(
             "getProfile",
             .get,
             "/v1/profile",
@@ -110,6 +143,24 @@ package enum RouteTable {
             produces: [.json, .markdown],
             query: ["agent"],
             handler: DocumentOperations.putProfile
+        ),
+        Route(
+            "listRuns",
+            .get,
+            "/v1/runs",
+            scope: .read,
+            query: ["active", "before", "limit", "session"],
+            handler: RunOperations.list
+        ),
+        Route("getRun", .get, "/v1/runs/{id}", scope: .read, produces: [.json, .plain], handler: RunOperations.get),
+        Route("abortRun", .post, "/v1/runs/{id}/abort", scope: .send, body: Route.json, handler: AbortOperations.run),
+        Route(
+            "abortSession",
+            .post,
+            "/v1/sessions/{key}/abort",
+            scope: .send,
+            body: Route.json,
+            handler: AbortOperations.session
         ),
         Route(
             "getStatus",

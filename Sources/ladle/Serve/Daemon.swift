@@ -57,8 +57,7 @@ final class Daemon {
             live: live,
             on: loop
         )
-        bridge.outbox = outbox
-        bridge.desk = desk
+        bridge.attach(outbox, desk, on: loop)
         server = HTTPServer(
             responder: bridge,
             version: Version.text,
@@ -107,6 +106,7 @@ final class Daemon {
     func start(on loop: isolated EventLoop) {
         outbox.load(on: loop)
         bridge.documents?.load(on: loop)
+        desk.load(on: loop)
         link.start(on: loop)
     }
 
