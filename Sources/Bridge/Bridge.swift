@@ -48,6 +48,7 @@ package final class Bridge: Responder {
     var sessions: SessionDesk?
     /// Lists of the gateway as last written to the database.
     var keptLists: [String: [UInt8]] = [:]
+    package var documents: DocumentDesk?
     package internal(set) var isShuttingDown = false
     /// Requests that stay open for an entry of theirs.
     var followers: [ObjectIdentifier: any EntryFollower] = [:]

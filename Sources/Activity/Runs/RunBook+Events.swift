@@ -6,7 +6,11 @@ extension RunBook {
     package mutating func receive(event name: String, payload: JSONValue, now: Timestamp) -> [RunChange] {
         var changes: [RunChange] = []
         switch name {
-        case "agent", "session.tool": agent(payload, now: now, to: &changes)
+        case "agent": agent(payload, now: now, to: &changes)
+        case "session.tool":
+            // Who gets these gets them for every run.
+            hasAllToolEvents = true
+            agent(payload, now: now, to: &changes)
         case "chat": chat(payload, now: now, to: &changes)
         case "sessions.changed": sessionChanged(payload, now: now, to: &changes)
         case "session.message": sessionMessage(payload, now: now, to: &changes)

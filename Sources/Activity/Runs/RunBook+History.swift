@@ -117,17 +117,20 @@ struct HistoryTurn: Sendable {
     static func split(_ rows: [HistoryRow]) -> [HistoryTurn] {
         var turns: [HistoryTurn] = []
         var current = HistoryTurn()
+        var apart: [HistoryTurn] = []
         for row in rows {
             if row.role == .user {
                 if current.user != nil || !current.rows.isEmpty { turns.append(current) }
+                turns += apart
+                apart.removeAll()
                 current = HistoryTurn(user: row, key: row.key)
             } else if let key = row.key, key != current.key {
-                turns.append(HistoryTurn(rows: [row], key: key))
+                apart.append(HistoryTurn(rows: [row], key: key))
             } else if row.role != .other {
                 current.rows.append(row)
             }
         }
         if current.user != nil || !current.rows.isEmpty { turns.append(current) }
-        return turns
+        return turns + apart
     }
 }

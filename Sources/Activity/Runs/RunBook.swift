@@ -66,7 +66,7 @@ package struct RunBook: Sendable {
 
     /// Housekeeping of our own: its run and its messages are never shown.
     package mutating func hide(_ id: String) {
-        if hidden.count >= ActivityLimits.queuedSends { hidden.removeAll() }
+        if hidden.count >= ActivityLimits.hiddenRuns { hidden.removeAll() }
         hidden.insert(id)
         if let reducer = reducers[id] { forget(id, session: reducer.session) }
     }

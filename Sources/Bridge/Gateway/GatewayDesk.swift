@@ -28,6 +28,8 @@ package final class GatewayDesk: UpstreamLinkHandler {
     package var keepTokens: ((DeviceTokenStore) -> Void)?
     /// A run has ended; its event is on its way.
     package var runEnded: ((Run) -> Void)?
+    /// Identity and profile follow the link, and the runs that may have written them.
+    package var documents: DocumentDesk?
     /// A fresh connection: caches of the gateway's state are to be read anew.
     package var opened: ((Hello) -> Void)?
     /// Other events, for those who follow sessions, approvals and nodes.
@@ -105,6 +107,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
         if wasOnline, status.state != .online {
             wasOnline = false
             book.linkLost()
+            documents?.linkClosed()
         }
         pipeline.pass(
             HubEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) },
@@ -127,6 +130,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
             .online(LinkFacts(protocolVersion: hello.protocolVersion, identity: nil, uptimeMs: hello.uptimeMs)),
             on: loop
         )
+        documents?.linkOpened(hello, on: loop)
         opened?(hello)
         former.online(now: loop.wallClock)
         poll(on: loop)
@@ -138,6 +142,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
             prove(event.name, payload, on: loop)
             tell(book.receive(event: event.name, payload: payload, now: loop.wallClock), on: loop)
         }
+        documents?.asker.received(event, on: loop)
         received?(event)
         keepTicking(on: loop)
     }
@@ -180,6 +185,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
             case .ended(let run):
                 live.tell(change, of: run, on: loop)
                 outbox.run(run.id, in: run.session.text, .ended, on: loop)
+                if Self.mayHaveWritten(run) { documents?.refreshAll(on: loop) }
                 runEnded?(run)
             case .stepChanged(let step):
                 if let run = book.run(step.runID) { live.tell(change, of: run, on: loop) }
@@ -187,6 +193,14 @@ package final class GatewayDesk: UpstreamLinkHandler {
                 if let run = book.run(id) { live.tell(change, of: run, on: loop) }
             case .reassigned: break
             }
+        }
+    }
+
+    /// One of the two files is named by a step.
+    private static func mayHaveWritten(_ run: Run) -> Bool {
+        run.steps.contains { step in
+            let text = step.label + (step.detail ?? "")
+            return text.contains("IDENTITY.md") || text.contains("USER.md")
         }
     }
 

@@ -27,6 +27,61 @@ package enum RouteTable {
             handler: EventStreamOperation.handle
         ),
         Route(
+            "getIdentity",
+            .get,
+            "/v1/identity",
+            scope: .read,
+            produces: [.json, .markdown],
+            query: ["agent", "refresh"],
+            handler: DocumentOperations.getIdentity
+        ),
+        Route(
+            "patchIdentity",
+            .patch,
+            "/v1/identity",
+            scope: .identity,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.patchIdentity
+        ),
+        Route(
+            "putIdentity",
+            .put,
+            "/v1/identity",
+            scope: .identity,
+            body: .upTo(Route.documentBytes, types: [.json, .markdown]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.putIdentity
+        ),
+        Route(
+            "deleteAvatar",
+            .delete,
+            "/v1/identity/avatar",
+            scope: .identity,
+            query: ["agent"],
+            handler: AvatarOperations.delete
+        ),
+        Route(
+            "getAvatar",
+            .get,
+            "/v1/identity/avatar",
+            scope: .read,
+            produces: [.png, .jpeg, .webp],
+            query: ["agent"],
+            handler: AvatarOperations.get
+        ),
+        Route(
+            "putAvatar",
+            .put,
+            "/v1/identity/avatar",
+            scope: .identity,
+            body: .upTo(Route.avatarBytes, types: [.png, .jpeg, .webp]),
+            query: ["agent"],
+            handler: AvatarOperations.put
+        ),
+        Route(
             "listMessages",
             .get,
             "/v1/messages",
@@ -71,6 +126,35 @@ package enum RouteTable {
             handler: OutboxCommands.retry
         ),
         Route(
+            "getProfile",
+            .get,
+            "/v1/profile",
+            scope: .read,
+            produces: [.json, .markdown],
+            query: ["agent", "refresh"],
+            handler: DocumentOperations.getProfile
+        ),
+        Route(
+            "patchProfile",
+            .patch,
+            "/v1/profile",
+            scope: .identity,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.patchProfile
+        ),
+        Route(
+            "putProfile",
+            .put,
+            "/v1/profile",
+            scope: .identity,
+            body: .upTo(Route.documentBytes, types: [.json, .markdown]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.putProfile
+        ),
+        Route(
             "listRuns",
             .get,
             "/v1/runs",
@@ -80,6 +164,14 @@ package enum RouteTable {
         ),
         Route("getRun", .get, "/v1/runs/{id}", scope: .read, produces: [.json, .plain], handler: RunOperations.get),
         Route("abortRun", .post, "/v1/runs/{id}/abort", scope: .send, body: Route.json, handler: AbortOperations.run),
+        Route(
+            "listSessions",
+            .get,
+            "/v1/sessions",
+            scope: .read,
+            query: ["limit"],
+            handler: SessionOperations.sessions
+        ),
         Route(
             "abortSession",
             .post,
