@@ -27,6 +27,7 @@ enum SendOperation {
             }
             let message = text
             let key = try bridge.session(named: session, "session")
+            try bridge.access.admitSend(call.exchange, by: call.caller, to: key, on: loop)
             let now = loop.wallClock
             let id = UUIDv7.make(milliseconds: now.milliseconds, random: SecureRandom.bytes(10))
             let entry = OutboxEntry(
