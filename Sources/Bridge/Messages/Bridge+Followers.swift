@@ -7,9 +7,10 @@ import Store
 /// A request that stays open for one entry.
 protocol EntryFollower: AnyObject {
     var entryID: String { get }
+    var tokenID: String? { get }
     func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop)
     func runEnded(_ id: String, on loop: isolated EventLoop)
-    func shutDown(on loop: isolated EventLoop)
+    func shutDown(reason: String, on loop: isolated EventLoop)
 }
 
 /// What the bridge as a whole knows about entries under way.
@@ -29,6 +30,12 @@ extension Bridge {
             messages?.received(event, on: loop)
             sessions?.received(event, on: loop)
             next?(event)
+        }
+        access.tokenEnded = { [weak self] id, reason in
+            guard let self else { return }
+            for follower in self.followers.values where follower.tokenID == id {
+                follower.shutDown(reason: reason, on: loop)
+            }
         }
         _ = hub.observe { [weak self] event in
             guard event.type == "run.ended", let run = event.run, let self, !self.followers.isEmpty else { return }
@@ -58,7 +65,7 @@ extension Bridge {
     }
 
     func endFollowers(on loop: isolated EventLoop) {
-        for follower in followers.values { follower.shutDown(on: loop) }
+        for follower in followers.values { follower.shutDown(reason: "shutting_down", on: loop) }
     }
 
     /// The run that answers an entry: its own key names it, unless the gateway answered under another id.

@@ -28,6 +28,7 @@ final class EntryStream: EntryFollower {
     }
 
     var entryID: String { entry.id }
+    var tokenID: String? { call.caller.tokenID }
 
     /// From before the commit on, because its event leaves before the commit is reported here.
     func listen(on loop: isolated EventLoop) {
@@ -49,7 +50,6 @@ final class EntryStream: EntryFollower {
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
         for field in fields { head.fields.append(field.name, field.value) }
-        for field in call.corsFields { head.fields.append(field.name, field.value) }
         call.exchange.gone = { [weak self] in self?.stop(on: loop) }
         call.exchange.beginStream(head, on: loop)
         guard call.exchange.isStreaming else { return stop(on: loop) }
@@ -61,7 +61,7 @@ final class EntryStream: EntryFollower {
         early = []
         for event in waiting where isOpen { write(event, on: loop) }
         guard isOpen else { return }
-        if let reason = bridge.streamRefusal(for: call.caller) {
+        if let reason = bridge.streamRefusal(for: call.caller, now: loop.wallClock) {
             write(bridge.shutdownEvent(reason: reason, retryMilliseconds: 30_000, on: loop), on: loop)
             return end(on: loop)
         }
@@ -147,9 +147,9 @@ final class EntryStream: EntryFollower {
     func entryChanged(_ changed: OutboxEntry, on loop: isolated EventLoop) {}
     func runEnded(_ id: String, on loop: isolated EventLoop) {}
 
-    func shutDown(on loop: isolated EventLoop) {
+    func shutDown(reason: String, on loop: isolated EventLoop) {
         write(
-            bridge.shutdownEvent(reason: "shutting_down", retryMilliseconds: .random(in: 1000...10_000), on: loop),
+            bridge.shutdownEvent(reason: reason, retryMilliseconds: .random(in: 1000...10_000), on: loop),
             on: loop
         )
         end(on: loop)
