@@ -1,3 +1,4 @@
+import JSONBytes
 import Testing
 
 /// The outbox over HTTP. No gateway answers here, so entries wait.

@@ -1,3 +1,4 @@
+import JSONBytes
 import Testing
 
 @Suite(.serialized) struct RunTests {
