@@ -56,7 +56,8 @@ package final class Exchange {
     package var commonFields: [(name: String, value: String)] = []
     /// What a change was about, for the audit file.
     package var subject: String?
-    private weak var sink: (any ExchangeSink)?
+    /// Given up with the answer; until then the sink keeps the exchange too.
+    private var sink: (any ExchangeSink)?
     private var state = State.open
 
     package init(

@@ -91,6 +91,41 @@ package enum RouteTable {
             handler: MessageList.handle
         ),
         Route(
+            "sendMessage",
+            .post,
+            "/v1/messages",
+            scope: .send,
+            body: .message,
+            produces: [.json, .plain, .eventStream],
+            query: ["force", "session", "thinking", "wait"],
+            handler: SendOperation.handle
+        ),
+        Route(
+            "listOutbox",
+            .get,
+            "/v1/outbox",
+            scope: .read,
+            query: ["before", "limit", "session", "state"],
+            handler: OutboxOperations.list
+        ),
+        Route(
+            "cancelEntry",
+            .delete,
+            "/v1/outbox/{id}",
+            scope: .send,
+            query: ["force"],
+            handler: OutboxCommands.cancel
+        ),
+        Route("getEntry", .get, "/v1/outbox/{id}", scope: .read, handler: OutboxOperations.get),
+        Route(
+            "retryEntry",
+            .post,
+            "/v1/outbox/{id}/retry",
+            scope: .send,
+            body: Route.json,
+            handler: OutboxCommands.retry
+        ),
+        Route(
             "listPairing",
             .get,
             "/v1/pairing",
@@ -127,41 +162,6 @@ package enum RouteTable {
             "/v1/pairing/{id}",
             scope: nil,
             handler: PairingOperations.poll
-        ),
-        Route(
-            "sendMessage",
-            .post,
-            "/v1/messages",
-            scope: .send,
-            body: .message,
-            produces: [.json, .plain, .eventStream],
-            query: ["force", "session", "thinking", "wait"],
-            handler: SendOperation.handle
-        ),
-        Route(
-            "listOutbox",
-            .get,
-            "/v1/outbox",
-            scope: .read,
-            query: ["before", "limit", "session", "state"],
-            handler: OutboxOperations.list
-        ),
-        Route(
-            "cancelEntry",
-            .delete,
-            "/v1/outbox/{id}",
-            scope: .send,
-            query: ["force"],
-            handler: OutboxCommands.cancel
-        ),
-        Route("getEntry", .get, "/v1/outbox/{id}", scope: .read, handler: OutboxOperations.get),
-        Route(
-            "retryEntry",
-            .post,
-            "/v1/outbox/{id}/retry",
-            scope: .send,
-            body: Route.json,
-            handler: OutboxCommands.retry
         ),
         Route(
             "getProfile",
