@@ -89,7 +89,9 @@ final class Doors {
         switch kind {
         case .tcp:
             return { socket, _, _ in
-                guard case .loopback(_, let uid) = peers.tcpPeer(socket.descriptor.rawNumber)?.origin else { return nil }
+                guard case .loopback(_, let uid) = peers.tcpPeer(socket.descriptor.rawNumber)?.origin else {
+                    return nil
+                }
                 return uid
             }
         case .control, .unix, .serve:

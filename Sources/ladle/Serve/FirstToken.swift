@@ -15,7 +15,9 @@ enum FirstToken {
     static func load(_ store: StateStore, _ directory: StateDirectory) async throws -> Loaded {
         let records = try await store.reader.read { try TokenTable($0).load() }
         let path = directory.path + "/admin-token"
-        guard records.isEmpty, case .ok = store.health, !SystemPath.exists(path) else { return Loaded(records: records) }
+        guard records.isEmpty, case .ok = store.health, !SystemPath.exists(path) else {
+            return Loaded(records: records)
+        }
         let now = Timestamp(milliseconds: cs_wall_ms())
         let wish = try TokenWish(name: "admin (made at first start)", scopes: .admin, now: now)
         let (record, secret) = TokenRecord.issue(wish, now: now, random: SecureRandom.bytes(10))

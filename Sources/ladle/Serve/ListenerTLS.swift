@@ -30,7 +30,8 @@ final class ListenerTLS: Sendable {
     static func make(_ settings: Settings) throws -> ListenerTLS? {
         if settings.text(.tlsClientCA) != nil {
             throw StartFailure(
-                message: "tls.clientCa is not supported: list the fingerprints of client certificates in tls.clientAllow",
+                message:
+                    "tls.clientCa is not supported: list the fingerprints of client certificates in tls.clientAllow",
                 status: .configuration
             )
         }

@@ -159,7 +159,9 @@ final class Service: Sendable {
             }
         }
         if let first = addresses.first(where: { $0.port != nil }) {
-            Console.say("ladle: try  curl -d 'append the weather to weather.txt' '\(scheme)://\(first)/v1/messages?wait=30'")
+            Console.say(
+                "ladle: try  curl -d 'append the weather to weather.txt' '\(scheme)://\(first)/v1/messages?wait=30'"
+            )
         }
     }
 
