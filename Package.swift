@@ -67,7 +67,7 @@ let package = Package(
         // Services.
         + layer("Observability", uses: ["JSONBytes", "CSystem", "Basics"])
         + layer("Configuration", uses: ["JSONBytes", "CSystem", "Basics"])
-        + layer("Transport", uses: ["EventLoops", "TLS"])
+        + layer("Transport", uses: ["EventLoops", "TLS", "Basics"])
         + layer("Exchanges", uses: ["HTTPModel", "JSONBytes", "EventLoops", "Basics"])
         + layer(
             "Server",
@@ -111,7 +111,8 @@ let package = Package(
             .executableTarget(
                 name: "ladle",
                 dependencies: [
-                    "Commands", "Configuration", "Bridge", "Server", "Upstream", "DemoGateway", "Discovery", "Store",
+                    "Activity", "Commands", "Configuration", "Bridge", "Server", "Upstream", "DemoGateway", "Discovery",
+                    "Store",
                     "Outbox",
                     "EventLog", "Access", "Observability", "Transport", "EventLoops", "Exchanges", "TLS", "HTTPModel",
                     "JSONBytes",

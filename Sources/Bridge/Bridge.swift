@@ -45,9 +45,12 @@ package final class Bridge: Responder {
     var streamSlots: StreamSlots
     package var outbox: OutboxDesk?
     package var desk: GatewayDesk?
+    package var documents: DocumentDesk?
     package internal(set) var isShuttingDown = false
-    /// What `/v1/status` says of the outbox; kept up to date by its desk.
-    var outboxSummary = StatusReport.Outbox()
+    /// Requests that stay open for an entry of theirs.
+    var followers: [ObjectIdentifier: any EntryFollower] = [:]
+    /// Idempotency keys whose first request is not on disk yet.
+    var sendsUnderWay: Set<String> = []
     /// Counted by operation, for metrics.
     package private(set) var requests: [String: UInt64] = [:]
 
@@ -190,7 +193,8 @@ package final class Bridge: Responder {
             ).adding(.acceptEncoding, "identity")
         }
         guard case .upTo(_, let types) = body, let field = head.fields[.contentType] else { return }
-        guard let type = try? MediaType(parsing: field), types.contains(where: { $0.isSameEssence(as: type) }) else {
+        guard let type = try? MediaType(parsing: field), types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
+        else {
             throw .unsupportedMediaType(types)
         }
     }

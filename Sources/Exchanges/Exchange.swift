@@ -35,7 +35,7 @@ package final class Exchange {
         case open, streaming, over
     }
 
-    package let head: RequestHead
+    package private(set) var head: RequestHead
     package let connection: ConnectionInfo
     /// Unique in this process; in problem documents and the log.
     package let number: UInt64
@@ -56,7 +56,8 @@ package final class Exchange {
     package var commonFields: [(name: String, value: String)] = []
     /// What a change was about, for the audit file.
     package var subject: String?
-    private weak var sink: (any ExchangeSink)?
+    /// Given up with the answer; until then the sink keeps the exchange too.
+    private var sink: (any ExchangeSink)?
     private var state = State.open
 
     package init(
@@ -99,6 +100,11 @@ package final class Exchange {
         var head = head
         for field in commonFields { head.fields.append(field.name, field.value) }
         sink?.begin(head, for: self, on: loop)
+        // A stream may last for days; of its request only the method matters from here on.
+        var rest = RequestHead()
+        rest.method = self.head.method
+        self.head = rest
+        body = []
     }
 
     /// Ends the wait of an exchange that was admitted `later`.

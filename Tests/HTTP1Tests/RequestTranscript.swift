@@ -25,19 +25,18 @@ struct RequestTranscript: Equatable {
         var parser = HTTP1Parser(limits: limits)
         var start = 0
         for cut in cuts + [bytes.count] {
-            let piece = Array(bytes[start..<cut])
+            receive(bytes.span.extracting(start..<cut), &parser, keepingCapacity)
             start = cut
-            receive(piece, &parser, keepingCapacity)
             if refusal != nil { break }
         }
     }
 
-    private mutating func receive(_ piece: [UInt8], _ parser: inout HTTP1Parser, _ keepingCapacity: Bool) {
+    private mutating func receive(_ piece: Span<UInt8>, _ parser: inout HTTP1Parser, _ keepingCapacity: Bool) {
         var offset = 0
         defer { taken += offset }
         do throws(HTTP1ParseError) {
             while true {
-                switch try parser.next(in: piece.span, from: &offset) {
+                switch try parser.next(in: piece, from: &offset) {
                 case .needMore:
                     return
                 case .head:
@@ -53,7 +52,7 @@ struct RequestTranscript: Equatable {
                         )
                     )
                 case .body(let range):
-                    requests[requests.count - 1].body += piece[range]
+                    for index in range { requests[requests.count - 1].body.append(piece[index]) }
                 case .end:
                     requests[requests.count - 1].isComplete = true
                     parser.startNext(keepingCapacity: keepingCapacity)

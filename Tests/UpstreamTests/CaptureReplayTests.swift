@@ -5,7 +5,7 @@ import Testing
 
 /// Frames recorded from real gateways, through the whole machine: its own requests stand in for the recorded ones, and the
 /// recorded answers come back under its ids.
-@Suite(.enabled(if: !SharedData.captures.isEmpty, "the recorded frames are not beside the repository"))
+@Suite(.serialized, .enabled(if: !SharedData.captures.isEmpty, "the recorded frames are not beside the repository"))
 struct CaptureReplayTests {
     struct Line {
         var direction: String
@@ -50,15 +50,7 @@ struct CaptureReplayTests {
                 }
                 ids[id] = link.lastRequest?["id"]?.string
             case "in":
-                let frame = line.frame
-                var writer = JSONWriter()
-                writer.object { writer in
-                    for (key, member) in frame.members {
-                        let id = key == "id" ? member.string.flatMap { ids[$0] } : nil
-                        if let id { writer.member(key, id) } else { writer.member(key, raw: member.raw) }
-                    }
-                }
-                link.say(String(decoding: writer.bytes, as: UTF8.self))
+                link.say(renamed(line.frame, ids))
             case "close":
                 let code = UInt16(clamping: line.frame["code"]?.int ?? 1000)
                 link.close(code, line.frame["reason"]?.string ?? "")
@@ -66,6 +58,20 @@ struct CaptureReplayTests {
             }
         }
         return link
+    }
+
+    /// The recorded bytes, an answer's id replaced by that of our request.
+    private static func renamed(_ frame: JSONValue, _ ids: [String: String]) -> [UInt8] {
+        guard frame["type"]?.string == "res", let id = frame["id"]?.string.flatMap({ ids[$0] }) else {
+            return Array(frame.raw)
+        }
+        var writer = JSONWriter(capacity: frame.raw.count + 64)
+        writer.object { writer in
+            for (key, member) in frame.members {
+                if key == "id" { writer.member(key, id) } else { writer.member(key, raw: member.raw) }
+            }
+        }
+        return writer.bytes
     }
 
     @Test(arguments: SharedData.captures)

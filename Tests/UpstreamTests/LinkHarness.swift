@@ -141,8 +141,12 @@ struct LinkHarness {
     }
 
     mutating func say(_ json: String) {
+        say(Array(json.utf8))
+    }
+
+    mutating func say(_ json: [UInt8]) {
         var bytes: [UInt8] = []
-        WebSocketEncoder.append(.text, Array(json.utf8), mask: nil, to: &bytes)
+        WebSocketEncoder.append(.text, json, mask: nil, to: &bytes)
         feed(bytes)
     }
 

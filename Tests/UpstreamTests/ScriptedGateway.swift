@@ -32,6 +32,7 @@ final class ScriptedGateway {
     var script: Script
     private(set) var accepted = 0
     private(set) var methods: [String] = []
+    var notesMethods = true
     private var listener: Listener?
     private var connections: [ObjectIdentifier: GatewayConnection] = [:]
     let tls: TLSServerContext?
@@ -76,7 +77,7 @@ final class ScriptedGateway {
     }
 
     func forget(_ connection: GatewayConnection) { connections[ObjectIdentifier(connection)] = nil }
-    func note(_ method: String) { methods.append(method) }
+    func note(_ method: String) { if notesMethods { methods.append(method) } }
 }
 
 final class GatewayConnection: StreamHandler {

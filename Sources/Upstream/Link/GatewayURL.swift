@@ -1,5 +1,4 @@
 import Basics
-import EventLoops
 
 /// Where a gateway is, checked and in one spelling, so that tokens stored for it are found again.
 package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
@@ -101,7 +100,7 @@ package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
             guard let end = authority.firstIndex(of: "]") else { throw .malformed(text) }
             host = authority[authority.index(after: authority.startIndex)..<end]
             port = authority[authority.index(after: end)...]
-            guard let address = NetworkAddress(host), !address.isIPv4, port.isEmpty || port.hasPrefix(":") else {
+            guard host.contains(":"), NetworkAddress(host) != nil, port.isEmpty || port.hasPrefix(":") else {
                 throw .malformed(text)
             }
         } else if let colon = authority.firstIndex(of: ":") {

@@ -1,0 +1,49 @@
+# The verbs. `make run` and `make test` need Swift and nothing else beforehand.
+BUILD := swift build
+RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
+export SWIFT_BACKTRACE := enable=no
+
+.PHONY: run build test lint format fuzz bench contract proof coverage release clean packages
+
+run: release
+	@deploy/run
+
+build: packages
+	$(BUILD) --product ladle
+
+test: packages
+	$(BUILD) --build-tests
+	swift test --skip-build --disable-xctest
+
+lint:
+	@Tests/lint
+
+format:
+	swift format --in-place --recursive --parallel Sources Tests Package.swift
+
+fuzz: packages
+	@Tests/Fuzz/run $(or $(SECONDS),60)
+
+bench: release
+	@Tests/Benchmarks/run
+
+contract: build
+	@Tests/Contract/run
+
+proof: release
+	@Tests/Proof/run
+
+coverage: packages
+	swift test --disable-xctest --enable-code-coverage
+	@Tests/coverage
+
+release: packages
+	$(RELEASE)
+	@strip -o .build/ladle "$$($(RELEASE) --show-bin-path)/ladle"
+	@echo "release: .build/ladle, $$(wc -c < .build/ladle | tr -d ' ') bytes"
+
+clean:
+	rm -rf .build
+
+packages:
+	@deploy/packages
