@@ -50,11 +50,10 @@ import Testing
         let ladle = try await LadleProcess(SendTests.fast)
         let start = try #require(try ladle.request("GET", "/v1/events?poll=0").json["cursor"]?.string)
         let id = try say("hello", ladle)
-        var told: [JSONValue] = []
-        while told.count < 3 {
+        let told = try eventually {
             let poll = try ladle.request("GET", "/v1/events?poll=5&types=message&since=\(start)").json
-            told = (poll["events"]?.elements.compactMap { $0["message"] }) ?? []
-            if poll["events"] == nil { break }
+            let messages = poll["events"]?.elements.compactMap { $0["message"] } ?? []
+            return messages.count < 3 ? nil : messages
         }
         let own = told.filter { $0["id"]?.string == id }.map { $0["state"]?.string }
         #expect(own == ["sending", "sent"])

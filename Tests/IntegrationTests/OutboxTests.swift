@@ -81,12 +81,11 @@ import Testing
         #expect(expired["code"] == "ENTRY_EXPIRED")
         let socket = try ladle.connect()
         let fields = Self.text + ["Connection: close"]
-        try socket.send(ladle.requestBytes("POST", "/v1/messages?wait=20&session=den", fields, body: "wait"))
-        var id: String?
-        while id == nil {
-            id = try ladle.request("GET", "/v1/outbox?session=den").json["entries"]?[0]?["id"]?.string
+        try socket.send(ladle.requestBytes("POST", "/v1/messages?wait=20&session=den", fields, body: "later"))
+        let id = try eventually {
+            try ladle.request("GET", "/v1/outbox?session=den").json["entries"]?[0]?["id"]?.string
         }
-        #expect(try ladle.request("DELETE", "/v1/outbox/\(try #require(id))").status == 200)
+        #expect(try ladle.request("DELETE", "/v1/outbox/\(id)").status == 200)
         var bytes: [UInt8] = []
         while let more = try? socket.receive(), !more.isEmpty { bytes += more }
         #expect(Answer(bytes).status == 409)

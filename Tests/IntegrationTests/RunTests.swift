@@ -5,12 +5,16 @@ import Testing
     private static let text = ["Content-Type: text/plain"]
 
     private func activeRun(_ ladle: LadleProcess) throws -> String {
-        while true {
-            if let id = try ladle.request("GET", "/v1/runs?active=true").json["runs"]?[0]?["id"]?.string,
-                try ladle.request("GET", "/v1/activity").json["headline"]?.string != "Queued"
-            {
-                return id
-            }
+        try eventually {
+            guard try ladle.request("GET", "/v1/activity").json["headline"]?.string != "Queued" else { return nil }
+            return try ladle.request("GET", "/v1/runs?active=true").json["runs"]?[0]?["id"]?.string
+        }
+    }
+
+    private func settled(_ id: String, _ ladle: LadleProcess) throws -> JSONValue {
+        try eventually {
+            let run = try ladle.request("GET", "/v1/runs/\(id)").json
+            return run["state"]?.string == "running" ? nil : run
         }
     }
 
@@ -52,8 +56,7 @@ import Testing
         let abort = try ladle.request("POST", "/v1/sessions/main/abort")
         #expect(abort.status == 200)
         #expect(abort.json["runIds"]?[0]?.string == id)
-        while try ladle.request("GET", "/v1/runs/\(id)").json["state"]?.string == "running" {}
-        #expect(try ladle.request("GET", "/v1/runs/\(id)").json["state"]?.string == "aborted")
+        #expect(try settled(id, ladle)["state"]?.string == "aborted")
         let again = try ladle.request("POST", "/v1/runs/\(id)/abort").json
         #expect(again["aborted"]?.bool == false)
         #expect(again["state"]?.string == "aborted")
@@ -63,13 +66,17 @@ import Testing
 
     @Test func `a run that a killed process left open is settled, not shown as running for ever`() async throws {
         let first = try await LadleProcess(["--demo-speed", "1"])
+        let start = try #require(try first.request("GET", "/v1/events?poll=0").json["cursor"]?.string)
         _ = try first.request("POST", "/v1/messages", Self.text, body: "slow count")
-        let id = try activeRun(first)
+        // Its event is told once its row is on disk.
+        let id = try eventually {
+            try first.request("GET", "/v1/events?poll=5&types=run.started&since=\(start)").json["events"]?[0]?["runId"]?
+                .string
+        }
         first.signal(9)
         _ = first.waitForExit()
         let second = try await LadleProcess(SendTests.fast, state: first.state)
-        var run = try second.request("GET", "/v1/runs/\(id)").json
-        while run["state"]?.string == "running" { run = try second.request("GET", "/v1/runs/\(id)").json }
+        let run = try settled(id, second)
         #expect(run["state"]?.string == "failed")
         #expect(run["error"]?.string?.contains("was not running") ?? false)
         #expect(try second.request("GET", "/v1/activity").json["active"]?.int == 0)

@@ -137,11 +137,10 @@ import Testing
         try socket.send(
             ladle.requestBytes("POST", "/v1/messages?wait=30", Self.text + ["Connection: close"], body: "slow count")
         )
-        var run: String?
-        while run == nil {
-            run = try ladle.request("GET", "/v1/runs?active=true").json["runs"]?[0]?["id"]?.string
+        let run = try eventually {
+            try ladle.request("GET", "/v1/runs?active=true").json["runs"]?[0]?["id"]?.string
         }
-        #expect(try ladle.request("POST", "/v1/runs/\(try #require(run))/abort").json["aborted"]?.bool == true)
+        #expect(try ladle.request("POST", "/v1/runs/\(run)/abort").json["aborted"]?.bool == true)
         var bytes: [UInt8] = []
         while let more = try? socket.receive(), !more.isEmpty { bytes += more }
         let aborted = Answer(bytes)
