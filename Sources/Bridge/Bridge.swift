@@ -18,6 +18,10 @@ package final class Bridge: Responder {
     var streamSlots: StreamSlots
     package var outbox: OutboxDesk?
     package var desk: GatewayDesk?
+    var messages: MessageDesk?
+    var sessions: SessionDesk?
+    /// Lists of the gateway as last written to the database.
+    var keptLists: [String: [UInt8]] = [:]
     package var documents: DocumentDesk?
     package internal(set) var isShuttingDown = false
     /// Requests that stay open for an entry of theirs.

@@ -25,6 +25,8 @@ package final class AccessDesk {
     package let audit: AuditTrail?
     var pairing = PairingBook()
     let pipeline: EventPipeline
+    /// Streams that are not the hub's end with their token too.
+    var tokenEnded: ((_ id: String, _ reason: String) -> Void)?
     private var expiry: TimerID?
     private var isTouchArmed = false
 
@@ -110,6 +112,7 @@ package final class AccessDesk {
     }
 
     func endStreams(ofToken id: String, reason: String, on loop: isolated EventLoop) {
+        tokenEnded?(id, reason)
         pipeline.hub.end(
             where: { $0.caller.tokenID == id },
             with: { _ in HubEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock) },
