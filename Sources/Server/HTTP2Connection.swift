@@ -108,8 +108,7 @@ final class HTTP2Connection: WireProtocol {
         switch server.responder.admit(exchange, on: loop) {
         case .answered: stream.isBodyWanted = false
         case .takes(let limit):
-            stream.bodyLimit = limit
-            if !ends { inviteBody(of: exchange, on: id, loop: loop) }
+            stream.takeBody(upTo: limit, ends: ends, on: loop)
         case .later:
             stream.isDeferred = exchange.isOpen
         }
@@ -175,7 +174,7 @@ final class HTTP2Connection: WireProtocol {
     }
 
     /// While events are worked off the flush comes once, at their end.
-    private func flushSoon(on loop: isolated EventLoop) {
+    func flushSoon(on loop: isolated EventLoop) {
         if !isWorking { work(on: loop) }
     }
 

@@ -9,7 +9,7 @@ final class HTTP2Stream: ExchangeSink {
     /// Let go of with the stream, so that a write which finds the connection dead can still finish.
     private let connection: HTTP2Connection
     var exchange: Exchange?
-    var bodyLimit = 0
+    private var bodyLimit = 0
     var isBodyWanted = true
     private var hasEnded = false
     private var limit = 1 << 20
@@ -26,30 +26,44 @@ final class HTTP2Stream: ExchangeSink {
         guard isBodyWanted, let exchange else { return connection.consume(bytes.count, on: id) }
         if isDeferred { return exchange.body.append(contentsOf: bytes) }
         connection.consume(bytes.count, on: id)
-        guard exchange.body.count + bytes.count <= bodyLimit else {
-            isBodyWanted = false
-            return exchange.respond(
-                Problem(
-                    .contentTooLarge,
-                    "BODY_TOO_LARGE",
-                    "Content too large",
-                    "The body is larger than \(bodyLimit) bytes.",
-                    retryable: false
-                ),
-                on: loop
-            )
-        }
+        guard exchange.body.count + bytes.count <= bodyLimit else { return refuseBody(of: exchange, on: loop) }
         exchange.body.append(contentsOf: bytes)
+    }
+
+    /// Admitted: a body that says itself that it is too large is not asked for.
+    func takeBody(upTo limit: Int, ends: Bool, on loop: isolated EventLoop) {
+        bodyLimit = limit
+        guard let exchange, !ends else { return }
+        if let text = exchange.head.fields.string(for: .contentLength), let length = Int(text), length > limit {
+            return refuseBody(of: exchange, on: loop)
+        }
+        connection.inviteBody(of: exchange, on: id, loop: loop)
+    }
+
+    private func refuseBody(of exchange: Exchange, on loop: isolated EventLoop) {
+        isBodyWanted = false
+        exchange.respond(
+            Problem(
+                .contentTooLarge,
+                "BODY_TOO_LARGE",
+                "Content too large",
+                "The body is larger than \(bodyLimit) bytes.",
+                retryable: false
+            ),
+            on: loop
+        )
     }
 
     func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop) {
         guard self.exchange === exchange, isDeferred else { return }
         isDeferred = false
-        bodyLimit = bodyBytes
+        takeBody(upTo: bodyBytes, ends: hasEnded, on: loop)
         let early = exchange.body
         exchange.body = []
         if !early.isEmpty { received(early, on: loop) }
-        if hasEnded { requestEnded(on: loop) } else { connection.inviteBody(of: exchange, on: id, loop: loop) }
+        if hasEnded { requestEnded(on: loop) }
+        // The window that was kept shut meanwhile.
+        connection.flushSoon(on: loop)
     }
 
     func requestEnded(on loop: isolated EventLoop) {
@@ -90,7 +104,9 @@ final class HTTP2Stream: ExchangeSink {
         finished(exchange, on: loop)
     }
 
+    /// Once: sending an answer may already bring the end of the stream.
     private func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange else { return }
         self.exchange = nil
         if isStream { connection.server.counters.openStreams -= 1 }
         isStream = false

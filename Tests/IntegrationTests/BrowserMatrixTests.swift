@@ -63,7 +63,7 @@ struct BrowserMatrixTests {
     }
 
     @Test func `every cell of the matrix is let through or refused as stated`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let ladle = try await LadleProcess(
             ["--access-origins", Self.listedOrigin, "--access-hosts", "box.example"],
             listen: "127.0.0.1:0,unix:\(folder.path)/s"

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import TestSupport
 import Testing
@@ -10,7 +11,9 @@ struct TokenTests {
 
     private let json = ["Content-Type: application/json"]
 
-    private func create(_ ladle: LadleProcess, _ scopes: String, more: String = "") throws -> (id: String, token: String) {
+    private func create(_ ladle: LadleProcess, _ scopes: String, more: String = "") throws -> (
+        id: String, token: String
+    ) {
         let answer = try ladle.request(
             "POST",
             "/v1/tokens",

@@ -39,7 +39,9 @@ struct HTTP1ServerTests {
         let server = try await TestServer()
         let socket = try connect(server)
         for body in ["one", "two", "three"] {
-            try socket.send(Array("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8))
+            try socket.send(
+                Array("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8)
+            )
             let answer = try read(socket, until: "]")
             #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
             #expect(answer.hasSuffix("\r\n\r\n[\(body)]"))
@@ -47,7 +49,9 @@ struct HTTP1ServerTests {
     }
 
     @Test(arguments: ["/echo", "/later", "/asked"])
-    func `pipelined requests are answered in order, even when the peer has ended its direction`(path: String) async throws {
+    func `pipelined requests are answered in order, even when the peer has ended its direction`(path: String)
+        async throws
+    {
         let server = try await TestServer()
         let socket = try connect(server)
         let one = "GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -59,7 +63,11 @@ struct HTTP1ServerTests {
     @Test func `HEAD has the length and no body, and the next answer follows`() async throws {
         let server = try await TestServer()
         let socket = try connect(server)
-        try socket.send(Array("HEAD /echo HTTP/1.1\r\nHost: a\r\n\r\nGET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8))
+        try socket.send(
+            Array(
+                "HEAD /echo HTTP/1.1\r\nHost: a\r\n\r\nGET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8
+            )
+        )
         let answer = try all(socket)
         #expect(count("HTTP/1.1 200 OK", in: answer) == 2)
         #expect(count("Content-Length: 2", in: answer) == 2)
@@ -102,7 +110,8 @@ struct HTTP1ServerTests {
         let server = try await TestServer()
         let socket = try connect(server)
         let body = String(repeating: "x", count: 300_000)
-        let request = "POST /asked HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
+        let request =
+            "POST /asked HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
         try socket.send(Array((request + body).utf8))
         #expect(try all(socket).hasSuffix("[\(body)]"))
     }
@@ -184,6 +193,7 @@ struct HTTP1ServerTests {
         let one = "GET /big HTTP/1.1\r\nHost: a\r\n\r\n"
         try socket.send(Array((one + one).utf8))
         #expect(await server.wait { $0.server.counters.stalled == 1 && $0.server.openConnections == 0 })
+        socket.close()
     }
 
     @Test func `connections over the limit are answered 503, and room that was given back is used`() async throws {
@@ -221,13 +231,17 @@ struct HTTP1ServerTests {
     /// being answered, and the next client is served.
     @Test func `malformed requests are refused, and the next client is served`() async throws {
         let server = try await TestServer()
-        for request in MalformedRequest.all {
+        // The start of the HTTP/2 preface opens an HTTP/2 connection here.
+        for request in MalformedRequest.all where !request.bytes.starts(with: Array("PRI".utf8)) {
             let socket = try connect(server)
             // The refusal may come, and the connection end, before everything is sent.
             try? socket.send(request.bytes)
             socket.endWriting()
             let answer = (try? all(socket)) ?? ""
-            #expect(count("HTTP/1.1 ", in: answer) == request.goodBefore + 1, "\(request): \(answer.prefix(400))")
+            #expect(
+                count("\r\nLadle-Version: ", in: answer) == request.goodBefore + 1,
+                "\(request): \(answer.prefix(400))"
+            )
             #expect(count("HTTP/1.1 \(request.status) ", in: answer) == 1, "\(request): \(answer.prefix(400))")
             #expect(!answer.contains("smuggled"), "\(request)")
         }

@@ -1,0 +1,131 @@
+import TestSupport
+
+/// Just enough of an HTTP/2 client to ask a server on a real socket: heads without compression, windows honoured.
+final class HTTP2Client {
+    struct Frame: Equatable {
+        let type: UInt8
+        let flags: UInt8
+        let stream: UInt32
+        let payload: [UInt8]
+
+        var endsStream: Bool { flags & 1 != 0 && (type == 0 || type == 1) }
+    }
+
+    static let data: UInt8 = 0
+    static let headers: UInt8 = 1
+    static let reset: UInt8 = 3
+    private static let settings: UInt8 = 4
+    private static let windowUpdate: UInt8 = 8
+
+    let socket: BlockingSocket
+    /// Everything that came for streams, in order.
+    private(set) var frames: [Frame] = []
+    private var unread: [UInt8] = []
+    private var connectionWindow = 65_535
+    private var windows: [UInt32: Int] = [:]
+    private var initialWindow = 65_535
+
+    init(_ socket: BlockingSocket) throws {
+        self.socket = socket
+        try socket.send(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8))
+        try send(Self.settings, 0, 0, [])
+    }
+
+    func send(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) throws {
+        let length = UInt32(payload.count)
+        let head: [UInt8] = [
+            UInt8(length >> 16), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF), type, flags,
+            UInt8(stream >> 24), UInt8(stream >> 16 & 0xFF), UInt8(stream >> 8 & 0xFF), UInt8(stream & 0xFF),
+        ]
+        try socket.send(head + payload)
+    }
+
+    /// `:method` and `:scheme` from the static table, the rest literally.
+    func request(_ method: String, _ path: String, stream: UInt32, ends: Bool = true, _ fields: [(String, String)] = [])
+        throws
+    {
+        var block: [UInt8] = [method == "POST" ? 0x83 : 0x82, 0x86]
+        if method == "HEAD" { block = Self.literal(":method", "HEAD") + [0x86] }
+        for (name, value) in [(":path", path), (":authority", "a")] + fields { block += Self.literal(name, value) }
+        windows[stream] = initialWindow
+        try send(Self.headers, ends ? 5 : 4, stream, block)
+    }
+
+    private static func literal(_ name: String, _ value: String) -> [UInt8] {
+        [0, UInt8(name.utf8.count)] + Array(name.utf8) + [UInt8(value.utf8.count)] + Array(value.utf8)
+    }
+
+    /// As the windows allow; stops early when the stream is answered and reset.
+    func send(body: [UInt8], stream: UInt32) throws {
+        var rest = body[...]
+        while !rest.isEmpty {
+            let count = min(rest.count, 16_384, connectionWindow, windows[stream] ?? 0)
+            guard count > 0 else {
+                try read()
+                if frames.contains(where: { $0.stream == stream && $0.type == Self.reset }) { return }
+                continue
+            }
+            connectionWindow -= count
+            windows[stream, default: 0] -= count
+            try send(Self.data, rest.count == count ? 1 : 0, stream, Array(rest.prefix(count)))
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    struct Ended: Error {}
+
+    /// Reads until the frames are as wished.
+    func wait(until isSo: (HTTP2Client) -> Bool) throws {
+        while !isSo(self) { try read() }
+    }
+
+    func answer(_ stream: UInt32) throws -> (status: UInt8?, body: [UInt8]) {
+        try wait { client in
+            client.frames.contains { $0.stream == stream && ($0.endsStream || $0.type == Self.reset) }
+        }
+        return (frames.first { $0.stream == stream && $0.type == Self.headers }?.payload.first, body(stream))
+    }
+
+    func body(_ stream: UInt32) -> [UInt8] {
+        frames.filter { $0.stream == stream && $0.type == Self.data }.flatMap(\.payload)
+    }
+
+    private func read() throws {
+        let more = try socket.receive()
+        guard !more.isEmpty else { throw Ended() }
+        unread += more
+        while unread.count >= 9 {
+            let length = Int(unread[0]) << 16 | Int(unread[1]) << 8 | Int(unread[2])
+            guard unread.count >= 9 + length else { return }
+            let stream = unread[5..<9].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
+            let frame = Frame(type: unread[3], flags: unread[4], stream: stream, payload: Array(unread[9..<9 + length]))
+            unread.removeFirst(9 + length)
+            try take(frame)
+        }
+    }
+
+    private func take(_ frame: Frame) throws {
+        switch frame.type {
+        case Self.settings where frame.flags & 1 == 0:
+            for place in stride(from: 0, to: frame.payload.count - 5, by: 6) where frame.payload[place + 1] == 4 {
+                let value = frame.payload[(place + 2)..<(place + 6)].reduce(0) { $0 << 8 | Int($1) }
+                for stream in windows.keys { windows[stream, default: 0] += value - initialWindow }
+                initialWindow = value
+            }
+            try send(Self.settings, 1, 0, [])
+        case Self.windowUpdate:
+            let value = frame.payload.reduce(0) { $0 << 8 | Int($1) }
+            if frame.stream == 0 { connectionWindow += value } else { windows[frame.stream, default: 0] += value }
+        case Self.data where !frame.payload.isEmpty:
+            frames.append(frame)
+            let count = UInt32(frame.payload.count)
+            let increment = [
+                UInt8(count >> 24), UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF),
+            ]
+            try send(Self.windowUpdate, 0, 0, increment)
+            if !frame.endsStream { try send(Self.windowUpdate, 0, frame.stream, increment) }
+        default:
+            if frame.stream > 0 { frames.append(frame) }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import Basics
+import EventLoops
+import Exchanges
+import TestSupport
+import Testing
+
+@testable import Server
+
+struct HTTP2ServerTests {
+    /// `:status 200` as an entry of the static table.
+    private static let ok: UInt8 = 0x88
+
+    private func connect(_ server: TestServer) throws -> HTTP2Client {
+        try HTTP2Client(try BlockingSocket.connect(.loopback4, port: server.port))
+    }
+
+    @Test(arguments: ["/echo", "/asked"])
+    func `bodies of any size are echoed, admitted at once or later`(path: String) async throws {
+        let server = try await TestServer()
+        let client = try connect(server)
+        for (place, size) in [0, 1, 16_384, 700_000].enumerated() {
+            let stream = UInt32(place * 2 + 1)
+            let body = [UInt8](repeating: 0x78, count: size)
+            try client.request("POST", path, stream: stream, ends: size == 0)
+            if size > 0 { try client.send(body: body, stream: stream) }
+            let answer = try client.answer(stream)
+            #expect(answer.status == Self.ok)
+            #expect(answer.body == [0x5B] + body + [0x5D])
+        }
+    }
+
+    @Test func `many requests at once are all answered, late ones too`() async throws {
+        let server = try await TestServer()
+        let client = try connect(server)
+        let streams = (0..<50).map { UInt32($0 * 2 + 1) }
+        for stream in streams { try client.request("GET", stream % 4 == 1 ? "/later" : "/echo", stream: stream) }
+        for stream in streams {
+            #expect(try client.answer(stream).body == Array((stream % 4 == 1 ? "later" : "[]").utf8))
+        }
+        #expect(await server.wait { $0.responder.finished == 50 })
+    }
+
+    /// RFC 9113 §8.1: the whole answer first, then the reset that says that the body is not wanted.
+    @Test(arguments: ["/refused", "/asked-in-vain"])
+    func `a refused upload has its whole answer before the reset`(path: String) async throws {
+        let server = try await TestServer()
+        let client = try connect(server)
+        try client.request("POST", path, stream: 1, ends: false)
+        try client.wait { $0.frames.contains { $0.type == HTTP2Client.reset } }
+        #expect(client.frames.map(\.type) == [HTTP2Client.headers, HTTP2Client.data, HTTP2Client.reset])
+        #expect(client.frames[1].endsStream)
+        #expect(client.frames[2].payload == [0, 0, 0, 0])
+        try client.request("GET", "/echo", stream: 3)
+        #expect(try client.answer(3).status == Self.ok)
+    }
+
+    @Test(arguments: [true, false])
+    func `a body over the limit is refused, stated or not`(isStated: Bool) async throws {
+        let server = try await TestServer()
+        let client = try connect(server)
+        let size = 1_200_000
+        try client.request("POST", "/echo", stream: 1, ends: false, isStated ? [("content-length", "\(size)")] : [])
+        try client.send(body: [UInt8](repeating: 0x78, count: size), stream: 1)
+        try client.wait { $0.frames.contains { $0.type == HTTP2Client.reset } }
+        #expect(String(decoding: client.body(1), as: UTF8.self).contains("BODY_TOO_LARGE"))
+    }
+
+    @Test func `a stream opened in the turn of its request goes on being written to`() async throws {
+        let server = try await TestServer()
+        let client = try connect(server)
+        try client.request("GET", "/stream", stream: 1)
+        try client.wait { !$0.body(1).isEmpty }
+        for round in 1...3 {
+            let outcome = await server.with { parts, loop in
+                parts.responder.streams[0].write(Array("data: \(round)\n\n".utf8), on: loop)
+            }
+            #expect(outcome == .written)
+            try client.wait { String(decoding: $0.body(1), as: UTF8.self).hasSuffix("data: \(round)\n\n") }
+        }
+        _ = await server.with { parts, loop in parts.responder.streams[0].end(on: loop) }
+        #expect(try client.answer(1).status == Self.ok)
+        #expect(await server.wait { $0.server.counters.openStreams == 0 })
+    }
+
+    @Test func `who waits for room is told when there is some`() async throws {
+        let server = try await TestServer()
+        let client = try connect(server)
+        try client.request("GET", "/stream", stream: 1)
+        try client.wait { !$0.body(1).isEmpty }
+        let drained = Inbox<Bool>()
+        let waiting = await server.with { parts, loop in
+            let stream = parts.responder.streams[0]
+            stream.drained = { drained.put(true) }
+            // More than the client's window lets out.
+            _ = stream.write([UInt8](repeating: 0x78, count: 200_000), on: loop)
+            return stream.waitingBytes
+        }
+        #expect(waiting ?? 0 > 0)
+        try client.wait { $0.body(1).count >= 200_000 }
+        #expect(try await drained.next())
+    }
+
+    @Test func `streams are counted once, whoever ends them`() async throws {
+        let server = try await TestServer()
+        let client = try connect(server)
+        for stream in [UInt32(1), 3, 5] { try client.request("GET", "/stream", stream: stream) }
+        #expect(await server.wait { $0.server.counters.openStreams == 3 })
+        try client.send(HTTP2Client.reset, 0, 1, [0, 0, 0, 8])
+        #expect(await server.wait { $0.server.counters.openStreams == 2 })
+        _ = await server.with { parts, loop in
+            parts.responder.streams[1].abort(on: loop)
+            parts.responder.streams[1].end(on: loop)
+        }
+        #expect(await server.wait { $0.server.counters.openStreams == 1 })
+        client.socket.close()
+        #expect(await server.wait { $0.server.counters.openStreams == 0 && $0.server.openConnections == 0 })
+        #expect(await server.wait { $0.responder.finished == 3 })
+    }
+
+    @Test func `a peer that asks and does not read is let go`() async throws {
+        var limits = ServerLimits()
+        limits.stallMilliseconds = 100
+        let server = try await TestServer(limits)
+        let client = try connect(server)
+        for place in 0..<20 { try client.request("GET", "/big", stream: UInt32(place * 2 + 1)) }
+        #expect(await server.wait { $0.server.counters.stalled > 0 && $0.server.counters.openStreams == 0 })
+        let next = try connect(server)
+        try next.request("GET", "/echo", stream: 1)
+        #expect(try next.answer(1).status == Self.ok)
+        client.socket.close()
+    }
+
+    @Test func `an answer larger than every buffer arrives whole`() async throws {
+        let server = try await TestServer()
+        let client = try connect(server)
+        try client.request("GET", "/big", stream: 1)
+        #expect(try client.answer(1).body.count == 4 << 20)
+    }
+
+    @Test func `a drain says goodbye twice and lets the answer out`() async throws {
+        let server = try await TestServer()
+        let client = try connect(server)
+        try client.request("GET", "/later", stream: 1)
+        #expect(await server.wait { $0.server.counters.requestsHTTP2 == 1 })
+        let drained = Inbox<Bool>()
+        _ = await server.with { parts, loop in parts.server.drain(within: 5000, on: loop) { drained.put(true) } }
+        #expect(try client.answer(1).body == Array("later".utf8))
+        #expect(throws: HTTP2Client.Ended.self) { try client.wait { _ in false } }
+        client.socket.close()
+        #expect(try await drained.next())
+    }
+}
