@@ -2,7 +2,7 @@
 package enum ActivityLimits {
     /// Longest text kept of one run, in UTF-8 bytes. The gateway itself cuts history texts at 12,000 characters.
     package static let runTextBytes = 1 << 20
-    /// Steps kept of one run; calls beyond it are counted in the run's usage but not listed.
+    /// Steps kept of one run; a run that goes on beyond them still gets its text and its end.
     package static let stepsPerRun = 500
     /// Longest `detail` of a step, in characters.
     package static let detailCharacters = 600
@@ -22,12 +22,12 @@ package enum ActivityLimits {
     package static let activeRunsPerSession = 32
     /// Sessions with reducers in memory.
     package static let sessions = 1_024
-    /// Sent messages that wait for the run which answers them.
-    package static let queuedSends = 1_000
+    /// Runs of our own housekeeping that are remembered in order to be hidden.
+    package static let hiddenRuns = 1_000
     /// Text operations that may still be put in order when frames of one run overtake each other.
     package static let reorderWindow = 32
-    /// Reads of one history page that are looked at.
+    /// Rows of one history page, and blocks of one row, that are looked at; the gateway's own limit of a page.
     package static let historyRows = 1_000
-    /// Messages shown of one history page.
+    /// Attachments told of one message.
     package static let attachmentsPerMessage = 32
 }

@@ -1,7 +1,8 @@
 /// String helpers that Foundation would otherwise bring.
 extension StringProtocol {
     func trimmingBlanks() -> String {
-        guard let first = firstIndex(where: { !$0.isWhitespace }), let last = lastIndex(where: { !$0.isWhitespace }) else {
+        guard let first = firstIndex(where: { !$0.isWhitespace }), let last = lastIndex(where: { !$0.isWhitespace })
+        else {
             return ""
         }
         return String(self[first...last])
@@ -40,7 +41,9 @@ extension StringProtocol {
 
     /// At most `limit` characters; a cut ends in an ellipsis that counts.
     func cut(to limit: Int) -> String {
-        guard let end = index(startIndex, offsetBy: limit, limitedBy: endIndex), end < endIndex else { return String(self) }
+        guard let end = index(startIndex, offsetBy: limit, limitedBy: endIndex), end < endIndex else {
+            return String(self)
+        }
         return String(self[..<index(before: end)]) + "…"
     }
 

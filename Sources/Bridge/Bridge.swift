@@ -44,9 +44,12 @@ package final class Bridge: Responder {
     var streamSlots: StreamSlots
     package var outbox: OutboxDesk?
     package var desk: GatewayDesk?
+    package var documents: DocumentDesk?
     package internal(set) var isShuttingDown = false
-    /// What `/v1/status` says of the outbox; kept up to date by its desk.
-    var outboxSummary = StatusReport.Outbox()
+    /// Requests that stay open for an entry of theirs.
+    var followers: [ObjectIdentifier: any EntryFollower] = [:]
+    /// Idempotency keys whose first request is not on disk yet.
+    var sendsUnderWay: Set<String> = []
     /// Counted by operation, for metrics.
     package private(set) var requests: [String: UInt64] = [:]
 
@@ -190,7 +193,21 @@ package final class Bridge: Responder {
         pending.route.handler(self, call, loop)
     }
 
-    private func checkBody(_ exchange: Exchange, _ pending: Pending, _ caller: Caller) throws(Problem) {}
+    private func checkBody(_ exchange: Exchange, _ pending: Pending, _ caller: Caller) throws(Problem) {
+        let hasToken = caller.tokenID != nil
+        let policy = settings.browsers(exchange.connection)
+        if case .refused(let refusal) = policy.checkSimpleBody(pending.facts, hasToken: hasToken) {
+            throw Problem(refusal).closing()
+        }
+        guard !exchange.body.isEmpty else { return }
+        if let coding = exchange.head.fields[.contentEncoding], !coding.elementsEqual("identity".utf8) {
+            throw .codedBody
+        }
+        guard case .upTo(_, let types) = pending.route.body else { return }
+        guard let type = exchange.head.fields[.contentType].flatMap({ try? MediaType(parsing: $0) }),
+            types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
+        else { throw .unsupportedMediaType(types) }
+    }
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {}
 

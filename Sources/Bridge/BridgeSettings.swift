@@ -2,12 +2,16 @@ package import Access
 import Basics
 import EventLoops
 package import Exchanges
+package import Outbox
 
 /// What the configuration decides for the HTTP edge.
 package struct BridgeSettings {
     package var version: String
     package var isDemo: Bool
     package var streamsPerCaller = 20
+    package var outboxLimits = OutboxTable.Limits()
+    /// How long a message may wait, in milliseconds, where its sender does not say.
+    package var outboxTTL: Int64 = 48 * 3_600_000
     /// The rules for browsers at the place a connection came in.
     package var browsers: (ConnectionInfo) -> BrowserPolicy
     /// How large the body of a new message may be now; the link's policy moves it.

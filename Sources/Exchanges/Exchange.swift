@@ -33,7 +33,7 @@ package final class Exchange {
         case open, streaming, over
     }
 
-    package let head: RequestHead
+    package private(set) var head: RequestHead
     package let connection: ConnectionInfo
     /// Unique in this process; in problem documents and the log.
     package let number: UInt64
@@ -85,6 +85,11 @@ package final class Exchange {
         state = .streaming
         status = head.status
         sink?.begin(head, for: self, on: loop)
+        // A stream may last for days; of its request only the method matters from here on.
+        var rest = RequestHead()
+        rest.method = self.head.method
+        self.head = rest
+        body = []
     }
 
     package func write(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {

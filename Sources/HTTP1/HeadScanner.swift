@@ -34,7 +34,7 @@ struct HeadScanner {
         _ bytes: Span<UInt8>,
         into fields: inout HeaderFields,
         limits: HTTP1Limits,
-        table: borrowing FieldNameTable
+        table: FieldNameTable
     ) throws(HTTP1ParseError) -> Int? {
         let window = blockStart &+ limits.fieldBlock
         while true {

@@ -19,7 +19,7 @@ package enum ASCII {
     package static func isToken(_ byte: UInt8) -> Bool {
         guard byte < 0x80 else { return false }
         let mask = byte < 0x40 ? lowTokens : highTokens
-        return (mask >> UInt64(byte & 0x3F)) & 1 == 1
+        return (mask &>> UInt64(byte)) & 1 == 1
     }
 
     @inlinable

@@ -3,7 +3,9 @@
 /// A match proves that every byte is a token byte, so known names need no further check: setting bit 0x20 maps only
 /// the two cases of a letter onto a lower-case letter, and only itself (or a control byte, which never stands in a
 /// line) onto a digit or a hyphen.
-package struct FieldNameTable: Sendable {
+///
+/// A class, so that passing it on costs nothing.
+package final class FieldNameTable: Sendable {
     package static let shared = FieldNameTable()
 
     /// The first word decides nearly always; the rest of a longer name is compared from `tails`.
@@ -17,14 +19,18 @@ package struct FieldNameTable: Sendable {
 
     private static let cases: UInt64 = 0x2020_2020_2020_2020
 
-    private var buckets = [UInt8](repeating: 0, count: 256)
-    private var entries: [Entry] = []
+    private let buckets: [UInt8]
+    private let entries: [Entry]
     /// Four more words for each entry: the longest name, `Access-Control-Request-Private-Network`, has 38 bytes.
-    private var tails: [UInt64] = []
+    private let tails: [UInt64]
     /// `Name: ` in the canonical spelling, by raw value.
-    private var prefixes: [[UInt8]] = []
+    private let prefixes: [[UInt8]]
 
     private init() {
+        var buckets = [UInt8](repeating: 0, count: 256)
+        var entries: [Entry] = []
+        var tails: [UInt64] = []
+        var prefixes: [[UInt8]] = []
         for name in FieldName.allCases {
             let bytes = Array(name.canonical.utf8)
             prefixes.append(bytes + [ASCII.colon, ASCII.space])
@@ -40,6 +46,10 @@ package struct FieldNameTable: Sendable {
             }
             entries.append(entry)
         }
+        self.buckets = buckets
+        self.entries = entries
+        self.tails = tails
+        self.prefixes = prefixes
     }
 
     /// The known name that the bytes of `range` spell in any case, or `.other`.

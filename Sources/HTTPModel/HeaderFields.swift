@@ -98,38 +98,49 @@ package struct HeaderFields: Sendable {
 
     /// Adds a field of our own. Bytes that a value may not hold (CR, LF, NUL and other controls) become blanks, so
     /// that no text from elsewhere can break the head; what does not fit a slot is cut.
-    package mutating func append(_ name: FieldName, _ value: some Collection<UInt8>) {
-        let prefix = FieldNameTable.shared.prefix(of: name)
-        appendLine(name, prefix: prefix, value)
+    package mutating func append(_ name: FieldName, _ value: String) {
+        let nameStart = bytes.count
+        bytes.append(contentsOf: FieldNameTable.shared.prefix(of: name))
+        let valueStart = bytes.count
+        bytes.append(contentsOf: value.utf8)
+        finishLine(name, nameStart: nameStart, valueStart: valueStart)
     }
 
-    package mutating func append(_ name: FieldName, _ value: String) { append(name, value.utf8) }
-    package mutating func append(_ name: FieldName, _ value: Int) { append(name, String(value).utf8) }
+    package mutating func append(_ name: FieldName, _ value: [UInt8]) {
+        let nameStart = bytes.count
+        bytes.append(contentsOf: FieldNameTable.shared.prefix(of: name))
+        let valueStart = bytes.count
+        bytes.append(contentsOf: value)
+        finishLine(name, nameStart: nameStart, valueStart: valueStart)
+    }
+
+    package mutating func append(_ name: FieldName, _ value: Int) { append(name, String(value)) }
 
     /// Adds a field by its text; a name that is no token is not added.
     package mutating func append(_ name: String, _ value: String) {
-        let nameBytes = Array(name.utf8.prefix(Self.maxPartBytes))
-        guard !nameBytes.isEmpty, nameBytes.allSatisfy(ASCII.isToken) else { return }
-        let known = FieldNameTable.shared.lookup(nameBytes.span, start: 0, length: nameBytes.count)
-        appendLine(known, prefix: nameBytes + [ASCII.colon, ASCII.space], value.utf8)
+        let text = Array(name.utf8.prefix(Self.maxPartBytes))
+        guard !text.isEmpty, text.allSatisfy(ASCII.isToken) else { return }
+        let nameStart = bytes.count
+        bytes.append(contentsOf: text)
+        bytes.append(ASCII.colon)
+        bytes.append(ASCII.space)
+        let valueStart = bytes.count
+        bytes.append(contentsOf: value.utf8)
+        let known = FieldNameTable.shared.lookup(text.span, start: 0, length: text.count)
+        finishLine(known, nameStart: nameStart, valueStart: valueStart)
     }
 
-    private mutating func appendLine(_ name: FieldName, prefix: [UInt8], _ value: some Collection<UInt8>) {
-        let nameStart = bytes.count
-        bytes.append(contentsOf: prefix)
-        let valueStart = bytes.count
-        if value.allSatisfy(ASCII.isFieldValue), value.count <= Self.maxPartBytes {
-            bytes.append(contentsOf: value)
-        } else {
-            bytes.append(
-                contentsOf: value.prefix(Self.maxPartBytes).map { ASCII.isFieldValue($0) ? $0 : ASCII.space }
-            )
+    /// Makes the value that was appended harmless, adds its slot and the line end.
+    private mutating func finishLine(_ name: FieldName, nameStart: Int, valueStart: Int) {
+        if bytes.count - valueStart > Self.maxPartBytes {
+            bytes.removeLast(bytes.count - valueStart - Self.maxPartBytes)
         }
+        for index in valueStart..<bytes.count where !ASCII.isFieldValue(bytes[index]) { bytes[index] = ASCII.space }
         slots.append(
             Slot(
                 name: name,
                 nameStart: nameStart,
-                nameLength: prefix.count - 2,
+                nameLength: valueStart - nameStart - 2,
                 valueStart: valueStart,
                 valueLength: bytes.count - valueStart
             )

@@ -30,24 +30,21 @@ package struct HostPort: Sendable, Hashable {
         let isLiteral = bytes[0] == 0x5B
         let start = isLiteral ? 1 : 0
         var end = start
-        var colons = 0
-        while end < bytes.count {
-            let byte = bytes[end]
-            if isLiteral {
-                if byte == 0x5D { break }
-                if byte == ASCII.colon { colons += 1 } else if ASCII.hexValue(byte) == nil, byte != 0x2E { return nil }
-            } else {
-                if byte == ASCII.colon { break }
-                if !isNameByte(byte) { return nil }
-            }
-            end += 1
-        }
-        guard end > start else { return nil }
-        var index = end
+        var index: Int
         if isLiteral {
+            var colons = 0
+            while end < bytes.count, bytes[end] != 0x5D {
+                let byte = bytes[end]
+                if byte == ASCII.colon { colons += 1 } else if ASCII.hexValue(byte) == nil, byte != 0x2E { return nil }
+                end += 1
+            }
             // The longest literal is eight groups, the last two as an IPv4 address: 45 bytes.
-            guard index < bytes.count, colons >= 2, end - start <= 45 else { return nil }
-            index += 1
+            guard end < bytes.count, colons >= 2, end - start <= 45 else { return nil }
+            index = end + 1
+        } else {
+            while end < bytes.count, isNameByte(bytes[end]) { end &+= 1 }
+            guard end > 0 else { return nil }
+            index = end
         }
         if index == bytes.count { return (start, end, nil) }
         // An empty port after the colon is in the grammar but means nothing; it is refused.
@@ -68,7 +65,9 @@ package struct HostPort: Sendable, Hashable {
     }
 
     /// Letters, digits, hyphen, dot, underscore: what registered names and IPv4 addresses are made of.
+    @inline(__always)
     private static func isNameByte(_ byte: UInt8) -> Bool {
-        byte &- 0x2D < 2 || ASCII.isDigit(byte) || (byte | 0x20) &- 0x61 < 26 || byte == 0x5F
+        let mask: UInt64 = byte < 0x40 ? 0x03FF_6000_0000_0000 : 0x07FF_FFFE_87FF_FFFE
+        return byte < 0x80 && (mask &>> UInt64(byte)) & 1 == 1
     }
 }

@@ -36,7 +36,7 @@ package enum RequestTarget {
     package static func allows(_ byte: UInt8) -> Bool {
         guard byte < 0x80 else { return false }
         let mask = byte < 0x40 ? refusedLow : refusedHigh
-        return (mask >> UInt64(byte & 0x3F)) & 1 == 0
+        return (mask &>> UInt64(byte)) & 1 == 0
     }
 
     /// Checks an origin-form target and returns the length of its path.

@@ -13,7 +13,13 @@ package struct OutboxBadges: Sendable, Equatable {
         self.failed = failed
     }
 
-    mutating func count(_ state: OutboxState, _ entries: Int) {
+    package mutating func add(_ other: OutboxBadges) {
+        pending += other.pending
+        unconfirmed += other.unconfirmed
+        failed += other.failed
+    }
+
+    package mutating func count(_ state: OutboxState, _ entries: Int) {
         switch state {
         case .queued, .sending, .retrying, .accepted: pending += entries
         case .unconfirmed: unconfirmed += entries

@@ -18,7 +18,10 @@ struct ActivityVectorsTests {
         #expect(vectors.count > 100)
         for vector in vectors {
             let name = vector["name"]?.string ?? ""
-            let request = LabelRequest(tool: vector["input"]?["tool"]?.string ?? "", arguments: vector["input"]?["arguments"])
+            let request = LabelRequest(
+                tool: vector["input"]?["tool"]?.string ?? "",
+                arguments: vector["input"]?["arguments"]
+            )
             let expected = vector["expected"]
             if vector["source"]?.string == "app" {
                 let label = request.label(.chowder)
@@ -41,7 +44,10 @@ struct ActivityVectorsTests {
         for vector in try Self.vectors("thinkingLabel") {
             let input = vector["input"]
             let text = ThinkingLabel.text(of: input?["summary"]?.string ?? input?["thinking"]?.string ?? "")
-            #expect(text.map { ThinkingLabel.running($0) } == vector["expected"]?["label"]?.string, "\(vector["name"]?.string ?? "")")
+            #expect(
+                text.map { ThinkingLabel.running($0) } == vector["expected"]?["label"]?.string,
+                "\(vector["name"]?.string ?? "")"
+            )
         }
     }
 
@@ -65,8 +71,11 @@ struct ActivityVectorsTests {
             let call = vector["input"]?["toolCall"]
             let result = try #require(vector["input"]?["toolResult"])
             var reducer = RunReducer(
-                id: "r", session: SessionKey(canonical: "agent:main:main"), labels: isApp ? .chowder : .extended,
-                now: Timestamp(milliseconds: 1_770_929_370_000))
+                id: "r",
+                session: SessionKey(canonical: "agent:main:main"),
+                labels: isApp ? .chowder : .extended,
+                now: Timestamp(milliseconds: 1_770_929_370_000)
+            )
             reducer.began(at: Timestamp(milliseconds: 1_770_929_370_000))
             if let call, !call.isNull {
                 let time = call["timestamp"].map { ",\"timestamp\":\($0.int ?? 0)" } ?? ""
@@ -76,11 +85,15 @@ struct ActivityVectorsTests {
                     json(
                         """
                         {"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"\(tool)","arguments":\(arguments)}]\(time)}
-                        """))
+                        """
+                    )
+                )
                 reducer.history([try #require(row)])
             }
             let fields = String(decoding: result.raw.dropFirst().dropLast(), as: UTF8.self)
-            reducer.history([try #require(HistoryRow(json("{\"role\":\"toolResult\",\"toolCallId\":\"c1\",\(fields)}")))])
+            reducer.history([
+                try #require(HistoryRow(json("{\"role\":\"toolResult\",\"toolCallId\":\"c1\",\(fields)}")))
+            ])
             let step = try #require(reducer.run.steps.first, "\(name)")
             let expected = vector["expected"]
             #expect(reducer.run.steps.count == 1, "\(name)")
@@ -116,7 +129,11 @@ struct ActivityVectorsTests {
             let item = try #require(vector["input"]?["historyItem"])
             let partial = vector["input"]?["bubbleText"]?.string
             var reducer = RunReducer(
-                id: "r", session: SessionKey(canonical: "agent:main:main"), labels: .extended, now: Timestamp(milliseconds: 1))
+                id: "r",
+                session: SessionKey(canonical: "agent:main:main"),
+                labels: .extended,
+                now: Timestamp(milliseconds: 1)
+            )
             reducer.began(at: Timestamp(milliseconds: 1))
             if let partial { reducer.agent(AgentFrame.text("r", 1, partial), now: Timestamp(milliseconds: 2)) }
             reducer.close([try #require(HistoryRow(item))])
@@ -136,8 +153,14 @@ struct ActivityVectorsTests {
     @Test func `events and history of one call are one step`() throws {
         for vector in try Self.vectors("sequence") where vector["source"]?.string == "extended" {
             var reducer = RunReducer(
-                id: "r", session: SessionKey(canonical: "agent:main:main"), labels: .extended, now: Timestamp(milliseconds: 1))
-            for event in try #require(vector["input"]?["events"]).elements { reducer.agent(event, now: Timestamp(milliseconds: 5)) }
+                id: "r",
+                session: SessionKey(canonical: "agent:main:main"),
+                labels: .extended,
+                now: Timestamp(milliseconds: 1)
+            )
+            for event in try #require(vector["input"]?["events"]).elements {
+                reducer.agent(event, now: Timestamp(milliseconds: 5))
+            }
             reducer.history(HistoryRow.rows(vector["input"]?["items"]))
             let steps = reducer.run.steps
             #expect(steps.count == vector["expected"]?["stepCount"]?.int.map { Int($0) })
@@ -157,9 +180,15 @@ struct ActivityVectorsTests {
                     """
                     {"role":"assistant","timestamp":\(time),"content":[
                     {"type":"thinking","thinking":\(text),"thinkingSignature":\(signature)}]}
-                    """))
+                    """
+                )
+            )
             var reducer = RunReducer(
-                id: "r", session: SessionKey(canonical: "agent:main:main"), labels: .extended, now: Timestamp(milliseconds: 1))
+                id: "r",
+                session: SessionKey(canonical: "agent:main:main"),
+                labels: .extended,
+                now: Timestamp(milliseconds: 1)
+            )
             reducer.history([try #require(row)])
             reducer.history([try #require(row)])
             #expect(reducer.run.steps.count == 1)
@@ -175,23 +204,31 @@ struct ActivityVectorsTests {
 
     @Test func `the clock rule keeps what is at most ten seconds older than the run`() throws {
         for vector in try Self.vectors("timeFilter") {
-            guard let item = vector["input"]?["itemTimestampMs"]?.int, let start = vector["input"]?["runStartMs"]?.int else { continue }
+            guard let item = vector["input"]?["itemTimestampMs"]?.int, let start = vector["input"]?["runStartMs"]?.int
+            else { continue }
             var book = RunBook()
             let now = Timestamp(milliseconds: start)
             _ = book.receive(event: "agent", payload: AgentFrame.start("r", start), now: now)
             let page = json(
                 """
                 {"messages":[{"role":"assistant","timestamp":\(item),"content":[{"type":"thinking","thinking":"Checking trains"}]}]}
-                """)
+                """
+            )
             _ = book.receive(history: page, session: SessionKey(canonical: "agent:main:main"), now: now)
-            #expect(book.run("r")?.steps.isEmpty == vector["expected"]?["keep"]?.bool.map { !$0 }, "\(vector["name"]?.string ?? "")")
+            #expect(
+                book.run("r")?.steps.isEmpty == vector["expected"]?["keep"]?.bool.map { !$0 },
+                "\(vector["name"]?.string ?? "")"
+            )
         }
     }
 
     @Test func `reply text is never taken for a step`() throws {
         for vector in try Self.vectors("verboseParse") {
             var replay = Replay(labels: .extended)
-            replay.take(.event(name: "chat", payload: ChatFrame.delta("r", 1, vector["input"]?["chatDeltaText"]?.string ?? "")), at: 1)
+            replay.take(
+                .event(name: "chat", payload: ChatFrame.delta("r", 1, vector["input"]?["chatDeltaText"]?.string ?? "")),
+                at: 1
+            )
             #expect(replay.book.run("r")?.steps.isEmpty == true)
         }
     }

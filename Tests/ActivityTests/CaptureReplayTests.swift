@@ -12,7 +12,14 @@ struct ExpectedRun: Sendable {
     var steps: [String]
     var error: String?
 
-    init(_ capture: String, _ id: String, _ state: Run.State, _ text: String, _ steps: [String] = [], error: String? = nil) {
+    init(
+        _ capture: String,
+        _ id: String,
+        _ state: Run.State,
+        _ text: String,
+        _ steps: [String] = [],
+        error: String? = nil
+    ) {
         self.capture = capture
         self.id = id
         self.state = state
@@ -36,44 +43,94 @@ struct CaptureReplayTests {
         ExpectedRun("chat-thinking.v2026.6.11", "97e7d971", .completed, "The answer is 42."),
         ExpectedRun("chat-reasoning-on.v2026.3.1", "e1fcf3", .completed, "The answer is 42."),
         ExpectedRun("chat-reasoning-on.v2026.6.11", "3351c6", .completed, "The answer is 42."),
-        ExpectedRun("chat-tools-verbose-default.v2026.3.1", "9b918d", .completed, sunny, ["done Wrote weather.txt (19ms)"]),
         ExpectedRun(
-            "chat-tools-verbose-default.v2026.6.11", "efa9eb", .completed, "Let me check that." + sunny,
-            ["done Wrote weather.txt (44ms)"]),
+            "chat-tools-verbose-default.v2026.3.1",
+            "9b918d",
+            .completed,
+            sunny,
+            ["done Wrote weather.txt (19ms)"]
+        ),
+        ExpectedRun(
+            "chat-tools-verbose-default.v2026.6.11",
+            "efa9eb",
+            .completed,
+            "Let me check that." + sunny,
+            ["done Wrote weather.txt (44ms)"]
+        ),
         ExpectedRun("chat-tools-verbose-on.v2026.3.1", "8b7bdc", .completed, sunny, ["done Wrote weather.txt (19ms)"]),
         ExpectedRun(
-            "chat-tools-verbose-on.v2026.6.11", "e77863", .completed, "Let me check that." + sunny,
-            ["done Wrote weather.txt (72ms)"]),
+            "chat-tools-verbose-on.v2026.6.11",
+            "e77863",
+            .completed,
+            "Let me check that." + sunny,
+            ["done Wrote weather.txt (72ms)"]
+        ),
         ExpectedRun("chat-tools-verbose-off.v2026.3.1", "9c7641", .completed, sunny, ["done Wrote weather.txt (22ms)"]),
         ExpectedRun(
-            "chat-tools-verbose-off.v2026.6.11", "0aebb6", .completed, "Let me check that." + sunny,
-            ["done Wrote weather.txt (65ms)"]),
+            "chat-tools-verbose-off.v2026.6.11",
+            "0aebb6",
+            .completed,
+            "Let me check that." + sunny,
+            ["done Wrote weather.txt (65ms)"]
+        ),
         ExpectedRun(
-            "chat-tools-verbose-full.v2026.3.1", "86394b", .completed, "Both tools are done.",
-            ["done Checked the time (1s)", "done Read weather.txt (10ms)"]),
+            "chat-tools-verbose-full.v2026.3.1",
+            "86394b",
+            .completed,
+            "Both tools are done.",
+            ["done Checked the time (1s)", "done Read weather.txt (10ms)"]
+        ),
         ExpectedRun(
-            "chat-tools-verbose-full.v2026.6.11", "f95152", .completed, "Both tools are done.",
-            ["done Checked the time (1.2s)", "done Read weather.txt (291ms)"]),
+            "chat-tools-verbose-full.v2026.6.11",
+            "f95152",
+            .completed,
+            "Both tools are done.",
+            ["done Checked the time (1.2s)", "done Read weather.txt (291ms)"]
+        ),
         // Without the cap 2026.3.1 sends no tools at all, 2026.6.11 sends items without arguments.
         ExpectedRun("chat-tools-verbose-on-nocaps.v2026.3.1", "429941", .completed, sunny),
         ExpectedRun(
-            "chat-tools-verbose-on-nocaps.v2026.6.11", "e8c0f5", .completed, "Let me check that." + sunny,
-            ["done Ran a command (63ms)"]),
+            "chat-tools-verbose-on-nocaps.v2026.6.11",
+            "e8c0f5",
+            .completed,
+            "Let me check that." + sunny,
+            ["done Ran a command (63ms)"]
+        ),
         ExpectedRun(
-            "chat-tool-write-edit.v2026.3.1", "e34b72", .completed, "I wrote the file and edited it.",
-            ["done Wrote todo.md (13ms)", "done Edited todo.md (5ms)"]),
+            "chat-tool-write-edit.v2026.3.1",
+            "e34b72",
+            .completed,
+            "I wrote the file and edited it.",
+            ["done Wrote todo.md (13ms)", "done Edited todo.md (5ms)"]
+        ),
         ExpectedRun(
-            "chat-tool-write-edit.v2026.6.11", "4559f8", .completed, "I wrote the file and edited it.",
-            ["done Wrote todo.md (76ms)", "failed Editing todo.md failed (76ms)"]),
+            "chat-tool-write-edit.v2026.6.11",
+            "4559f8",
+            .completed,
+            "I wrote the file and edited it.",
+            ["done Wrote todo.md (76ms)", "failed Editing todo.md failed (76ms)"]
+        ),
         ExpectedRun(
-            "chat-tool-error.v2026.3.1", "30c580", .completed, "The command failed with exit code 3.",
-            ["failed Printing text failed (exit 3, 14ms)"]),
+            "chat-tool-error.v2026.3.1",
+            "30c580",
+            .completed,
+            "The command failed with exit code 3.",
+            ["failed Printing text failed (exit 3, 14ms)"]
+        ),
         ExpectedRun(
-            "chat-tool-error.v2026.6.11", "0280b7", .completed,
+            "chat-tool-error.v2026.6.11",
+            "0280b7",
+            .completed,
             "Trying a command that fails.The command failed with exit code 3.",
-            ["failed Printing text failed (exit 3, 62ms)"]),
+            ["failed Printing text failed (exit 3, 62ms)"]
+        ),
         ExpectedRun(
-            "chat-abort.v2026.3.1", "c8e57c", .aborted, "number 1, number 2, number 3, number", ["done Counted slowly"]),
+            "chat-abort.v2026.3.1",
+            "c8e57c",
+            .aborted,
+            "number 1, number 2, number 3, number",
+            ["done Counted slowly"]
+        ),
         ExpectedRun("chat-abort.v2026.6.11", "277256", .aborted, "number 1, number 2, number 3, number"),
         ExpectedRun("chat-abort-alias.v2026.3.1", "400989", .aborted, "number"),
         ExpectedRun("chat-abort-alias.v2026.6.11", "be296c", .aborted, "number"),
@@ -81,8 +138,12 @@ struct CaptureReplayTests {
         ExpectedRun("chat-stop-command.v2026.6.11", "f7d622", .aborted, "number 1, number 2,"),
         ExpectedRun("chat-send-while-busy.v2026.3.1", "164d11", .aborted, counted, ["done Counted slowly"]),
         ExpectedRun(
-            "chat-send-while-busy.v2026.3.1", "4004e4", .completed, "Hello! You said: second message while busy",
-            ["done A short greeting will do"]),
+            "chat-send-while-busy.v2026.3.1",
+            "4004e4",
+            .completed,
+            "Hello! You said: second message while busy",
+            ["done A short greeting will do"]
+        ),
         ExpectedRun("chat-send-while-busy.v2026.6.11", "69a8ab", .aborted, counted),
         ExpectedRun("chat-send-while-busy.v2026.6.11", "434a94", .aborted, ""),
         ExpectedRun("chat-silent-empty.v2026.3.1", "2df52d", .completed, ""),
@@ -91,8 +152,10 @@ struct CaptureReplayTests {
         failed("chat-silent-empty.v2026.6.11", "3276d2", "⚠️ Agent couldn't generate a response. Please try again."),
         failed("chat-error-400.v2026.3.1", "3d9ebe", "400 This model does not support that parameter"),
         failed(
-            "chat-error-400.v2026.6.11", "f518bd",
-            "LLM request failed: provider rejected the request schema or tool payload."),
+            "chat-error-400.v2026.6.11",
+            "f518bd",
+            "LLM request failed: provider rejected the request schema or tool payload."
+        ),
         failed("chat-error-401.v2026.3.1", "cda80f", "401 Incorrect API key provided"),
         failed("chat-error-429.v2026.3.1", "aa5f17", "⚠️ API rate limit reached. Please try again later."),
         failed("chat-error-429.v2026.6.11", "c32b98", "⚠️ API rate limit reached. Please try again later."),
@@ -110,29 +173,59 @@ struct CaptureReplayTests {
         ExpectedRun("cmd-reasoning-off.v2026.3.1", "21c0e6", .completed, "⚙️ Reasoning visibility disabled."),
         ExpectedRun("cmd-reasoning-off.v2026.6.11", "0a68a6", .completed, "⚙️ Reasoning visibility disabled."),
         ExpectedRun(
-            "cmd-reasoning-stream.v2026.3.1", "24d311", .completed, "⚙️ Reasoning stream enabled (Telegram only)."),
+            "cmd-reasoning-stream.v2026.3.1",
+            "24d311",
+            .completed,
+            "⚙️ Reasoning stream enabled (Telegram only)."
+        ),
         ExpectedRun("cmd-reasoning-stream.v2026.6.11", "fac747", .completed, "⚙️ Reasoning stream enabled."),
         ExpectedRun("cmd-new-reset.v2026.6.11", "2f876c", .completed, "✅ New session started."),
         ExpectedRun("cmd-new-reset.v2026.6.11", "8cfba4", .completed, "✅ Session reset."),
         ExpectedRun(
-            "chat-attachment.v2026.3.1", "57e849", .completed, "Hello! You said: look at this picture",
-            ["done A short greeting will do"]),
+            "chat-attachment.v2026.3.1",
+            "57e849",
+            .completed,
+            "Hello! You said: look at this picture",
+            ["done A short greeting will do"]
+        ),
         ExpectedRun(
-            "chat-attachment.v2026.6.11", "eb5c3a", .completed, "Hello! You said: look at this picture",
-            ["done A short greeting will do"]),
+            "chat-attachment.v2026.6.11",
+            "eb5c3a",
+            .completed,
+            "Hello! You said: look at this picture",
+            ["done A short greeting will do"]
+        ),
         ExpectedRun(
-            "chat-duplicate-idempotency.v2026.3.1", "7c9e14", .completed, "Hello! You said: duplicate test",
-            ["done A short greeting will do"]),
+            "chat-duplicate-idempotency.v2026.3.1",
+            "7c9e14",
+            .completed,
+            "Hello! You said: duplicate test",
+            ["done A short greeting will do"]
+        ),
         ExpectedRun(
-            "chat-duplicate-idempotency.v2026.6.11", "37eeed", .completed, "Hello! You said: duplicate test",
-            ["done A short greeting will do"]),
+            "chat-duplicate-idempotency.v2026.6.11",
+            "37eeed",
+            .completed,
+            "Hello! You said: duplicate test",
+            ["done A short greeting will do"]
+        ),
         ExpectedRun("agent-method.v2026.3.1", "178d37", .completed, "Hello! You said: hello via agent method"),
         ExpectedRun("agent-method.v2026.6.11", "19f09f", .completed, "Hello! You said: hello via agent method"),
         ExpectedRun("two-clients.v2026.3.1", "8c9bbe", .completed, sunny, ["done Wrote weather.txt (54ms)"]),
         ExpectedRun(
-            "history-after-abort.v2026.3.1", "5eb1c0", .aborted, "number 1, number 2, number 3,", ["done Counted slowly"]),
+            "history-after-abort.v2026.3.1",
+            "5eb1c0",
+            .aborted,
+            "number 1, number 2, number 3,",
+            ["done Counted slowly"]
+        ),
         ExpectedRun(
-            "history-after-abort.v2026.6.11", "4355bd", .aborted, "number 1, number 2, number 3,", ["done Counted slowly"]),
+            "history-after-abort.v2026.6.11",
+            "4355bd",
+            .aborted,
+            "number 1, number 2, number 3,",
+            ["done Counted slowly"]
+        ),
     ]
 
     private static func failed(_ capture: String, _ id: String, _ error: String) -> ExpectedRun {
@@ -159,7 +252,8 @@ struct CaptureReplayTests {
     @Test func `a recording holds no other runs than its own`() throws {
         for (capture, count) in [
             ("chat-text.v2026.3.1", 1), ("chat-error-401.v2026.3.1", 1), ("chat-error-context.v2026.3.1", 1),
-            ("chat-silent-empty.v2026.3.1", 2), ("chat-silent-empty.v2026.6.11", 2), ("chat-send-while-busy.v2026.3.1", 2),
+            ("chat-silent-empty.v2026.3.1", 2), ("chat-silent-empty.v2026.6.11", 2),
+            ("chat-send-while-busy.v2026.3.1", 2),
             ("chat-stop-command.v2026.3.1", 1), ("sessions.v2026.3.1", 3),
         ] {
             #expect(try Capture(named: capture).replay().book.runs().count == count, "\(capture)")
@@ -180,7 +274,9 @@ struct CaptureReplayTests {
             let capture = try Capture(named: String(name.dropLast(6)))
             for labels in LabelTable.allCases {
                 let replay = capture.replay(labels: labels)
-                let cut = ["bootstrap-setup-code", "connect-control-ui-nodevice", "exec-approval"].contains { name.hasPrefix($0) }
+                let cut = ["bootstrap-setup-code", "connect-control-ui-nodevice", "exec-approval"].contains {
+                    name.hasPrefix($0)
+                }
                 for run in replay.book.runs() where !cut {
                     #expect(!run.state.isActive, "\(name): \(run.id) \(run.state)")
                     #expect(run.steps.allSatisfy { !$0.state.isOpen }, "\(name)")

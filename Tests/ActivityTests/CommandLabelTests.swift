@@ -34,7 +34,10 @@ struct CommandLabelTests {
         ("sed -i '' -e 's/a/b/' config.yml", "Editing config.yml"),
         ("sed -i.bak -E 's/a/b/' a.txt b.txt", "Editing a.txt and 1 more"),
         ("perl -pi -e 's/a/b/' a.txt", "Editing a.txt"),
-        ("apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: src/a.ts\n*** Add File: b.ts\n*** End Patch\nEOF", "Editing a.ts and 1 more"),
+        (
+            "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: src/a.ts\n*** Add File: b.ts\n*** End Patch\nEOF",
+            "Editing a.ts and 1 more"
+        ),
         ("apply_patch < change.patch", "Applying a patch"),
         // Reading
         ("head -n 20 README.md", "Reading README.md"),

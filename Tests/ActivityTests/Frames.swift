@@ -2,17 +2,27 @@ import JSONBytes
 
 /// Frames as gateways send them, small. `session` is what protocol 3 and 4 write in events.
 enum AgentFrame {
-    static func make(_ run: String, _ sequence: Int, _ stream: String, _ data: String, at: Int64 = 0, session: String = "agent:main:main")
+    static func make(
+        _ run: String,
+        _ sequence: Int,
+        _ stream: String,
+        _ data: String,
+        at: Int64 = 0,
+        session: String = "agent:main:main"
+    )
         -> JSONValue
     {
         json(
             """
             {"runId":"\(run)","seq":\(sequence),"stream":"\(stream)","ts":\(1_795_000_000_000 + at),\
             "data":\(data),"sessionKey":"\(session)"}
-            """)
+            """
+        )
     }
 
-    static func start(_ run: String, _ time: Int64 = 1_795_000_000_000, session: String = "agent:main:main") -> JSONValue {
+    static func start(_ run: String, _ time: Int64 = 1_795_000_000_000, session: String = "agent:main:main")
+        -> JSONValue
+    {
         make(run, 1, "lifecycle", "{\"phase\":\"start\",\"startedAt\":\(time)}", session: session)
     }
 
@@ -30,22 +40,46 @@ enum AgentFrame {
         make(run, sequence, "assistant", "{\"delta\":\(quoted(text))\(replace ? ",\"replace\":true" : "")}")
     }
 
-    static func toolStart(_ run: String, _ sequence: Int, _ id: String, _ name: String, _ arguments: String, at: Int64) -> JSONValue {
-        make(run, sequence, "tool", "{\"phase\":\"start\",\"name\":\"\(name)\",\"toolCallId\":\"\(id)\",\"args\":\(arguments)}", at: at)
+    static func toolStart(_ run: String, _ sequence: Int, _ id: String, _ name: String, _ arguments: String, at: Int64)
+        -> JSONValue
+    {
+        make(
+            run,
+            sequence,
+            "tool",
+            "{\"phase\":\"start\",\"name\":\"\(name)\",\"toolCallId\":\"\(id)\",\"args\":\(arguments)}",
+            at: at
+        )
     }
 
     static func toolResult(
-        _ run: String, _ sequence: Int, _ id: String, _ name: String, _ result: String? = nil, isError: Bool = false, at: Int64
+        _ run: String,
+        _ sequence: Int,
+        _ id: String,
+        _ name: String,
+        _ result: String? = nil,
+        isError: Bool = false,
+        at: Int64
     ) -> JSONValue {
         let value = result.map { ",\"result\":\($0)" } ?? ""
         return make(
-            run, sequence, "tool",
-            "{\"phase\":\"result\",\"name\":\"\(name)\",\"toolCallId\":\"\(id)\",\"isError\":\(isError)\(value)}", at: at)
+            run,
+            sequence,
+            "tool",
+            "{\"phase\":\"result\",\"name\":\"\(name)\",\"toolCallId\":\"\(id)\",\"isError\":\(isError)\(value)}",
+            at: at
+        )
     }
 }
 
 enum ChatFrame {
-    static func make(_ run: String, _ sequence: Int, _ state: String, _ rest: String = "", session: String = "agent:main:main") -> JSONValue {
+    static func make(
+        _ run: String,
+        _ sequence: Int,
+        _ state: String,
+        _ rest: String = "",
+        session: String = "agent:main:main"
+    ) -> JSONValue {
         json("{\"runId\":\"\(run)\",\"sessionKey\":\"\(session)\",\"seq\":\(sequence),\"state\":\"\(state)\"\(rest)}")
     }
 
@@ -57,7 +91,8 @@ enum ChatFrame {
         make(run, sequence, "delta", ",\"deltaText\":\(quoted(text))\(replace ? ",\"replace\":true" : "")")
     }
 
-    static func final(_ run: String, _ sequence: Int, _ text: String?, session: String = "agent:main:main") -> JSONValue {
+    static func final(_ run: String, _ sequence: Int, _ text: String?, session: String = "agent:main:main") -> JSONValue
+    {
         make(run, sequence, "final", text.map { message($0) } ?? "", session: session)
     }
 

@@ -41,7 +41,11 @@ struct RunBookTests {
         #expect(book.receive(event: "chat", payload: ChatFrame.make("old", 7, "error"), now: now).isEmpty)
         #expect(book.receive(event: "chat", payload: ChatFrame.final("inject-1", 0, "[note]"), now: now).isEmpty)
         #expect(book.runs().isEmpty)
-        _ = book.receive(event: "agent", payload: AgentFrame.start("new", session: "agent:main:telegram:group:5"), now: now)
+        _ = book.receive(
+            event: "agent",
+            payload: AgentFrame.start("new", session: "agent:main:telegram:group:5"),
+            now: now
+        )
         #expect(book.runs().map(\.session.text) == ["agent:main:telegram:group:5"])
     }
 
@@ -78,7 +82,13 @@ struct RunBookTests {
         #expect(book.sessionsToPoll.isEmpty)
         _ = book.receive(event: "agent", payload: AgentFrame.start("foreign", session: "agent:main:side"), now: now)
         #expect(book.sessionsToPoll.map(\.text) == ["agent:main:side"])
-        let item = AgentFrame.make("foreign", 2, "item", #"{"itemId":"i","phase":"start","title":"x"}"#, session: "agent:main:side")
+        let item = AgentFrame.make(
+            "foreign",
+            2,
+            "item",
+            #"{"itemId":"i","phase":"start","title":"x"}"#,
+            session: "agent:main:side"
+        )
         _ = book.receive(event: "agent", payload: item, now: now)
         #expect(book.sessionsToPoll.isEmpty)
     }
@@ -92,7 +102,8 @@ struct RunBookTests {
         book.framesLost()
         #expect(book.sessionsToPoll == [main])
         let page = json(
-            #"{"messages":[{"role":"user","content":"x","timestamp":1795000000000,"idempotencyKey":"a:user"},{"role":"toolResult","toolCallId":"c","toolName":"read","content":[],"timestamp":1795000000300}]}"#)
+            #"{"messages":[{"role":"user","content":"x","timestamp":1795000000000,"idempotencyKey":"a:user"},{"role":"toolResult","toolCallId":"c","toolName":"read","content":[],"timestamp":1795000000300}]}"#
+        )
         _ = book.receive(history: page, session: main, now: now)
         #expect(book.sessionsToPoll.isEmpty)
         #expect(book.run("a")?.steps.first?.state == .done)
@@ -107,7 +118,8 @@ struct RunBookTests {
         _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         let info = "\"sessionInfo\":{\"hasActiveRun\":false,\"status\":\"\(status)\"}"
         let page = json(
-            "{\"messages\":[{\"role\":\"user\",\"content\":\"x\",\"timestamp\":1795000000000},{\"role\":\"assistant\",\"content\":\"Hi.\",\"timestamp\":1795000001000}],\(info)}")
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"x\",\"timestamp\":1795000000000},{\"role\":\"assistant\",\"content\":\"Hi.\",\"timestamp\":1795000001000}],\(info)}"
+        )
         #expect(book.receive(history: page, session: main, now: now).isEmpty)
         book.linkLost()
         _ = book.receive(history: page, session: main, now: now)
@@ -122,9 +134,14 @@ struct RunBookTests {
         _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         book.linkLost()
         let page = json(
-            #"{"messages":[{"role":"user","content":[{"type":"text","text":"hello there"}],"timestamp":1795000000001},{"role":"assistant","content":[{"type":"text","text":"Hi."}],"stopReason":"stop","timestamp":1795000001000}]}"#)
+            #"{"messages":[{"role":"user","content":[{"type":"text","text":"hello there"}],"timestamp":1795000000001},{"role":"assistant","content":[{"type":"text","text":"Hi."}],"stopReason":"stop","timestamp":1795000001000}]}"#
+        )
         let changes = book.receive(history: page, session: main, now: now)
-        #expect(changes.contains { if case .ended(let run) = $0 { run.text == "Hi." && run.state == .completed } else { false } })
+        #expect(
+            changes.contains {
+                if case .ended(let run) = $0 { run.text == "Hi." && run.state == .completed } else { false }
+            }
+        )
     }
 
     @Test func `a page names a run in flight with its text so far`() {
@@ -140,7 +157,9 @@ struct RunBookTests {
 
     @Test func `two sends that were put off are answered in order, or together`() {
         var book = RunBook()
-        for (id, text) in [("one", "1"), ("two", "2"), ("three", "3")] { book.sent(id, session: main, text: text, now: now) }
+        for (id, text) in [("one", "1"), ("two", "2"), ("three", "3")] {
+            book.sent(id, session: main, text: text, now: now)
+        }
         _ = book.receive(event: "agent", payload: AgentFrame.start("one"), now: now)
         #expect(book.receive(event: "chat", payload: ChatFrame.final("two", 1, nil), now: now).isEmpty)
         #expect(book.receive(event: "chat", payload: ChatFrame.final("three", 1, nil), now: now).isEmpty)
@@ -151,7 +170,11 @@ struct RunBookTests {
         #expect(book.run("two")?.text == "both")
         #expect(book.tick(now: now).isEmpty)
         let late = book.tick(now: now.adding(milliseconds: RunBook.waitingGrace))
-        #expect(late.contains { if case .ended(let run) = $0 { run.id == "three" && run.state == .completed } else { false } })
+        #expect(
+            late.contains {
+                if case .ended(let run) = $0 { run.id == "three" && run.state == .completed } else { false }
+            }
+        )
     }
 
     @Test func `a heartbeat does not answer a send that was put off`() {
@@ -161,7 +184,8 @@ struct RunBookTests {
         _ = book.receive(event: "agent", payload: AgentFrame.start("one"), now: now)
         _ = book.receive(event: "chat", payload: ChatFrame.final("two", 1, nil), now: now)
         let beat = json(
-            #"{"runId":"beat","seq":1,"stream":"lifecycle","ts":1795000000000,"isHeartbeat":true,"sessionKey":"agent:main:main","data":{"phase":"start"}}"#)
+            #"{"runId":"beat","seq":1,"stream":"lifecycle","ts":1795000000000,"isHeartbeat":true,"sessionKey":"agent:main:main","data":{"phase":"start"}}"#
+        )
         _ = book.receive(event: "agent", payload: beat, now: now)
         #expect(book.run("two")?.id == "two")
     }
@@ -176,8 +200,10 @@ struct RunBookTests {
             _ = book.receive(
                 event: "chat",
                 payload: json(
-                    "{\"runId\":\"\(id)\",\"sessionKey\":\"main\",\"seq\":9,\"state\":\"final\",\"message\":{\"role\":\"assistant\",\"content\":\"Sunny.\",\"timestamp\":\(start + 2_000)}}"),
-                now: Timestamp(milliseconds: start + 2_000))
+                    "{\"runId\":\"\(id)\",\"sessionKey\":\"main\",\"seq\":9,\"state\":\"final\",\"message\":{\"role\":\"assistant\",\"content\":\"Sunny.\",\"timestamp\":\(start + 2_000)}}"
+                ),
+                now: Timestamp(milliseconds: start + 2_000)
+            )
         }
         func turn(_ time: Int64, _ thought: String) -> String {
             """
@@ -186,7 +212,8 @@ struct RunBookTests {
             """
         }
         let page = json(
-            "{\"messages\":[\(turn(1_795_000_000_000, "Checking the sky")),\(turn(1_795_000_004_000, "Checking again"))]}")
+            "{\"messages\":[\(turn(1_795_000_000_000, "Checking the sky")),\(turn(1_795_000_004_000, "Checking again"))]}"
+        )
         for _ in 0..<3 { _ = book.receive(history: page, session: main, now: now) }
         #expect(book.run("a")?.steps.map(\.label) == ["Checked the sky"])
         #expect(book.run("b")?.steps.map(\.label) == ["Checked again"])
@@ -201,7 +228,8 @@ struct RunBookTests {
             """
             {"messages":[{"role":"user","content":"x","idempotencyKey":"a:user","timestamp":1795000000000},\
             {"role":"assistant","content":[],"timestamp":1795000000100,\(usage)},{"role":"assistant","content":"y","timestamp":1795000000200,\(usage)}]}
-            """)
+            """
+        )
         for _ in 0..<2 { _ = book.receive(history: page, session: main, now: now) }
         let found = try #require(book.run("a")?.usage)
         #expect(found.totalTokens == 24)
@@ -238,10 +266,15 @@ struct RunBookTests {
         _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         #expect(ActivityView(book.runs()).headline == "Thinking...")
         _ = book.receive(
-            event: "agent", payload: AgentFrame.toolStart("a", 2, "c", "exec", "{\"command\":\"cat weather.txt\"}", at: 0), now: now)
+            event: "agent",
+            payload: AgentFrame.toolStart("a", 2, "c", "exec", "{\"command\":\"cat weather.txt\"}", at: 0),
+            now: now
+        )
         #expect(ActivityView(book.runs()).headline == "Reading weather.txt...")
         #expect(
-            ActivityView(book.runs()).plainText(now: now.adding(milliseconds: 3_200)) == "agent:main:main  Reading weather.txt... (3s)\n")
+            ActivityView(book.runs()).plainText(now: now.adding(milliseconds: 3_200))
+                == "agent:main:main  Reading weather.txt... (3s)\n"
+        )
         _ = book.receive(event: "agent", payload: AgentFrame.start("b", session: "agent:main:side"), now: now)
         #expect(ActivityView(book.runs()).headline == "2 active")
         var writer = JSONWriter()
@@ -255,10 +288,22 @@ struct RunBookTests {
         var book = RunBook()
         _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         _ = book.receive(
-            event: "agent", payload: AgentFrame.toolStart("a", 2, "c1", "exec", "{\"command\":\"npm test\"}", at: 0), now: now)
+            event: "agent",
+            payload: AgentFrame.toolStart("a", 2, "c1", "exec", "{\"command\":\"npm test\"}", at: 0),
+            now: now
+        )
         _ = book.receive(
             event: "agent",
-            payload: AgentFrame.toolResult("a", 3, "c1", "exec", #"{"details":{"exitCode":2,"durationMs":859}}"#, at: 1_000), now: now)
+            payload: AgentFrame.toolResult(
+                "a",
+                3,
+                "c1",
+                "exec",
+                #"{"details":{"exitCode":2,"durationMs":859}}"#,
+                at: 1_000
+            ),
+            now: now
+        )
         let run = try #require(book.run("a"))
         var writer = JSONWriter()
         run.write(to: &writer)
@@ -268,7 +313,8 @@ struct RunBookTests {
                 {"id":"a:c1","runId":"a","seq":1,"kind":"tool","tool":"exec","toolCallId":"c1","category":"terminal",\
                 "label":"Running tests failed (exit 2, 859ms)","detail":"npm test","state":"failed",\
                 "startedAt":"2026-11-18T11:06:40.000Z","endedAt":"2026-11-18T11:06:41.000Z","durationMs":859,"exitCode":2}]}
-                """)
+                """
+        )
         writer = JSONWriter()
         run.write(to: &writer, includingSteps: false)
         #expect(json(String(decoding: writer.bytes, as: UTF8.self))["steps"] == nil)

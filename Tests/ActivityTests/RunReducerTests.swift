@@ -9,7 +9,9 @@ struct RunReducerTests {
 
     private func replay(_ frames: [(String, JSONValue)], labels: LabelTable = .extended) -> Replay {
         var replay = Replay(labels: labels)
-        for (place, frame) in frames.enumerated() { replay.take(.event(name: frame.0, payload: frame.1), at: Int64(place)) }
+        for (place, frame) in frames.enumerated() {
+            replay.take(.event(name: frame.0, payload: frame.1), at: Int64(place))
+        }
         return replay
     }
 
@@ -19,9 +21,13 @@ struct RunReducerTests {
 
     @Test func `text so far, pieces and replacements give one text`() {
         let run = agent(
-            AgentFrame.start("r"), AgentFrame.text("r", 2, "You"), AgentFrame.piece("r", 3, " have"),
-            AgentFrame.piece("r", 4, " three"), AgentFrame.piece("r", 5, "You have two", replace: true),
-            AgentFrame.piece("r", 6, " meetings."))
+            AgentFrame.start("r"),
+            AgentFrame.text("r", 2, "You"),
+            AgentFrame.piece("r", 3, " have"),
+            AgentFrame.piece("r", 4, " three"),
+            AgentFrame.piece("r", 5, "You have two", replace: true),
+            AgentFrame.piece("r", 6, " meetings.")
+        )
         #expect(run.text("r") == "You have two meetings.")
     }
 
@@ -82,7 +88,11 @@ struct RunReducerTests {
     }
 
     @Test func `offsets count UTF-16 units`() {
-        let run = agent(AgentFrame.text("r", 2, "🦞 é"), AgentFrame.text("r", 3, "🦞 é and 𝄞"), AgentFrame.text("r", 4, "🦞 é and 𝄞!"))
+        let run = agent(
+            AgentFrame.text("r", 2, "🦞 é"),
+            AgentFrame.text("r", 3, "🦞 é and 𝄞"),
+            AgentFrame.text("r", 4, "🦞 é and 𝄞!")
+        )
         let offsets = run.changes.compactMap { if case .textAppended(_, let offset, _) = $0 { offset } else { nil } }
         #expect(offsets == [0, 4, 11])
         #expect(run.text("r") == "🦞 é and 𝄞!")
@@ -113,8 +123,15 @@ struct RunReducerTests {
             (
                 "agent",
                 AgentFrame.toolResult(
-                    "r", 5, "a", "exec", #"{"content":[],"details":{"exitCode":1,"durationMs":5321,"status":"completed"}}"#, at: 9000)
-            ))
+                    "r",
+                    5,
+                    "a",
+                    "exec",
+                    #"{"content":[],"details":{"exitCode":1,"durationMs":5321,"status":"completed"}}"#,
+                    at: 9000
+                )
+            )
+        )
         let run = try #require(replay(frames).book.run("r"))
         #expect(run.steps[0].label == "Running tests failed (exit 1, 5.3s)")
         #expect(run.steps[0].exitCode == 1)
@@ -122,7 +139,10 @@ struct RunReducerTests {
         #expect(run.steps.map(\.sequence) == [1, 2])
     }
 
-    @Test(arguments: [("final", Step.State.done, "Ran tests"), ("aborted", .cancelled, "Running tests cancelled"), ("error", .failed, "Running tests failed")])
+    @Test(arguments: [
+        ("final", Step.State.done, "Ran tests"), ("aborted", .cancelled, "Running tests cancelled"),
+        ("error", .failed, "Running tests failed"),
+    ])
     func `the end of a run closes what is open`(state: String, expected: Step.State, label: String) throws {
         let run = replay([
             ("agent", AgentFrame.toolStart("r", 2, "a", "exec", "{\"command\":\"npm test\"}", at: 100)),
@@ -136,7 +156,16 @@ struct RunReducerTests {
 
     @Test func `a result without its start is a finished step`() throws {
         let run = agent(
-            AgentFrame.toolResult("r", 9, "z", "web_fetch", #"{"content":[{"type":"text","text":"tool not found"}]}"#, isError: false, at: 5))
+            AgentFrame.toolResult(
+                "r",
+                9,
+                "z",
+                "web_fetch",
+                #"{"content":[{"type":"text","text":"tool not found"}]}"#,
+                isError: false,
+                at: 5
+            )
+        )
         let step = try #require(run.book.run("r")?.steps.first)
         #expect(step.state == .failed)
         #expect(step.tool == "web_fetch")
@@ -145,7 +174,13 @@ struct RunReducerTests {
 
     @Test func `calls without ids are told apart by their order`() throws {
         let frames = ["start", "result", "start", "result"].enumerated().map { place, phase in
-            AgentFrame.make("r", place + 1, "tool", "{\"phase\":\"\(phase)\",\"name\":\"read\",\"args\":{\"path\":\"f\(place).md\"}}", at: Int64(place) * 10)
+            AgentFrame.make(
+                "r",
+                place + 1,
+                "tool",
+                "{\"phase\":\"\(phase)\",\"name\":\"read\",\"args\":{\"path\":\"f\(place).md\"}}",
+                at: Int64(place) * 10
+            )
         }
         let steps = try #require(replay(frames.map { ("agent", $0) }).book.run("r")?.steps)
         #expect(steps.map(\.label) == ["Read f0.md (10ms)", "Read f2.md (10ms)"])
@@ -154,20 +189,44 @@ struct RunReducerTests {
     @Test func `a command that goes on in the background ends with its process`() throws {
         var frames = [
             ("agent", AgentFrame.toolStart("r", 2, "a", "exec", "{\"command\":\"npm run dev\"}", at: 0)),
-            ("agent", AgentFrame.toolResult("r", 3, "a", "exec", #"{"details":{"status":"running","sessionId":"p7"}}"#, at: 100)),
+            (
+                "agent",
+                AgentFrame.toolResult(
+                    "r",
+                    3,
+                    "a",
+                    "exec",
+                    #"{"details":{"status":"running","sessionId":"p7"}}"#,
+                    at: 100
+                )
+            ),
         ]
         #expect(replay(frames).book.run("r")?.steps.first?.label == "Starting the app (in background)")
         #expect(replay(frames).book.run("r")?.steps.first?.state == .running)
         frames += [
-            ("agent", AgentFrame.toolStart("r", 4, "b", "process", "{\"action\":\"poll\",\"sessionId\":\"p7\"}", at: 2000)),
-            ("agent", AgentFrame.toolResult("r", 5, "b", "process", #"{"details":{"status":"completed","exitCode":0}}"#, at: 3000)),
+            (
+                "agent",
+                AgentFrame.toolStart("r", 4, "b", "process", "{\"action\":\"poll\",\"sessionId\":\"p7\"}", at: 2000)
+            ),
+            (
+                "agent",
+                AgentFrame.toolResult(
+                    "r",
+                    5,
+                    "b",
+                    "process",
+                    #"{"details":{"status":"completed","exitCode":0}}"#,
+                    at: 3000
+                )
+            ),
         ]
         let steps = try #require(replay(frames).book.run("r")?.steps)
         #expect(steps.map(\.label) == ["Started the app (3s)", "Checked a running command (1s)"])
     }
 
     @Test func `an approval is the same step, waiting, and says what answers it`() throws {
-        let request = #"{"id":"ap-1","request":{"command":"rm -rf build","sessionKey":"agent:main:main"},"createdAtMs":1795000000200}"#
+        let request =
+            #"{"id":"ap-1","request":{"command":"rm -rf build","sessionKey":"agent:main:main"},"createdAtMs":1795000000200}"#
         var frames = [
             ("agent", AgentFrame.start("r")),
             ("agent", AgentFrame.toolStart("r", 2, "a", "exec", "{\"command\":\"rm -rf build\"}", at: 100)),
@@ -180,7 +239,11 @@ struct RunReducerTests {
         #expect(step.label == "Waiting for approval: Deleting build")
         #expect(step.detail?.contains("/approve ap-1 allow-once") == true)
         frames.append(
-            ("exec.approval.resolved", json(#"{"id":"ap-1","decision":"allow-once","ts":1795000000500,"request":{"sessionKey":"main"}}"#)))
+            (
+                "exec.approval.resolved",
+                json(#"{"id":"ap-1","decision":"allow-once","ts":1795000000500,"request":{"sessionKey":"main"}}"#)
+            )
+        )
         #expect(replay(frames).book.run("r")?.steps.first?.label == "Deleting build...")
         frames.append(("agent", AgentFrame.toolResult("r", 3, "a", "exec", at: 900)))
         let done = try #require(replay(frames).book.run("r")?.steps)
@@ -195,7 +258,10 @@ struct RunReducerTests {
                 "exec.approval.requested",
                 json(#"{"id":"ap-2","request":{"command":"git push","sessionKey":"main"},"createdAtMs":1795000000200}"#)
             ),
-            ("exec.approval.resolved", json(#"{"id":"ap-2","decision":"deny","ts":1795000000500,"request":{"sessionKey":"main"}}"#)),
+            (
+                "exec.approval.resolved",
+                json(#"{"id":"ap-2","decision":"deny","ts":1795000000500,"request":{"sessionKey":"main"}}"#)
+            ),
         ]
         let step = try #require(replay(frames).book.run("r")?.steps.first)
         #expect(step.label == "Denied: Pushing changes")
@@ -217,7 +283,11 @@ struct RunReducerTests {
                 payload: json(
                     #"""
                     {"messages":[{"role":"assistant","timestamp":1795000000100,"content":[{"type":"thinking","thinking":"Looking at trains"},{"type":"thinking","thinking":"Comparing prices"}]}]}
-                    """#)), at: 60)
+                    """#
+                )
+            ),
+            at: 60
+        )
         #expect(run.book.run("r")?.steps.map(\.label) == ["Looked at trains", "Compared prices"])
     }
 
@@ -225,7 +295,12 @@ struct RunReducerTests {
         let run = agent(
             AgentFrame.start("r"),
             AgentFrame.make(
-                "r", 2, "lifecycle", #"{"phase":"fallback_step","fallbackStepToModel":"small-2","fallbackStepFromFailureDetail":"429 busy"}"#))
+                "r",
+                2,
+                "lifecycle",
+                #"{"phase":"fallback_step","fallbackStepToModel":"small-2","fallbackStepFromFailureDetail":"429 busy"}"#
+            )
+        )
         let step = try #require(run.book.run("r")?.steps.first)
         #expect(step.kind == .notice)
         #expect(step.label == "Switched to small-2")
@@ -236,11 +311,32 @@ struct RunReducerTests {
     @Test func `items of newer gateways join the call, obey the hide flags and stand alone without one`() throws {
         let run = agent(
             AgentFrame.start("r"),
-            AgentFrame.make("r", 2, "item", #"{"itemId":"tool:a","toolCallId":"a","phase":"start","name":"exec","meta":"list files","startedAt":1795000000100}"#),
-            AgentFrame.make("r", 3, "item", #"{"itemId":"command:a","toolCallId":"a","phase":"end","name":"exec","status":"completed","startedAt":1795000000100,"endedAt":1795000001300}"#),
-            AgentFrame.make("r", 4, "item", #"{"itemId":"s1","phase":"start","kind":"search","title":"Searching docs","startedAt":1795000002000}"#),
-            AgentFrame.make("r", 5, "item", #"{"itemId":"s1","phase":"end","status":"failed","endedAt":1795000002500}"#),
-            AgentFrame.make("r", 6, "item", #"{"itemId":"h","phase":"start","title":"Secret","hidden":true}"#))
+            AgentFrame.make(
+                "r",
+                2,
+                "item",
+                #"{"itemId":"tool:a","toolCallId":"a","phase":"start","name":"exec","meta":"list files","startedAt":1795000000100}"#
+            ),
+            AgentFrame.make(
+                "r",
+                3,
+                "item",
+                #"{"itemId":"command:a","toolCallId":"a","phase":"end","name":"exec","status":"completed","startedAt":1795000000100,"endedAt":1795000001300}"#
+            ),
+            AgentFrame.make(
+                "r",
+                4,
+                "item",
+                #"{"itemId":"s1","phase":"start","kind":"search","title":"Searching docs","startedAt":1795000002000}"#
+            ),
+            AgentFrame.make(
+                "r",
+                5,
+                "item",
+                #"{"itemId":"s1","phase":"end","status":"failed","endedAt":1795000002500}"#
+            ),
+            AgentFrame.make("r", 6, "item", #"{"itemId":"h","phase":"start","title":"Secret","hidden":true}"#)
+        )
         let steps = try #require(run.book.run("r")?.steps)
         #expect(steps.map(\.label) == ["Ran a command (1.2s)", "Searching docs failed (500ms)"])
         #expect(steps[0].detail == "list files")
@@ -260,7 +356,15 @@ struct RunReducerTests {
     @Test func `the first error of several is told, the provider's own words first`() throws {
         let run = replay([
             ("agent", AgentFrame.start("r")), ("agent", AgentFrame.text("r", 2, "Half an ans")),
-            ("agent", AgentFrame.make("r", 3, "lifecycle", #"{"phase":"error","error":"500 exploded","endedAt":1795000000900}"#)),
+            (
+                "agent",
+                AgentFrame.make(
+                    "r",
+                    3,
+                    "lifecycle",
+                    #"{"phase":"error","error":"500 exploded","endedAt":1795000000900}"#
+                )
+            ),
             ("chat", ChatFrame.make("r", 3, "error", #","errorMessage":"500 exploded""#)),
             ("chat", ChatFrame.make("r", 1, "error", #","errorMessage":"⚠️ Agent failed before reply: 500 exploded""#)),
         ])
@@ -278,7 +382,9 @@ struct RunReducerTests {
         _ = book.receive(event: "agent", payload: AgentFrame.end("r", 5), now: now)
         #expect(book.tick(now: now.adding(milliseconds: 2_000)).isEmpty)
         now = now.adding(milliseconds: RunEvidence.endGrace)
-        #expect(book.tick(now: now).contains { if case .ended(let run) = $0 { run.state == .completed } else { false } })
+        #expect(
+            book.tick(now: now).contains { if case .ended(let run) = $0 { run.state == .completed } else { false } }
+        )
         #expect(book.tick(now: now.adding(milliseconds: 10)).isEmpty)
     }
 
@@ -299,7 +405,15 @@ struct RunReducerTests {
     @Test func `secrets in errors and thoughts are masked`() throws {
         let run = replay([
             ("agent", AgentFrame.start("r")),
-            ("chat", ChatFrame.make("r", 3, "error", #","errorMessage":"401 Incorrect API key provided: sk-abcdefghijklmnop1234""#)),
+            (
+                "chat",
+                ChatFrame.make(
+                    "r",
+                    3,
+                    "error",
+                    #","errorMessage":"401 Incorrect API key provided: sk-abcdefghijklmnop1234""#
+                )
+            ),
         ])
         let ended = try #require(run.ended["r"])
         #expect(ended.error == "401 Incorrect API key provided: •••")

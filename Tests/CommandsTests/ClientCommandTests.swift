@@ -246,16 +246,12 @@ struct ClientCommandTests {
         #expect(io.run("watch", "--limit", "2", "--types", "run.*") == .ok)
         #expect(io.slept == [700, 1000])
         #expect(
-            io.requests.map { String($0.prefix { $0 != "\r" }) } == [
+            io.requests.map { String($0.prefix { !$0.isNewline }) } == [
                 "GET /v1/events?types=run.%2A&snapshot=true HTTP/1.1",
                 "GET /v1/events?types=run.%2A&since=e.6 HTTP/1.1",
             ]
         )
-        #expect(
-            io.output
-                == "12:00 main run started\nthe stream ends: the bridge stops\n12:00 main run completed: Hi there\n"
-                || io.output.contains("12:00 main run started\n")
-        )
+        #expect(io.output.contains("12:00 main run started\n"))
         #expect(io.output.hasSuffix("12:00 main run completed: Hi there\n"))
     }
 
@@ -315,7 +311,7 @@ struct ClientCommandTests {
         }
         let io = RecordedIO()
         io.replies = [.json(200, "{\"entries\":[\(entry)]}"), .json(200, #"{"entries":[]}"#)]
-        #expect(io.run("outbox", "list", "--state", "retrying") == .ok)
+        #expect(io.run("outbox", "list", "--only", "retrying") == .ok)
         #expect(io.output.contains("018f0000-0000-7000-8000-000000000001"))
         #expect(io.output.contains("in 1 min"))
         #expect(io.output.contains("and more and more and more and more"))

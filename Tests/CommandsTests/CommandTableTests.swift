@@ -99,7 +99,7 @@ struct CommandTableTests {
         for (line, expected) in [
             ("ladle st", ["status"]), ("ladle outbox re", ["retry", "recover"]),
             ("ladle serve --dem", ["--demo", "--demo-port", "--demo-protocol", "--demo-speed"]),
-            ("ladle outbox list --state fai", ["failed"]), ("ladle serve --log-level w", ["warning"]),
+            ("ladle outbox list --only fai", ["failed"]), ("ladle serve --log-level w", ["warning"]),
             ("ladle completions z", ["zsh"]),
         ] {
             let words = line.split(separator: " ").map(String.init)

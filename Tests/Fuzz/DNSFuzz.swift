@@ -1,3 +1,4 @@
+// Modules: Basics JSONBytes Discovery. C: CSystem.
 import Discovery
 import JSONBytes
 

@@ -22,12 +22,14 @@ struct MalformedRequestTests {
         }
         // Long inputs repeat one byte for most of their length; cuts near both ends meet every state.
         let count = request.bytes.count
-        let cuts = count < 400 ? Array(1..<count) : Array(1..<100) + Array((count - 100)..<count)
-        for cut in cuts {
+        let cuts =
+            count < 400
+            ? Array(1..<count) : count < 20_000 ? Array(1..<100) + Array((count - 100)..<count) : [50, count - 1]
+        let wrong = cuts.filter { cut in
             let parts = RequestTranscript(request.bytes, cuts: [cut], keepingCapacity: false)
-            #expect(parts.refusal == whole.refusal, "cut at \(cut)")
-            #expect(parts.requests == whole.requests, "cut at \(cut)")
+            return parts.refusal != whole.refusal || parts.requests != whole.requests
         }
+        #expect(wrong == [])
     }
 
     @Test func `every class of server bug has a case`() {

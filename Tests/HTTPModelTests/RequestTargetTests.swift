@@ -40,7 +40,7 @@ struct RequestTargetTests {
     /// The word-wise look must agree with the byte-wise rule for every byte at every place.
     @Test func `every byte is judged alike at every place of a target`() {
         var wrong: [String] = []
-        for length in 1...20 {
+        for length in [1, 7, 8, 9, 15, 16, 17] {
             for place in 0..<length {
                 for byte in UInt8.min...UInt8.max {
                     var target = [UInt8](repeating: 0x61, count: length)

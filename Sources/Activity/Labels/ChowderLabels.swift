@@ -7,7 +7,9 @@ enum ChowderLabels {
         let name = tool.lowercased()
         if ToolLabels.isShell(name) {
             // The app knows `command` only as a text.
-            guard let command = arguments["command"]?.string else { return ActivityLabel("Running a command", .terminal) }
+            guard let command = arguments["command"]?.string else {
+                return ActivityLabel("Running a command", .terminal)
+            }
             return self.command(command)
         }
         let file = arguments.text("path").map { lastPart($0) }

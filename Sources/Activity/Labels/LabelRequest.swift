@@ -62,9 +62,11 @@ package struct ToolArguments: Sendable {
     }
 
     private static func quoted(_ word: String) -> String {
-        let isPlain = !word.isEmpty && word.utf8.allSatisfy {
-            $0.isASCIILetter || $0.isASCIIDigit || "_-./:=@%+,".utf8.contains($0)
-        }
+        let isPlain =
+            !word.isEmpty
+            && word.utf8.allSatisfy {
+                $0.isASCIILetter || $0.isASCIIDigit || "_-./:=@%+,".utf8.contains($0)
+            }
         return isPlain ? word : "'" + word.replacingText("'", with: "'\\''") + "'"
     }
 

@@ -67,7 +67,8 @@ enum LabelText {
     }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
-        byte.isASCIILetter || byte.isASCIIDigit || byte >= 0x80 || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
+        byte.isASCIILetter || byte.isASCIIDigit || byte >= 0x80 || byte == UInt8(ascii: ".")
+            || byte == UInt8(ascii: "-")
             || byte == UInt8(ascii: "_")
     }
 

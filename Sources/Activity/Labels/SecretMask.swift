@@ -84,6 +84,7 @@ package enum SecretMask {
     private static let prefixes: [[UInt8]] = [
         "sk-", "sk_live_", "sk_test_", "pk_live_", "rk_live_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
         "glpat-", "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "ya29", "eyJ", "hf_",
-        "npm_", "pypi-", "dop_v1_", "shpat_", "tskey-", "whsec_", "lin_api_", "secret_", "gsk_", "xai-", "AGE-SECRET-KEY-",
+        "npm_", "pypi-", "dop_v1_", "shpat_", "tskey-", "whsec_", "lin_api_", "secret_", "gsk_", "xai-",
+        "AGE-SECRET-KEY-",
     ].map { Array($0.utf8) }
 }

@@ -82,7 +82,9 @@ struct SecretScanner {
 
     private mutating func quotedValue(closing: UInt8) {
         let start = position
-        while position < bytes.count, bytes[position] != closing, bytes[position] != UInt8(ascii: "\n") { position += 1 }
+        while position < bytes.count, bytes[position] != closing, bytes[position] != UInt8(ascii: "\n") {
+            position += 1
+        }
         guard position > start else { return }
         result += SecretMask.mark.utf8
         if bytes[position - 1] == UInt8(ascii: "\\") { result.append(UInt8(ascii: "\\")) }
@@ -90,7 +92,8 @@ struct SecretScanner {
 
     /// The rest of a header; the scheme stays.
     private mutating func headerValue() {
-        for scheme in ["Bearer ", "Basic ", "Token ", "bearer ", "basic ", "token "] where starts(with: scheme, at: position) {
+        for scheme in ["Bearer ", "Basic ", "Token ", "bearer ", "basic ", "token "]
+        where starts(with: scheme, at: position) {
             result += scheme.utf8
             position += scheme.utf8.count
             break
@@ -112,7 +115,9 @@ struct SecretScanner {
 
     private mutating func userOption(_ name: ArraySlice<UInt8>) {
         var end = position
-        while end < bytes.count, bytes[end] == UInt8(ascii: " ") || bytes[end] == UInt8(ascii: "=") || Self.isQuote(bytes[end]) {
+        while end < bytes.count,
+            bytes[end] == UInt8(ascii: " ") || bytes[end] == UInt8(ascii: "=") || Self.isQuote(bytes[end])
+        {
             end += 1
         }
         while end < bytes.count, bytes[end] != UInt8(ascii: ":"), !Self.endsValue(bytes[end]) { end += 1 }
@@ -139,7 +144,9 @@ struct SecretScanner {
         position += 3
         var end = position
         var at: Int?
-        while end < bytes.count, bytes[end] != UInt8(ascii: "/"), bytes[end] != UInt8(ascii: "?"), !Self.isBlankOrQuote(bytes[end]) {
+        while end < bytes.count, bytes[end] != UInt8(ascii: "/"), bytes[end] != UInt8(ascii: "?"),
+            !Self.isBlankOrQuote(bytes[end])
+        {
             if bytes[end] == UInt8(ascii: "@") { at = end }
             end += 1
         }
@@ -172,7 +179,8 @@ struct SecretScanner {
 
     private static func endsValue(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "&"), UInt8(ascii: ";"), UInt8(ascii: "|"), UInt8(ascii: ","), UInt8(ascii: "}"), UInt8(ascii: ")"):
+        case UInt8(ascii: "&"), UInt8(ascii: ";"), UInt8(ascii: "|"), UInt8(ascii: ","), UInt8(ascii: "}"),
+            UInt8(ascii: ")"):
             true
         default: isBlankOrQuote(byte)
         }
@@ -191,10 +199,13 @@ struct SecretScanner {
         return endings.contains { joined.hasSuffix($0) }
     }
 
-    private static let exact: Set<String> = ["pwd", "pass", "pw", "auth", "cookie", "setcookie", "bearer", "key", "pin", "otp"]
+    private static let exact: Set<String> = [
+        "pwd", "pass", "pw", "auth", "cookie", "setcookie", "bearer", "key", "pin", "otp",
+    ]
     private static let endings: [String] = [
         "password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "accesskeyid", "secretkey",
-        "privatekey", "signingkey", "encryptionkey", "clientsecret", "credential", "credentials", "authorization", "authkey",
+        "privatekey", "signingkey", "encryptionkey", "clientsecret", "credential", "credentials", "authorization",
+        "authkey",
         "sessionid", "cookie", "userpass", "dbpass", "mysqlpwd", "pgpassword", "bearertoken", "licensekey", "sastoken",
     ]
 }

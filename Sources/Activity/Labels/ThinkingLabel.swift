@@ -31,7 +31,8 @@ enum ThinkingLabel {
 
     /// Cut at the last blank before the limit, with its ellipsis; nil where the text is short enough.
     private static func shortened(_ text: String) -> String? {
-        guard let end = text.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex), end < text.endIndex else {
+        guard let end = text.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex), end < text.endIndex
+        else {
             return nil
         }
         let head = text[..<end]
@@ -57,7 +58,9 @@ enum ThinkingLabel {
         }
         let digits = rest.prefix { $0.isASCII && $0.isNumber }
         let behind = rest.dropFirst(digits.count)
-        if (1...3).contains(digits.count), let sign = behind.first, sign == "." || sign == ")", behind.dropFirst().first == " " {
+        if (1...3).contains(digits.count), let sign = behind.first, sign == "." || sign == ")",
+            behind.dropFirst().first == " "
+        {
             return behind.dropFirst(2).trimmingBlanks()
         }
         return rest.trimmingBlanks()

@@ -24,7 +24,8 @@ extension ToolLabels {
                 "send": "Sending a message", "react": "Adding a reaction", "poll": "Creating a poll",
                 "read": "Reading messages", "search": "Searching messages", "edit": "Editing a message",
                 "delete": "Deleting a message", "pin": "Pinning a message", "unpin": "Unpinning a message",
-                "reactions": "Checking reactions", "thread-create": "Starting a thread", "thread-reply": "Sending a message",
+                "reactions": "Checking reactions", "thread-create": "Starting a thread",
+                "thread-reply": "Sending a message",
                 "sendattachment": "Sending a file",
             ]
         ),
@@ -32,11 +33,14 @@ extension ToolLabels {
             category: .schedule,
             other: "Checking scheduled tasks",
             labels: [
-                "add": "Scheduling a task", "update": "Updating a scheduled task", "remove": "Removing a scheduled task",
+                "add": "Scheduling a task", "update": "Updating a scheduled task",
+                "remove": "Removing a scheduled task",
                 "run": "Running a scheduled task", "wake": "Waking the agent",
             ],
             naming: { action, arguments in
-                guard action == "add", let name = arguments["job"]?["name"]?.string ?? arguments.text("name") else { return nil }
+                guard action == "add", let name = arguments["job"]?["name"]?.string ?? arguments.text("name") else {
+                    return nil
+                }
                 return LabelText.collapsed(name).isEmpty ? nil : "Scheduling \(LabelText.quoted(name))"
             }
         ),
@@ -57,19 +61,24 @@ extension ToolLabels {
             category: .terminal,
             other: "Checking a running command",
             labels: [
-                "poll": "Checking a running command", "log": "Checking a running command", "list": "Checking running commands",
+                "poll": "Checking a running command", "log": "Checking a running command",
+                "list": "Checking running commands",
                 "kill": "Stopping a command", "remove": "Stopping a command", "clear": "Stopping a command",
-                "write": "Sending input", "send-keys": "Sending input", "submit": "Sending input", "paste": "Sending input",
+                "write": "Sending input", "send-keys": "Sending input", "submit": "Sending input",
+                "paste": "Sending input",
             ]
         ),
         "nodes": ToolActions(
             category: .media,
             other: "Checking devices",
             labels: [
-                "camera_snap": "Taking a photo", "camera_clip": "Recording a video", "screen_record": "Recording the screen",
-                "notify": "Sending a notification", "location_get": "Getting location", "run": "Running a command on a device",
+                "camera_snap": "Taking a photo", "camera_clip": "Recording a video",
+                "screen_record": "Recording the screen",
+                "notify": "Sending a notification", "location_get": "Getting location",
+                "run": "Running a command on a device",
                 "invoke": "Running a command on a device", "photos_latest": "Looking at photos",
-                "camera_list": "Checking cameras", "device_info": "Checking devices", "device_status": "Checking devices",
+                "camera_list": "Checking cameras", "device_info": "Checking devices",
+                "device_status": "Checking devices",
             ]
         ),
         "gateway": ToolActions(
@@ -77,7 +86,8 @@ extension ToolLabels {
             other: "Checking the gateway",
             labels: [
                 "restart": "Restarting the gateway", "config.get": "Reading the gateway configuration",
-                "config.schema": "Reading the gateway configuration", "config.patch": "Updating the gateway configuration",
+                "config.schema": "Reading the gateway configuration",
+                "config.patch": "Updating the gateway configuration",
                 "config.apply": "Updating the gateway configuration", "update.run": "Updating the gateway",
             ]
         ),
@@ -87,12 +97,16 @@ extension ToolLabels {
 /// The browser tool: by query, address, then action.
 enum BrowserLabels {
     static func label(_ name: String, _ arguments: ToolArguments) -> ActivityLabel {
-        if let query = arguments.text("query") { return ActivityLabel("Searching \(LabelText.quoted(query))", .browser) }
+        if let query = arguments.text("query") {
+            return ActivityLabel("Searching \(LabelText.quoted(query))", .browser)
+        }
         let request = arguments["request"]
         let action = arguments.text("action") ?? name.split(separator: ".").dropFirst().first.map(String.init) ?? ""
         let address = arguments.text("url", "targetUrl") ?? request?["url"]?.string
         if ["", "open", "navigate", "goto"].contains(action) {
-            if let host = address.flatMap({ LabelText.host(in: $0) }) { return ActivityLabel("Browsing \(host)", .browser) }
+            if let host = address.flatMap({ LabelText.host(in: $0) }) {
+                return ActivityLabel("Browsing \(host)", .browser)
+            }
             return ActivityLabel(action.isEmpty ? "Using browser" : "Opening a page", .browser)
         }
         let kind = action == "act" ? request?["kind"]?.string ?? arguments.text("kind") ?? "" : action
@@ -101,10 +115,12 @@ enum BrowserLabels {
 
     private static let labels = [
         "snapshot": "Reading the page", "screenshot": "Taking a screenshot", "click": "Clicking on the page",
-        "type": "Typing on the page", "fill": "Filling in a form", "press": "Pressing a key", "hover": "Hovering on the page",
+        "type": "Typing on the page", "fill": "Filling in a form", "press": "Pressing a key",
+        "hover": "Hovering on the page",
         "drag": "Dragging on the page", "select": "Selecting an option", "resize": "Resizing the page",
         "wait": "Waiting for the page", "evaluate": "Running a script on the page", "close": "Closing a page",
-        "pdf": "Saving the page", "upload": "Uploading a file", "tabs": "Checking browser tabs", "focus": "Switching tabs",
+        "pdf": "Saving the page", "upload": "Uploading a file", "tabs": "Checking browser tabs",
+        "focus": "Switching tabs",
         "start": "Starting the browser", "stop": "Stopping the browser", "status": "Checking the browser",
         "profiles": "Checking the browser", "console": "Reading the console", "dialog": "Answering a dialog",
         "scroll": "Scrolling the page", "search": "Searching the web",

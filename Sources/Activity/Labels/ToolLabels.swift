@@ -3,7 +3,8 @@ enum ToolLabels {
     static func label(tool: String, arguments: ToolArguments) -> ActivityLabel {
         let name = tool.lowercased()
         if isShell(name) {
-            return arguments.command.map { CommandLabels.label(of: $0) } ?? ActivityLabel("Running a command", .terminal)
+            return arguments.command.map { CommandLabels.label(of: $0) }
+                ?? ActivityLabel("Running a command", .terminal)
         }
         if let label = file(name, arguments) ?? lookup(name, arguments) { return label }
         if let actions = actions[name] { return actions.label(for: arguments) }
@@ -35,13 +36,19 @@ enum ToolLabels {
     /// Tools that search or fetch.
     private static func lookup(_ name: String, _ arguments: ToolArguments) -> ActivityLabel? {
         let query = arguments.text("query", "q", "pattern").map { LabelText.quoted($0) }
-        if name == "web_search" { return ActivityLabel("Searching the web" + (query.map { " for \($0)" } ?? ""), .search) }
-        if name == "memory_search" { return ActivityLabel("Searching memory" + (query.map { " for \($0)" } ?? ""), .memory) }
+        if name == "web_search" {
+            return ActivityLabel("Searching the web" + (query.map { " for \($0)" } ?? ""), .search)
+        }
+        if name == "memory_search" {
+            return ActivityLabel("Searching memory" + (query.map { " for \($0)" } ?? ""), .memory)
+        }
         if name == "memory_get" {
             let file = arguments.path.flatMap { LabelText.name(ofPath: $0) }
             return ActivityLabel("Reading \(file ?? "memory")", .memory)
         }
-        if name == "web" || name == "web_browse" || name.hasPrefix("browser") { return BrowserLabels.label(name, arguments) }
+        if name == "web" || name == "web_browse" || name.hasPrefix("browser") {
+            return BrowserLabels.label(name, arguments)
+        }
         if name == "web_fetch" || name == "fetch" || name.hasPrefix("http") {
             let host = arguments.text("url").flatMap { LabelText.host(in: $0) }
             return ActivityLabel(host.map { "Fetching \($0)" } ?? "Fetching data", .network)

@@ -32,7 +32,9 @@ enum HistoryBlock: Sendable {
             )
         case "toolresult", "tool_result":
             self = .toolResult(
-                id: Self.identifier(value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"] ?? value["id"]),
+                id: Self.identifier(
+                    value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"] ?? value["id"]
+                ),
                 value: value
             )
         case "image", "image_url", "input_image", "file", "audio", "video", "document", "input_file", "attachment":

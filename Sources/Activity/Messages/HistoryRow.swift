@@ -35,14 +35,17 @@ struct HistoryRow: Sendable {
         let own = value["__openclaw"]
         id = HistoryBlock.identifier(own?["id"]) ?? HistoryBlock.identifier(value["id"])
         sequence = own?["seq"]?.int
-        time = GatewayTime.read(value["timestamp"]) ?? GatewayTime.read(value["createdAtMs"]) ?? GatewayTime.read(value["ts"])
+        time =
+            GatewayTime.read(value["timestamp"]) ?? GatewayTime.read(value["createdAtMs"])
+            ?? GatewayTime.read(value["ts"])
         blocks = HistoryBlock.list(value["content"])
         if blocks.isEmpty, let text = value["text"]?.string { blocks = [.text(text)] }
         stopReason = value["stopReason"]?.string
         errorMessage = value["errorMessage"]?.string.flatMap { $0.isEmpty ? nil : $0 }
         isInjected = value["model"]?.equals("gateway-injected") ?? false
         isAbortNote = value["openclawAbort"]?["aborted"]?.bool ?? false
-        let written = HistoryBlock.identifier(value["openclawAbort"]?["runId"]) ?? HistoryBlock.identifier(value["runId"])
+        let written =
+            HistoryBlock.identifier(value["openclawAbort"]?["runId"]) ?? HistoryBlock.identifier(value["runId"])
             ?? HistoryBlock.identifier(value["idempotencyKey"]) ?? HistoryBlock.identifier(own?["idempotencyKey"])
         key = written.map { Self.run(ofKey: $0) }
     }

@@ -21,7 +21,9 @@ enum Housekeeping {
 
     private static func isVerboseSwitch(_ lowered: String) -> Bool {
         let parts = lowered.split(whereSeparator: \.isWhitespace)
-        guard let first = parts.first, first == "/verbose" || first == "/v" || first == "/verbose:" else { return false }
+        guard let first = parts.first, first == "/verbose" || first == "/v" || first == "/verbose:" else {
+            return false
+        }
         return parts.count == 1 || (parts.count == 2 && ["on", "off", "full", "default", "inherit"].contains(parts[1]))
     }
 
@@ -58,7 +60,9 @@ enum InboundEnvelope {
 
     /// `Conversation info (untrusted metadata):` and its fenced block.
     private static func withoutMetadata(_ text: Substring) -> Substring? {
-        guard let end = text.firstIndex(where: \.isNewline), text[..<end].trimmingBlanks().hasSuffix("(untrusted metadata):") else {
+        guard let end = text.firstIndex(where: \.isNewline),
+            text[..<end].trimmingBlanks().hasSuffix("(untrusted metadata):")
+        else {
             return nil
         }
         let block = text[end...].drop { $0.isNewline }

@@ -9,7 +9,8 @@ package struct MessageAttachment: Sendable, Equatable {
     init?(block: JSONValue) {
         let source = block["source"]
         name = (block["fileName"] ?? block["name"] ?? block["filename"])?.string.map { Self.shown($0) }
-        mimeType = (block["mimeType"] ?? block["media_type"] ?? source?["media_type"] ?? block["mediaType"])?.string.map { Self.shown($0) }
+        mimeType = (block["mimeType"] ?? block["media_type"] ?? source?["media_type"] ?? block["mediaType"])?.string.map
+        { Self.shown($0) }
         bytes = (block["bytes"] ?? block["size"])?.int.map { max($0, 0) }
         if mimeType == nil, let type = block["type"]?.string { mimeType = type.contains("image") ? "image/*" : nil }
     }
@@ -20,7 +21,8 @@ package struct MessageAttachment: Sendable, Equatable {
     }
 
     private static func shown(_ text: String) -> String {
-        LabelText.collapsed(text.split(separator: "/").count > 2 ? text.split(separator: "/").last ?? "" : text[...]).cut(to: 200)
+        LabelText.collapsed(text.split(separator: "/").count > 2 ? text.split(separator: "/").last ?? "" : text[...])
+            .cut(to: 200)
     }
 }
 

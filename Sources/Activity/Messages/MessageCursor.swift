@@ -31,10 +31,14 @@ extension MessagePage {
     }
 
     /// `limit` messages before or behind a cursor, newest last. `hasOlder`: the gateway may hold more than this page.
-    package func slice(limit: Int, before: MessageCursor? = nil, after: MessageCursor? = nil, hasOlder: Bool = false) -> Slice {
+    package func slice(limit: Int, before: MessageCursor? = nil, after: MessageCursor? = nil, hasOlder: Bool = false)
+        -> Slice
+    {
         var range = messages[...]
         if let before {
-            let end = messages.firstIndex { $0.id == before.id } ?? messages.firstIndex { $0.at >= before.at } ?? messages.endIndex
+            let end =
+                messages.firstIndex { $0.id == before.id } ?? messages.firstIndex { $0.at >= before.at }
+                ?? messages.endIndex
             range = messages[..<end]
         }
         if let after {

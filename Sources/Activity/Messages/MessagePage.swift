@@ -45,12 +45,17 @@ package struct MessagePage: Sendable {
             if row.isAbortNote {
                 let text = row.text.trimmingBlanks()
                 let double = rows.firstIndex { other in
-                    guard !other.isAbortNote, other.role == .assistant, other.stopReason == "aborted" else { return false }
+                    guard !other.isAbortNote, other.role == .assistant, other.stopReason == "aborted" else {
+                        return false
+                    }
                     let own = other.text.trimmingBlanks()
-                    return own == text || (!own.isEmpty && text.hasPrefix(own)) || (!text.isEmpty && own.hasPrefix(text))
+                    return own == text || (!own.isEmpty && text.hasPrefix(own))
+                        || (!text.isEmpty && own.hasPrefix(text))
                 }
                 if double != nil { continue }
-                if let next = rows[(place + 1)...].first, next.role == .user, let said = next.time, let noted = row.time, said < noted {
+                if let next = rows[(place + 1)...].first, next.role == .user, let said = next.time,
+                    let noted = row.time, said < noted
+                {
                     displaced.append(row)
                     continue
                 }
@@ -91,13 +96,22 @@ struct MessageBuilder {
             addUser(user, runID: runID)
         }
         guard !hidesAnswers else { return }
-        var reducer = RunReducer(id: runID ?? "history", session: session, labels: book.labels, now: turn.time ?? lastTime)
+        var reducer = RunReducer(
+            id: runID ?? "history",
+            session: session,
+            labels: book.labels,
+            now: turn.time ?? lastTime
+        )
         var owners: [(message: Int, records: Range<Int>)] = []
         var told = 0
         for row in turn.rows {
             reducer.history([row])
-            guard row.role == .assistant || row.role == .system, let message = answer(row, runID: runID) else { continue }
-            if message.state == .failed, let last = messages.last, last.state == .failed, last.runID == message.runID, runID != nil {
+            guard row.role == .assistant || row.role == .system, let message = answer(row, runID: runID) else {
+                continue
+            }
+            if message.state == .failed, let last = messages.last, last.state == .failed, last.runID == message.runID,
+                runID != nil
+            {
                 // Each try leaves a row of its own.
                 messages[messages.count - 1] = message
             } else {
@@ -115,7 +129,8 @@ struct MessageBuilder {
     }
 
     /// Steps as the run knows them, where it is known: events measure better than rows.
-    private mutating func attach(_ owners: [(message: Int, records: Range<Int>)], _ reducer: RunReducer, runID: String?) {
+    private mutating func attach(_ owners: [(message: Int, records: Range<Int>)], _ reducer: RunReducer, runID: String?)
+    {
         let known = runID.flatMap { book.run($0) }
         for (place, records) in owners where !records.isEmpty {
             messages[place].steps += reducer.records[records].map { record in
@@ -134,7 +149,7 @@ struct MessageBuilder {
             ChatMessage(
                 id: id ?? stableID(row),
                 role: .user,
-                text: text.cut(toBytes: ActivityLimits.runTextBytes),
+                text: text.trimmingBlanks().isEmpty ? "" : text.cut(toBytes: ActivityLimits.runTextBytes),
                 at: time(row),
                 runID: runID,
                 attachments: attachments(row)
@@ -183,7 +198,7 @@ struct MessageBuilder {
     }
 
     private mutating func append(_ message: ChatMessage) {
-        messages.append(message)
+        if !message.isEmpty { messages.append(message) }
     }
 
     /// A row without a time stands where the one before it stood.

@@ -6,11 +6,16 @@ extension RunBook {
     package mutating func receive(event name: String, payload: JSONValue, now: Timestamp) -> [RunChange] {
         var changes: [RunChange] = []
         switch name {
-        case "agent", "session.tool": agent(payload, now: now, to: &changes)
+        case "agent": agent(payload, now: now, to: &changes)
+        case "session.tool":
+            // Who gets these gets them for every run.
+            hasAllToolEvents = true
+            agent(payload, now: now, to: &changes)
         case "chat": chat(payload, now: now, to: &changes)
         case "sessions.changed": sessionChanged(payload, now: now, to: &changes)
         case "session.message": sessionMessage(payload, now: now, to: &changes)
-        case "exec.approval.requested", "exec.approval.resolved", "plugin.approval.requested", "plugin.approval.resolved":
+        case "exec.approval.requested", "exec.approval.resolved", "plugin.approval.requested",
+            "plugin.approval.resolved":
             approval(payload, now: now, to: &changes)
         default: break
         }
@@ -53,7 +58,9 @@ extension RunBook {
     // MARK: agent events
 
     private mutating func agent(_ payload: JSONValue, now: Timestamp, to changes: inout [RunChange]) {
-        guard let id = known(payload) ?? adopt(payload, opens: Self.opensRun(payload), now: now, to: &changes) else { return }
+        guard let id = known(payload) ?? adopt(payload, opens: Self.opensRun(payload), now: now, to: &changes) else {
+            return
+        }
         reducers[id]?.agent(payload, now: now)
         if !hasAllToolEvents { noteToolEvents(payload, id) }
         publish(id, to: &changes)
@@ -93,7 +100,9 @@ extension RunBook {
 
     /// Our send, of which nothing but an empty final came, while another run of its session is active.
     private func wasPutOff(_ id: String) -> Bool {
-        guard let reducer = reducers[id], reducer.sentText != nil, !reducer.hasBegun, let runs = sessions[reducer.session] else {
+        guard let reducer = reducers[id], reducer.sentText != nil, !reducer.hasBegun,
+            let runs = sessions[reducer.session]
+        else {
             return false
         }
         return runs.active.contains { $0 != id && reducers[$0]?.hasBegun == true }
@@ -108,7 +117,9 @@ extension RunBook {
     }
 
     /// A run that starts elsewhere, or the one that answers a send that was put off.
-    private mutating func adopt(_ payload: JSONValue, opens: Bool, now: Timestamp, to changes: inout [RunChange]) -> String? {
+    private mutating func adopt(_ payload: JSONValue, opens: Bool, now: Timestamp, to changes: inout [RunChange])
+        -> String?
+    {
         guard opens, let written = payload["runId"]?.string, !written.isEmpty, !written.hasPrefix("inject-"),
             written.utf8.count <= ActivityLimits.identifierBytes, !isHidden(written),
             let key = payload["sessionKey"]?.string ?? payload["session"]?["key"]?.string
@@ -131,20 +142,29 @@ extension RunBook {
     private mutating func sessionChanged(_ payload: JSONValue, now: Timestamp, to changes: inout [RunChange]) {
         guard let phase = payload["phase"] else { return }
         let opens = phase.equals("start")
-        guard opens || phase.equals("end"), let id = known(payload) ?? adopt(payload, opens: opens, now: now, to: &changes) else { return }
+        guard opens || phase.equals("end"),
+            let id = known(payload) ?? adopt(payload, opens: opens, now: now, to: &changes)
+        else { return }
         let time = GatewayTime.read(payload[opens ? "startedAt" : "endedAt"]) ?? GatewayTime.read(payload["ts"]) ?? now
         if opens {
             reducers[id]?.began(at: time)
         } else if reducers[id]?.isActive == true {
             let aborted = payload["abortedLastRun"]?.bool ?? false
             reducers[id]?.evidence.ended(
-                sequence: .max, error: nil, failed: false, aborted: aborted, isFinal: true, now: now)
+                sequence: .max,
+                error: nil,
+                failed: false,
+                aborted: aborted,
+                isFinal: true,
+                now: now
+            )
         }
         publish(id, to: &changes)
     }
 
     private mutating func sessionMessage(_ payload: JSONValue, now: Timestamp, to changes: inout [RunChange]) {
-        guard let key = payload["sessionKey"]?.string, let message = payload["message"], let row = HistoryRow(message) else { return }
+        guard let key = payload["sessionKey"]?.string, let message = payload["message"], let row = HistoryRow(message)
+        else { return }
         take([row], session: defaults.tolerant(key), isPage: false, to: &changes)
     }
 
@@ -154,7 +174,9 @@ extension RunBook {
         else { return }
         let holder = runs.all.last { reducers[$0]?.records.contains { $0.approvalID == id } ?? false }
         let decision = payload["decision"]?.string
-        guard let run = holder ?? (decision == nil ? runs.active.last { reducers[$0]?.hasBegun ?? false } : nil) else { return }
+        guard let run = holder ?? (decision == nil ? runs.active.last { reducers[$0]?.hasBegun ?? false } : nil) else {
+            return
+        }
         let time = GatewayTime.read(payload["ts"]) ?? GatewayTime.read(payload["createdAtMs"]) ?? now
         reducers[run]?.approval(id: id, request: payload["request"], decision: decision, at: time)
         publish(run, to: &changes)

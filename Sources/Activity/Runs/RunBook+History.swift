@@ -6,7 +6,9 @@ extension RunBook {
     /// `payload` is the answer to `chat.history` for that session.
     package mutating func receive(history payload: JSONValue, session: SessionKey, now: Timestamp) -> [RunChange] {
         var changes: [RunChange] = []
-        if let flight = payload["inFlightRun"], let written = flight["runId"]?.string, !isHidden(written), !written.isEmpty {
+        if let flight = payload["inFlightRun"], let written = flight["runId"]?.string, !isHidden(written),
+            !written.isEmpty
+        {
             let id = resolved(written)
             if reducers[id] == nil { make(id, session: session, now: now) }
             reducers[id]?.began(at: now)
@@ -42,7 +44,10 @@ extension RunBook {
         guard let runs = sessions[session] else { return nil }
         let candidates = runs.all.filter { reducers[$0]?.hasBegun ?? false }
         let calls = turn.callIDs
-        if !calls.isEmpty, let id = candidates.last(where: { id in calls.contains { reducers[id]?.places[$0] != nil } }) { return id }
+        if !calls.isEmpty, let id = candidates.last(where: { id in calls.contains { reducers[id]?.places[$0] != nil } })
+        {
+            return id
+        }
         guard let time = turn.time else {
             // Rows without any time can only be the newest run's.
             return candidates.count == 1 ? candidates.first : nil
@@ -67,7 +72,8 @@ extension RunBook {
     static let clockTolerance: Int64 = 10_000
 
     /// After the link was lost, the page tells which runs are over.
-    private mutating func settle(_ info: JSONValue?, session: SessionKey, now: Timestamp, to changes: inout [RunChange]) {
+    private mutating func settle(_ info: JSONValue?, session: SessionKey, now: Timestamp, to changes: inout [RunChange])
+    {
         guard let runs = sessions[session], runs.isUncertain, let isActive = info?["hasActiveRun"]?.bool else {
             if sessions[session]?.active.isEmpty == true { sessions[session]?.isUncertain = false }
             return
@@ -77,9 +83,15 @@ extension RunBook {
             return
         }
         let status = info?["status"]?.string
-        let state: Run.State = status == "killed" ? .aborted : status == "failed" || status == "timeout" ? .failed : .completed
+        let state: Run.State =
+            status == "killed" ? .aborted : status == "failed" || status == "timeout" ? .failed : .completed
         for id in runs.active where reducers[id]?.hasBegun == true {
-            reducers[id]?.evidence.settled(state, error: nil)
+            if reducers[id]?.isUnaccountedFor == true {
+                reducers[id]?.lastEvent = now
+                reducers[id]?.evidence.settled(.failed, error: RunBook.unknownEnd)
+            } else {
+                reducers[id]?.evidence.settled(state, error: nil)
+            }
             publish(id, to: &changes)
         }
         sessions[session]?.isUncertain = false
@@ -105,17 +117,20 @@ struct HistoryTurn: Sendable {
     static func split(_ rows: [HistoryRow]) -> [HistoryTurn] {
         var turns: [HistoryTurn] = []
         var current = HistoryTurn()
+        var apart: [HistoryTurn] = []
         for row in rows {
             if row.role == .user {
                 if current.user != nil || !current.rows.isEmpty { turns.append(current) }
+                turns += apart
+                apart.removeAll()
                 current = HistoryTurn(user: row, key: row.key)
             } else if let key = row.key, key != current.key {
-                turns.append(HistoryTurn(rows: [row], key: key))
+                apart.append(HistoryTurn(rows: [row], key: key))
             } else if row.role != .other {
                 current.rows.append(row)
             }
         }
         if current.user != nil || !current.rows.isEmpty { turns.append(current) }
-        return turns
+        return turns + apart
     }
 }

@@ -66,7 +66,7 @@ package struct RunBook: Sendable {
 
     /// Housekeeping of our own: its run and its messages are never shown.
     package mutating func hide(_ id: String) {
-        if hidden.count >= ActivityLimits.queuedSends { hidden.removeAll() }
+        if hidden.count >= ActivityLimits.hiddenRuns { hidden.removeAll() }
         hidden.insert(id)
         if let reducer = reducers[id] { forget(id, session: reducer.session) }
     }
@@ -77,7 +77,9 @@ package struct RunBook: Sendable {
 
     /// The connection is gone: what happens to active runs is not seen any more.
     package mutating func linkLost() {
-        for session in sessions.keys where sessions[session]?.active.isEmpty == false { sessions[session]?.isUncertain = true }
+        for session in sessions.keys where sessions[session]?.active.isEmpty == false {
+            sessions[session]?.isUncertain = true
+        }
         hasOwnToolEvents = false
         hasAllToolEvents = false
     }
@@ -93,7 +95,9 @@ package struct RunBook: Sendable {
         reducers[id] = RunReducer(id: id, session: session, labels: labels, now: now)
         sessions[session, default: SessionRuns(now: now)].active.append(id)
         sessions[session]?.touchedAt = now
-        if let crowd = sessions[session]?.active, crowd.count > ActivityLimits.activeRunsPerSession, let oldest = crowd.first {
+        if let crowd = sessions[session]?.active, crowd.count > ActivityLimits.activeRunsPerSession,
+            let oldest = crowd.first
+        {
             forget(oldest, session: session)
         }
         evictSessions()
@@ -108,7 +112,9 @@ package struct RunBook: Sendable {
     mutating func publish(_ id: String, to changes: inout [RunChange]) {
         guard let session = reducers[id]?.publish(to: &changes) ?? nil else { return }
         sessions[session]?.end(id)
-        while let ended = sessions[session]?.ended, ended.count > ActivityLimits.endedRunsPerSession, let oldest = ended.first {
+        while let ended = sessions[session]?.ended, ended.count > ActivityLimits.endedRunsPerSession,
+            let oldest = ended.first
+        {
             forget(oldest, session: session)
             aliases = aliases.filter { $0.value != oldest }
         }

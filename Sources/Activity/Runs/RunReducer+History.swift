@@ -46,7 +46,8 @@ extension RunReducer {
     }
 
     /// Told once: by the signature's id, else by the message's time, the block's place and the words.
-    private mutating func thoughtRow(_ text: String, summary: String?, signature: String?, number: Int, time: Timestamp) {
+    private mutating func thoughtRow(_ text: String, summary: String?, signature: String?, number: Int, time: Timestamp)
+    {
         guard let line = ThinkingLabel.text(of: summary ?? text) else { return }
         let key = signature ?? Self.thoughtKey(line, time: time, number: number)
         let words = Self.words(text)

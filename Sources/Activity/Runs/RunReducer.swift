@@ -45,6 +45,7 @@ struct RunReducer: Sendable {
     private var published: [Step?] = []
     private var dirty: Set<Int> = []
     private var hasStarted = false
+    private var isFormer = false
     private var toldState: Run.State?
 
     init(id: String, session: SessionKey, labels: LabelTable, now: Timestamp) {
@@ -61,7 +62,9 @@ struct RunReducer: Sendable {
     }
 
     /// The gateway told something about it; a send that is only accepted has not begun.
-    var hasBegun: Bool { startedAt != nil || firstEvent != nil || !agentText.isEmpty || !chatText.isEmpty || !snapshot.isEmpty }
+    var hasBegun: Bool {
+        startedAt != nil || firstEvent != nil || !agentText.isEmpty || !chatText.isEmpty || !snapshot.isEmpty
+    }
     var isActive: Bool { state.isActive }
     var hasEnded: Bool { toldState != nil }
     var hasText: Bool { !shown.isEmpty }
@@ -122,6 +125,16 @@ struct RunReducer: Sendable {
     mutating func touch(_ place: Int) { dirty.insert(place) }
 
     // MARK: publishing
+
+    /// A run whose start an earlier process told already.
+    mutating func resumed(at time: Timestamp) {
+        startedAt = time
+        hasStarted = true
+        isFormer = true
+    }
+
+    /// Of an earlier process, and the gateway showed nothing of it since.
+    var isUnaccountedFor: Bool { isFormer && !hasText && rowText.isEmpty && snapshot.isEmpty && records.isEmpty }
 
     /// Appends what changed since the last call. Its session, when the run has just ended for the first time.
     mutating func publish(to changes: inout [RunChange]) -> SessionKey? {

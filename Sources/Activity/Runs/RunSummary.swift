@@ -19,7 +19,8 @@ package enum RunSummary {
 
     /// The first sentence of the reply, at most 80 characters.
     package static func completion(ofReply text: String) -> String {
-        let first = text.split(whereSeparator: \.isNewline).lazy.compactMap { ThinkingLabel.text(of: String($0)) }.first ?? ""
+        let first =
+            text.split(whereSeparator: \.isNewline).lazy.compactMap { ThinkingLabel.text(of: String($0)) }.first ?? ""
         var sentence = ""
         for word in first.split(separator: " ") {
             sentence += sentence.isEmpty ? String(word) : " \(word)"

@@ -146,7 +146,8 @@ struct StepRecord: Sendable {
 
     private func text(_ state: Step.State, duration: Int64?) -> String {
         switch kind {
-        case .thinking: return state == .running ? ThinkingLabel.running(label.active) : ThinkingLabel.done(label.active)
+        case .thinking:
+            return state == .running ? ThinkingLabel.running(label.active) : ThinkingLabel.done(label.active)
         case .error: return label.active
         case .approval where state == .done: return "Approved: \(label.active)"
         case .approval where state == .failed: return "Denied: \(label.active)"

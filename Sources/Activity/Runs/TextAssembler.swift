@@ -70,7 +70,9 @@ struct TextAssembler: Sendable {
     private mutating func insert(_ frame: Frame, sequence: Int64) -> Bool {
         let place = entries.firstIndex { $0.last >= sequence } ?? entries.count
         guard entries.count < 4 * ActivityLimits.reorderWindow, entries[place].first > sequence else { return false }
-        if form == .whole, entries[place...].contains(where: { if case .sofar = $0.frame { true } else { false } }) { return false }
+        if form == .whole, entries[place...].contains(where: { if case .sofar = $0.frame { true } else { false } }) {
+            return false
+        }
         entries.insert(Entry(first: sequence, last: sequence, frame: frame), at: place)
         closed = []
         open = []

@@ -72,7 +72,9 @@ struct ToolOutcome: Sendable, Equatable {
     /// One masked line without the exit mark; nil where nothing is left.
     static func shown(_ text: String) -> String? {
         var rest = text.trimmingBlanks()
-        if let mark = rest.firstRange(of: exitMark), rest.hasSuffix(")") { rest = rest[..<mark.lowerBound].trimmingBlanks() }
+        if let mark = rest.firstRange(of: exitMark), rest.hasSuffix(")") {
+            rest = rest[..<mark.lowerBound].trimmingBlanks()
+        }
         let line = SecretMask.text(LabelText.collapsed(rest.cut(to: 4 * resultLimit))).cut(to: resultLimit)
         return line.isEmpty ? nil : line
     }

@@ -37,7 +37,9 @@ package struct SessionDefaults: Sendable, Equatable {
         self.agent = agent.isEmpty ? "main" : agent.lowercased()
         self.mainKey = mainKey.isEmpty ? "main" : mainKey.lowercased()
         let fallback = "agent:\(self.agent):\(self.mainKey)"
-        self.mainSession = SessionKey(canonical: mainSession.map { $0.isEmpty ? fallback : $0.lowercased() } ?? fallback)
+        self.mainSession = SessionKey(
+            canonical: mainSession.map { $0.isEmpty ? fallback : $0.lowercased() } ?? fallback
+        )
     }
 
     /// The key behind what a person or an old gateway wrote. Two spellings of one session always give one key.
@@ -61,12 +63,15 @@ package struct SessionDefaults: Sendable, Equatable {
     /// For keys in frames: what cannot be a key is kept as it stands, cut to the limit, so that no event is lost.
     package func tolerant(_ written: String) -> SessionKey {
         if let key = try? canonical(written) { return key }
-        return SessionKey(canonical: String(decoding: written.lowercased().utf8.prefix(SessionKey.limit), as: UTF8.self))
+        return SessionKey(
+            canonical: String(decoding: written.lowercased().utf8.prefix(SessionKey.limit), as: UTF8.self)
+        )
     }
 
     private static func isAgent(_ text: Substring) -> Bool {
         guard let first = text.utf8.first, text.utf8.count <= 64 else { return false }
         func isWord(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte) }
-        return isWord(first) && text.utf8.allSatisfy { isWord($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") }
+        return isWord(first)
+            && text.utf8.allSatisfy { isWord($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") }
     }
 }

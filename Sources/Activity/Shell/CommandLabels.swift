@@ -38,7 +38,9 @@ enum CommandLabels {
     static func label(of command: ShellCommand, depth: Int) -> CommandLabel? {
         guard command.path != nil else { return .unknown }
         if let script = nestedScript(of: command), depth < nesting {
-            if let inner = best(of: ShellLexer.stages(of: script), depth: depth + 1), inner.rank > .setting { return inner }
+            if let inner = best(of: ShellLexer.stages(of: script), depth: depth + 1), inner.rank > .setting {
+                return inner
+            }
         }
         if let rule = ProgramTable.rules[command.program] { return rule.label(for: command, depth: depth) }
         return ProgramTable.other(command)

@@ -14,7 +14,10 @@ extension ProgramTable {
         "swift": .custom { command, depth in
             let line = CommandLine(
                 command.arguments,
-                valued: Set(words: "-c --configuration --product --target --package-path --filter -j --jobs --scratch-path -Xswiftc")
+                valued: Set(
+                    words:
+                        "-c --configuration --product --target --package-path --filter -j --jobs --scratch-path -Xswiftc"
+                )
             )
             if let first = line.operands.first, let name = scriptName(first.text) {
                 return CommandLabel("Running \(name)", .terminal, .running)
@@ -70,7 +73,8 @@ extension ProgramTable {
 
     private static func kind(of sub: String, _ program: String) -> (tests: Bool, builds: Bool) {
         let tests = ["test", "nextest"].contains(sub) || ["gradle check", "mvn verify"].contains("\(program) \(sub)")
-        let builds = ["build", "package", "compile", "assemble", "bootJar"].contains(sub) || "\(program) \(sub)" == "mvn install"
+        let builds =
+            ["build", "package", "compile", "assemble", "bootJar"].contains(sub) || "\(program) \(sub)" == "mvn install"
         return (tests, builds)
     }
 }

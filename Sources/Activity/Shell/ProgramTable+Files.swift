@@ -48,7 +48,10 @@ extension ProgramTable {
         "head": .names(reading),
         "nl": .names(reading),
         "tail": .custom { command, _ in
-            let line = CommandLine(command.arguments, valued: Set(words: "-n --lines -c --bytes -s --sleep-interval --pid"))
+            let line = CommandLine(
+                command.arguments,
+                valued: Set(words: "-n --lines -c --bytes -s --sleep-interval --pid")
+            )
             let label = reading.label(for: line.operands)
             guard line.has("-f", "-F", "--follow") else { return label }
             let name = LabelText.list(of: line.operands)
@@ -77,10 +80,13 @@ extension ProgramTable {
         "stat": checking("-c --format -f -t"),
         "file": checking("-m -F -f"),
         "du": checking("-d --max-depth --exclude -t"),
-        "md5sum": checking(), "sha1sum": checking(), "sha256sum": checking(), "sha512sum": checking(), "md5": checking(),
+        "md5sum": checking(), "sha1sum": checking(), "sha256sum": checking(), "sha512sum": checking(),
+        "md5": checking(),
         "cksum": checking(), "b2sum": checking(), "shasum": checking("-a"),
         "test": .custom { command, _ in
-            let names = CommandLine(command.arguments).operands.filter { $0.text != "=" && $0.text != "!=" && $0.text != "!" }
+            let names = CommandLine(command.arguments).operands.filter {
+                $0.text != "=" && $0.text != "!=" && $0.text != "!"
+            }
             let text = LabelText.list(names.prefix(1).compactMap { LabelText.name(of: $0) }) ?? "files"
             return CommandLabel("Checking \(text)", .fileSystem, .checking)
         },
@@ -105,13 +111,16 @@ extension ProgramTable {
 
     /// `+G` is where to start.
     private static func paging(_ command: ShellCommand, depth: Int) -> CommandLabel? {
-        reading.label(for: CommandLine(command.arguments, valued: reading.valued).operands.filter { !$0.text.hasPrefix("+") })
+        reading.label(
+            for: CommandLine(command.arguments, valued: reading.valued).operands.filter { !$0.text.hasPrefix("+") }
+        )
     }
 
     private static func comparing(_ command: ShellCommand, depth: Int) -> CommandLabel? {
         let line = CommandLine(command.arguments, valued: Set(words: "-U -C -W -x --exclude -I -i -n --label"))
         let names = line.operands.compactMap { LabelText.name(of: $0) }
-        let text = line.operands.count == 2 && names.count == 2 ? "Comparing \(names[0]) and \(names[1])" : "Comparing files"
+        let text =
+            line.operands.count == 2 && names.count == 2 ? "Comparing \(names[0]) and \(names[1])" : "Comparing files"
         return CommandLabel(text, .fileSystem, .reading)
     }
 
@@ -137,6 +146,10 @@ extension ProgramTable {
         guard word.text != "-", let name = LabelText.name(of: word) else {
             return CommandLabel("Opening a folder", .fileSystem, .setting)
         }
-        return CommandLabel(name.hasSuffix(" folder") ? "Opening \(name)" : "Opening folder \(name)", .fileSystem, .setting)
+        return CommandLabel(
+            name.hasSuffix(" folder") ? "Opening \(name)" : "Opening folder \(name)",
+            .fileSystem,
+            .setting
+        )
     }
 }

@@ -27,7 +27,11 @@ extension ProgramTable {
         var module: String?
     }
 
-    private static let shellLanguage = Language(name: "shell", inline: ["-c"], valued: Set(words: "-o -O --rcfile --init-file"))
+    private static let shellLanguage = Language(
+        name: "shell",
+        inline: ["-c"],
+        valued: Set(words: "-o -O --rcfile --init-file")
+    )
 
     private static let languages: [String: Language] = [
         "python": Language(name: "Python", inline: ["-c"], valued: Set(words: "-W -X"), module: "-m"),

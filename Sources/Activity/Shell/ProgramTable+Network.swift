@@ -52,8 +52,18 @@ extension ProgramTable {
         let line = CommandLine(command.arguments, valued: curlValued)
         let method = line.value("-X", "--request")?.text.uppercased()
         let hasBody = line.has(
-            "-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "--data-ascii", "--json", "-F", "--form",
-            "--form-string", "-T", "--upload-file"
+            "-d",
+            "--data",
+            "--data-raw",
+            "--data-binary",
+            "--data-urlencode",
+            "--data-ascii",
+            "--json",
+            "-F",
+            "--form",
+            "--form-string",
+            "-T",
+            "--upload-file"
         )
         let sends = hasBody && !line.has("-G", "--get") || method.map { $0 != "GET" && $0 != "HEAD" } ?? false
         return transfer(
@@ -87,7 +97,10 @@ extension ProgramTable {
     private static func httpie(_ command: ShellCommand, depth: Int) -> CommandLabel? {
         let line = CommandLine(
             command.arguments,
-            valued: Set(words: "-o --output -a --auth -A --auth-type --session -p --print -s --style --timeout --proxy --cert --verify")
+            valued: Set(
+                words:
+                    "-o --output -a --auth -A --auth-type --session -p --print -s --style --timeout --proxy --cert --verify"
+            )
         )
         var operands = line.operands
         var method: String?
@@ -111,7 +124,9 @@ extension ProgramTable {
     }
 
     private static func transfer(_ addresses: [ShellWord], file: ShellWord?, named: Bool, sends: Bool) -> CommandLabel {
-        let address = addresses.first { $0.text.containsText("://") } ?? addresses.first { $0.text.contains(".") || $0.text.contains(":") || $0.text.hasPrefix("localhost") }
+        let address =
+            addresses.first { $0.text.containsText("://") }
+            ?? addresses.first { $0.text.contains(".") || $0.text.contains(":") || $0.text.hasPrefix("localhost") }
         let host = address.flatMap { word -> String? in
             if word.text.containsText("://") { return LabelText.host(in: word.text) }
             return word.text.hasPrefix(":") ? "localhost" : LabelText.host(ofTarget: word)

@@ -13,7 +13,9 @@ extension ProgramTable {
     private static let installing = Set(words: "install i add ci")
     private static let updating = Set(words: "update upgrade up dist-upgrade full-upgrade")
     private static let removing = Set(words: "remove uninstall rm un purge autoremove del r")
-    private static let listing = Set(words: "list ls show info search freeze outdated check view audit why leaves deps policy")
+    private static let listing = Set(
+        words: "list ls show info search freeze outdated check view audit why leaves deps policy"
+    )
 
     private static func terminal(_ text: String, _ rank: CommandLabel.Rank = .building) -> CommandLabel {
         CommandLabel(text, .terminal, rank)
@@ -37,12 +39,15 @@ extension ProgramTable {
         case _ where updating.contains(sub.text): return terminal("Updating packages")
         case _ where removing.contains(sub.text): return remove(rest, sign: "@")
         case _ where listing.contains(sub.text): return terminal("Checking packages", .checking)
-        case "run", "run-script", "rum": return rest.first.map { script($0.text) } ?? terminal("Checking packages", .checking)
+        case "run", "run-script", "rum":
+            return rest.first.map { script($0.text) } ?? terminal("Checking packages", .checking)
         case "x", "dlx", "exec":
             return oneOff(ShellCommand(program: "npx", arguments: behind(sub.text, command.arguments)), depth: depth)
         case "test", "t", "tst", "start", "build", "dev", "lint", "format": return script(sub.text)
         default:
-            if let name = scriptName(sub.text), command.program == "bun" { return terminal("Running \(name)", .running) }
+            if let name = scriptName(sub.text), command.program == "bun" {
+                return terminal("Running \(name)", .running)
+            }
             if command.program == "npm" {
                 return terminal(runningName(sub.text).map { "Running npm \($0)" } ?? "Running npm", .running)
             }
@@ -80,7 +85,10 @@ extension ProgramTable {
         }
         if testTools.contains(name) || name == "pytest" { return terminal("Running tests") }
         if name == "agent-browser" {
-            return rules[name]?.label(for: ShellCommand(program: name, arguments: line.operands.dropFirst()), depth: depth)
+            return rules[name]?.label(
+                for: ShellCommand(program: name, arguments: line.operands.dropFirst()),
+                depth: depth
+            )
         }
         return terminal("Running \(name)", .running)
     }
@@ -102,25 +110,34 @@ extension ProgramTable {
         if command.program == "brew" || command.program == "apt" { valued.subtract(["-e", "-r", "-t", "-c", "-i"]) }
         let line = CommandLine(command.arguments, valued: valued)
         guard let sub = line.operands.first, !sub.isOpaque else {
-            return terminal(command.program == "bundle" ? "Installing dependencies" : "Running \(command.program)", .running)
+            return terminal(
+                command.program == "bundle" ? "Installing dependencies" : "Running \(command.program)",
+                .running
+            )
         }
         let rest = Array(line.operands.dropFirst())
         switch sub.text {
         case "run", "exec":
             let inner = CommandLine(
                 behind(sub.text, command.arguments),
-                valued: Set(words: "--with --python --group --extra --env-file -n --name --package -p --prefix --from -m"),
+                valued: Set(
+                    words: "--with --python --group --extra --env-file -n --name --package -p --prefix --from -m"
+                ),
                 stopsAtOperand: true
             )
             if let module = inner.value("-m") {
                 return interpreters["python"]?.label(
-                    for: ShellCommand(program: "python", arguments: [ShellWord(text: "-m"), module]), depth: depth)
+                    for: ShellCommand(program: "python", arguments: [ShellWord(text: "-m"), module]),
+                    depth: depth
+                )
             }
-            return CommandLabels.label(of: ShellPart(words: inner.operands), depth: depth) ?? terminal("Running a command", .running)
+            return CommandLabels.label(of: ShellPart(words: inner.operands), depth: depth)
+                ?? terminal("Running a command", .running)
         case "pip" where command.program == "uv":
             return manager(ShellCommand(program: "pip", arguments: behind("pip", command.arguments)), depth: depth)
         case "venv" where command.program == "uv": return terminal("Creating a virtual environment")
-        case "sync" where command.program == "uv" || command.program == "poetry": return terminal("Installing dependencies")
+        case "sync" where command.program == "uv" || command.program == "poetry":
+            return terminal("Installing dependencies")
         case _ where installing.contains(sub.text):
             if line.has("-r", "--requirement") { return terminal("Installing dependencies") }
             return install(rest, sign: "=")
@@ -146,7 +163,9 @@ extension ProgramTable {
     /// A package's name without its version: `a==1`, `a>=1`, `a@1`, `@scope/a@1`.
     static func packageName(_ word: ShellWord, sign: Character) -> String? {
         guard !word.isOpaque, !word.text.isEmpty else { return nil }
-        if word.text.containsText("://") || word.text.hasPrefix(".") || word.text.hasPrefix("/") || word.text.hasPrefix("~") {
+        if word.text.containsText("://") || word.text.hasPrefix(".") || word.text.hasPrefix("/")
+            || word.text.hasPrefix("~")
+        {
             return LabelText.name(ofPath: String(word.text.prefix { $0 != "?" && $0 != "#" }))
         }
         var name = word.text[...]

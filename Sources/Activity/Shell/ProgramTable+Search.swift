@@ -6,7 +6,9 @@ extension ProgramTable {
         "fd": .custom { command, _ in
             let line = CommandLine(
                 command.arguments,
-                valued: Set(words: "-e --extension -t --type -d --max-depth -E --exclude -x --exec -X --exec-batch -S --size")
+                valued: Set(
+                    words: "-e --extension -t --type -d --max-depth -E --exclude -x --exec -X --exec-batch -S --size"
+                )
             )
             guard let pattern = line.operands.first, !pattern.isOpaque else {
                 return CommandLabel("Looking for files", .search, .searching)
@@ -54,7 +56,9 @@ extension ProgramTable {
     /// Its options have one dash and stand behind the folders.
     private static func finding(_ command: ShellCommand, depth: Int) -> CommandLabel? {
         let words = command.arguments
-        let start = words.firstIndex { $0.text.hasPrefix("-") && !["-H", "-L", "-P"].contains($0.text) || $0.text == "!" }
+        let start = words.firstIndex {
+            $0.text.hasPrefix("-") && !["-H", "-L", "-P"].contains($0.text) || $0.text == "!"
+        }
         let folders = words[..<(start ?? words.endIndex)].filter { !$0.isOption && $0.text != "(" }
         let tests = words[(start ?? words.endIndex)...]
         if tests.contains(where: { $0.text == "-delete" }) {
@@ -64,7 +68,9 @@ extension ProgramTable {
             let inner = tests[(exec + 1)...].prefix { $0.text != ";" && $0.text != "+" }.map {
                 $0.text == "{}" ? ShellWord.unknown : $0
             }
-            if let label = CommandLabels.label(of: ShellPart(words: Array(inner)), depth: depth), label.rank >= .managing {
+            if let label = CommandLabels.label(of: ShellPart(words: Array(inner)), depth: depth),
+                label.rank >= .managing
+            {
                 return label
             }
         }

@@ -4,7 +4,10 @@ extension ProgramTable {
         "docker": .custom(docker),
         "docker-compose": .custom { command, _ in compose(command.arguments) },
         "systemctl": .custom { command, _ in
-            let line = CommandLine(command.arguments, valued: Set(words: "-H --host -M --machine -t --type -p --property -n"))
+            let line = CommandLine(
+                command.arguments,
+                valued: Set(words: "-H --host -M --machine -t --type -p --property -n")
+            )
             return service(line.operands.first, line.operands.dropFirst(), program: "systemctl")
         },
         "launchctl": .custom { command, _ in
@@ -53,21 +56,35 @@ extension ProgramTable {
     )
 
     private static func docker(_ command: ShellCommand, depth: Int) -> CommandLabel? {
-        let globals = CommandLine(command.arguments, valued: Set(words: "-c --context -H --host --log-level --config"), stopsAtOperand: true)
+        let globals = CommandLine(
+            command.arguments,
+            valued: Set(words: "-c --context -H --host --log-level --config"),
+            stopsAtOperand: true
+        )
         guard let sub = globals.operands.first, !sub.isOpaque else { return terminal("Running docker", .running) }
         let rest = Array(globals.operands.dropFirst())
         switch sub.text {
         case "compose": return compose(rest)
         case "container", "image": return docker(ShellCommand(program: "docker", arguments: rest), depth: depth)
-        case "run", "create": return terminal("Running container" + (image(in: rest, follows: false).map { " \($0)" } ?? ""), .running)
-        case "pull": return CommandLabel("Pulling image" + (image(in: rest, follows: true).map { " \($0)" } ?? ""), .network, .fetching)
+        case "run", "create":
+            return terminal("Running container" + (image(in: rest, follows: false).map { " \($0)" } ?? ""), .running)
+        case "pull":
+            return CommandLabel(
+                "Pulling image" + (image(in: rest, follows: true).map { " \($0)" } ?? ""),
+                .network,
+                .fetching
+            )
         case "build", "buildx": return terminal("Building image", .building)
-        default: return containers(sub.text) ?? terminal(runningName(sub.text).map { "Running docker \($0)" } ?? "Running docker", .running)
+        default:
+            return containers(sub.text)
+                ?? terminal(runningName(sub.text).map { "Running docker \($0)" } ?? "Running docker", .running)
         }
     }
 
     private static func compose(_ arguments: [ShellWord]) -> CommandLabel? {
-        let valued = Set(words: "-f --file -p --project-name --profile --env-file --project-directory --parallel --ansi --progress")
+        let valued = Set(
+            words: "-f --file -p --project-name --profile --env-file --project-directory --parallel --ansi --progress"
+        )
         let line = CommandLine(arguments, valued: valued, stopsAtOperand: true)
         guard let sub = line.operands.first, !sub.isOpaque else { return terminal("Running docker compose", .running) }
         switch sub.text {
@@ -108,14 +125,18 @@ extension ProgramTable {
 
     // MARK: services
 
-    private static func service(_ action: ShellWord?, _ names: some Collection<ShellWord>, program: String) -> CommandLabel? {
+    private static func service(_ action: ShellWord?, _ names: some Collection<ShellWord>, program: String)
+        -> CommandLabel?
+    {
         let shown = LabelText.list(names.compactMap { LabelText.name(of: $0) })
         switch action?.text {
         case "start", "enable", "load", "bootstrap": return terminal("Starting \(shown ?? "services")", .running)
-        case "stop", "disable", "unload", "bootout", "kill": return terminal("Stopping \(shown ?? "services")", .running)
+        case "stop", "disable", "unload", "bootout", "kill":
+            return terminal("Stopping \(shown ?? "services")", .running)
         case "restart", "reload", "try-restart", "reload-or-restart", "kickstart":
             return terminal("Restarting \(shown ?? "services")", .running)
-        case "status", "is-active", "is-enabled", "is-failed", "show", "list", "print", "cat", "list-units", "list-unit-files",
+        case "status", "is-active", "is-enabled", "is-failed", "show", "list", "print", "cat", "list-units",
+            "list-unit-files",
             "list-timers":
             return terminal("Checking \(shown ?? "services")", .checking)
         default: return terminal("Running \(program)", .running)

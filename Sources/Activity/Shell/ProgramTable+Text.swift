@@ -6,13 +6,18 @@ extension ProgramTable {
             let files = line.operands.filter { !$0.text.hasPrefix("/dev/") }
             guard !files.isEmpty else { return CommandLabel("Printing text", .terminal, .printing) }
             let name = LabelText.list(of: files) ?? "a file"
-            return CommandLabel(line.has("-a", "--append") ? "Appending to \(name)" : "Writing \(name)", .fileSystem, .writing)
+            return CommandLabel(
+                line.has("-a", "--append") ? "Appending to \(name)" : "Writing \(name)",
+                .fileSystem,
+                .writing
+            )
         },
         "sed": .custom(sed),
         "perl": .custom { command, depth in
             // -p and -i come in clusters such as -pi.bak and -pie.
             let clusters = command.arguments.prefix { $0.isOption || $0.isOpaque }.filter { !$0.text.hasPrefix("--") }
-            guard clusters.contains(where: { $0.text.dropFirst().prefix { $0.isLetter && $0 != "e" }.contains("i") }) else {
+            guard clusters.contains(where: { $0.text.dropFirst().prefix { $0.isLetter && $0 != "e" }.contains("i") })
+            else {
                 return interpreters["perl"]?.label(for: command, depth: depth)
             }
             // The suffix of `-i.bak` is no option letter.
@@ -42,7 +47,8 @@ extension ProgramTable {
         let words = command.arguments.filter { !($0.isQuoted && $0.text.isEmpty) }
         let edits = words.contains { word in
             word.text == "--in-place" || word.text.hasPrefix("--in-place=")
-                || (word.isOption && !word.text.hasPrefix("--") && word.text.dropFirst().prefix { "Enrsiz".contains($0) }.contains("i"))
+                || (word.isOption && !word.text.hasPrefix("--")
+                    && word.text.dropFirst().prefix { "Enrsiz".contains($0) }.contains("i"))
         }
         let plain = words.filter { !($0.isOption && $0.text.hasPrefix("-i")) }
         let line = CommandLine(plain, valued: Set(words: "-e --expression -f --file -l"))
@@ -68,7 +74,9 @@ extension ProgramTable {
             var files = line.operands
             if script, !line.has("-f", "--file"), !files.isEmpty { files.removeFirst() }
             files.removeAll { $0.isAssignment }
-            guard let name = LabelText.list(of: files) else { return CommandLabel("Processing text", .terminal, .reading) }
+            guard let name = LabelText.list(of: files) else {
+                return CommandLabel("Processing text", .terminal, .reading)
+            }
             return CommandLabel("Processing \(name)", .fileSystem, .reading)
         }
     }
@@ -78,7 +86,9 @@ extension ProgramTable {
         return .custom { command, _ in
             let line = CommandLine(command.arguments, valued: valued)
             let files = line.has("-f", "--from-file") ? line.operands : Array(line.operands.dropFirst())
-            guard let name = LabelText.list(of: files) else { return CommandLabel("Processing data", .terminal, .reading) }
+            guard let name = LabelText.list(of: files) else {
+                return CommandLabel("Processing data", .terminal, .reading)
+            }
             return CommandLabel("Processing \(name)", .fileSystem, .reading)
         }
     }

@@ -40,29 +40,53 @@ extension ProgramTable {
             valued: Set(words: "-C -c --git-dir --work-tree --namespace --exec-path"),
             stopsAtOperand: true
         )
-        guard let sub = globals.operands.first, !sub.isOpaque else { return CommandLabel("Running git", .terminal, .running) }
+        guard let sub = globals.operands.first, !sub.isOpaque else {
+            return CommandLabel("Running git", .terminal, .running)
+        }
         let rest = Array(globals.operands.dropFirst())
         if let label = gitLabels[sub.text] { return label }
         switch sub.text {
         case "clone":
-            let line = CommandLine(rest, valued: Set(words: "-b --branch --depth -o --origin -c --config -j --reference --filter"))
-            return CommandLabel("Cloning \(line.operands.first.flatMap(repository) ?? "a repository")", .network, .fetching)
+            let line = CommandLine(
+                rest,
+                valued: Set(words: "-b --branch --depth -o --origin -c --config -j --reference --filter")
+            )
+            return CommandLabel(
+                "Cloning \(line.operands.first.flatMap(repository) ?? "a repository")",
+                .network,
+                .fetching
+            )
         case "switch", "checkout": return switching(rest)
         case "merge":
             let line = CommandLine(rest, valued: Set(words: "-m --message -s --strategy -X"))
-            return CommandLabel("Merging" + (line.operands.first.flatMap(branch).map { " \($0)" } ?? ""), .terminal, .fetching)
+            return CommandLabel(
+                "Merging" + (line.operands.first.flatMap(branch).map { " \($0)" } ?? ""),
+                .terminal,
+                .fetching
+            )
         case "branch":
-            let line = CommandLine(rest, valued: Set(words: "-u --set-upstream-to --contains --format --sort --merged --no-merged"))
+            let line = CommandLine(
+                rest,
+                valued: Set(words: "-u --set-upstream-to --contains --format --sort --merged --no-merged")
+            )
             guard let name = line.operands.last.flatMap(branch) else {
                 return CommandLabel("Listing branches", .terminal, .checking)
             }
-            if line.has("-l", "--list", "-a", "-r", "-v") { return CommandLabel("Listing branches", .terminal, .checking) }
+            if line.has("-l", "--list", "-a", "-r", "-v") {
+                return CommandLabel("Listing branches", .terminal, .checking)
+            }
             if line.has("-d", "-D", "--delete") { return CommandLabel("Deleting branch \(name)", .terminal, .fetching) }
-            if line.has("-m", "-M", "--move") { return CommandLabel("Renaming branch to \(name)", .terminal, .fetching) }
+            if line.has("-m", "-M", "--move") {
+                return CommandLabel("Renaming branch to \(name)", .terminal, .fetching)
+            }
             return CommandLabel("Creating branch \(line.operands.first.flatMap(branch) ?? name)", .terminal, .fetching)
         case "grep": return searching(ShellCommand(program: "grep", arguments: rest), depth: depth)
         default:
-            return CommandLabel(runningName(sub.text).map { "Running git \($0)" } ?? "Running git", .terminal, .fetching)
+            return CommandLabel(
+                runningName(sub.text).map { "Running git \($0)" } ?? "Running git",
+                .terminal,
+                .fetching
+            )
         }
     }
 

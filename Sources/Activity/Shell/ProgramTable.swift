@@ -4,8 +4,12 @@ enum ProgramTable {
 
     static let rules: [String: ProgramRule] = {
         var table: [String: ProgramRule] = [:]
-        for name in settings { table[name] = .custom { _, _ in CommandLabel("Running a command", .terminal, .setting) } }
-        for group in [simple, files, moves, archives, interpreters, text, search, network, versions, packages, builds, services] {
+        for name in settings {
+            table[name] = .custom { _, _ in CommandLabel("Running a command", .terminal, .setting) }
+        }
+        for group in [
+            simple, files, moves, archives, interpreters, text, search, network, versions, packages, builds, services,
+        ] {
             table.merge(group) { _, later in later }
         }
         return table
@@ -66,8 +70,14 @@ enum ProgramTable {
     /// A program that no rule names.
     static func other(_ command: ShellCommand) -> CommandLabel {
         guard let path = command.path else { return .unknown }
-        if path.contains("/"), let name = scriptName(path) { return CommandLabel("Running \(name)", .terminal, .running) }
-        return CommandLabel(runningName(command.program).map { "Running \($0)" } ?? "Running a command", .terminal, .running)
+        if path.contains("/"), let name = scriptName(path) {
+            return CommandLabel("Running \(name)", .terminal, .running)
+        }
+        return CommandLabel(
+            runningName(command.program).map { "Running \($0)" } ?? "Running a command",
+            .terminal,
+            .running
+        )
     }
 
     /// A name that can be shown as it is.
@@ -81,11 +91,14 @@ enum ProgramTable {
 
     /// The file's name where its ending is one of a script.
     static func scriptName(_ path: String) -> String? {
-        guard let name = LabelText.name(ofPath: path), let dot = name.lastIndex(of: "."), dot > name.startIndex else { return nil }
+        guard let name = LabelText.name(ofPath: path), let dot = name.lastIndex(of: "."), dot > name.startIndex else {
+            return nil
+        }
         return scriptEndings.contains(name[name.index(after: dot)...].lowercased()) ? name : nil
     }
 
     private static let scriptEndings = Set(
-        words: "sh bash zsh fish py js mjs cjs ts mts jsx tsx rb pl php lua ps1 bat cmd command swift scpt applescript r"
+        words:
+            "sh bash zsh fish py js mjs cjs ts mts jsx tsx rb pl php lua ps1 bat cmd command swift scpt applescript r"
     )
 }

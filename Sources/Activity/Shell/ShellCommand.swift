@@ -99,7 +99,10 @@ struct ShellCommand {
         "timeout": Wrapper(valued: Set(words: "-s --signal -k --kill-after"), takesOperand: true),
         "gtimeout": Wrapper(valued: Set(words: "-s --signal -k --kill-after"), takesOperand: true),
         "xargs": Wrapper(
-            valued: Set(words: "-n --max-args -I -P --max-procs -d --delimiter -L --max-lines -s --max-chars -a --arg-file -E -R")
+            valued: Set(
+                words:
+                    "-n --max-args -I -P --max-procs -d --delimiter -L --max-lines -s --max-chars -a --arg-file -E -R"
+            )
         ),
         "caffeinate": Wrapper(valued: Set(words: "-t -w")),
     ]

@@ -25,7 +25,11 @@ extension ShellLexer {
             case UInt8(ascii: "<"), UInt8(ascii: ">"):
                 // `<(…)` and `>(…)` are one word; otherwise a redirect begins.
                 guard text.isEmpty, !isQuoted, peek(1) == UInt8(ascii: "(") else {
-                    return ShellWord(text: String(decoding: text, as: UTF8.self), isOpaque: isOpaque, isQuoted: isQuoted)
+                    return ShellWord(
+                        text: String(decoding: text, as: UTF8.self),
+                        isOpaque: isOpaque,
+                        isQuoted: isQuoted
+                    )
                 }
                 isOpaque = true
                 text.append(byte)
@@ -33,7 +37,11 @@ extension ShellLexer {
                 copyBalanced(UInt8(ascii: "("), UInt8(ascii: ")"), into: &text)
             default:
                 if Self.endsWord(byte) {
-                    return ShellWord(text: String(decoding: text, as: UTF8.self), isOpaque: isOpaque, isQuoted: isQuoted)
+                    return ShellWord(
+                        text: String(decoding: text, as: UTF8.self),
+                        isOpaque: isOpaque,
+                        isQuoted: isQuoted
+                    )
                 }
                 text.append(byte)
                 position += 1

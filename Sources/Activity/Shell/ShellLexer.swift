@@ -124,7 +124,9 @@ struct ShellLexer {
         guard let byte = current, !Self.endsWord(byte) else { return }
         let target = word()
         if duplicates, target.text.utf8.allSatisfy({ $0.isASCIIDigit || $0 == UInt8(ascii: "-") }) { return }
-        guard descriptor == nil || descriptor == "1", !Self.sinks.contains(target.text), part.output == nil else { return }
+        guard descriptor == nil || descriptor == "1", !Self.sinks.contains(target.text), part.output == nil else {
+            return
+        }
         part.output = ShellOutput(target: target, appends: appends)
     }
 

@@ -94,6 +94,7 @@ extension Bridge {
     /// Ends every stream; clients come back spread over some seconds instead of all at once.
     package func shutDownStreams(on loop: isolated EventLoop) {
         isShuttingDown = true
+        endFollowers(on: loop)
         hub.end(
             with: { _ in shutdownEvent(reason: "shutting_down", retryMilliseconds: .random(in: 1000...10_000), on: loop)
             },
@@ -108,7 +109,7 @@ extension Bridge {
             startedAt: startedAt,
             isDemo: settings.isDemo,
             link: linkStatus,
-            outbox: outboxSummary,
+            outbox: outbox?.summary(now: loop.wallClock) ?? StatusReport.Outbox(),
             activeRuns: live.active.count,
             first: pipeline.first,
             last: hub.last,

@@ -1,5 +1,6 @@
 package import Activity
 import Basics
+import EventLog
 package import EventLoops
 import JSONBytes
 import Outbox
@@ -22,8 +23,11 @@ package final class GatewayDesk: UpstreamLinkHandler {
     private var polling: Set<SessionKey> = []
     private var ticker: TimerID?
     private var wasOnline = false
+    private var former = FormerRuns()
     /// Where device tokens are kept; writes the file off the loop.
     package var keepTokens: ((DeviceTokenStore) -> Void)?
+    /// Identity and profile follow the link, and the runs that may have written them.
+    package var documents: DocumentDesk?
     /// A fresh connection: caches of the gateway's state are to be read anew.
     package var opened: ((Hello, isolated EventLoop) -> Void)?
     /// Other events, for those who follow sessions, approvals and nodes.
@@ -51,10 +55,45 @@ package final class GatewayDesk: UpstreamLinkHandler {
 
     package func resolved(_ run: String) -> String { book.resolved(run) }
     package func run(_ id: String) -> Run? { book.run(id) }
+
+    /// Newest first.
+    package func runs(activeOnly: Bool = false, session: String? = nil) -> [Run] {
+        book.runs(activeOnly: activeOnly, session: session.map { SessionKey(canonical: $0) })
+    }
+
+    /// For what is worked out from the book as it stands.
+    package func reading<Value>(_ body: (RunBook) -> Value) -> Value { body(book) }
+
     package func hide(_ id: String) { book.hide(id) }
 
     private func sent(_ entry: OutboxEntry, key: String, now: Timestamp) {
         book.sent(key, session: book.defaults.tolerant(entry.session), text: entry.text ?? "", now: now)
+    }
+
+    /// Takes up the runs that an earlier process left without an end.
+    package func load(on loop: isolated EventLoop) {
+        let bound = LoopBound(self, on: loop)
+        pipeline.store.reader.read { connection in
+            try RunTable(connection).active()
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let this = bound.value(on: loop), let runs = try? result.get() else { return }
+                this.take(former: runs, on: loop)
+            }
+        }
+    }
+
+    private func take(former runs: [StoredRun], on loop: isolated EventLoop) {
+        for stored in runs where book.run(stored.id) == nil {
+            book.resume(stored.id, session: book.defaults.tolerant(stored.session), startedAt: stored.startedAt)
+            guard let run = book.run(stored.id) else { continue }
+            live.resume(run)
+            former.add(stored.id)
+        }
+        guard wasOnline, !former.isEmpty else { return }
+        former.online(now: loop.wallClock)
+        poll(on: loop)
+        keepTicking(on: loop)
     }
 
     // MARK: UpstreamLinkHandler
@@ -63,6 +102,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
         if wasOnline, status.state != .online {
             wasOnline = false
             book.linkLost()
+            documents?.linkClosed()
         }
         pipeline.pass(
             HubEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) },
@@ -85,7 +125,9 @@ package final class GatewayDesk: UpstreamLinkHandler {
             .online(LinkFacts(protocolVersion: hello.protocolVersion, identity: nil, uptimeMs: hello.uptimeMs)),
             on: loop
         )
+        documents?.linkOpened(hello, on: loop)
         opened?(hello, loop)
+        former.online(now: loop.wallClock)
         poll(on: loop)
         keepTicking(on: loop)
     }
@@ -95,6 +137,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
             prove(event.name, payload, on: loop)
             tell(book.receive(event: event.name, payload: payload, now: loop.wallClock), on: loop)
         }
+        documents?.asker.received(event, on: loop)
         received?(event, loop)
         keepTicking(on: loop)
     }
@@ -116,7 +159,9 @@ package final class GatewayDesk: UpstreamLinkHandler {
     private func prove(_ name: String, _ payload: JSONValue, on loop: isolated EventLoop) {
         switch name {
         case "agent", "chat", "session.tool":
-            guard let run = payload["runId"]?.string, UUIDv7.isWellFormed(String(run.prefix(36))) else { return }
+            guard let run = payload["runId"]?.string else { return }
+            former.heard(run)
+            guard UUIDv7.isWellFormed(String(run.prefix(36))) else { return }
             outbox.saw(key: run, .runEvent, on: loop)
         case "session.message":
             let message = payload["message"]
@@ -135,12 +180,21 @@ package final class GatewayDesk: UpstreamLinkHandler {
             case .ended(let run):
                 live.tell(change, of: run, on: loop)
                 outbox.run(run.id, in: run.session.text, .ended, on: loop)
+                if Self.mayHaveWritten(run) { documents?.refreshAll(on: loop) }
             case .stepChanged(let step):
                 if let run = book.run(step.runID) { live.tell(change, of: run, on: loop) }
             case .textAppended(let id, _, _), .textReplaced(let id, _):
                 if let run = book.run(id) { live.tell(change, of: run, on: loop) }
             case .reassigned: break
             }
+        }
+    }
+
+    /// One of the two files is named by a step.
+    private static func mayHaveWritten(_ run: Run) -> Bool {
+        run.steps.contains { step in
+            let text = step.label + (step.detail ?? "")
+            return text.contains("IDENTITY.md") || text.contains("USER.md")
         }
     }
 
@@ -153,6 +207,9 @@ package final class GatewayDesk: UpstreamLinkHandler {
             guard let self else { return }
             self.ticker = nil
             self.tell(self.book.tick(now: loop.wallClock), on: loop)
+            for id in self.former.due(now: loop.wallClock) {
+                self.tell(self.book.giveUp(id, now: loop.wallClock), on: loop)
+            }
             self.poll(on: loop)
             self.keepTicking(on: loop)
         }

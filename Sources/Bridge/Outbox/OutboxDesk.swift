@@ -15,6 +15,7 @@ package final class OutboxDesk {
     private var timer: TimerID?
     private var answers: [CommandToken: (Result<OutboxEntry, OutboxRefusal>) -> Void] = [:]
     private var lastToken: Int64 = 0
+    private var tally = OutboxTally()
     /// Tells the run book of a message that goes out, and of one that was refused.
     package var dispatched: ((OutboxEntry, String) -> Void)?
     package var refused: ((String) -> Void)?
@@ -32,6 +33,8 @@ package final class OutboxDesk {
 
     package func entry(id: String) -> OutboxEntry? { dispatcher.entry(id: id) }
 
+    func summary(now: Timestamp) -> StatusReport.Outbox { tally.report(now: now) }
+
     // MARK: Inputs
 
     /// Takes up what an earlier process left.
@@ -42,12 +45,15 @@ package final class OutboxDesk {
         } completion: { [weak loop] result in
             loop?.post { loop in
                 guard let entries = try? result.get() else { return }
-                bound.value(on: loop)?.tell(.loaded(entries), on: loop)
+                guard let this = bound.value(on: loop) else { return }
+                for entry in entries { this.tally.note(entry) }
+                this.tell(.loaded(entries), on: loop)
             }
         }
     }
 
     package func enqueued(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        tally.note(entry)
         tell(.enqueued(entry), on: loop)
     }
 
@@ -120,6 +126,7 @@ package final class OutboxDesk {
             guard let self else { return }
             switch result {
             case .success(.applied):
+                self.tally.note(change.entry)
                 self.tell(.persisted(id), on: loop)
                 self.changed?(change.entry)
             case .success(.moved(let current)):

@@ -56,5 +56,8 @@ package struct Route: Sendable {
 
     /// Ordinary JSON bodies: the API's own objects are small.
     package static let jsonBytes = 1 << 20
+    /// A file the gateway would load at all, as JSON text with every byte escaped at worst twice.
+    package static let documentBytes = 5 << 20
+    package static let avatarBytes = 2 << 20
     package static let json = Body.upTo(jsonBytes, types: [.json])
 }

@@ -7,6 +7,14 @@ package enum RouteTable {
         Route("getHealth", .get, "/healthz", scope: nil, handler: SystemOperations.health),
         Route("getReadiness", .get, "/readyz", scope: .read, handler: SystemOperations.readiness),
         Route(
+            "getActivity",
+            .get,
+            "/v1/activity",
+            scope: .read,
+            produces: [.json, .plain],
+            handler: RunOperations.activity
+        ),
+        Route(
             "streamEvents",
             .get,
             "/v1/events",
@@ -18,6 +26,61 @@ package enum RouteTable {
             handler: EventStreamOperation.handle
         ),
         Route(
+            "getIdentity",
+            .get,
+            "/v1/identity",
+            scope: .read,
+            produces: [.json, .markdown],
+            query: ["agent", "refresh"],
+            handler: DocumentOperations.getIdentity
+        ),
+        Route(
+            "patchIdentity",
+            .patch,
+            "/v1/identity",
+            scope: .identity,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.patchIdentity
+        ),
+        Route(
+            "putIdentity",
+            .put,
+            "/v1/identity",
+            scope: .identity,
+            body: .upTo(Route.documentBytes, types: [.json, .markdown]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.putIdentity
+        ),
+        Route(
+            "deleteAvatar",
+            .delete,
+            "/v1/identity/avatar",
+            scope: .identity,
+            query: ["agent"],
+            handler: AvatarOperations.delete
+        ),
+        Route(
+            "getAvatar",
+            .get,
+            "/v1/identity/avatar",
+            scope: .read,
+            produces: [.png, .jpeg, .webp],
+            query: ["agent"],
+            handler: AvatarOperations.get
+        ),
+        Route(
+            "putAvatar",
+            .put,
+            "/v1/identity/avatar",
+            scope: .identity,
+            body: .upTo(Route.avatarBytes, types: [.png, .jpeg, .webp]),
+            query: ["agent"],
+            handler: AvatarOperations.put
+        ),
+        Route(
             "sendMessage",
             .post,
             "/v1/messages",
@@ -26,6 +89,78 @@ package enum RouteTable {
             produces: [.json, .plain, .eventStream],
             query: ["force", "session", "thinking", "wait"],
             handler: SendOperation.handle
+        ),
+        Route(
+            "listOutbox",
+            .get,
+            "/v1/outbox",
+            scope: .read,
+            query: ["before", "limit", "session", "state"],
+            handler: OutboxOperations.list
+        ),
+        Route(
+            "cancelEntry",
+            .delete,
+            "/v1/outbox/{id}",
+            scope: .send,
+            query: ["force"],
+            handler: OutboxCommands.cancel
+        ),
+        Route("getEntry", .get, "/v1/outbox/{id}", scope: .read, handler: OutboxOperations.get),
+        Route(
+            "retryEntry",
+            .post,
+            "/v1/outbox/{id}/retry",
+            scope: .send,
+            body: Route.json,
+            handler: OutboxCommands.retry
+        ),
+        Route(
+            "getProfile",
+            .get,
+            "/v1/profile",
+            scope: .read,
+            produces: [.json, .markdown],
+            query: ["agent", "refresh"],
+            handler: DocumentOperations.getProfile
+        ),
+        Route(
+            "patchProfile",
+            .patch,
+            "/v1/profile",
+            scope: .identity,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.patchProfile
+        ),
+        Route(
+            "putProfile",
+            .put,
+            "/v1/profile",
+            scope: .identity,
+            body: .upTo(Route.documentBytes, types: [.json, .markdown]),
+            produces: [.json, .markdown],
+            query: ["agent"],
+            handler: DocumentOperations.putProfile
+        ),
+        Route(
+            "listRuns",
+            .get,
+            "/v1/runs",
+            scope: .read,
+            query: ["active", "before", "limit", "session"],
+            handler: RunOperations.list
+        ),
+        Route("getRun", .get, "/v1/runs/{id}", scope: .read, produces: [.json, .plain], handler: RunOperations.get),
+        Route("abortRun", .post, "/v1/runs/{id}/abort", scope: .send, body: Route.json, handler: AbortOperations.run),
+        Route(
+            "abortSession",
+            .post,
+            "/v1/sessions/{key}/abort",
+            scope: .send,
+            body: Route.json,
+            handler: AbortOperations.session
         ),
         Route(
             "getStatus",

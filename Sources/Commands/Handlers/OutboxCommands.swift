@@ -3,7 +3,7 @@ import JSONBytes
 
 enum OutboxCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let request = ClientRequest.get("/v1/outbox").adding("state", invocation.command["--state"])
+        let request = ClientRequest.get("/v1/outbox").adding("state", invocation.command["--only"])
             .adding("session", invocation.command["--session"])
             .adding("limit", try invocation.number("--limit").map(String.init))
         guard let answer = try invocation.value(request) else { return .ok }

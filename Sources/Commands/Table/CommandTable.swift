@@ -184,7 +184,7 @@ package enum CommandTable {
                 [],
                 [
                     OptionSpec(
-                        "--state",
+                        "--only",
                         "STATE",
                         "Only entries in this state",
                         values: .words([

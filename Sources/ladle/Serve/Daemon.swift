@@ -57,8 +57,7 @@ final class Daemon {
             live: live,
             on: loop
         )
-        bridge.outbox = outbox
-        bridge.desk = desk
+        bridge.attach(outbox, desk, on: loop)
         server = HTTPServer(
             responder: bridge,
             version: Version.text,
@@ -66,6 +65,15 @@ final class Daemon {
             firstRequestNumber: plan.seed >> 24,
             failure: { Console.warn("\($0)") }
         )
+        let documents = DocumentDesk(
+            link: link,
+            pipeline: pipeline,
+            desk: desk,
+            mayAskByChat: plan.settings.text(.identityWrite) == "chat",
+            refreshMilliseconds: plan.settings.int(.identityRefresh)
+        )
+        bridge.documents = documents
+        desk.documents = documents
         desk.keepTokens = { tokens in plan.keep(tokens) }
     }
 
@@ -97,6 +105,8 @@ final class Daemon {
 
     func start(on loop: isolated EventLoop) {
         outbox.load(on: loop)
+        bridge.documents?.load(on: loop)
+        desk.load(on: loop)
         link.start(on: loop)
     }
 

@@ -71,6 +71,10 @@ struct ServePlan: Sendable {
             messageBodyLimit: { link.hello?.policy.maxPayload ?? Self.bodyBeforeFirstHello }
         )
         edge.streamsPerCaller = Int(settings.int(.eventsStreamsPerCaller))
+        edge.outboxTTL = settings.int(.outboxTTL)
+        edge.outboxLimits.entries = Int(settings.int(.outboxMaxEntries))
+        edge.outboxLimits.perSession = Int(settings.int(.outboxMaxPerSession))
+        edge.outboxLimits.payloadBytes = Int(settings.int(.outboxMaxAttachmentBytes))
         return edge
     }
 

@@ -1,0 +1,188 @@
+import Access
+import Documents
+import EventLoops
+import Exchanges
+import HTTPModel
+import JSONBytes
+
+/// `/v1/identity` and `/v1/profile`: fields and the file itself.
+enum DocumentOperations {
+    static func getIdentity(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        get(.identity, bridge, call, loop)
+    }
+    static func getProfile(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        get(.profile, bridge, call, loop)
+    }
+    static func putIdentity(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        put(.identity, bridge, call, loop)
+    }
+    static func putProfile(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        put(.profile, bridge, call, loop)
+    }
+    static func patchIdentity(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        patch(.identity, bridge, call, loop)
+    }
+    static func patchProfile(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        patch(.profile, bridge, call, loop)
+    }
+
+    private static func get(_ kind: DocumentKind, _ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let desk = try bridge.documentDesk()
+            let name = DocumentDesk.Name(agent: try agent(of: call, desk), kind: kind)
+            let refresh = try call.flag("refresh")
+            desk.read(name, refresh: refresh, on: loop) { result in
+                switch result {
+                case .success(let copy): answer(copy, name, path: nil, call, loop)
+                case .failure(let problem): call.fail(problem, on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func put(_ kind: DocumentKind, _ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            if try call.bodyType() == .markdown {
+                return write(.whole(try wholeFile(call.exchange.body)), kind, bridge, call, loop)
+            }
+            let body = try call.jsonObject()
+            if let markdown = body["markdown"] {
+                guard let text = markdown.string else {
+                    throw .unprocessable("markdown", "`markdown` is the whole file, a string.")
+                }
+                return write(.whole(try wholeFile(Array(text.utf8))), kind, bridge, call, loop)
+            }
+            let fields = body["fields"] ?? body
+            do throws(FieldError) {
+                write(.fields(try FieldPatch(kind: kind, replacingWith: fields)), kind, bridge, call, loop)
+            } catch {
+                call.fail(Problem(error), on: loop)
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func patch(_ kind: DocumentKind, _ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let body = try call.json()
+            do throws(FieldError) {
+                write(.fields(try FieldPatch(kind: kind, merging: body)), kind, bridge, call, loop)
+            } catch {
+                call.fail(Problem(error), on: loop)
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func write(
+        _ change: DocumentWrite.Change,
+        _ kind: DocumentKind,
+        _ bridge: Bridge,
+        _ call: Call,
+        _ loop: isolated EventLoop
+    ) {
+        do throws(Problem) {
+            let desk = try bridge.documentDesk()
+            let name = DocumentDesk.Name(agent: try agent(of: call, desk), kind: kind)
+            guard desk.waiting(name) < mostWaiting else { throw .tooManyWriters }
+            let write = DocumentWrite(desk, name, change, if: try condition(of: call)) { result in
+                switch result {
+                case .success((let copy, let path)): answer(copy, name, path: path ?? .rpc, call, loop)
+                case .failure(let problem): call.fail(problem, on: loop)
+                }
+            }
+            write.start(on: loop)
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    /// Writers of one file that may wait for each other.
+    private static let mostWaiting = 1000
+
+    private static func answer(
+        _ copy: DocumentDesk.Copy,
+        _ name: DocumentDesk.Name,
+        path: DocumentView.WritePath?,
+        _ call: Call,
+        _ loop: isolated EventLoop
+    ) {
+        let tag = EntityTag(DocumentDesk.tag(of: copy.bytes))
+        if call.answerType == .markdown {
+            let response = Response(.ok, contentType: "text/markdown; charset=utf-8", body: copy.bytes)
+            return call.respond(response.adding(.vary, "Accept"), tag: tag, on: loop)
+        }
+        let view = DocumentView(
+            agent: name.agent,
+            document: FieldDocument(kind: name.kind, bytes: copy.bytes),
+            path: path,
+            stale: !copy.isFresh,
+            asOf: copy.asOf
+        )
+        call.respond(Response.json(.ok, view).adding(.vary, "Accept"), tag: tag, on: loop)
+    }
+
+    static func condition(of call: Call) throws(Problem) -> EntityTagCondition {
+        guard let field = call.head.fields.list(for: .ifMatch) else { throw .preconditionRequired }
+        do throws(HeaderValueError) {
+            return try EntityTagCondition(parsing: field[...], field: .ifMatch)
+        } catch {
+            throw Problem(
+                .badRequest,
+                "BAD_HEADER",
+                "Bad header",
+                error.description,
+                field: "If-Match",
+                retryable: false
+            )
+        }
+    }
+
+    /// Ids as the gateway makes them; nothing that could be a path.
+    static func agent(of call: Call, _ desk: DocumentDesk) throws(Problem) -> String {
+        guard let text = call.text("agent") else { return desk.defaultAgent }
+        let bytes = Array(text.utf8)
+        let isPlain = bytes.allSatisfy { byte in
+            (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x5F || byte == 0x2D
+        }
+        guard !bytes.isEmpty, bytes.count <= 64, isPlain, bytes[0] != 0x5F, bytes[0] != 0x2D else {
+            throw .badParameter("agent", "`agent` is an agent's id: small letters, digits, _ and -, at most 64.")
+        }
+        return text
+    }
+
+    private static func wholeFile(_ bytes: [UInt8]) throws(Problem) -> [UInt8] {
+        guard bytes.count <= FieldDocument.maximumBytes else {
+            throw Problem(FieldError.fileTooLarge(bytes: bytes.count, limit: FieldDocument.maximumBytes))
+        }
+        if let place = bytes.firstIndex(of: 0) { throw Problem(FieldError.nulByte(offset: place)) }
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard text.utf8.elementsEqual(bytes) else {
+            let same = zip(text.utf8, bytes).prefix { $0 == $1 }.count
+            throw Problem(FieldError.notUTF8(offset: same))
+        }
+        return bytes
+    }
+}
+
+extension Problem {
+    static let tooManyWriters = Problem(
+        .tooManyRequests,
+        "TOO_MANY_WRITERS",
+        "Too many writers",
+        "Too many changes of this file wait for each other.",
+        retryable: true,
+        retryAfterMs: 1000
+    )
+}
+
+extension Bridge {
+    func documentDesk() throws(Problem) -> DocumentDesk {
+        guard let documents else { throw .notFound("Identity and profile are not served here.") }
+        return documents
+    }
+}

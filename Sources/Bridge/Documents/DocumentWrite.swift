@@ -1,0 +1,141 @@
+import Documents
+import EventLoops
+import Exchanges
+import HTTPModel
+import JSONBytes
+import Upstream
+
+/// One change of a file: read it as it is now, hold the caller's condition against it, write, and read it back.
+final class DocumentWrite {
+    enum Change {
+        case fields(FieldPatch)
+        case whole([UInt8])
+    }
+
+    typealias Outcome = Result<(DocumentDesk.Copy, DocumentView.WritePath?), Problem>
+
+    /// Between the read-back and the write the agent itself may have written; then the change is made again on top.
+    private static let attempts = 3
+
+    private let desk: DocumentDesk
+    private let name: DocumentDesk.Name
+    private let change: Change
+    private let condition: EntityTagCondition
+    private let done: (Outcome) -> Void
+    private var next: (() -> Void)?
+    private var attempt = 0
+
+    init(
+        _ desk: DocumentDesk,
+        _ name: DocumentDesk.Name,
+        _ change: Change,
+        if condition: EntityTagCondition,
+        then done: @escaping (Outcome) -> Void
+    ) {
+        self.desk = desk
+        self.name = name
+        self.change = change
+        self.condition = condition
+        self.done = done
+    }
+
+    func start(on loop: isolated EventLoop) {
+        desk.inTurn(name, on: loop) { next in
+            self.next = next
+            self.write(on: loop)
+        }
+    }
+
+    private func finish(_ outcome: Outcome) {
+        done(outcome)
+        next?()
+        next = nil
+    }
+
+    private func write(on loop: isolated EventLoop) {
+        attempt += 1
+        desk.fetch(name, on: loop) { result in
+            switch result {
+            case .failure(let problem): self.finish(.failure(problem))
+            case .success(let current): self.write(over: current, on: loop)
+            }
+        }
+    }
+
+    private func write(over current: DocumentDesk.Copy, on loop: isolated EventLoop) {
+        do throws(Problem) {
+            let wanted = try wantedBytes(over: current)
+            // The same bytes need no write, and no scope.
+            if wanted == current.bytes, !current.isMissing { return finish(.success((current, nil))) }
+            set(wanted, on: loop)
+        } catch {
+            finish(.failure(error))
+        }
+    }
+
+    private func wantedBytes(over current: DocumentDesk.Copy) throws(Problem) -> [UInt8] {
+        let tag = EntityTag(DocumentDesk.tag(of: current.bytes))
+        guard condition.matchesStrongly(current.isMissing ? nil : tag) || (current.isMissing && condition == .any)
+        else {
+            throw .moved(name.kind, current: current, tag: tag, change)
+        }
+        switch change {
+        case .whole(let bytes): return bytes
+        case .fields(let patch):
+            let document = FieldDocument(kind: name.kind, bytes: current.bytes)
+            do throws(FieldError) {
+                return try document.edited(patch.changes)
+            } catch {
+                throw Problem(error)
+            }
+        }
+    }
+
+    private func set(_ wanted: [UInt8], on loop: isolated EventLoop) {
+        let content = String(decoding: wanted, as: UTF8.self)
+        let call = AgentsFilesSet(agentId: name.agent, name: name.kind.fileName, content: content)
+        desk.link.call(call, on: loop) { (result: Result<AgentFile?, CallFailure>) in
+            guard case .failure(let failure) = result else { return self.check(wanted, path: .rpc, on: loop) }
+            if self.desk.mayAskByChat, failure.isMissingScope { return self.ask(content, wanted, on: loop) }
+            self.finish(.failure(Problem(failure, reading: self.name.kind.fileName)))
+        }
+    }
+
+    /// The way of last resort, where the configuration allows it: the agent itself is asked to write the file.
+    private func ask(_ content: String, _ wanted: [UInt8], on loop: isolated EventLoop) {
+        let request = SyncFrame.writeRequest(name.kind, markdown: content)
+        desk.asker.ask(request, agent: name.agent, on: loop) { (answer: Result<String, Problem>) in
+            switch answer {
+            case .failure(let problem): self.finish(.failure(problem))
+            case .success: self.check(wanted, path: .chat, on: loop)
+            }
+        }
+    }
+
+    private func check(_ wanted: [UInt8], path: DocumentView.WritePath, on loop: isolated EventLoop) {
+        desk.fetch(name, on: loop) { result in
+            switch result {
+            case .failure(let problem): self.finish(.failure(problem))
+            case .success(let copy): self.compare(copy, with: wanted, path, on: loop)
+            }
+        }
+    }
+
+    private func compare(
+        _ copy: DocumentDesk.Copy,
+        with wanted: [UInt8],
+        _ path: DocumentView.WritePath,
+        on loop: isolated EventLoop
+    ) {
+        if copy.bytes == wanted || isAsWanted(copy) { return finish(.success((copy, path))) }
+        if attempt < Self.attempts, case .fields = change, path == .rpc { return write(on: loop) }
+        finish(.failure(.writeNotSeen(name.kind)))
+    }
+
+    /// An agent that was asked by chat may put the file in other words, as long as the fields read as wanted.
+    private func isAsWanted(_ copy: DocumentDesk.Copy) -> Bool {
+        guard case .fields(let patch) = change else { return false }
+        let fields = FieldDocument(kind: name.kind, bytes: copy.bytes).fields
+        return patch.changes.allSatisfy { fields[$0.key] ?? "" == $0.value }
+    }
+}

@@ -1,0 +1,134 @@
+import Documents
+import Exchanges
+import HTTPModel
+import JSONBytes
+import Upstream
+
+extension CallFailure {
+    var isMissingScope: Bool {
+        if case .gateway(let error, _) = self { error.missingScope != nil } else { false }
+    }
+}
+
+extension Problem {
+    /// A gateway call that did not succeed.
+    init(_ failure: CallFailure, reading what: String) {
+        switch failure {
+        case .gateway(let error, _):
+            if let scope = error.missingScope {
+                self.init(
+                    .forbidden,
+                    "GATEWAY_SCOPE_MISSING",
+                    "Gateway scope missing",
+                    "The gateway lets this link do that only with \(scope).",
+                    hint:
+                        "ladle serve --gateway-scopes read,write,admin, then on the gateway's host: openclaw devices list "
+                        + "and openclaw devices approve REQUEST-ID",
+                    retryable: false,
+                    requiredScopes: error.requiredScopes.isEmpty ? [scope] : error.requiredScopes
+                )
+                return
+            }
+            let isUnknown = error.message.contains("unknown agent") || error.code == "NOT_FOUND"
+            self.init(
+                isUnknown ? .notFound : .badGateway,
+                isUnknown ? "UNKNOWN_AGENT" : "GATEWAY_REFUSED",
+                isUnknown ? "Unknown agent" : "The gateway refused",
+                "\(what): \(error.message)",
+                retryable: error.retryable ?? false,
+                retryAfterMs: error.retryAfterMs
+            )
+            members.append(("gatewayCode", Problem.json(error.detailsCode ?? error.code)))
+        case .notDispatched, .ambiguous:
+            self.init(
+                .serviceUnavailable,
+                "GATEWAY_UNAVAILABLE",
+                "Gateway unavailable",
+                "The gateway cannot be asked now: \(what) could not be read or written.",
+                hint: "ladle status",
+                retryable: true,
+                retryAfterMs: 3000
+            )
+        case .unreadable(let error):
+            self.init(
+                .badGateway,
+                "GATEWAY_ANSWER_UNREADABLE",
+                "Unreadable gateway answer",
+                "The gateway's answer to \(error.method) lacks \(error.missing).",
+                retryable: false
+            )
+        }
+    }
+
+    private static func json(_ text: String) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.string(text)
+        return writer.bytes
+    }
+
+    init(_ error: FieldError) {
+        let isLarge = if case .fileTooLarge = error { true } else { false }
+        self.init(
+            isLarge ? .contentTooLarge : .unprocessableContent,
+            "INVALID_FIELD",
+            "Invalid field",
+            error.message,
+            field: error.field,
+            retryable: false
+        )
+    }
+
+    static let agentSilent = Problem(
+        .badGateway,
+        "AGENT_DID_NOT_ANSWER",
+        "The agent did not answer",
+        "The agent was asked to write the file and did not finish.",
+        retryable: true
+    )
+
+    static func writeNotSeen(_ kind: DocumentKind) -> Problem {
+        Problem(
+            .conflict,
+            "WRITE_NOT_SEEN",
+            "Write not seen",
+            "\(kind.fileName) was written and reads otherwise now; someone else is writing it too.",
+            retryable: true
+        )
+    }
+
+    static let preconditionRequired = Problem(
+        .preconditionRequired,
+        "PRECONDITION_REQUIRED",
+        "If-Match required",
+        "A write says which version it is meant for.",
+        hint: "send If-Match with the ETag of your last GET, or If-Match: * to write over whatever is there",
+        field: "If-Match",
+        retryable: false
+    )
+
+    /// 412 with what the caller needs to go on: the current tag and, field by field, both values.
+    static func moved(
+        _ kind: DocumentKind,
+        current: DocumentDesk.Copy,
+        tag: EntityTag,
+        _ change: DocumentWrite.Change
+    ) -> Problem {
+        var problem = Problem(
+            .preconditionFailed,
+            "PRECONDITION_FAILED",
+            "The file has changed",
+            "\(kind.fileName) is not the version that If-Match names.",
+            hint: "GET it again and repeat the change with its ETag",
+            field: "If-Match",
+            retryable: false
+        ).adding(.etag, tag.text).adding(member: "currentETag") { $0.string(tag.text) }
+        if case .fields(let patch) = change {
+            let fields = FieldDocument(kind: kind, bytes: current.bytes).fields
+            let conflicts = patch.conflicts(base: DocumentFields(), current: fields)
+            problem = problem.adding(member: "conflicts") { writer in
+                writer.array(of: conflicts)
+            }
+        }
+        return problem
+    }
+}

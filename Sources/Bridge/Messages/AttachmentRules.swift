@@ -1,0 +1,116 @@
+import Basics
+import Exchanges
+import HTTPModel
+import JSONBytes
+import Upstream
+
+/// What the gateway takes with a message. It drops or refuses the rest, so that is refused here before anything is
+/// accepted.
+struct AttachmentRules {
+    static let fields = ["name", "mimeType", "data"]
+    /// More than one message can sensibly have.
+    static let most = 32
+
+    let picture: Int
+    /// nil: pictures only.
+    let file: Int?
+
+    /// Protocol 3 takes pictures of up to 5 MB; so much is safe before the first connect, too.
+    init(_ hello: Hello?) {
+        guard let hello, hello.protocolVersion >= 4 else {
+            picture = 5_000_000
+            file = nil
+            return
+        }
+        picture = hello.policy.imageBytes ?? 6 << 20
+        file = hello.policy.attachmentBytes ?? 20 << 20
+    }
+
+    /// The attachments as they are stored; nil for an empty list.
+    func check(_ list: JSONValue) throws(Problem) -> (json: [UInt8], count: Int)? {
+        guard list.kind == .array else {
+            throw .unprocessable("attachments", "`attachments` is a list of {name, mimeType, data}.")
+        }
+        guard list.count > 0 else { return nil }
+        guard list.count <= Self.most else {
+            throw .unprocessable("attachments", "A message takes at most \(Self.most) attachments.")
+        }
+        var writer = JSONWriter(capacity: list.raw.count)
+        writer.beginArray()
+        var place = 0
+        for item in list.elements {
+            try check(item, at: place)
+            writer.object { object in
+                object.member("name", item["name"]?.string)
+                object.member("mimeType", item["mimeType"]?.string?.lowercased())
+                object.member("data", item["data"]?.string)
+            }
+            place += 1
+        }
+        writer.endArray()
+        return (writer.bytes, place)
+    }
+
+    private func check(_ item: JSONValue, at place: Int) throws(Problem) {
+        let path = "attachments[\(place)]"
+        guard item.kind == .object else { throw .unprocessable(path, "An attachment is {name, mimeType, data}.") }
+        if let name = item["name"], !name.isNull {
+            guard let text = name.string, text.utf8.count <= 255, !text.utf8.contains(where: { $0 < 0x20 }) else {
+                throw .unprocessable("\(path).name", "`name` is a file name of at most 255 bytes.")
+            }
+        }
+        guard let type = item["mimeType"]?.string?.lowercased(), Self.isType(type) else {
+            throw .unprocessable("\(path).mimeType", "`mimeType` is a media type such as image/png.")
+        }
+        guard let data = item["data"]?.utf8, !data.isEmpty else {
+            throw .unprocessable("\(path).data", "`data` is the content in base 64.")
+        }
+        let isPicture = type.hasPrefix("image/")
+        guard isPicture || file != nil else {
+            throw .unprocessable(
+                "\(path).mimeType",
+                "Only pictures can be sent: the gateway speaks protocol 3 or was not reached yet."
+            )
+        }
+        let limit = isPicture ? picture : file ?? 0
+        // Four characters hold three bytes; what is too long by that is not decoded.
+        guard data.count / 4 * 3 <= limit + 3, let bytes = Base64.decode(data), bytes.count <= limit else {
+            guard data.count / 4 * 3 <= limit + 3, Base64.decode(data) == nil else { throw tooLarge(path, data, limit) }
+            throw .unprocessable("\(path).data", "`data` is not base 64.")
+        }
+        guard !Self.known.contains(type) || Self.isPicture(bytes) else {
+            throw .unprocessable("\(path).data", "`data` is no picture of the type \(type).")
+        }
+    }
+
+    private func tooLarge(_ path: String, _ data: ArraySlice<UInt8>, _ limit: Int) -> Problem {
+        Problem(
+            .contentTooLarge,
+            "ATTACHMENT_TOO_LARGE",
+            "Attachment too large",
+            "The attachment has about \(data.count / 4 * 3) bytes; the gateway takes \(limit).",
+            field: "\(path).data",
+            retryable: false
+        )
+    }
+
+    private static let known: Set<String> = ["image/png", "image/jpeg", "image/gif", "image/webp"]
+
+    /// The gateway looks at the first bytes as well, and drops silently what is something else.
+    private static func isPicture(_ bytes: [UInt8]) -> Bool {
+        if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) || bytes.starts(with: [0xFF, 0xD8, 0xFF]) { return true }
+        if bytes.starts(with: Array("GIF8".utf8)) { return true }
+        return bytes.count > 12 && bytes.starts(with: Array("RIFF".utf8)) && bytes[8..<12].elementsEqual("WEBP".utf8)
+    }
+
+    private static func isType(_ text: String) -> Bool {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.count == 2 && text.utf8.count <= 127
+            && parts.allSatisfy { part in
+                !part.isEmpty
+                    && part.utf8.allSatisfy { byte in
+                        (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || "+-.".utf8.contains(byte)
+                    }
+            }
+    }
+}

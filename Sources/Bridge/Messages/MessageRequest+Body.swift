@@ -1,0 +1,139 @@
+import Basics
+import Exchanges
+import HTTPModel
+import JSONBytes
+
+/// The forms a message may come in.
+extension MessageRequest {
+    static let types = [MediaType.json, .plain, .form]
+    static let fields = ["text", "session", "thinking", "attachments", "ttlSeconds", "notBefore"]
+    private static let formFields = ["text", "message", "session", "thinking", "ttlSeconds", "notBefore"]
+    /// As long as any entry is kept waiting.
+    private static let longestTTLSeconds: Int64 = 30 * 86_400
+
+    mutating func readBody(_ call: Call, _ rules: AttachmentRules, now: Timestamp) throws(Problem) {
+        let type = try call.bodyType()
+        if type.isJSON {
+            try readJSON(try call.jsonObject(), rules, now: now)
+        } else if type.isSameEssence(as: .form) {
+            try readForm(call, now: now)
+        } else if type.isSameEssence(as: .plain) {
+            if let charset = type.parameter("charset")?.lowercased(), charset != "utf-8", charset != "us-ascii" {
+                throw .unsupportedMediaType(Self.types)
+            }
+            text = try Self.text(call.exchange.body)
+        } else {
+            throw .unsupportedMediaType(Self.types)
+        }
+    }
+
+    // MARK: JSON
+
+    private mutating func readJSON(_ body: JSONValue, _ rules: AttachmentRules, now: Timestamp) throws(Problem) {
+        try Self.checkNames(body)
+        if let value = try Self.string("text", body) { text = value }
+        if let value = try Self.string("session", body) { session = value }
+        if let value = try Self.string("thinking", body) { thinking = value }
+        if let value = body["ttlSeconds"], !value.isNull { try take(ttl: value.int) }
+        if let value = try Self.string("notBefore", body) { try take(notBefore: value, now: now) }
+        if let value = body["attachments"], !value.isNull {
+            let checked = try rules.check(value)
+            attachments = checked?.json
+            attachmentBytes = checked?.json.count ?? 0
+        }
+        guard body["text"] != nil || attachments != nil else {
+            throw .unprocessable("text", "`text` is the message, a string.")
+        }
+    }
+
+    /// Unknown names are ignored beside known ones; alone they are a mistake.
+    private static func checkNames(_ body: JSONValue) throws(Problem) {
+        var unknown: String?
+        for member in body.members {
+            if fields.contains(member.key) { return }
+            unknown = unknown ?? member.key
+        }
+        guard let unknown else { return }
+        let near = NearestName.of(unknown, in: fields) ?? "text"
+        throw .unprocessable(
+            String(unknown.prefix(64)),
+            "A message has no field `\(unknown.prefix(64))`, and none that it has is given.",
+            hint: "did you mean `\(near)`? The fields are \(fields.joined(separator: ", "))."
+        )
+    }
+
+    private static func string(_ name: String, _ body: JSONValue) throws(Problem) -> String? {
+        guard let value = body[name], !value.isNull else { return nil }
+        guard let text = value.string else { throw .unprocessable(name, "`\(name)` is a string.") }
+        return text
+    }
+
+    // MARK: Forms and text
+
+    /// A form with a text field is one; what else curl sends by default is text that nobody encoded.
+    private mutating func readForm(_ call: Call, now: Timestamp) throws(Problem) {
+        let body = call.exchange.body
+        guard let items = try? QueryItems(parsing: body[...]), items.items.allSatisfy(\.hasEqualsSign),
+            let said = items["text"] ?? items["message"], items.items.allSatisfy({ Self.formFields.contains($0.name) })
+        else {
+            text = try Self.text(body)
+            return
+        }
+        if let name = items.repeatedName { throw .unprocessable(name, "`\(name)` stands more than once in the form.") }
+        text = said
+        session = items["session"] ?? session
+        thinking = items["thinking"] ?? thinking
+        if let value = items["ttlSeconds"] { try take(ttl: Int64(value)) }
+        if let value = items["notBefore"] { try take(notBefore: value, now: now) }
+    }
+
+    private static func text(_ bytes: [UInt8]) throws(Problem) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Problem(
+                .badRequest,
+                "MALFORMED_TEXT",
+                "Malformed text",
+                "The body is not UTF-8.",
+                field: "body",
+                retryable: false
+            )
+        }
+        return text
+    }
+
+    // MARK: Times
+
+    private mutating func take(ttl seconds: Int64?) throws(Problem) {
+        guard let seconds, (1...Self.longestTTLSeconds).contains(seconds) else {
+            throw .unprocessable(
+                "ttlSeconds",
+                "`ttlSeconds` is a whole number from 1 to \(Self.longestTTLSeconds)."
+            )
+        }
+        ttlMilliseconds = seconds * 1000
+    }
+
+    private mutating func take(notBefore text: String, now: Timestamp) throws(Problem) {
+        guard let time = Timestamp(rfc3339: text) else {
+            throw .unprocessable("notBefore", "`notBefore` is a time such as \(now.rfc3339).")
+        }
+        guard time > now else {
+            throw .unprocessable("notBefore", "`notBefore` is past; it is \(now.rfc3339) now.")
+        }
+        guard time.milliseconds - now.milliseconds <= Self.longestTTLSeconds * 1000 else {
+            throw .unprocessable("notBefore", "`notBefore` is more than 30 days away.")
+        }
+        notBefore = time
+    }
+}
+
+extension Call {
+    func bodyType() throws(Problem) -> MediaType {
+        guard let field = head.fields[.contentType] else { return .plain }
+        do throws(HeaderValueError) {
+            return try MediaType(parsing: field)
+        } catch {
+            throw .badHeader("Content-Type", error)
+        }
+    }
+}

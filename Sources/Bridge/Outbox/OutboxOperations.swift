@@ -1,0 +1,152 @@
+import Access
+import Basics
+import EventLoops
+import Exchanges
+import HTTPModel
+import JSONBytes
+import Outbox
+import Store
+
+/// `GET /v1/outbox` and `GET /v1/outbox/{id}`.
+enum OutboxOperations {
+    static func list(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let query = try query(of: call, bridge)
+            let bound = LoopBound(call, on: loop)
+            let reason = bridge.outbox?.blockedReason
+            let own = query.session == nil ? call.caller.sessions : nil
+            bridge.pipeline.store.reader.read { connection in
+                let table = OutboxTable(connection)
+                guard let own else { return (try table.badges(session: query.session), try table.list(query)) }
+                var badges = OutboxBadges()
+                for session in own { badges.add(try table.badges(session: session)) }
+                return (badges, try table.list(query))
+            } completion: { [weak loop] result in
+                loop?.post { loop in
+                    guard let call = bound.value(on: loop) else { return }
+                    switch result {
+                    case .success((let badges, let entries)):
+                        answer(call, badges, entries, limit: query.limit, reason, on: loop)
+                    case .failure(let error): call.fail(.storage(error), on: loop)
+                    }
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func query(of call: Call, _ bridge: Bridge) throws(Problem) -> OutboxTable.Query {
+        var query = OutboxTable.Query()
+        query.limit = try call.number("limit", in: 1...500, default: 50)
+        if let text = call.text("state") {
+            for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+                guard let state = OutboxState(rawValue: String(name)) else {
+                    let names = OutboxState.allCases.map(\.rawValue)
+                    let near = NearestName.of(String(name), in: names).map { " Did you mean \($0)?" } ?? ""
+                    throw .badParameter(
+                        "state",
+                        "An entry's state is one of \(names.joined(separator: ", "))." + near
+                    )
+                }
+                query.states.append(state)
+            }
+        }
+        query.before = try call.entryID("before")
+        query.session = try bridge.onlySession(call)
+        return query
+    }
+
+    private static func answer(
+        _ call: Call,
+        _ badges: OutboxBadges,
+        _ entries: [OutboxEntry],
+        limit: Int,
+        _ reason: String?,
+        on loop: isolated EventLoop
+    ) {
+        let response = Response.json { writer in
+            writer.object { object in
+                object.member("pending", badges.pending)
+                object.member("unconfirmed", badges.unconfirmed)
+                object.member("failed", badges.failed)
+                object.array("entries") { list in
+                    for entry in entries where call.caller.mayUse(session: entry.session) {
+                        entry.write(to: &list, blockedReason: reason)
+                    }
+                }
+                if entries.count == limit { object.member("before", entries.last?.id) }
+            }
+        }
+        call.respondTagged(response, on: loop)
+    }
+
+    static func get(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        bridge.readEntry(call, on: loop) { entry, attempts in
+            let reason = bridge.outbox?.blockedReason
+            let response = Response.json { entry.write(to: &$0, blockedReason: reason, attempts: attempts) }
+            call.respond(response, tag: entry.tag, on: loop)
+        }
+    }
+}
+
+extension OutboxEntry {
+    var tag: EntityTag { EntityTag(String(version)) }
+}
+
+extension Call {
+    /// A parameter that is the id of an entry.
+    func entryID(_ name: String) throws(Problem) -> String? {
+        guard let id = text(name) else { return nil }
+        guard UUIDv7.isWellFormed(id) else { throw .badParameter(name, "`\(name)` is the id of an entry.") }
+        return id
+    }
+
+    /// A resource whose validator is made of its bytes.
+    func respondTagged(_ response: Response, on loop: isolated EventLoop) {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in response.body { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        respond(response, tag: EntityTag(String(hash, radix: 16)), on: loop)
+    }
+}
+
+extension Bridge {
+    /// The `session` parameter as a filter. A caller bound to sessions that names none sees only its own.
+    func onlySession(_ call: Call) throws(Problem) -> String? {
+        if let text = call.text("session") {
+            let session = try session(named: text, "session")
+            guard call.caller.mayUse(session: session) else { throw Problem(.foreignSession) }
+            return session
+        }
+        guard let own = call.caller.sessions, own.count == 1 else { return nil }
+        return own.first
+    }
+
+    /// The entry that the path names, if the caller may see it; else the request is answered.
+    func readEntry(
+        _ call: Call,
+        on loop: isolated EventLoop,
+        then use: @escaping (OutboxEntry, [OutboxAttempt]) -> Void
+    ) {
+        let id = call.parameters.first ?? ""
+        guard UUIDv7.isWellFormed(id) else { return call.fail(.noEntry, on: loop) }
+        let bound = LoopBound((call, use), on: loop)
+        pipeline.store.reader.read { connection in
+            let table = OutboxTable(connection)
+            return (try table.entry(id: id), try table.attempts(id: id))
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let (call, use) = bound.value(on: loop) else { return }
+                switch result {
+                case .success((let entry?, let attempts)):
+                    guard call.caller.mayUse(session: entry.session) else {
+                        return call.fail(Problem(.foreignSession), on: loop)
+                    }
+                    use(entry, attempts)
+                case .success: call.fail(.noEntry, on: loop)
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        }
+    }
+}

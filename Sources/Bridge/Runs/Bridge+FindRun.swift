@@ -1,0 +1,60 @@
+import Access
+import Activity
+import EventLog
+import EventLoops
+import Exchanges
+import HTTPModel
+import Outbox
+import Store
+
+/// A run as it was found: in memory, in the database, or as a message that has none yet.
+enum FoundRun {
+    case live(Run)
+    case stored(StoredRun, [[UInt8]])
+    case waiting(OutboxEntry)
+}
+
+extension Bridge {
+    /// The run that the path names by its own id, or by the id or key of the message it answers. Where there is none,
+    /// or the caller may not see it, the request is answered.
+    func findRun(_ call: Call, on loop: isolated EventLoop, then use: @escaping (FoundRun) -> Void) {
+        let id = call.parameters.first ?? ""
+        if let run = desk?.run(id) { return pass(.live(run), run.session.text, call, on: loop, use) }
+        let bound = LoopBound((self, call, use), on: loop)
+        pipeline.store.reader.read { connection in
+            let runs = RunTable(connection)
+            if let row = try runs.run(id: id) { return (row, try runs.steps(run: id), OutboxEntry?.none) }
+            let entry = try OutboxTable(connection).entry(id: OutboxEntry.entryID(ofKey: id))
+            guard let run = entry?.runID, let row = try runs.run(id: run) else { return (nil, [], entry) }
+            return (row, try runs.steps(run: run), entry)
+        } completion: { [weak loop] (result: Result<(StoredRun?, [[UInt8]], OutboxEntry?), any Error>) in
+            loop?.post { loop in
+                guard let (bridge, call, use) = bound.value(on: loop) else { return }
+                switch result {
+                case .success((let row, let steps, let entry)):
+                    if let run = (row?.id ?? entry?.runID).flatMap({ bridge.desk?.run($0) }) {
+                        bridge.pass(.live(run), run.session.text, call, on: loop, use)
+                    } else if let row {
+                        bridge.pass(.stored(row, steps), row.session, call, on: loop, use)
+                    } else if let entry {
+                        bridge.pass(.waiting(entry), entry.session, call, on: loop, use)
+                    } else {
+                        call.fail(.noRun, on: loop)
+                    }
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        }
+    }
+
+    private func pass(
+        _ found: FoundRun,
+        _ session: String,
+        _ call: Call,
+        on loop: isolated EventLoop,
+        _ use: (FoundRun) -> Void
+    ) {
+        guard call.caller.mayUse(session: session) else { return call.fail(Problem(.foreignSession), on: loop) }
+        use(found)
+    }
+}

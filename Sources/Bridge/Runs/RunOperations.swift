@@ -1,0 +1,166 @@
+import Access
+import Activity
+import Basics
+import EventLog
+import EventLoops
+import Exchanges
+import HTTPModel
+import JSONBytes
+import Outbox
+import Store
+
+/// `GET /v1/runs`, `GET /v1/runs/{id}` and `GET /v1/activity`.
+enum RunOperations {
+    /// A page of stored runs with their steps.
+    private struct Page: Sendable {
+        var runs: [(row: StoredRun, steps: [[UInt8]])] = []
+        var isKnownPlace = true
+    }
+
+    static func list(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let limit = try call.number("limit", in: 1...200, default: 50)
+            let session = try bridge.onlySession(call)
+            let before = call.text("before")
+            let isActive = call.text("active") == nil ? nil : try call.flag("active")
+            if isActive == true { return answerActive(bridge, call, session, before, limit, on: loop) }
+            let bound = LoopBound((bridge, call), on: loop)
+            bridge.pipeline.store.reader.read { connection in
+                let table = RunTable(connection)
+                var page = Page()
+                if let before { page.isKnownPlace = try table.run(id: before) != nil }
+                guard page.isKnownPlace else { return page }
+                for row in try table.list(session: session, before: before, limit: limit) {
+                    page.runs.append((row, try table.steps(run: row.id)))
+                }
+                return page
+            } completion: { [weak loop] result in
+                loop?.post { loop in
+                    guard let (bridge, call) = bound.value(on: loop) else { return }
+                    switch result {
+                    case .success(let page):
+                        answer(bridge, call, page, session, limit, skipsActive: isActive == false, on: loop)
+                    case .failure(let error): call.fail(.storage(error), on: loop)
+                    }
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func answerActive(
+        _ bridge: Bridge,
+        _ call: Call,
+        _ session: String?,
+        _ before: String?,
+        _ limit: Int,
+        on loop: isolated EventLoop
+    ) {
+        var runs = (bridge.desk?.runs(activeOnly: true, session: session) ?? [])[...]
+        if let before {
+            guard let place = runs.firstIndex(where: { $0.id == before }) else {
+                return call.fail(.noPlace("before", "run"), on: loop)
+            }
+            runs = runs[(place + 1)...]
+        }
+        let page = runs.prefix(limit)
+        let shown = page.filter { call.caller.mayUse(session: $0.session.text) }
+        respond(call, before: page.count < runs.count ? page.last?.id : nil, on: loop) { list in
+            for run in shown { list.value(run) }
+        }
+    }
+
+    private static func answer(
+        _ bridge: Bridge,
+        _ call: Call,
+        _ page: Page,
+        _ session: String?,
+        _ limit: Int,
+        skipsActive: Bool,
+        on loop: isolated EventLoop
+    ) {
+        guard page.isKnownPlace else { return call.fail(.noPlace("before", "run"), on: loop) }
+        // A row is written when a run begins and when it ends; between, memory knows more.
+        let active = bridge.desk?.runs(activeOnly: true, session: session) ?? []
+        let stored = Set(page.runs.map(\.row.id))
+        respond(call, before: page.runs.count == limit ? page.runs.last?.row.id : nil, on: loop) { list in
+            if call.text("before") == nil, !skipsActive {
+                for run in active where !stored.contains(run.id) && call.caller.mayUse(session: run.session.text) {
+                    list.value(run)
+                }
+            }
+            for (row, steps) in page.runs where call.caller.mayUse(session: row.session) {
+                if let run = active.first(where: { $0.id == row.id }) {
+                    if !skipsActive { list.value(run) }
+                } else {
+                    list.raw(row.json(steps: steps))
+                }
+            }
+        }
+    }
+
+    private static func respond(
+        _ call: Call,
+        before: String?,
+        on loop: isolated EventLoop,
+        _ runs: (inout JSONWriter) -> Void
+    ) {
+        call.respondTagged(
+            .json { writer in
+                writer.object { object in
+                    object.array("runs", runs)
+                    object.member("before", before)
+                }
+            },
+            on: loop
+        )
+    }
+
+    // MARK: One
+
+    static func get(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        bridge.findRun(call, on: loop) { found in
+            switch found {
+            case .live(let run):
+                guard !call.wantsText else { return call.respond(.text(.ok, run.text + "\n"), on: loop) }
+                call.respondTagged(.json(.ok, run), on: loop)
+            case .stored(let row, let steps):
+                guard !call.wantsText else {
+                    let text = (try? JSONDocument(parsing: row.body).root["text"]?.string) ?? ""
+                    return call.respond(.text(.ok, text + "\n"), on: loop)
+                }
+                call.respondTagged(.json { $0.raw(row.json(steps: steps)) }, on: loop)
+            case .waiting(let entry): call.fail(.noRunYet(entry), on: loop)
+            }
+        }
+    }
+
+    // MARK: Now
+
+    static func activity(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        let runs = bridge.desk?.runs(activeOnly: true) ?? []
+        let view = ActivityView(runs.filter { call.caller.mayUse(session: $0.session.text) })
+        guard !call.wantsText else {
+            return call.respond(.text(.ok, view.plainText(now: loop.wallClock)), on: loop)
+        }
+        call.respondTagged(.json(.ok, view).adding(.cacheControl, "no-cache"), on: loop)
+    }
+}
+
+extension Problem {
+    static let noRun = Problem.notFound("There is no such run.", code: "RUN_NOT_FOUND")
+
+    static func noRunYet(_ entry: OutboxEntry) -> Problem {
+        var problem = Problem.notFound(
+            "The message is \(entry.state.rawValue) and has no run yet.",
+            code: "RUN_NOT_FOUND"
+        )
+        problem.hint = "GET /v1/outbox/\(entry.id)"
+        return problem
+    }
+
+    static func noPlace(_ name: String, _ what: String) -> Problem {
+        .badParameter(name, "`\(name)` is the id of a \(what) of the page before; there is none of that id.")
+    }
+}

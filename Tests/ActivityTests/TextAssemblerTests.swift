@@ -1,0 +1,56 @@
+import Testing
+
+@testable import Activity
+
+struct TextAssemblerTests {
+    private func text(_ assembler: TextAssembler) -> String {
+        String(decoding: assembler.closed + assembler.open, as: UTF8.self)
+    }
+
+    @Test func `pieces find their places in any order, each once`() {
+        var random = SeededRandom(3)
+        let pieces = (0..<ActivityLimits.reorderWindow).map { (Int64($0 + 1), Array("w\($0) ".utf8)) }
+        let expected = (0..<ActivityLimits.reorderWindow).map { "w\($0) " }.joined()
+        for _ in 0..<20 {
+            var assembler = TextAssembler(.messages)
+            for (sequence, bytes) in (pieces + pieces).shuffled(using: &random) {
+                _ = assembler.take(.piece(bytes), sequence: sequence)
+            }
+            #expect(text(assembler) == expected)
+        }
+    }
+
+    @Test func `a long stream of pieces keeps its text and little else`() {
+        var assembler = TextAssembler(.messages)
+        for number in 0..<5_000 { _ = assembler.take(.piece(Array("x\(number % 10)".utf8)), sequence: Int64(number)) }
+        #expect(assembler.open.count == 10_000)
+        // What is long past is not put in any more.
+        let told = assembler.take(.piece(Array("late".utf8)), sequence: 2)
+        #expect(!told)
+        #expect(assembler.open.count == 10_000)
+    }
+
+    @Test func `a shorter text of the same message tells nothing`() {
+        var assembler = TextAssembler(.messages)
+        _ = assembler.take(.sofar(Array("Hello world".utf8)), sequence: 5)
+        _ = assembler.take(.sofar(Array("Hello".utf8)), sequence: 6)
+        #expect(text(assembler) == "Hello world")
+    }
+
+    @Test func `text that goes on over messages is not doubled`() {
+        var assembler = TextAssembler(.messages)
+        _ = assembler.take(.sofar(Array("Let me look.".utf8)), sequence: 1)
+        _ = assembler.take(.sofar(Array("It says".utf8)), sequence: 2)
+        _ = assembler.take(.sofar(Array("Let me look.It says tea.".utf8)), sequence: 3)
+        #expect(text(assembler) == "Let me look.It says tea.")
+    }
+
+    @Test func `a whole text ends what came before it`() {
+        var assembler = TextAssembler(.whole)
+        _ = assembler.take(.sofar(Array("Let me look.".utf8)), sequence: 1)
+        _ = assembler.take(.piece(Array(" Now".utf8)), sequence: 2)
+        _ = assembler.take(.sofar(Array("It".utf8)), sequence: 4)
+        _ = assembler.take(.piece(Array(" late".utf8)), sequence: 3)
+        #expect(text(assembler) == "It")
+    }
+}

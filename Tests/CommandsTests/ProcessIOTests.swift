@@ -1,0 +1,64 @@
+import CSystem
+import Foundation
+import Testing
+
+@testable import Commands
+
+struct ProcessIOTests {
+    private let folder = NSTemporaryDirectory() + "ladle-io-\(UUID().uuidString.prefix(8))"
+
+    @Test func `a socket without a listener is told from one that is not allowed`() {
+        let io = ProcessIO()
+        #expect(throws: ClientError.notRunning(path: "/nonexistent/ladle.sock")) {
+            try io.connect("/nonexistent/ladle.sock")
+        }
+        let long = "/" + String(repeating: "x", count: 200)
+        #expect { try io.connect(long) } throws: { ($0 as? ClientError)?.exit == .unavailable }
+    }
+
+    @Test func `a temporary file is its owner's, is edited and goes`() throws {
+        let io = ProcessIO()
+        let path = try io.makeTemporary(Array("a\n".utf8), suffix: ".md")
+        #expect(path.hasSuffix(".md"))
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        #expect(io.edit(path, with: "printf 'b\\n' >>") == 0)
+        #expect(try io.readFile(path, limit: 100) == Array("a\nb\n".utf8))
+        #expect(io.edit(path, with: "exit 3;") == 3)
+        io.remove(path)
+        #expect(throws: FileFault("\(path) does not exist")) { try io.readFile(path, limit: 100) }
+        #expect(throws: FileFault("/dev/null is not a regular file")) { try io.readFile("/dev/null", limit: 100) }
+    }
+
+    @Test func `a request goes over a real socket and its answer comes back in pieces`() throws {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = folder + "/s"
+        let listener = unsafe cs_unix_listen(path, 0o600, 4)
+        try #require(listener >= 0)
+        defer { cs_close(listener) }
+        let daemon = Thread {
+            guard cs_client_wait(listener, 0, 10_000) > 0 else { return }
+            var peer = cs_address()
+            let connection = unsafe cs_accept(listener, &peer)
+            guard connection >= 0, cs_client_wait(connection, 0, 10_000) > 0 else { return }
+            var request = [UInt8](repeating: 0, count: 4096)
+            _ = unsafe request.withUnsafeMutableBytes { unsafe cs_client_read(connection, $0.baseAddress, $0.count) }
+            for piece in ["HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Le", "ngth: 2\r\n\r\n{", "}"] {
+                let bytes = Array(piece.utf8)
+                _ = unsafe bytes.withUnsafeBytes { unsafe cs_client_write(connection, $0.baseAddress, $0.count) }
+            }
+            cs_close(connection)
+        }
+        daemon.start()
+        let client = HTTPClient(path: path, io: ProcessIO(), version: "1")
+        let response = try client.perform(.get("/v1/status"))
+        #expect(response.status == 200)
+        #expect(response.body == Array("{}".utf8))
+    }
+
+    @Test func `the environment is read`() {
+        #expect(ProcessIO().environment["PATH"]?.isEmpty == false)
+        #expect(ProcessIO().columns > 0)
+    }
+}
