@@ -1,4 +1,4 @@
-package import Access
+import Access
 package import Basics
 package import EventLoops
 package import Exchanges
@@ -8,34 +8,8 @@ package import Upstream
 /// Everything behind the HTTP edge, on one loop: who may, which route, what it does. The handlers stand in files of their
 /// own, named after the resource.
 package final class Bridge: Responder {
-    /// Notes of an exchange between its admission and its handler.
-    private final class Pending {
-        let route: Route
-        let parameters: [String]
-        let query: QueryItems
-        let answerType: MediaType
-        let facts: RequestFacts
-        let caller: Caller?
-
-        init(
-            route: Route,
-            parameters: [String],
-            query: QueryItems,
-            answerType: MediaType,
-            facts: RequestFacts,
-            caller: Caller?
-        ) {
-            self.route = route
-            self.parameters = parameters
-            self.query = query
-            self.answerType = answerType
-            self.facts = facts
-            self.caller = caller
-        }
-    }
-
     package let settings: BridgeSettings
-    package var authenticator: Authenticator
+    package let access: AccessDesk
     package let pipeline: EventPipeline
     package let link: UpstreamLink
     package let live: LiveRuns
@@ -51,11 +25,16 @@ package final class Bridge: Responder {
     /// Idempotency keys whose first request is not on disk yet.
     var sendsUnderWay: Set<String> = []
     /// Counted by operation, for metrics.
-    package private(set) var requests: [String: UInt64] = [:]
+    package var requests: [String: UInt64] {
+        Dictionary(uniqueKeysWithValues: zip(routes, counts).map { ($0.operation, $1) })
+    }
+    private let routes: [Route]
+    private let places: [ObjectIdentifier: Int]
+    private var counts: [UInt64]
 
     package init(
         settings: BridgeSettings,
-        authenticator: Authenticator,
+        access: AccessDesk,
         pipeline: EventPipeline,
         link: UpstreamLink,
         live: LiveRuns,
@@ -63,28 +42,51 @@ package final class Bridge: Responder {
         on loop: isolated EventLoop
     ) {
         self.settings = settings
-        self.authenticator = authenticator
+        self.access = access
         self.pipeline = pipeline
         self.link = link
         self.live = live
         startedAt = loop.wallClock
         streamSlots = StreamSlots(perCaller: settings.streamsPerCaller)
         router = Router(routes)
+        self.routes = routes
+        places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
+        counts = [UInt64](repeating: 0, count: routes.count)
     }
 
     package var hub: EventHub { pipeline.hub }
     var linkStatus: LinkStatus { link.status }
 
+    func route(_ method: HTTPMethod, _ path: String) -> Router.Match { router.match(method, Array(path.utf8)[...]) }
+
     // MARK: Admission
 
+    private enum Preparation {
+        /// The answer has been given already.
+        case answered
+        /// tailscaled has to be asked who this is.
+        case ask(WhoisQuestion)
+        case ready(Call)
+    }
+
     package func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission {
+        admit(exchange, mayAsk: true, on: loop)
+    }
+
+    private func admit(_ exchange: Exchange, mayAsk: Bool, on loop: isolated EventLoop) -> Admission {
         do throws(Problem) {
-            guard let pending = try prepare(exchange, on: loop) else { return .answered }
-            exchange.notes = pending
-            switch pending.route.body {
-            case .none: return .takes(bodyBytes: 0)
-            case .upTo(let limit, _): return .takes(bodyBytes: limit)
-            case .message: return .takes(bodyBytes: settings.messageBodyLimit())
+            switch try prepare(exchange, mayAsk: mayAsk, on: loop) {
+            case .answered:
+                return .answered
+            case .ask(let question):
+                ask(question, for: exchange, on: loop)
+                return .later
+            case .ready(let call):
+                switch call.route.body {
+                case .none: return .takes(bodyBytes: 0)
+                case .upTo(let limit, _): return .takes(bodyBytes: limit)
+                case .message: return .takes(bodyBytes: settings.messageBodyLimit())
+                }
             }
         } catch {
             exchange.respond(error, on: loop)
@@ -92,57 +94,109 @@ package final class Bridge: Responder {
         }
     }
 
-    /// nil when the answer has been given already.
-    private func prepare(_ exchange: Exchange, on loop: isolated EventLoop) throws(Problem) -> Pending? {
+    private func ask(_ question: WhoisQuestion, for exchange: Exchange, on loop: isolated EventLoop) {
+        access.whois?.ask(question, on: loop) { [weak self] answer in
+            guard let self else { return }
+            self.access.authenticator.learn(answer, to: question, now: loop.wallClock)
+            guard exchange.isOpen else { return }
+            if case .takes(let limit) = self.admit(exchange, mayAsk: false, on: loop) {
+                exchange.proceed(bodyBytes: limit, on: loop)
+            }
+        }
+    }
+
+    /// Who and whether, from the head alone.
+    private func prepare(
+        _ exchange: Exchange,
+        mayAsk: Bool,
+        on loop: isolated EventLoop
+    ) throws(Problem) -> Preparation {
         let head = exchange.head
+        if let known = AccessMemo.caller(of: exchange) {
+            return try prepare(exchange, by: known, router.match(head.method, head.path), mayHaveBody: false, on: loop)
+        }
         let facts = RequestFacts(of: head)
-        switch settings.browsers(exchange.connection).check(facts) {
-        case .pass: break
+        let browsers = settings.browsers(exchange.connection)
+        switch browsers.check(facts) {
+        case .pass(let cors):
+            exchange.commonFields = cors.map { ($0.name, $0.value) }
         case .preflight(let fields):
             exchange.respond(Problem.preflight(fields), on: loop)
-            return nil
+            return .answered
         case .refuse(let refusal): throw Problem(refusal).closing()
         }
         let match = router.match(head.method, head.path)
-        var caller: Caller?
+        var caller = Caller.nobody
         if case .route(let route, _) = match, route.scope == nil {
-            caller = .nobody
         } else {
-            caller = try identify(exchange, facts, on: loop)
+            switch access.identify(settings.peer(exchange.connection), facts, on: loop) {
+            case .caller(let known): caller = known
+            case .refused(let refusal): throw Problem(refusal).closing()
+            case .whois(let question):
+                if mayAsk, access.whois != nil { return .ask(question) }
+            }
+            if caller == .nobody { throw Problem(.notPaired(credentialSent: false)).closing() }
+            if access.ownerIsKnownByConnection { AccessMemo.keep(caller, facts, for: exchange) }
         }
+        let result = try prepare(exchange, by: caller, match, mayHaveBody: true, on: loop)
+        if case .ready = result,
+            case .refused(let refusal) = browsers.checkSimpleBody(facts, hasToken: caller.tokenID != nil)
+        {
+            throw Problem(refusal).closing()
+        }
+        return result
+    }
+
+    /// What is asked for, by someone who is known.
+    private func prepare(
+        _ exchange: Exchange,
+        by caller: Caller,
+        _ match: Router.Match,
+        mayHaveBody: Bool,
+        on loop: isolated EventLoop
+    ) throws(Problem) -> Preparation {
+        let head = exchange.head
         switch match {
         case .none:
             throw .notFound("There is no resource at \(String(decoding: head.path.prefix(200), as: UTF8.self)).")
         case .wrongMethod(let allowed):
             guard head.method == .options else { throw .methodNotAllowed(allowed) }
             exchange.respond(Problem.options(allowed), on: loop)
-            return nil
+            return .answered
         case .route(let route, let parameters):
-            if let scope = route.scope, let caller, case .refused(let refusal) = caller.decide(ScopeSet(scope)) {
-                throw Problem(refusal).closing(if: refusal.status == 401)
-            }
-            return Pending(
+            let call = Call(
+                exchange: exchange,
                 route: route,
                 parameters: parameters,
                 query: try Self.query(of: head),
-                answerType: try Self.answerType(of: head, among: route.produces),
-                facts: facts,
-                caller: caller
+                caller: caller,
+                answerType: try Self.answerType(of: head, among: route.produces)
             )
+            exchange.notes = call
+            if let scope = route.scope, case .refused(let refusal) = caller.decide(ScopeSet(scope)) {
+                throw Problem(refusal)
+            }
+            if mayHaveBody { try Self.checkBodyType(head, route.body) }
+            return .ready(call)
         }
     }
 
-    /// nil: tailscaled has to be asked first.
-    private func identify(
-        _ exchange: Exchange,
-        _ facts: RequestFacts,
-        on loop: isolated EventLoop
-    ) throws(Problem) -> Caller? {
-        switch authenticator.identify(settings.peer(exchange.connection), facts, now: loop.wallClock) {
-        case .caller(.nobody): throw Problem(.notPaired(credentialSent: false)).closing()
-        case .caller(let caller): return caller
-        case .refused(let refusal): throw Problem(refusal).closing()
-        case .whois: return nil
+    private static func checkBodyType(_ head: RequestHead, _ body: Route.Body) throws(Problem) {
+        if let coding = head.fields[.contentEncoding], !coding.elementsEqual("identity".utf8) {
+            throw Problem(
+                .unsupportedMediaType,
+                "UNSUPPORTED_ENCODING",
+                "Unsupported encoding",
+                "Bodies are taken as they are, without a Content-Encoding.",
+                field: "Content-Encoding",
+                retryable: false
+            ).adding(.acceptEncoding, "identity")
+        }
+        guard case .upTo(_, let types) = body, let field = head.fields[.contentType] else { return }
+        guard let type = try? MediaType(parsing: field),
+            types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
+        else {
+            throw .unsupportedMediaType(types)
         }
     }
 
@@ -173,43 +227,36 @@ package final class Bridge: Responder {
     // MARK: The handler's turn
 
     package func respond(to exchange: Exchange, on loop: isolated EventLoop) {
-        guard let pending = exchange.notes as? Pending else { return }
+        guard let call = exchange.notes as? Call, !call.hasBegun else { return }
+        call.hasBegun = true
+        if let place = places[ObjectIdentifier(call.route)] { counts[place] &+= 1 }
+        call.route.handler(self, call, loop)
+    }
+
+    package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard let call = exchange.notes as? Call else { return }
         exchange.notes = nil
-        guard let caller = pending.caller else { return }
-        do throws(Problem) {
-            try checkBody(exchange, pending, caller)
-        } catch {
-            return exchange.respond(error, on: loop)
+        guard let audit = access.audit, call.route.method != .get, let status = exchange.status else { return }
+        let now = loop.wallClock
+        let code = exchange.problemCode ?? "\(status.code)"
+        let outcome: AuditRecord.Outcome =
+            status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
+        let body = exchange.body
+        let (who, from, requestID) = (call.caller.label, exchange.connection.remote, exchange.requestID)
+        let (what, which) = (call.route.operation, exchange.subject ?? call.parameters.first)
+        audit.record {
+            AuditRecord(
+                at: now,
+                who: who,
+                from: "\(from)",
+                what: what,
+                which: which,
+                outcome: outcome,
+                requestID: requestID,
+                text: body.isEmpty ? nil : AuditRecord.TextMark(body)
+            )
         }
-        let call = Call(
-            exchange: exchange,
-            route: pending.route,
-            parameters: pending.parameters,
-            query: pending.query,
-            caller: caller,
-            answerType: pending.answerType
-        )
-        requests[pending.route.operation, default: 0] += 1
-        pending.route.handler(self, call, loop)
     }
-
-    private func checkBody(_ exchange: Exchange, _ pending: Pending, _ caller: Caller) throws(Problem) {
-        let hasToken = caller.tokenID != nil
-        let policy = settings.browsers(exchange.connection)
-        if case .refused(let refusal) = policy.checkSimpleBody(pending.facts, hasToken: hasToken) {
-            throw Problem(refusal).closing()
-        }
-        guard !exchange.body.isEmpty else { return }
-        if let coding = exchange.head.fields[.contentEncoding], !coding.elementsEqual("identity".utf8) {
-            throw .codedBody
-        }
-        guard case .upTo(_, let types) = pending.route.body else { return }
-        guard let type = exchange.head.fields[.contentType].flatMap({ try? MediaType(parsing: $0) }),
-            types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
-        else { throw .unsupportedMediaType(types) }
-    }
-
-    package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {}
 
     package func refused(
         _ problem: Problem,

@@ -16,6 +16,8 @@ package protocol ExchangeSink: AnyObject {
     func waitingBytes(of exchange: Exchange) -> Int
     /// The most that may wait, in bytes.
     func limitWaiting(to bytes: Int, for exchange: Exchange)
+    /// After an admission that came later: the body may come.
+    func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop)
 }
 
 package enum WriteOutcome: Equatable, Sendable {
@@ -48,7 +50,14 @@ package final class Exchange {
     /// Nothing waits any more.
     package var drained: (() -> Void)?
     package private(set) var status: HTTPStatus?
-    private weak var sink: (any ExchangeSink)?
+    /// The code of the problem it was answered with.
+    package private(set) var problemCode: String?
+    /// Fields that every answer to this request has, whatever comes of it.
+    package var commonFields: [(name: String, value: String)] = []
+    /// What a change was about, for the audit file.
+    package var subject: String?
+    /// Given up with the answer; until then the sink keeps the exchange too.
+    private var sink: (any ExchangeSink)?
     private var state = State.open
 
     package init(
@@ -73,10 +82,14 @@ package final class Exchange {
         guard state == .open else { return }
         state = .over
         status = response.head.status
+        var response = response
+        for field in commonFields { response.head.fields.append(field.name, field.value) }
         release { $0.send(response, for: self, on: loop) }
     }
 
     package func respond(_ problem: Problem, on loop: isolated EventLoop) {
+        guard state == .open else { return }
+        problemCode = problem.code
         respond(problem.response(requestID: requestID), on: loop)
     }
 
@@ -84,12 +97,20 @@ package final class Exchange {
         guard state == .open else { return }
         state = .streaming
         status = head.status
+        var head = head
+        for field in commonFields { head.fields.append(field.name, field.value) }
         sink?.begin(head, for: self, on: loop)
         // A stream may last for days; of its request only the method matters from here on.
         var rest = RequestHead()
         rest.method = self.head.method
         self.head = rest
         body = []
+    }
+
+    /// Ends the wait of an exchange that was admitted `later`.
+    package func proceed(bodyBytes: Int, on loop: isolated EventLoop) {
+        guard state == .open else { return }
+        sink?.proceed(self, bodyBytes: bodyBytes, on: loop)
     }
 
     package func write(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {

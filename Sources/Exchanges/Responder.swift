@@ -6,6 +6,8 @@ package enum Admission: Sendable {
     case answered
     /// Go on, with at most so many bytes of body.
     case takes(bodyBytes: Int)
+    /// Somebody else has to be asked first: nothing of the body is taken before `Exchange.proceed` or an answer.
+    case later
 }
 
 /// The program behind the server.

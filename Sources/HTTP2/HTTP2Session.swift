@@ -156,9 +156,11 @@ package final class HTTP2Session {
         send([UInt8](copying: bytes), on: stream, end: end)
     }
 
-    /// Body bytes not yet in an output.
+    /// Body bytes not yet in an output. Who is told that some wait is told by `drained` when none does any more.
     package func pendingBytes(on stream: HTTP2StreamID) -> Int {
-        state(of: stream)?.pending.count ?? 0
+        guard let state = state(of: stream), !state.pending.isEmpty else { return 0 }
+        state.hasWaited = true
+        return state.pending.count
     }
 
     package func reset(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {

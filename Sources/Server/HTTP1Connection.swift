@@ -10,27 +10,41 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
         case keepAlive
         /// After the answer now being written.
         case closeAfterAnswer
+        /// That answer has been given: nothing more is read from the peer.
+        case answered
         case closing
     }
 
     /// What the peer is expected to do next, and so how long it may take.
     private enum Phase {
-        case idle, head, body, answer
+        case idle, head, body, answer, output
     }
 
-    private unowned let connection: HTTPConnection
+    /// Answers that the peer does not take: above this its next request is not looked at. Also how much is gathered
+    /// into one write.
+    private static let outputBytes = 256 << 10
+
+    /// Strong, so that a write which finds the peer gone can still finish its work here; `closed` breaks the cycle.
+    private let connection: HTTPConnection
     private var parser: HTTP1Parser
     private var exchange: Exchange?
     /// Bytes that came while an answer was under way.
     private var pipelined: [UInt8] = []
     private var isPaused = false
+    /// The exchange waits for its admission.
+    private var isDeferred = false
+    /// Too much output waits for the peer.
+    private var isChoked = false
+    private var inputEnded = false
     /// Answers made while input is worked through leave in one write.
     private var out: [UInt8] = []
     private var isGathering = false
     private var ending = Ending.keepAlive
     private var phase: Phase?
+    private var takenAtWatch: UInt64 = 0
     private var bodyStart: UInt64 = 0
     private var isBodyWanted = true
+    private var isStream = false
 
     private var server: HTTPServer { connection.server }
     private var stream: StreamConnection { connection.stream }
@@ -43,8 +57,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     // MARK: Input
 
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
-        guard ending != .closing else { return }
-        if pipelined.isEmpty, exchange == nil || !parser.isEnded {
+        guard ending != .closing, ending != .answered else { return }
+        if pipelined.isEmpty, !isDeferred, !isChoked, exchange == nil || !parser.isEnded {
             work(through: bytes, on: loop)
         } else {
             keep(bytes, from: 0, on: loop)
@@ -53,9 +67,9 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
 
     private func keep(_ bytes: Span<UInt8>, from start: Int, on loop: isolated EventLoop) {
         guard start < bytes.count else { return }
-        if exchange?.isStreaming == true {
+        if isStream {
             // Nothing may follow a request whose answer is a stream: the connection ends with it.
-            if pipelined.count + bytes.count - start > server.limits.pipelinedBytes { cut(on: loop) }
+            if bytes.count - start > server.limits.pipelinedBytes { cut(on: loop) }
             return
         }
         pipelined.append(copying: bytes, from: start)
@@ -69,16 +83,20 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
         beginGathering()
         var offset = 0
         do throws(HTTP1ParseError) {
-            parsing: while ending != .closing {
+            parsing: while ending == .keepAlive || ending == .closeAfterAnswer {
                 switch try parser.next(in: bytes, from: &offset) {
                 case .needMore:
                     break parsing
                 case .head:
                     begin(on: loop)
+                    if isDeferred {
+                        keep(bytes, from: offset, on: loop)
+                        break parsing
+                    }
                 case .body(let range):
                     if isBodyWanted { exchange?.body.append(copying: bytes.extracting(range), from: 0) }
                 case .end:
-                    guard finishRequest(on: loop) else {
+                    guard finishRequest(on: loop), !chokes(on: loop) else {
                         keep(bytes, from: offset, on: loop)
                         break parsing
                     }
@@ -94,6 +112,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     /// The head is there: the responder looks at it before any of the body is taken.
     private func begin(on loop: isolated EventLoop) {
         server.counters.requestsHTTP1 += 1
+        // The next head's time starts with its own first byte.
+        phase = nil
         if !parser.framing.keepAlive || server.isDraining { ending = .closeAfterAnswer }
         let exchange = Exchange(
             head: parser.head,
@@ -103,33 +123,55 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
             on: loop
         )
         self.exchange = exchange
-        bodyStart = loop.now
         isBodyWanted = true
         switch server.responder.admit(exchange, on: loop) {
-        case .answered:
-            isBodyWanted = false
-        case .takes(let limit):
-            parser.bodyLimit = limit
-            if parser.framing.expectsContinue { out.append(contentsOf: HTTP1Encoder.continueResponse) }
+        case .answered: isBodyWanted = false
+        case .takes(let limit): takeBody(upTo: limit, on: loop)
+        case .later: isDeferred = exchange.isOpen
         }
+    }
+
+    private func takeBody(upTo limit: Int, on loop: isolated EventLoop) {
+        bodyStart = loop.now
+        parser.bodyLimit = limit
+        if parser.framing.expectsContinue { out.append(contentsOf: HTTP1Encoder.continueResponse) }
+    }
+
+    func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop) {
+        guard self.exchange === exchange, isDeferred else { return }
+        isDeferred = false
+        beginGathering()
+        takeBody(upTo: bodyBytes, on: loop)
+        resume(on: loop)
     }
 
     /// True when the next request may be looked at.
     private func finishRequest(on loop: isolated EventLoop) -> Bool {
         if let exchange, exchange.isOpen { server.responder.respond(to: exchange, on: loop) }
-        guard exchange == nil else { return false }
-        guard ending == .keepAlive else { return false }
+        guard exchange == nil, ending == .keepAlive else { return false }
         parser.startNext(keepingCapacity: true)
         return true
     }
 
+    /// Sends what was gathered once it is much, and stops when the peer does not take it.
+    private func chokes(on loop: isolated EventLoop) -> Bool {
+        guard out.count > Self.outputBytes else { return false }
+        flushGathered(on: loop)
+        isChoked = stream.waitingBytes > Self.outputBytes
+        return isChoked
+    }
+
     func receivedEnd(on loop: isolated EventLoop) {
-        if let exchange, parser.isEnded, !exchange.isStreaming {
-            // The request was whole; its answer still goes out.
-            ending = .closeAfterAnswer
-            return
-        }
-        if parser.isIdle || exchange != nil { return cut(on: loop) }
+        inputEnded = true
+        guard ending == .keepAlive || ending == .closeAfterAnswer else { return }
+        if isStream { return cut(on: loop) }
+        // What came whole is still answered.
+        if isChoked || isDeferred || (exchange != nil && parser.isEnded) { return }
+        finishInput(on: loop)
+    }
+
+    private func finishInput(on loop: isolated EventLoop) {
+        if exchange == nil, parser.isIdle { return close(on: loop) }
         refuse(.endedEarly, on: loop)
     }
 
@@ -138,7 +180,9 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange, ending != .closing else { return }
         // The rest of a body nobody wants must not be read as the next request.
-        if !parser.isEnded || response.closes { ending = .closeAfterAnswer }
+        if response.closes || isDeferred || !(parser.isEnded || parser.framing.body == .none) {
+            ending = .closeAfterAnswer
+        }
         let isGathered = isGathering
         if !isGathered { beginGathering() }
         AnswerWriter.append(
@@ -150,32 +194,33 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
             on: loop
         )
         answered(exchange, on: loop)
-        if !isGathered {
-            endGathering(on: loop)
-            continueAfterAnswer(on: loop)
-        }
+        if ending == .closeAfterAnswer { ending = .answered }
+        guard !isGathered else { return }
+        endGathering(on: loop)
+        guard ending == .keepAlive else { return }
+        parser.startNext(keepingCapacity: false)
+        resume(on: loop)
     }
 
     private func answered(_ exchange: Exchange, on loop: isolated EventLoop) {
         self.exchange = nil
+        isDeferred = false
+        if isStream { server.counters.openStreams -= 1 }
+        isStream = false
         server.responder.finished(exchange, on: loop)
     }
 
-    /// An answer that came later lets the pipelined rest go on.
-    private func continueAfterAnswer(on loop: isolated EventLoop) {
-        guard ending == .keepAlive else { return }
-        parser.startNext(keepingCapacity: false)
-        if isPaused {
+    /// What had to wait is worked through now, as far as it goes.
+    private func resume(on loop: isolated EventLoop) {
+        let bytes = pipelined
+        pipelined = []
+        work(through: bytes.span, on: loop)
+        guard ending == .keepAlive || ending == .closeAfterAnswer, !isDeferred, !isChoked, !isStream else { return }
+        if isPaused, pipelined.count <= server.limits.pipelinedBytes {
             isPaused = false
             stream.resumeInput(on: loop)
         }
-        if !pipelined.isEmpty {
-            let bytes = pipelined
-            pipelined = []
-            work(through: bytes.span, on: loop)
-        } else {
-            updateDeadline(on: loop)
-        }
+        if inputEnded, exchange == nil || !parser.isEnded { finishInput(on: loop) }
     }
 
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {
@@ -183,12 +228,19 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
         // Without a length or chunks the end of the connection ends the body, and the bytes of one event are the same
         // for every subscriber and protocol.
         ending = .closeAfterAnswer
+        isStream = true
+        pipelined = []
         server.counters.openStreams += 1
         let isGathered = isGathering
         if !isGathered { beginGathering() }
         AnswerWriter.appendStreamHead(head, server: server, into: &out, on: loop)
         parser.releaseHead()
-        if !isGathered { endGathering(on: loop) }
+        guard !isGathered else { return }
+        if isPaused {
+            isPaused = false
+            stream.resumeInput(on: loop)
+        }
+        endGathering(on: loop)
         updateDeadline(on: loop)
     }
 
@@ -201,7 +253,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
         switch stream.send(bytes, on: loop) {
         case .sent: return .written
         case .queued(let count):
-            if connection.deadline == nil { connection.setDeadline(server.limits.stallMilliseconds, on: loop) }
+            updateDeadline(on: loop)
             return .waiting(count)
         case .overflow: return .full
         case .closed: return .gone
@@ -210,14 +262,13 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
 
     func end(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange else { return }
-        server.counters.openStreams -= 1
         answered(exchange, on: loop)
+        ending = .answered
         if !isGathering { close(on: loop) }
     }
 
     func abort(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange else { return }
-        if exchange.status != nil { server.counters.openStreams -= 1 }
         answered(exchange, on: loop)
         cut(on: loop)
     }
@@ -231,12 +282,12 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     }
 
     func drained(on loop: isolated EventLoop) {
-        if let exchange, exchange.isStreaming {
-            connection.setDeadline(nil, on: loop)
-            exchange.drained?()
-        } else {
-            updateDeadline(on: loop)
-        }
+        if phase == .output { phase = nil }
+        updateDeadline(on: loop)
+        if isStream { exchange?.drained?() }
+        guard isChoked else { return }
+        isChoked = false
+        resume(on: loop)
     }
 
     // MARK: Output
@@ -248,18 +299,22 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
 
     private func endGathering(on loop: isolated EventLoop) {
         isGathering = false
+        flushGathered(on: loop)
+        if ending == .answered { close(on: loop) }
+    }
+
+    private func flushGathered(on loop: isolated EventLoop) {
         let bytes = out
         out = []
-        if !bytes.isEmpty {
-            if stream.send(bytes.span, on: loop) == .overflow { cut(on: loop) }
-        }
+        if !bytes.isEmpty, stream.send(bytes.span, on: loop) == .overflow { cut(on: loop) }
         server.giveBack(bytes)
-        if exchange == nil, ending == .closeAfterAnswer { close(on: loop) }
     }
 
     private func close(on loop: isolated EventLoop) {
         guard ending != .closing else { return }
         ending = .closing
+        phase = .output
+        takenAtWatch = stream.takenBytes
         connection.setDeadline(server.limits.stallMilliseconds, on: loop)
         stream.closeWhenSent(on: loop)
     }
@@ -279,7 +334,9 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     }
 
     func refuse(_ problem: Problem, on loop: isolated EventLoop) {
-        let number = exchange?.number ?? server.nextRequestNumber()
+        guard ending == .keepAlive || ending == .closeAfterAnswer else { return }
+        let last = exchange
+        let number = last?.number ?? server.nextRequestNumber()
         server.counters.refused[problem.code, default: 0] += 1
         server.responder.refused(
             problem,
@@ -287,12 +344,13 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
             connection: connection.info,
             on: loop
         )
-        let isAnswered = exchange.map { !$0.isOpen } ?? false
-        let last = exchange
-        exchange = nil
-        last?.peerLeft(on: loop)
-        if isAnswered { return cut(on: loop) }
-        ending = .closeAfterAnswer
+        let wasStream = isStream
+        if let last {
+            last.peerLeft(on: loop)
+            answered(last, on: loop)
+        }
+        if wasStream { return cut(on: loop) }
+        ending = .answered
         let isGathered = isGathering
         if !isGathered { beginGathering() }
         AnswerWriter.append(
@@ -307,11 +365,16 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     }
 
     func deadlinePassed(on loop: isolated EventLoop) {
-        if exchange?.isStreaming == true || ending == .closing || stream.waitingBytes > 0 {
+        if phase == .output {
+            // Slow is not stalled: what counts is whether the peer has taken anything.
+            guard stream.takenBytes == takenAtWatch else {
+                takenAtWatch = stream.takenBytes
+                return connection.setDeadline(server.limits.stallMilliseconds, on: loop)
+            }
             server.counters.stalled += 1
             return cut(on: loop)
         }
-        if parser.isIdle || parser.isEnded { return cut(on: loop) }
+        if parser.isIdle || parser.isEnded || isDeferred { return cut(on: loop) }
         if let exchange, isBodyOnTime(exchange, on: loop) {
             return connection.setDeadline(1000, on: loop)
         }
@@ -339,30 +402,36 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     private func updateDeadline(on loop: isolated EventLoop) {
         guard ending != .closing else { return }
         let now: Phase =
-            exchange == nil ? (parser.isIdle ? .idle : .head) : parser.isEnded ? .answer : .body
+            if stream.waitingBytes > 0 {
+                .output
+            } else if exchange == nil {
+                parser.isIdle ? .idle : .head
+            } else {
+                parser.isEnded || isDeferred || isStream ? .answer : .body
+            }
         guard now != phase || now == .idle else { return }
         phase = now
         switch now {
         case .idle: connection.setDeadline(server.limits.idleMilliseconds, on: loop)
         case .head: connection.setDeadline(server.limits.headMilliseconds, on: loop)
         case .body: connection.setDeadline(server.limits.bodyGraceMilliseconds, on: loop)
-        // The answer is ours to give; the peer has nothing to be late with until bytes wait for it.
-        case .answer: connection.setDeadline(stream.waitingBytes > 0 ? server.limits.stallMilliseconds : nil, on: loop)
+        // The answer is ours to give; the peer has nothing to be late with.
+        case .answer: connection.setDeadline(nil, on: loop)
+        case .output:
+            takenAtWatch = stream.takenBytes
+            connection.setDeadline(server.limits.stallMilliseconds, on: loop)
         }
     }
 
     func drain(on loop: isolated EventLoop) {
-        if exchange == nil, parser.isIdle { return close(on: loop) }
+        if exchange == nil, parser.isIdle, !isChoked { return close(on: loop) }
         if ending == .keepAlive { ending = .closeAfterAnswer }
     }
 
     func closed(on loop: isolated EventLoop) {
         ending = .closing
-        let last = exchange
-        exchange = nil
-        guard let last else { return }
-        if last.isStreaming { server.counters.openStreams -= 1 }
+        guard let last = exchange else { return }
         last.peerLeft(on: loop)
-        server.responder.finished(last, on: loop)
+        answered(last, on: loop)
     }
 }

@@ -12,11 +12,16 @@ final class HTTP2Connection: WireProtocol {
     /// Between the two GOAWAYs of a drain: a round trip on any sane path.
     private static let drainMilliseconds: Int64 = 500
 
-    private unowned let connection: HTTPConnection
+    /// Strong, like the streams' hold on this: what finds the socket dead in the middle of its work can still finish it.
+    /// `closed` breaks the cycle.
+    private let connection: HTTPConnection
     private let session: HTTP2Session
     private var streams: [HTTP2StreamID: HTTP2Stream] = [:]
     private var isWorking = false
     private var isClosing = false
+    private var isPaused = false
+    private var isClosed = false
+    private var takenAtWatch: UInt64?
 
     var server: HTTPServer { connection.server }
     private var socket: StreamConnection { connection.stream }
@@ -24,7 +29,7 @@ final class HTTP2Connection: WireProtocol {
     static func make(for connection: HTTPConnection, on loop: isolated EventLoop) -> HTTP2Connection? {
         guard let session = try? HTTP2Session() else { return nil }
         let made = HTTP2Connection(connection, session)
-        made.flush(on: loop)
+        made.work(on: loop)
         made.updateDeadline(on: loop)
         return made
     }
@@ -48,17 +53,27 @@ final class HTTP2Connection: WireProtocol {
         updateDeadline(on: loop)
     }
 
-    /// Events until there are none, then everything they caused in one write.
+    /// Events until there are none, then everything they caused in one write; what is written may bring new events.
     private func work(on loop: isolated EventLoop) {
-        guard !isWorking else { return }
+        guard !isWorking, !isClosed else { return }
         isWorking = true
-        while true {
-            let events = session.takeEvents()
-            if events.isEmpty { break }
-            for event in events { take(event, on: loop) }
-        }
+        repeat {
+            while case let events = session.takeEvents(), !events.isEmpty {
+                for event in events { take(event, on: loop) }
+            }
+        } while write(on: loop)
         isWorking = false
-        flush(on: loop)
+        guard !isClosed else { return }
+        balance(on: loop)
+        if isClosing || session.isFinished { socket.closeWhenSent(on: loop) }
+    }
+
+    /// A peer that sends requests and does not read the answers is not read from either.
+    private func balance(on loop: isolated EventLoop) {
+        let isFull = socket.waitingBytes >= Self.outputBytes
+        guard isFull != isPaused else { return }
+        isPaused = isFull
+        if isFull { socket.pauseInput(on: loop) } else { socket.resumeInput(on: loop) }
     }
 
     private func take(_ event: HTTP2Event, on loop: isolated EventLoop) {
@@ -94,8 +109,16 @@ final class HTTP2Connection: WireProtocol {
         case .answered: stream.isBodyWanted = false
         case .takes(let limit):
             stream.bodyLimit = limit
-            if !ends, head.fields.has(.expect, token: "100-continue") { session.inform(id, ResponseHead(.continue)) }
+            if !ends { inviteBody(of: exchange, on: id, loop: loop) }
+        case .later:
+            stream.isDeferred = exchange.isOpen
         }
+    }
+
+    func inviteBody(of exchange: Exchange, on id: HTTP2StreamID, loop: isolated EventLoop) {
+        guard exchange.head.fields.has(.expect, token: "100-continue") else { return }
+        session.inform(id, ResponseHead(.continue))
+        flushSoon(on: loop)
     }
 
     private func refuse(_ id: HTTP2StreamID, _ refusal: HTTP2Refusal, on loop: isolated EventLoop) {
@@ -128,7 +151,6 @@ final class HTTP2Connection: WireProtocol {
         var head = head
         decorate(&head, on: loop)
         session.respond(id, head, end: false)
-        server.counters.openStreams += 1
         flushSoon(on: loop)
     }
 
@@ -157,23 +179,26 @@ final class HTTP2Connection: WireProtocol {
         if !isWorking { work(on: loop) }
     }
 
-    private func flush(on loop: isolated EventLoop) {
-        while session.hasOutput, socket.waitingBytes < Self.outputBytes {
-            var out = server.takeBuffer()
-            do throws(HTTP2Error) {
-                try session.takeOutput(into: &out, limit: Self.outputBytes, now: loop.now)
-            } catch {
-                return socket.close(on: loop)
-            }
-            if out.isEmpty { break }
-            let outcome = socket.send(out, on: loop)
-            server.giveBack(out)
-            if outcome == .closed { return }
-            if outcome == .overflow { return socket.close(on: loop) }
-            let events = session.takeEvents()
-            for event in events { take(event, on: loop) }
+    /// True when something went out. What waits beyond the limit stays in the session, where flow control counts it.
+    private func write(on loop: isolated EventLoop) -> Bool {
+        guard !isClosed, session.hasOutput, socket.waitingBytes < Self.outputBytes else { return false }
+        var out = server.takeBuffer()
+        do throws(HTTP2Error) {
+            try session.takeOutput(into: &out, limit: Self.outputBytes, now: loop.now)
+        } catch {
+            socket.close(on: loop)
+            return false
         }
-        if isClosing || session.isFinished { socket.closeWhenSent(on: loop) }
+        guard !out.isEmpty else { return false }
+        let outcome = socket.send(out, on: loop)
+        server.giveBack(out)
+        switch outcome {
+        case .sent, .queued: return true
+        case .closed: return false
+        case .overflow:
+            socket.close(on: loop)
+            return false
+        }
     }
 
     func drained(on loop: isolated EventLoop) {
@@ -184,9 +209,15 @@ final class HTTP2Connection: WireProtocol {
     // MARK: Deadlines, refusals, the end
 
     private func updateDeadline(on loop: isolated EventLoop) {
+        guard !isClosed else { return }
         if socket.waitingBytes > 0 {
-            connection.setDeadline(server.limits.stallMilliseconds, on: loop)
-        } else if streams.isEmpty {
+            // The patience starts anew only when the peer has taken something, which `deadlinePassed` looks at.
+            guard takenAtWatch == nil else { return }
+            takenAtWatch = socket.takenBytes
+            return connection.setDeadline(server.limits.stallMilliseconds, on: loop)
+        }
+        takenAtWatch = nil
+        if streams.isEmpty {
             connection.setDeadline(server.limits.idleMilliseconds, on: loop)
         } else {
             // Streams whose peer keeps the window shut are looked for while any is open.
@@ -196,13 +227,17 @@ final class HTTP2Connection: WireProtocol {
 
     func deadlinePassed(on loop: isolated EventLoop) {
         if socket.waitingBytes > 0 {
+            guard takenAtWatch == socket.takenBytes else {
+                takenAtWatch = nil
+                return updateDeadline(on: loop)
+            }
             server.counters.stalled += 1
             return socket.close(on: loop)
         }
         if streams.isEmpty {
             session.terminate(.noError)
-            flush(on: loop)
-            return socket.closeWhenSent(on: loop)
+            isClosing = true
+            return work(on: loop)
         }
         let patience = UInt64(clamping: server.limits.stallMilliseconds) &* 1_000_000
         for id in session.stalledStreams(for: patience, now: loop.now) {
@@ -216,21 +251,22 @@ final class HTTP2Connection: WireProtocol {
 
     func refuse(_ problem: Problem, on loop: isolated EventLoop) {
         session.terminate(.refusedStream)
-        flush(on: loop)
-        socket.closeWhenSent(on: loop)
+        isClosing = true
+        work(on: loop)
     }
 
     func drain(on loop: isolated EventLoop) {
         session.beginDrain()
-        flush(on: loop)
+        work(on: loop)
         loop.after(milliseconds: Self.drainMilliseconds) { [weak self] in
             guard let self else { return }
             self.session.finishDrain()
-            self.flush(on: loop)
+            self.work(on: loop)
         }
     }
 
     func closed(on loop: isolated EventLoop) {
+        isClosed = true
         let all = streams
         streams = [:]
         for stream in all.values { stream.closed(on: loop) }

@@ -6,12 +6,16 @@ import HTTPModel
 /// One exchange of an HTTP/2 connection.
 final class HTTP2Stream: ExchangeSink {
     let id: HTTP2StreamID
-    private unowned let connection: HTTP2Connection
+    /// Let go of with the stream, so that a write which finds the connection dead can still finish.
+    private let connection: HTTP2Connection
     var exchange: Exchange?
     var bodyLimit = 0
     var isBodyWanted = true
     private var hasEnded = false
     private var limit = 1 << 20
+    /// Its admission is still to come; until then the window bounds what has to be kept.
+    var isDeferred = false
+    private var isStream = false
 
     init(_ id: HTTP2StreamID, of connection: HTTP2Connection) {
         self.id = id
@@ -19,8 +23,9 @@ final class HTTP2Stream: ExchangeSink {
     }
 
     func received(_ bytes: [UInt8], on loop: isolated EventLoop) {
+        guard isBodyWanted, let exchange else { return connection.consume(bytes.count, on: id) }
+        if isDeferred { return exchange.body.append(contentsOf: bytes) }
         connection.consume(bytes.count, on: id)
-        guard isBodyWanted, let exchange else { return }
         guard exchange.body.count + bytes.count <= bodyLimit else {
             isBodyWanted = false
             return exchange.respond(
@@ -37,15 +42,25 @@ final class HTTP2Stream: ExchangeSink {
         exchange.body.append(contentsOf: bytes)
     }
 
+    func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop) {
+        guard self.exchange === exchange, isDeferred else { return }
+        isDeferred = false
+        bodyLimit = bodyBytes
+        let early = exchange.body
+        exchange.body = []
+        if !early.isEmpty { received(early, on: loop) }
+        if hasEnded { requestEnded(on: loop) } else { connection.inviteBody(of: exchange, on: id, loop: loop) }
+    }
+
     func requestEnded(on loop: isolated EventLoop) {
         hasEnded = true
-        guard let exchange, exchange.isOpen, isBodyWanted else { return }
+        guard !isDeferred, let exchange, exchange.isOpen, isBodyWanted else { return }
         connection.server.responder.respond(to: exchange, on: loop)
     }
 
     /// The same minimum rate as on HTTP/1.
     func checkBody(on loop: isolated EventLoop) {
-        guard !hasEnded, isBodyWanted, let exchange else { return }
+        guard !hasEnded, !isDeferred, isBodyWanted, let exchange else { return }
         let limits = connection.server.limits
         let milliseconds =
             Int64(clamping: (loop.now &- exchange.startedAt) / 1_000_000) - limits.bodyGraceMilliseconds
@@ -71,27 +86,29 @@ final class HTTP2Stream: ExchangeSink {
 
     func closed(on loop: isolated EventLoop) {
         guard let exchange else { return }
-        self.exchange = nil
-        if exchange.isStreaming { connection.server.counters.openStreams -= 1 }
         exchange.peerLeft(on: loop)
-        connection.server.responder.finished(exchange, on: loop)
+        finished(exchange, on: loop)
     }
 
     private func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
         self.exchange = nil
+        if isStream { connection.server.counters.openStreams -= 1 }
+        isStream = false
         connection.server.responder.finished(exchange, on: loop)
     }
 
     // MARK: ExchangeSink
 
     func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {
+        // The session itself tells the peer, behind the answer, that the rest of a body is not wanted (RFC 9113 §8.1).
+        isBodyWanted = false
         connection.send(response, to: exchange.head, on: id, loop: loop)
-        // The rest of a body nobody wants need not be sent (RFC 9113 §8.1).
-        if !hasEnded { connection.reset(id, .noError, on: loop) }
         finished(exchange, on: loop)
     }
 
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {
+        isStream = true
+        connection.server.counters.openStreams += 1
         connection.begin(head, on: id, loop: loop)
     }
 
@@ -106,13 +123,11 @@ final class HTTP2Stream: ExchangeSink {
     }
 
     func end(_ exchange: Exchange, on loop: isolated EventLoop) {
-        connection.server.counters.openStreams -= 1
         connection.write([], on: id, end: true, loop: loop)
         finished(exchange, on: loop)
     }
 
     func abort(_ exchange: Exchange, on loop: isolated EventLoop) {
-        if exchange.status != nil { connection.server.counters.openStreams -= 1 }
         connection.reset(id, .cancel, on: loop)
         finished(exchange, on: loop)
     }

@@ -22,7 +22,7 @@ final class HTTPConnection: StreamHandler {
 
     let stream: StreamConnection
     private(set) var info: ConnectionInfo
-    unowned let server: HTTPServer
+    let server: HTTPServer
     /// Where the server keeps it.
     var place = 0
     /// When patience with the peer ends, in monotonic nanoseconds.
@@ -30,6 +30,7 @@ final class HTTPConnection: StreamHandler {
     private var wire: (any WireProtocol)?
     private var early: [UInt8] = []
     private var isRefusing = false
+    private var isClosed = false
 
     init(_ stream: StreamConnection, info: ConnectionInfo, server: HTTPServer, on loop: isolated EventLoop) {
         self.stream = stream
@@ -50,7 +51,7 @@ final class HTTPConnection: StreamHandler {
     }
 
     func setDeadline(_ milliseconds: Int64?, on loop: isolated EventLoop) {
-        guard let milliseconds else {
+        guard let milliseconds, !isClosed else {
             deadline = nil
             return
         }
@@ -103,7 +104,7 @@ final class HTTPConnection: StreamHandler {
         )
         setDeadline(server.limits.headMilliseconds, on: loop)
         if isRefusing { return refuseOverLimit(on: loop) }
-        wire = session.alpn == "h2" ? HTTP2Connection.make(for: self, on: loop) : HTTP1Connection(self)
+        choose(isHTTP2: session.alpn == "h2", on: loop)
     }
 
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
@@ -122,7 +123,11 @@ final class HTTPConnection: StreamHandler {
     }
 
     private func choose(isHTTP2: Bool, on loop: isolated EventLoop) {
-        wire = isHTTP2 ? HTTP2Connection.make(for: self, on: loop) : HTTP1Connection(self)
+        let chosen: (any WireProtocol)? = isHTTP2 ? HTTP2Connection.make(for: self, on: loop) : HTTP1Connection(self)
+        // Its first bytes may have found the peer gone.
+        guard !isClosed else { return }
+        guard let chosen else { return stream.close(on: loop) }
+        wire = chosen
     }
 
     private static func isPreface(_ bytes: Span<UInt8>) -> Bool {
@@ -141,6 +146,7 @@ final class HTTPConnection: StreamHandler {
 
     func closed(_ reason: CloseReason, on loop: isolated EventLoop) {
         deadline = nil
+        isClosed = true
         if case .tls = reason { server.counters.handshakesFailed += 1 }
         let last = wire
         wire = nil

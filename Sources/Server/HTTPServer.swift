@@ -34,7 +34,7 @@ package final class HTTPServer {
     let commonFields: [UInt8]
     let version: String
     package internal(set) var counters = ServerCounters()
-    unowned let responder: any Responder
+    let responder: any Responder
     private var listeners: [Listener] = []
     private var connections: [HTTPConnection] = []
     private var perPeer: [NetworkAddress: Int] = [:]
@@ -65,7 +65,11 @@ package final class HTTPServer {
     package var addresses: [SocketAddress] { listeners.map(\.address) }
     package var openConnections: Int { connections.count }
 
-    package func listen(on door: Door, with socket: consuming Socket, loop: isolated EventLoop) throws(SystemError) {
+    /// - Returns: where it listens now.
+    @discardableResult
+    package func listen(on door: Door, with socket: consuming Socket, loop: isolated EventLoop) throws(SystemError)
+        -> SocketAddress
+    {
         let listener = try Listener(
             socket,
             configured: door.address,
@@ -74,6 +78,7 @@ package final class HTTPServer {
             accepted: { [weak self] socket, peer in self?.accept(socket, from: peer, at: door, on: loop) }
         )
         listeners.append(listener)
+        return listener.address
     }
 
     private func accept(
@@ -86,7 +91,10 @@ package final class HTTPServer {
         let local = door.kind == .tcp ? socket.localAddress ?? door.address : door.address
         let user = door.identify(socket, peer, local)
         let session = door.tls.flatMap { try? $0().makeSession() }
-        if door.tls != nil, session == nil { return }
+        if door.tls != nil, session == nil {
+            counters.handshakesFailed += 1
+            return
+        }
         let stream = StreamConnection(socket, tls: session, sendLimit: limits.answerBytes)
         let info = ConnectionInfo(
             door: door.kind,
@@ -104,7 +112,9 @@ package final class HTTPServer {
     }
 
     private func isOverLimit(_ peer: SocketAddress) -> Bool {
-        guard case .ip(let address, _) = peer else { return connections.count > limits.connections }
+        guard case .ip(let single, _) = peer else { return connections.count > limits.connections }
+        // Who has one IPv6 address has the whole network of it.
+        let address = single.network
         perPeer[address, default: 0] += 1
         let isOver =
             connections.count > limits.connections
@@ -123,7 +133,8 @@ package final class HTTPServer {
             last.place = place
         }
         counters.open -= 1
-        if case .ip(let address, _) = connection.info.remote {
+        if case .ip(let single, _) = connection.info.remote {
+            let address = single.network
             let count = (perPeer[address] ?? 1) - 1
             perPeer[address] = count > 0 ? count : nil
         }
@@ -170,6 +181,11 @@ package final class HTTPServer {
     }
 
     // MARK: Drain
+
+    package func stopListening(at address: SocketAddress, on loop: isolated EventLoop) {
+        for listener in listeners where listener.address == address { listener.close(on: loop) }
+        listeners.removeAll { $0.address == address }
+    }
 
     package func stopListening(on loop: isolated EventLoop) {
         for listener in listeners { listener.close(on: loop) }

@@ -62,6 +62,8 @@ package final class StreamConnection: Pollable {
     private var wantsInput = true
     private var inputEnded = false
     private var lingered = 0
+    /// Bytes the kernel has taken so far: whoever waits for a slow peer tells slow from stalled by it.
+    package private(set) var takenBytes: UInt64 = 0
 
     /// The most that may wait, in bytes as sent.
     package var sendLimit: Int
@@ -102,8 +104,9 @@ package final class StreamConnection: Pollable {
         if let tls { return sendEncrypted(bytes, tls, on: loop) }
         if waitingBytes > 0 { return enqueue(bytes, from: 0, on: loop) }
         switch socket.write(bytes) {
-        case .moved(let count) where count == bytes.count: return .sent
-        case .moved(let count): return enqueue(bytes, from: count, on: loop)
+        case .moved(let count):
+            takenBytes &+= UInt64(count)
+            return count == bytes.count ? .sent : enqueue(bytes, from: count, on: loop)
         case .wouldBlock, .ended: return enqueue(bytes, from: 0, on: loop)
         case .failed(let error):
             // Told later: the caller is in the middle of its own work.
@@ -150,7 +153,9 @@ package final class StreamConnection: Pollable {
     private func flush(on loop: isolated EventLoop) -> SendOutcome {
         while waitingBytes > 0 {
             switch socket.write(waiting.span.extracting(waitingStart..<waiting.count)) {
-            case .moved(let count): waitingStart += count
+            case .moved(let count):
+                waitingStart += count
+                takenBytes &+= UInt64(count)
             case .wouldBlock, .ended:
                 updateInterest(on: loop)
                 return .queued(waitingBytes)
@@ -246,7 +251,11 @@ package final class StreamConnection: Pollable {
 
     private func inputOver(on loop: isolated EventLoop) {
         inputEnded = true
-        if state == .lingering { return fail(.closedHere, on: loop) }
+        if state == .lingering {
+            // A peer that has ended its own direction may still read what waits.
+            if waitingBytes == 0 { return fail(.closedHere, on: loop) }
+            return updateInterest(on: loop)
+        }
         updateInterest(on: loop)
         handler?.receivedEnd(on: loop)
     }
@@ -266,10 +275,6 @@ package final class StreamConnection: Pollable {
             if flushEncrypted(tls, on: loop) == .closed { return }
         }
         state = .lingering
-        loop.after(milliseconds: Self.lingerMilliseconds) { [weak self] in
-            guard let self, self.waitingBytes == 0 else { return }
-            self.fail(.closedHere, on: loop)
-        }
         if waitingBytes == 0 { endOutput(on: loop) } else { updateInterest(on: loop) }
     }
 
@@ -277,6 +282,7 @@ package final class StreamConnection: Pollable {
         if inputEnded { return fail(.closedHere, on: loop) }
         socket.endWriting()
         updateInterest(on: loop)
+        loop.after(milliseconds: Self.lingerMilliseconds) { [weak self] in self?.fail(.closedHere, on: loop) }
     }
 
     private func fail(_ reason: CloseReason, on loop: isolated EventLoop) {

@@ -128,6 +128,9 @@ package final class BlockingSocket {
     /// Ends both directions, so that a thread blocked on this socket returns.
     package func shutdown() { Glibc.shutdown(fd, Int32(SHUT_RDWR)) }
 
+    /// Nothing more will be sent; what comes is still read.
+    package func endWriting() { Glibc.shutdown(fd, Int32(SHUT_WR)) }
+
     package func close() {
         guard isOpen else { return }
         isOpen = false

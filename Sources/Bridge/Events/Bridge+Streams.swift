@@ -1,5 +1,6 @@
 import Access
 import Activity
+import Basics
 package import EventLoops
 import Exchanges
 import JSONBytes
@@ -16,8 +17,9 @@ extension Bridge {
     }
 
     /// A stream over a limit is opened all the same, told why, and closed: clients give up for good on a status.
-    func streamRefusal(for caller: Caller) -> String? {
+    func streamRefusal(for caller: Caller, now: Timestamp) -> String? {
         if isShuttingDown { return "shutting_down" }
+        guard access.isCurrent(caller, now: now) else { return "token_revoked" }
         return streamSlots.take(caller) ? nil : "too_many_streams"
     }
 
@@ -28,14 +30,7 @@ extension Bridge {
     }
 
     func shutdownEvent(reason: String, retryMilliseconds: Int, on loop: isolated EventLoop) -> HubEvent {
-        var writer = JSONWriter()
-        writer.object { object in
-            object.member("type", "shutdown")
-            object.member("at", loop.wallClock)
-            object.member("reason", reason)
-            object.member("retry", retryMilliseconds)
-        }
-        return HubEvent(type: "shutdown", data: writer.bytes, retry: retryMilliseconds)
+        .shutdown(reason: reason, retryMilliseconds: retryMilliseconds, at: loop.wallClock)
     }
 
     /// The text of each active run so far, once, after a resume.
@@ -115,5 +110,19 @@ extension Bridge {
             last: hub.last,
             subscribers: hub.count
         )
+    }
+}
+
+extension HubEvent {
+    /// The last event of a stream: why, and when to come back.
+    static func shutdown(reason: String, retryMilliseconds: Int, at: Timestamp) -> HubEvent {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("type", "shutdown")
+            object.member("at", at)
+            object.member("reason", reason)
+            object.member("retry", retryMilliseconds)
+        }
+        return HubEvent(type: "shutdown", data: writer.bytes, retry: retryMilliseconds)
     }
 }

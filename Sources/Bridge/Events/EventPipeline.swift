@@ -86,13 +86,6 @@ package final class EventPipeline {
     /// An event that is not kept. It waits for the durable ones before it.
     package func pass(_ event: HubEvent, on loop: isolated EventLoop) {
         if completed == submitted { return hub.deliver(event, on: loop) }
-        if let last = held.last, last.afterOperation == submitted,
-            let joined = last.event.joined(with: event, at: loop.wallClock)
-        {
-            held[held.count - 1] = Held(afterOperation: submitted, event: joined)
-            heldBytes += joined.data.count - last.event.data.count
-            return
-        }
         guard heldBytes + event.data.count <= Self.heldBytesLimit else {
             dropped += 1
             return

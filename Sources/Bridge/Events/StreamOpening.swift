@@ -56,10 +56,9 @@ final class StreamOpening {
         // Proxies must neither keep, change nor gather what has to arrive at once.
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
-        for field in call.corsFields { head.fields.append(field.name, field.value) }
         call.exchange.beginStream(head, on: loop)
         if call.head.method == .head { return call.exchange.end(on: loop) }
-        if let refusal = bridge.streamRefusal(for: call.caller) {
+        if let refusal = bridge.streamRefusal(for: call.caller, now: loop.wallClock) {
             write(hello(at: bridge.hub.last, "fresh", on: loop), on: loop)
             write(bridge.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)
             return call.exchange.end(on: loop)

@@ -49,7 +49,6 @@ final class EntryStream: EntryFollower {
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
         for field in fields { head.fields.append(field.name, field.value) }
-        for field in call.corsFields { head.fields.append(field.name, field.value) }
         call.exchange.gone = { [weak self] in self?.stop(on: loop) }
         call.exchange.beginStream(head, on: loop)
         guard call.exchange.isStreaming else { return stop(on: loop) }
@@ -61,7 +60,7 @@ final class EntryStream: EntryFollower {
         early = []
         for event in waiting where isOpen { write(event, on: loop) }
         guard isOpen else { return }
-        if let reason = bridge.streamRefusal(for: call.caller) {
+        if let reason = bridge.streamRefusal(for: call.caller, now: loop.wallClock) {
             write(bridge.shutdownEvent(reason: reason, retryMilliseconds: 30_000, on: loop), on: loop)
             return end(on: loop)
         }

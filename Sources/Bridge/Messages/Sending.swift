@@ -67,12 +67,7 @@ final class Sending {
     }
 
     private func limit(on loop: isolated EventLoop) throws(Problem) {
-        guard call.caller.isLimited else { return }
-        let key = RateLimitKey.session(caller: call.caller.label, session: request.session)
-        let verdict = bridge.authenticator.limiter.take(.sends, key, now: loop.wallClock.milliseconds)
-        guard verdict.allowed else { throw Problem(.rateLimited(.sends, verdict)) }
-        fields.append((.rateLimitPolicy, verdict.headers.policy))
-        fields.append((.rateLimit, verdict.headers.limit))
+        try bridge.access.admitSend(call.exchange, by: call.caller, to: request.session, on: loop)
     }
 
     private func makeEntry(on loop: isolated EventLoop) -> OutboxEntry {

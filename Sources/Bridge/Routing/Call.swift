@@ -14,8 +14,7 @@ package final class Call {
     package let caller: Caller
     /// The media type chosen among `route.produces`.
     package let answerType: MediaType
-    /// For pages of configured origins; on every answer of ours.
-    package var corsFields: [CORSField] = []
+    var hasBegun = false
 
     package init(
         exchange: Exchange,

@@ -10,6 +10,10 @@ extension RequestFacts {
         var hasReferer = false
         var isForwarded = false
         var hasBody = false
+        var login: String?
+        var forwardedFor: [String] = []
+        var isServed = false
+        var isFunnel = false
         for index in head.fields.indices {
             switch head.fields.slots[index].name {
             case .host: hosts.append(Self.text(head, index))
@@ -18,8 +22,16 @@ extension RequestFacts {
             case .referer: hasReferer = true
             case .contentLength: hasBody = !head.fields.value(at: index).elementsEqual([0x30])
             case .transferEncoding: hasBody = true
-            case .forwarded, .via, .xForwardedFor, .xForwardedHost, .xForwardedProto, .xRealIP,
-                .tailscaleUserLogin, .tailscaleUserName, .tailscaleUserProfilePic, .tailscaleFunnelRequest:
+            case .xForwardedFor:
+                isForwarded = true
+                forwardedFor.append(Self.text(head, index))
+            case .tailscaleUserLogin:
+                (isForwarded, isServed) = (true, true)
+                // Serve sets it once; two of them mean that a client's own came through.
+                login = login == nil ? Self.text(head, index) : ""
+            case .tailscaleFunnelRequest: (isForwarded, isServed, isFunnel) = (true, true, true)
+            case .forwarded, .via, .xForwardedHost, .xForwardedProto, .xRealIP, .tailscaleUserName,
+                .tailscaleUserProfilePic:
                 isForwarded = true
             case .other:
                 if ForwardingHeaders.contains(head.fields.name(at: index).lowercased()) { isForwarded = true }
@@ -42,7 +54,8 @@ extension RequestFacts {
             authorization: authorization,
             ticket: Self.ticket(in: head),
             path: String(decoding: head.path, as: UTF8.self),
-            isForwarded: isForwarded
+            isForwarded: isForwarded,
+            serve: isServed ? ServeHeaders(login: login, forwardedFor: forwardedFor, isFunnel: isFunnel) : nil
         )
     }
 

@@ -3,7 +3,7 @@ package import EventLoops
 package import HTTPModel
 
 /// One operation of the API: what the OpenAPI document calls `operationId`, and everything the router decides by.
-package struct Route: Sendable {
+package final class Route: Sendable {
     package enum Part: Sendable, Equatable {
         case literal(String)
         case parameter(String)

@@ -116,6 +116,44 @@ package enum RouteTable {
             handler: OutboxCommands.retry
         ),
         Route(
+            "listPairing",
+            .get,
+            "/v1/pairing",
+            scope: .admin,
+            handler: PairingOperations.list
+        ),
+        Route(
+            "applyForPairing",
+            .post,
+            "/v1/pairing",
+            scope: nil,
+            body: .upTo(PairingOperations.bodyBytes, types: [.json]),
+            handler: PairingOperations.apply
+        ),
+        Route(
+            "approvePairing",
+            .post,
+            "/v1/pairing/approve",
+            scope: .admin,
+            body: Route.json,
+            handler: PairingOperations.approve
+        ),
+        Route(
+            "rejectPairing",
+            .post,
+            "/v1/pairing/reject",
+            scope: .admin,
+            body: Route.json,
+            handler: PairingOperations.reject
+        ),
+        Route(
+            "pollPairing",
+            .get,
+            "/v1/pairing/{id}",
+            scope: nil,
+            handler: PairingOperations.poll
+        ),
+        Route(
             "getProfile",
             .get,
             "/v1/profile",
@@ -169,6 +207,18 @@ package enum RouteTable {
             scope: .read,
             produces: [.json, .plain],
             handler: SystemOperations.status
+        ),
+        Route("createTicket", .post, "/v1/tickets", scope: .read, body: Route.json, handler: TicketOperation.handle),
+        Route("listTokens", .get, "/v1/tokens", scope: .admin, handler: TokenOperations.list),
+        Route("createToken", .post, "/v1/tokens", scope: .admin, body: Route.json, handler: TokenOperations.create),
+        Route("revokeToken", .delete, "/v1/tokens/{id}", scope: .admin, handler: TokenOperations.revoke),
+        Route(
+            "rotateToken",
+            .post,
+            "/v1/tokens/{id}/rotate",
+            scope: .admin,
+            body: Route.json,
+            handler: TokenOperations.rotate
         ),
     ]
 }

@@ -15,8 +15,6 @@ import Upstream
 
 /// One serving process: everything it owns, started in order and stopped in reverse. It lives on its loop.
 final class Daemon {
-    /// A drain takes no longer: service managers and people both wait for it.
-    static let drainMilliseconds: Int64 = 5000
     /// Streams get this long to read their last event before their connections close.
     static let settleMilliseconds: Int64 = 250
 
@@ -29,7 +27,9 @@ final class Daemon {
     let desk: GatewayDesk
     let bridge: Bridge
     let server: HTTPServer
-    private let peers = PeerLookup()
+    private let doors: Doors
+    private let access: AccessDesk
+    private let drainMilliseconds: Int64
     private var isStopping = false
 
     init(plan: ServePlan, store: StateStore, opening: StoreOpening, on loop: isolated EventLoop) throws {
@@ -49,9 +49,12 @@ final class Daemon {
             labels: plan.labels,
             on: loop
         )
+        access = AccessDesk(authenticator: plan.authenticator, pipeline: pipeline, audit: plan.audit)
+        access.whois = plan.tailscaled.map { TailscaledClient(path: $0.path) }
+        let rules = HostRules(names: plan.hostNames, origins: plan.origins)
         bridge = Bridge(
-            settings: plan.bridgeSettings(link: link),
-            authenticator: plan.authenticator,
+            settings: plan.bridgeSettings(link: link, rules: rules),
+            access: access,
             pipeline: pipeline,
             link: link,
             live: live,
@@ -74,36 +77,17 @@ final class Daemon {
         )
         bridge.documents = documents
         desk.documents = documents
+        doors = Doors(server: server, plan: plan, rules: rules)
+        drainMilliseconds = plan.settings.int(.limitsDrain)
         desk.keepTokens = { tokens in plan.keep(tokens) }
     }
 
-    func listen(at doors: [ListenAddress], on loop: isolated EventLoop) throws {
-        for door in doors {
-            // The state directory's lock is ours, so whoever made this socket is gone.
-            if door.kind == .control, case .unix(let path) = door.address { SystemPath.remove(path) }
-            let peers = peers
-            let identify: (borrowing Socket, SocketAddress, SocketAddress) -> UInt32? = { socket, _, _ in
-                switch door.kind {
-                case .tcp:
-                    if case .loopback(_, let uid) = peers.tcpPeer(socket.descriptor.rawNumber)?.origin {
-                        uid
-                    } else {
-                        nil
-                    }
-                default:
-                    if case .unix(let uid) = peers.unixPeer(socket.descriptor.rawNumber, listener: .unix).origin {
-                        uid
-                    } else {
-                        nil
-                    }
-                }
-            }
-            let place = HTTPServer.Door(kind: door.kind, address: door.address, identify: identify)
-            try server.listen(on: place, with: Socket.listen(on: door.address, mode: door.mode), loop: loop)
-        }
+    func listen(on loop: isolated EventLoop) throws {
+        try doors.open(on: loop)
     }
 
     func start(on loop: isolated EventLoop) {
+        access.start(on: loop)
         outbox.load(on: loop)
         bridge.documents?.load(on: loop)
         desk.load(on: loop)
@@ -115,9 +99,10 @@ final class Daemon {
     func stop(on loop: isolated EventLoop, then done: @escaping () -> Void) {
         guard !isStopping else { return }
         isStopping = true
-        server.stopListening(on: loop)
+        doors.close(on: loop)
+        access.writeTouched(on: loop)
         bridge.shutDownStreams(on: loop)
-        server.drain(within: Self.drainMilliseconds - Self.settleMilliseconds, on: loop) { [link] in
+        server.drain(within: max(drainMilliseconds - Self.settleMilliseconds, 0), on: loop) { [link] in
             link.stop(on: loop)
             done()
         }

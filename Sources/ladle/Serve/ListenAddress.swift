@@ -2,38 +2,53 @@ import Basics
 import EventLoops
 import Exchanges
 
-/// One place to listen, as written by a person: `HOST:PORT`, `unix:PATH`, `tailnet[:PORT]`.
-struct ListenAddress: Sendable {
-    struct Fault: Error, CustomStringConvertible {
+/// One place to listen, as written by a person: `HOST:PORT`, `unix:PATH`, `tailnet[:PORT]`, `fd:`.
+struct ListenAddress: Sendable, Equatable {
+    struct Fault: Error, Equatable, CustomStringConvertible {
         let description: String
+    }
+
+    enum Source: Sendable, Equatable {
+        case bound
+        case inherited(InheritedSocket)
+        /// One of the host's tailnet addresses, which come and go.
+        case tailnet
+    }
+
+    /// What a parse may use: the host's addresses and what the service manager handed over.
+    struct Surroundings: Sendable {
+        var isProtected = false
+        var tailnet: @Sendable () -> [NetworkAddress] = { [] }
+        var inherited: [InheritedSocket] = []
     }
 
     static let defaultPort: UInt16 = 18_780
 
-    let kind: ConnectionInfo.Door
-    let address: SocketAddress
+    var kind: ConnectionInfo.Door
+    var address: SocketAddress
     /// For Unix sockets.
     var mode: UInt32 = 0o600
+    var source = Source.bound
 
     static func control(in state: String) -> ListenAddress {
         ListenAddress(kind: .control, address: .unix(path: state + "/ladle.sock"))
     }
 
-    static func parse(_ text: String, insecureLAN: Bool, tailnet: () -> [NetworkAddress]) throws(Fault)
-        -> [ListenAddress]
-    {
+    /// For `tailscale serve` alone, whose user is not ours; what it may claim is checked by its uid at each connection.
+    static func serve(_ path: String) throws(Fault) -> ListenAddress {
+        ListenAddress(kind: .serve, address: .unix(path: try socketPath(path, of: path)), mode: 0o666)
+    }
+
+    static func parse(_ text: String, _ surroundings: Surroundings) throws(Fault) -> [ListenAddress] {
         if text.hasPrefix("unix:") {
-            let path = String(text.dropFirst(5))
-            guard path.hasPrefix("/") else { throw Fault(description: "`\(text)`: a socket path starts with /") }
+            let path = try socketPath(String(text.dropFirst(5)), of: text)
             return [ListenAddress(kind: .unix, address: .unix(path: path))]
         }
-        if text == "tailnet" || text.hasPrefix("tailnet:") {
-            let port = try port(text == "tailnet" ? nil : String(text.dropFirst(8)), of: text)
-            let found = tailnet()
-            guard !found.isEmpty else {
-                throw Fault(description: "`\(text)`: this host has no tailnet address; is tailscale up?")
+        if text == "fd:" || text.hasPrefix("fd:") { return try inherited(text, surroundings) }
+        if let port = try tailnetPort(text) {
+            return surroundings.tailnet().map {
+                ListenAddress(kind: .tcp, address: .ip($0, port: port), source: .tailnet)
             }
-            return found.map { ListenAddress(kind: .tcp, address: .ip($0, port: port)) }
         }
         let (host, portText) = try split(text)
         let port = try port(portText, of: text)
@@ -41,13 +56,49 @@ struct ListenAddress: Sendable {
         guard let address = NetworkAddress(name) else {
             throw Fault(description: "`\(text)`: write an address and a port, such as 127.0.0.1:\(defaultPort)")
         }
-        guard address.isLoopback || address.isTailnet || insecureLAN else {
+        if let fault = exposure(of: address, text, surroundings) { throw fault }
+        return [ListenAddress(kind: .tcp, address: .ip(address, port: port))]
+    }
+
+    /// The port of `tailnet[:PORT]`; nil for another form.
+    static func tailnetPort(_ text: String) throws(Fault) -> UInt16? {
+        guard text == "tailnet" || text.hasPrefix("tailnet:") else { return nil }
+        return try port(text == "tailnet" ? nil : String(text.dropFirst(8)), of: text)
+    }
+
+    static func exposure(of address: NetworkAddress, _ text: String, _ surroundings: Surroundings) -> Fault? {
+        if address.isLoopback || address.isTailnet || surroundings.isProtected { return nil }
+        return Fault(
+            description: "`\(text)`: others on the network could read along; give tls.cert and tls.key, or "
+                + "--insecure-lan if the network is trusted"
+        )
+    }
+
+    private static func inherited(_ text: String, _ surroundings: Surroundings) throws(Fault) -> [ListenAddress] {
+        let name = String(text.dropFirst(3))
+        let found = surroundings.inherited.filter { name.isEmpty || $0.name == name }
+        guard !found.isEmpty else {
             throw Fault(
-                description: "`\(text)`: others on the network could read along; give tls.cert and tls.key, or "
-                    + "--insecure-lan if the network is trusted"
+                description: "`\(text)`: the service manager handed over no such socket (LISTEN_FDS and LISTEN_PID)"
             )
         }
-        return [ListenAddress(kind: .tcp, address: .ip(address, port: port))]
+        // What each is turns out when it is taken over.
+        return found.map { socket in
+            ListenAddress(
+                kind: socket.name == "serve" ? .serve : .tcp,
+                address: .unix(path: ""),
+                source: .inherited(socket)
+            )
+        }
+    }
+
+    /// `sun_path` has 108 bytes on Linux, 104 elsewhere, one for the end.
+    private static func socketPath(_ path: String, of whole: String) throws(Fault) -> String {
+        guard path.hasPrefix("/") else { throw Fault(description: "`\(whole)`: a socket path starts with /") }
+        guard path.utf8.count < 104, !path.utf8.contains(0) else {
+            throw Fault(description: "`\(whole)`: a socket path has at most 103 bytes")
+        }
+        return path
     }
 
     private static func split(_ text: String) throws(Fault) -> (String, String?) {

@@ -15,11 +15,20 @@ extension ServePlan {
         state: String,
         isDemo: Bool
     ) throws -> ServePlan {
+        let tls = try ListenerTLS.make(settings)
+        let surroundings = ListenAddress.Surroundings(
+            isProtected: tls != nil || settings.bool(.insecureLAN),
+            tailnet: { NetworkInterface.tailnetAddresses(NetworkInterface.all()) },
+            inherited: InheritedSocket.all(Program.environment)
+        )
         var listen = [ListenAddress.control(in: state)]
+        var tailnetPorts: [UInt16] = []
         do throws(ListenAddress.Fault) {
             for text in settings.list(.listen) {
-                listen += try ListenAddress.parse(text, insecureLAN: settings.bool(.insecureLAN), tailnet: { [] })
+                listen += try ListenAddress.parse(text, surroundings)
+                if let port = try ListenAddress.tailnetPort(text) { tailnetPorts.append(port) }
             }
+            if let path = settings.text(.accessTailnetServe) { listen.append(try ListenAddress.serve(path)) }
         } catch {
             throw StartFailure(message: "--listen \(error)", status: .configuration)
         }
@@ -35,19 +44,35 @@ extension ServePlan {
             tokenFile: tokenFile,
             isDemo: isDemo,
             seed: seed,
-            hosts: hosts(listen, names: settings.list(.accessHosts)),
-            origins: try OriginList(settings.list(.accessOrigins))
+            hostNames: settings.list(.accessHosts) + (tls?.names ?? []),
+            origins: try origins(settings),
+            surroundings: surroundings,
+            tailnetPorts: tailnetPorts,
+            tls: tls,
+            tailnet: try tailnetPolicy(settings),
+            tailscaled: Tailscaled.find(settings.text(.accessTailnetSocket).map { [$0] } ?? Tailscaled.usualPaths)
         )
     }
 
-    private static func hosts(_ listen: [ListenAddress], names: [String]) -> HostList {
-        var addresses: [NetworkAddress] = [.loopback4]
-        var port = ListenAddress.defaultPort
-        for door in listen {
-            guard case .ip(let address, port: let number) = door.address else { continue }
-            addresses.append(address)
-            port = number
+    private static func origins(_ settings: Settings) throws -> OriginList {
+        do throws(OriginList.InvalidOrigin) {
+            return try OriginList(settings.list(.accessOrigins))
+        } catch {
+            throw StartFailure(message: "access.origins: \(error.text): \(error.hint)", status: .configuration)
         }
-        return HostList(addresses: addresses, port: port, names: names)
+    }
+
+    private static func tailnetPolicy(_ settings: Settings) throws -> TailnetPolicy {
+        var grants: [TailnetPolicy.Grant] = []
+        for text in settings.list(.accessTailnetAllow) {
+            guard let grant = TailnetPolicy.Grant(text) else {
+                throw StartFailure(
+                    message: "access.tailnet.allow: \(text): write LOGIN=SCOPES, tag:NAME=SCOPES or cap:NAME=SCOPES",
+                    status: .configuration
+                )
+            }
+            grants.append(grant)
+        }
+        return TailnetPolicy(grants: grants, readsCapability: settings.bool(.accessTailnetCapability))
     }
 }

@@ -23,8 +23,19 @@ struct ServePlan: Sendable {
     let seed: UInt64
     var lastEvent = EventID(epoch: "", sequence: 0)
     var firstEvent: EventID?
-    let hosts: HostList
+    let hostNames: [String]
     let origins: OriginList
+    let surroundings: ListenAddress.Surroundings
+    /// Of `tailnet[:PORT]` listeners.
+    let tailnetPorts: [UInt16]
+    let tls: ListenerTLS?
+    let tailnet: TailnetPolicy
+    let tailscaled: Tailscaled?
+    var audit: AuditTrail?
+    var accessTokens: [TokenRecord] = []
+
+    var scheme: String { tls == nil ? "http" : "https" }
+    var servePath: String? { settings.text(.accessTailnetServe) }
 
     var subscriberBuffer: Int { Int(settings.int(.eventsBufferBytes)) }
 
@@ -56,18 +67,28 @@ struct ServePlan: Sendable {
         Authenticator(
             settings: Authenticator.Settings(
                 ownerUID: PeerLookup.ownerUID,
-                trustsLoopback: settings.text(.accessLoopback) != "token"
-            )
+                trustsLoopback: settings.text(.accessLoopback) != "token",
+                tailscaledUID: tailscaled?.uid,
+                tailnet: tailnet
+            ),
+            tokens: TokenIndex(accessTokens),
+            limiter: RateLimiter(policies: [
+                .auth: .perMinute(settings.int(.limitsAuthPerMinute)),
+                .pairing: .perMinute(settings.int(.limitsPairingPerMinute)),
+                .nodes: .perMinute(settings.int(.limitsNodesPerMinute)),
+                .sends: RateLimitPolicy(
+                    burst: settings.int(.limitsSendsBurst),
+                    intervalMilliseconds: settings.int(.limitsSendsInterval)
+                ),
+            ])
         )
     }
 
-    func bridgeSettings(link: UpstreamLink) -> BridgeSettings {
-        let tcp = BrowserPolicy(hosts: .only(hosts), origins: origins)
-        let local = BrowserPolicy(hosts: .any, origins: origins)
+    func bridgeSettings(link: UpstreamLink, rules: HostRules) -> BridgeSettings {
         var edge = BridgeSettings(
             version: Version.text,
             isDemo: isDemo,
-            browsers: { $0.door == .tcp ? tcp : local },
+            browsers: { rules.policy(for: $0) },
             messageBodyLimit: { link.hello?.policy.maxPayload ?? Self.bodyBeforeFirstHello }
         )
         edge.streamsPerCaller = Int(settings.int(.eventsStreamsPerCaller))

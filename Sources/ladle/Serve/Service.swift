@@ -12,6 +12,12 @@ import Store
 import TLS
 import Upstream
 
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
 /// The daemon with what surrounds it: state directory, store, loops and signals.
 final class Service: Sendable {
     private let loop: EventLoop
@@ -22,6 +28,8 @@ final class Service: Sendable {
     private let signals = Signals()
     private let addresses: [SocketAddress]
     private let notes: [String]
+    private let tls: ListenerTLS?
+    private let audit: AuditTrail
 
     private init(
         loop: EventLoop,
@@ -30,7 +38,9 @@ final class Service: Sendable {
         directory: StateDirectory,
         demo: DemoGatewayHandle?,
         addresses: [SocketAddress],
-        notes: [String]
+        notes: [String],
+        tls: ListenerTLS?,
+        audit: AuditTrail
     ) {
         self.loop = loop
         self.daemon = daemon
@@ -39,6 +49,8 @@ final class Service: Sendable {
         self.demo = demo
         self.addresses = addresses
         self.notes = notes
+        self.tls = tls
+        self.audit = audit
     }
 
     static func start(_ settings: Settings, places: SettingsPlaces) async throws -> Service {
@@ -62,6 +74,10 @@ final class Service: Sendable {
         var plan = try ServePlan.make(settings, found: found, data: data.path, state: path, isDemo: isDemo)
         plan.lastEvent = bounds.newest
         plan.firstEvent = bounds.oldest
+        let tokens = try await FirstToken.load(store, data)
+        plan.accessTokens = tokens.records
+        let audit = AuditTrail(path: data.path + "/audit.log") { Console.warn("audit: \($0.path): \($0.reason)") }
+        plan.audit = audit
         let (daemon, addresses) = try await loop.launch(plan, store, opening, relay)
         return Service(
             loop: loop,
@@ -70,7 +86,9 @@ final class Service: Sendable {
             directory: directory,
             demo: demo,
             addresses: addresses,
-            notes: Self.notes(opening, isDemo: isDemo)
+            notes: Self.notes(opening, isDemo: isDemo, tokens, plan) + Exposure.lines(addresses, plan),
+            tls: plan.tls,
+            audit: audit
         )
     }
 
@@ -90,7 +108,7 @@ final class Service: Sendable {
     ) throws -> (StateStore, StoreOpening) {
         var configuration = StoreConfiguration(
             directory: directory,
-            modules: [],
+            modules: TokenTable.migrations,
             clock: { Timestamp(milliseconds: cs_wall_ms()) },
             makeEpoch: { Hex.encode(SecureRandom.bytes(5)) },
             published: { relay.pass($0) }
@@ -111,30 +129,58 @@ final class Service: Sendable {
         return try await loop.startDemo(chosen)
     }
 
-    private static func notes(_ opening: StoreOpening, isDemo: Bool) -> [String] {
+    private static func notes(
+        _ opening: StoreOpening,
+        isDemo: Bool,
+        _ tokens: FirstToken.Loaded,
+        _ plan: ServePlan
+    ) -> [String] {
         var notes: [String] = []
         if case .setAside(let path, let reason) = opening {
             notes.append("the database was damaged (\(reason)) and is kept in \(path); see: ladle outbox recover")
         }
         if case .readOnly(let reason) = opening { notes.append("the database is read-only: \(reason)") }
+        if let path = tokens.createdAt { notes.append("a token with every scope is in \(path), for other devices") }
+        if let tls = plan.tls { notes.append("certificate SHA-256 \(tls.pin)") }
+        if !plan.tailnetPorts.isEmpty, !plan.listen.contains(where: { $0.source == .tailnet }) {
+            notes.append("this host has no tailnet address yet: listening there as soon as it has one")
+        }
         if isDemo { notes.append("demo: an embedded gateway with scripted runs; nothing leaves this machine") }
         return notes
     }
 
     func announce() {
+        let scheme = tls == nil ? "http" : "https"
         for note in notes { Console.say("ladle: \(note)") }
         for address in addresses {
             switch address {
-            case .ip: Console.say("ladle: listening on http://\(address)")
+            case .ip: Console.say("ladle: listening on \(scheme)://\(address)")
             case .unix(let path): Console.say("ladle: listening on \(path)")
             }
         }
         if let first = addresses.first(where: { $0.port != nil }) {
-            Console.say("ladle: try  curl -d 'append the weather to weather.txt' 'http://\(first)/v1/messages?wait=30'")
+            Console.say(
+                "ladle: try  curl -d 'append the weather to weather.txt' '\(scheme)://\(first)/v1/messages?wait=30'"
+            )
         }
     }
 
+    /// SIGHUP reads the certificate again at once; files that change are noticed by themselves, in a while.
+    private func followCertificate() {
+        guard let tls else { return }
+        let look: @Sendable () -> Void = {
+            switch tls.reload() {
+            case .unchanged: break
+            case .replaced: Console.say("ladle: new certificate, SHA-256 \(tls.pin)")
+            case .kept(let fault): Console.warn("keeping the old certificate: \(fault)")
+            }
+        }
+        signals.watch(SIGHUP, look)
+        CertificateClock.start(look)
+    }
+
     func waitUntilStopped() async {
+        followCertificate()
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
@@ -145,6 +191,7 @@ final class Service: Sendable {
             }
         }
         await store.close()
+        await audit.finish()
         await loop.stop()
     }
 }
@@ -195,7 +242,7 @@ extension EventLoop {
         let daemon = try Daemon(plan: plan, store: store, opening: opening, on: self)
         relay.aim(at: LoopBound(daemon.pipeline, on: self))
         do {
-            try daemon.listen(at: plan.listen, on: self)
+            try daemon.listen(on: self)
         } catch let error as SystemError {
             let isTaken = error.isAddressInUse
             throw StartFailure(

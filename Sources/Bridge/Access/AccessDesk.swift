@@ -1,0 +1,156 @@
+package import Access
+import Basics
+import EventLog
+package import EventLoops
+import Exchanges
+import HTTPModel
+import Store
+
+/// Asks tailscaled who is behind an address; always answers, with `.failed` where it cannot.
+package protocol WhoisAsking: AnyObject {
+    func ask(
+        _ question: WhoisQuestion,
+        on loop: isolated EventLoop,
+        then answer: @escaping (WhoisAnswer) -> Void
+    )
+}
+
+/// Everything that changes about who may get in, on the loop: tokens and their end, applications, tickets, limits.
+package final class AccessDesk {
+    /// A token in constant use costs one row write a minute.
+    private static let touchMilliseconds: Int64 = 60_000
+
+    package var authenticator: Authenticator
+    package var whois: (any WhoisAsking)?
+    package let audit: AuditTrail?
+    var pairing = PairingBook()
+    let pipeline: EventPipeline
+    private var expiry: TimerID?
+    private var isTouchArmed = false
+
+    package init(authenticator: Authenticator, pipeline: EventPipeline, audit: AuditTrail? = nil) {
+        self.authenticator = authenticator
+        self.pipeline = pipeline
+        self.audit = audit
+    }
+
+    /// Begins to watch for the end of tokens.
+    package func start(on loop: isolated EventLoop) {
+        armExpiry(on: loop)
+    }
+
+    func identify(
+        _ peer: Peer,
+        _ facts: RequestFacts,
+        on loop: isolated EventLoop
+    ) -> Authenticator.Identification {
+        let result = authenticator.identify(peer, facts, now: loop.wallClock)
+        if case .caller(.token) = result { armTouch(on: loop) }
+        return result
+    }
+
+    /// False when the credential has ended since it was looked at.
+    func isCurrent(_ caller: Caller, now: Timestamp) -> Bool {
+        guard let id = caller.tokenID else { return true }
+        return authenticator.tokens[id: id].map { !$0.isExpired(now: now) } ?? false
+    }
+
+    // MARK: Limits
+
+    /// A send by a caller: its sessions and, for all but the owner, its rate.
+    func admitSend(_ exchange: Exchange, by caller: Caller, to session: String, on loop: isolated EventLoop)
+        throws(Problem)
+    {
+        guard caller.mayUse(session: session) else { throw Problem(.foreignSession) }
+        guard caller.isLimited else { return }
+        let key = RateLimitKey.session(caller: caller.label, session: session)
+        let verdict = authenticator.limiter.take(.sends, key, now: loop.wallClock.milliseconds)
+        guard verdict.allowed else { throw Problem(.rateLimited(.sends, verdict)) }
+        exchange.commonFields.append((FieldName.rateLimitPolicy.canonical, verdict.headers.policy))
+        exchange.commonFields.append((FieldName.rateLimit.canonical, verdict.headers.limit))
+    }
+
+    /// Whether the owner is told by the connection alone, so that one look at it serves all its requests: not where
+    /// tailscaled, which connects for others, runs as the owner too.
+    var ownerIsKnownByConnection: Bool {
+        authenticator.settings.tailscaledUID != authenticator.settings.ownerUID
+    }
+
+    // MARK: Tokens
+
+    func save(
+        _ record: TokenRecord,
+        on loop: isolated EventLoop,
+        then done: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        pipeline.commit(on: loop) { transaction in
+            try TokenTable(transaction.connection).save(record)
+        } completion: { [weak self] result in
+            if case .success = result, let self {
+                self.authenticator.tokens.insert(record)
+                self.armExpiry(on: loop)
+            }
+            done(result)
+        }
+    }
+
+    /// Ends a token at once, in memory first: a disk that fails must not keep a stolen token alive.
+    func revoke(
+        _ id: String,
+        on loop: isolated EventLoop,
+        then done: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        _ = authenticator.revoke(id)
+        endStreams(ofToken: id, reason: "token_revoked", on: loop)
+        pipeline.commit(on: loop) { transaction in
+            try TokenTable(transaction.connection).delete(id)
+        } completion: { result in
+            done(result)
+        }
+    }
+
+    func endStreams(ofToken id: String, reason: String, on loop: isolated EventLoop) {
+        pipeline.hub.end(
+            where: { $0.caller.tokenID == id },
+            with: { _ in HubEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock) },
+            on: loop
+        )
+    }
+
+    private func armExpiry(on loop: isolated EventLoop) {
+        if let expiry { loop.cancel(expiry) }
+        expiry = nil
+        guard let next = authenticator.tokens.nextExpiry(after: loop.wallClock) else { return }
+        // The wall clock may be set meanwhile: never sleep longer than a minute on its word.
+        let wait = min(max(next.milliseconds - loop.wallClock.milliseconds, 0) + 1, 60_000)
+        expiry = loop.after(milliseconds: wait) { [weak self] in
+            guard let self else { return }
+            self.expiry = nil
+            for id in self.authenticator.tokens.expired(now: loop.wallClock) {
+                self.authenticator.tickets.revoke(tokenID: id)
+                self.endStreams(ofToken: id, reason: "token_expired", on: loop)
+            }
+            self.armExpiry(on: loop)
+        }
+    }
+
+    private func armTouch(on loop: isolated EventLoop) {
+        guard !isTouchArmed else { return }
+        isTouchArmed = true
+        loop.after(milliseconds: Self.touchMilliseconds) { [weak self] in
+            guard let self else { return }
+            self.isTouchArmed = false
+            self.writeTouched(on: loop)
+        }
+    }
+
+    /// Also once at the end, so that a stop loses no last use.
+    package func writeTouched(on loop: isolated EventLoop) {
+        let uses = authenticator.tokens.takeTouched()
+        guard !uses.isEmpty else { return }
+        pipeline.commit(on: loop) { transaction in
+            try TokenTable(transaction.connection).touch(uses)
+        } completion: { _ in
+        }
+    }
+}

@@ -1,0 +1,39 @@
+package import Access
+import Basics
+package import EventLoops
+package import Exchanges
+
+/// The rules for browsers by the place a connection came in: on TCP exactly the names that lead there, with its port.
+package final class HostRules {
+    private struct Place: Hashable {
+        let local: SocketAddress
+        let isEncrypted: Bool
+    }
+
+    private let names: [String]
+    private let origins: OriginList
+    private let anywhere: BrowserPolicy
+    private var known: [Place: BrowserPolicy] = [:]
+    /// Where the server listens; those with the port of a connection are names for it.
+    package var listening: [SocketAddress] = [] {
+        didSet { known = [:] }
+    }
+
+    package init(names: [String], origins: OriginList) {
+        self.names = names
+        self.origins = origins
+        anywhere = BrowserPolicy(hosts: .any, origins: origins)
+    }
+
+    package func policy(for connection: ConnectionInfo) -> BrowserPolicy {
+        guard case .ip(let address, port: let port) = connection.local else { return anywhere }
+        let place = Place(local: connection.local, isEncrypted: connection.isEncrypted)
+        if let policy = known[place] { return policy }
+        var addresses = [address]
+        for case .ip(let other, port: port) in listening where !addresses.contains(other) { addresses.append(other) }
+        let hosts = HostList(addresses: addresses, port: port, names: names, tls: connection.isEncrypted)
+        let policy = BrowserPolicy(hosts: .only(hosts), origins: origins)
+        known[place] = policy
+        return policy
+    }
+}

@@ -1,0 +1,107 @@
+import Access
+import Basics
+import EventLoops
+import Exchanges
+import HTTPModel
+import JSONBytes
+import TLS
+
+/// `/v1/tokens`: made, listed, renewed and ended by callers with scope `admin`.
+enum TokenOperations {
+    static func list(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        let records = bridge.access.authenticator.tokens.records
+        call.respond(.json { $0.object { $0.array("tokens", of: records) } }.unkept, on: loop)
+    }
+
+    static func create(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let wish = try TokenForm.wish(try call.jsonObject(), bridge, now: loop.wallClock)
+            let (record, secret) = TokenRecord.issue(wish, now: loop.wallClock, random: SecureRandom.bytes(10))
+            call.exchange.subject = record.id
+            bridge.access.save(record, on: loop) { result in
+                answer(call, .created, record, secret, result, on: loop)
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func rotate(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        guard let known = find(bridge, call) else { return call.fail(unknown, on: loop) }
+        let (record, secret) = known.rotated()
+        call.exchange.subject = record.id
+        bridge.access.save(record, on: loop) { result in
+            if case .success = result {
+                bridge.access.endStreams(ofToken: record.id, reason: "token_rotated", on: loop)
+            }
+            answer(call, .ok, record, secret, result, on: loop)
+        }
+    }
+
+    static func revoke(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        guard let known = find(bridge, call) else { return call.fail(unknown, on: loop) }
+        call.exchange.subject = known.id
+        bridge.access.revoke(known.id, on: loop) { result in
+            switch result {
+            case .success: call.respond(Response(.noContent), on: loop)
+            case .failure(let error): call.fail(.storeUnavailable("\(error)"), on: loop)
+            }
+        }
+    }
+
+    private static func find(_ bridge: Bridge, _ call: Call) -> TokenRecord? {
+        call.parameters.first.flatMap { bridge.access.authenticator.tokens.find($0) }
+    }
+
+    private static var unknown: Problem {
+        Problem(
+            .notFound,
+            "UNKNOWN_TOKEN",
+            "Unknown token",
+            "There is no token of this id, or several of this name.",
+            hint: "ladle token list",
+            retryable: false
+        )
+    }
+
+    private static func answer(
+        _ call: Call,
+        _ status: HTTPStatus,
+        _ record: TokenRecord,
+        _ secret: Secret,
+        _ result: Result<Void, any Error>,
+        on loop: isolated EventLoop
+    ) {
+        switch result {
+        case .success:
+            let response = Response.json(status) { writer in
+                writer.object { record.writeMembers(to: &$0, secret: secret) }
+            }
+            call.respond(response.unkept, on: loop)
+        case .failure(let error):
+            call.fail(.storeUnavailable("\(error)"), on: loop)
+        }
+    }
+}
+
+extension TokenRecord {
+    /// With the secret: the one time it is shown.
+    func writeMembers(to writer: inout JSONWriter, secret: Secret) {
+        writer.member("id", id)
+        writer.member("name", name)
+        writer.array("scopes", of: scopes.names)
+        if let sessions { writer.array("sessions", of: sessions.sorted()) }
+        writer.member("createdAt", createdAt)
+        writer.member("expiresAt", expiresAt)
+        writer.member("token", secret.reveal())
+    }
+}
+
+extension Response {
+    /// Neither caches nor compression may hold on to what is in it.
+    var unkept: Response {
+        var copy = adding(.cacheControl, "no-store")
+        copy.mayCompress = false
+        return copy
+    }
+}

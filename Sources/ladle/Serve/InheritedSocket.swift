@@ -1,0 +1,31 @@
+import EventLoops
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// A listening socket handed over by the service manager (sd_listen_fds(3)).
+struct InheritedSocket: Sendable, Equatable {
+    let number: Int32
+    let name: String?
+
+    private static let first: Int32 = 3
+    /// More than a service manager would ever hand over.
+    private static let most = 64
+
+    /// From `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`; none when they are meant for another process.
+    static func all(_ environment: [String: String], pid: Int32 = getpid()) -> [InheritedSocket] {
+        guard environment["LISTEN_PID"] == "\(pid)", let count = environment["LISTEN_FDS"].flatMap({ Int($0) }),
+            (1...most).contains(count)
+        else { return [] }
+        let names = (environment["LISTEN_FDNAMES"] ?? "").split(separator: ":", omittingEmptySubsequences: false)
+        return (0..<count).map { place in
+            InheritedSocket(
+                number: first + Int32(place),
+                name: place < names.count && !names[place].isEmpty ? String(names[place]) : nil
+            )
+        }
+    }
+}

@@ -1,0 +1,59 @@
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// A Unix socket's place in the file system. Whoever holds the lock beside it owns the place: a socket found there
+/// without its lock held is left over and may go.
+final class SocketFile: Sendable {
+    let path: String
+    private let lock: Int32
+
+    enum Fault: Error, Equatable {
+        case inUse(String)
+        case notASocket(String)
+        case unusable(String, reason: String)
+
+        var message: String {
+            switch self {
+            case .inUse(let path): "\(path) is in use by another process"
+            case .notASocket(let path): "\(path) exists and is not a socket; move it away or choose another path"
+            case .unusable(let path, let reason): "cannot use \(path): \(reason)"
+            }
+        }
+    }
+
+    /// Takes the lock and clears the place.
+    init(claiming path: String) throws(Fault) {
+        let descriptor = unsafe open(path + ".lock", O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw .unusable(path + ".lock", reason: Self.reason()) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            close(descriptor)
+            throw .inUse(path)
+        }
+        var facts = stat()
+        if unsafe lstat(path, &facts) == 0 {
+            guard facts.st_mode & S_IFMT == S_IFSOCK else {
+                close(descriptor)
+                throw .notASocket(path)
+            }
+            _ = unsafe unlink(path)
+        }
+        self.path = path
+        lock = descriptor
+    }
+
+    /// The socket goes while the lock is still ours. The lock file stays: to remove it would race with who waits for it.
+    func remove() {
+        _ = unsafe unlink(path)
+    }
+
+    deinit {
+        close(lock)
+    }
+
+    private static func reason() -> String {
+        unsafe strerror(errno).map { unsafe String(cString: $0) } ?? "error \(errno)"
+    }
+}

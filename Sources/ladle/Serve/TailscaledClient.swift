@@ -1,0 +1,92 @@
+import Access
+import Bridge
+import EventLoops
+import Transport
+
+/// Asks tailscaled over its socket, one short connection a question; equal questions under way share an answer.
+final class TailscaledClient: WhoisAsking {
+    /// Strangers in the address range may cause questions: this many wait, the rest get no.
+    private static let mostWaiting = 256
+
+    private let path: String
+    private var waiting: [WhoisQuestion: [(WhoisAnswer) -> Void]] = [:]
+
+    init(path: String) {
+        self.path = path
+    }
+
+    /// `answer` is never called before this returns.
+    func ask(_ question: WhoisQuestion, on loop: isolated EventLoop, then answer: @escaping (WhoisAnswer) -> Void) {
+        if waiting[question] != nil {
+            waiting[question]?.append(answer)
+            return
+        }
+        waiting[question] = [answer]
+        let isFull = waiting.count > Self.mostWaiting
+        let done: (WhoisAnswer) -> Void = { [weak self] result in
+            for answer in self?.waiting.removeValue(forKey: question) ?? [] { answer(result) }
+        }
+        let fail = { (reason: String) in
+            _ = loop.after(milliseconds: 0) { done(.failed(reason)) }
+        }
+        if isFull { return fail("too many questions wait") }
+        do throws(SystemError) {
+            let socket = try Socket.connect(to: .unix(path: path))
+            try TailscaledCall(socket, question, done).start(on: loop)
+        } catch {
+            fail("\(error)")
+        }
+    }
+}
+
+/// One question on its connection; lives as long as that.
+private final class TailscaledCall: StreamHandler {
+    private static let sendLimit = 4096
+
+    private let stream: StreamConnection
+    private var exchange: WhoisExchange
+    private var done: ((WhoisAnswer) -> Void)?
+    private var deadline: TimerID?
+
+    init(_ socket: consuming Socket, _ question: WhoisQuestion, _ done: @escaping (WhoisAnswer) -> Void) {
+        stream = StreamConnection(socket, isConnected: false, sendLimit: Self.sendLimit)
+        exchange = WhoisExchange(question)
+        self.done = done
+    }
+
+    func start(on loop: isolated EventLoop) throws(SystemError) {
+        try stream.start(self, on: loop)
+        deadline = loop.after(milliseconds: Int64(WhoisExchange.deadlineMilliseconds)) { [weak self] in
+            self?.finish(.failed("tailscaled did not answer in time"), on: loop)
+        }
+    }
+
+    private func finish(_ answer: WhoisAnswer, on loop: isolated EventLoop) {
+        guard let done else { return }
+        self.done = nil
+        if let deadline { loop.cancel(deadline) }
+        stream.close(on: loop)
+        done(answer)
+    }
+
+    func connected(on loop: isolated EventLoop) {
+        _ = stream.send(exchange.question.request, on: loop)
+    }
+
+    func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
+        var copy: [UInt8] = []
+        copy.reserveCapacity(bytes.count)
+        for place in bytes.indices { copy.append(bytes[place]) }
+        if let answer = exchange.receive(copy) { finish(answer, on: loop) }
+    }
+
+    func receivedEnd(on loop: isolated EventLoop) {
+        finish(exchange.receiveEnd(), on: loop)
+    }
+
+    func drained(on loop: isolated EventLoop) {}
+
+    func closed(_ reason: CloseReason, on loop: isolated EventLoop) {
+        finish(.failed("the connection to tailscaled ended: \(reason)"), on: loop)
+    }
+}

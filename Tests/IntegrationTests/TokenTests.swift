@@ -1,0 +1,209 @@
+import Foundation
+import TestSupport
+import Testing
+
+struct TokenTests {
+    /// Another user's connection: only root can make one; elsewhere a forwarding field has the same effect.
+    private func stranger(_ ladle: LadleProcess) -> [String] { ["X-Forwarded-For: 192.0.2.1"] }
+
+    private func bearer(_ token: String) -> [String] { ["Authorization: Bearer \(token)"] }
+
+    private let json = ["Content-Type: application/json"]
+
+    private func create(_ ladle: LadleProcess, _ scopes: String, more: String = "") throws -> (id: String, token: String) {
+        let answer = try ladle.request(
+            "POST",
+            "/v1/tokens",
+            json,
+            body: #"{"name":"test","scopes":[\#(scopes)]\#(more)}"#
+        )
+        #expect(answer.status == 201, "\(answer)")
+        return (try #require(answer["id"]), try #require(answer["token"]))
+    }
+
+    private func read(_ socket: BlockingSocket, until end: String) throws -> String {
+        var text = ""
+        while !text.contains(end) {
+            let more = try socket.receive()
+            if more.isEmpty { break }
+            text += String(decoding: more, as: UTF8.self)
+        }
+        return text
+    }
+
+    @Test func `without a credential only the owner gets in, and refusals say how to get one`() async throws {
+        let ladle = try await LadleProcess()
+        #expect(try ladle.request("GET", "/v1/status").status == 200)
+        let refused = try ladle.request("GET", "/v1/status", stranger(ladle))
+        #expect(refused.status == 401)
+        #expect(refused["code"] == "NOT_PAIRED")
+        #expect(refused.field("WWW-Authenticate") == #"Bearer realm="ladle""#)
+        #expect(try ladle.request("GET", "/healthz", stranger(ladle)).status == 200)
+    }
+
+    @Test func `another user of this host is refused, also when he hangs up first`() async throws {
+        guard getuid() == 0 else { return }
+        let ladle = try await LadleProcess()
+        let other = try BlockingSocket.connect(.loopback4, port: ladle.port, asUID: 12_345)
+        #expect(try ladle.request("GET", "/v1/status", on: other).status == 401)
+        let gone = try BlockingSocket.connect(.loopback4, port: ladle.port, asUID: 12_345)
+        try gone.send(ladle.requestBytes("POST", "/v1/tokens", json, body: #"{"name":"x","scopes":["admin"]}"#))
+        gone.close()
+        let tokens = try ladle.request("GET", "/v1/tokens").body
+        #expect(!tokens.contains(#""name":"x""#))
+    }
+
+    @Test func `a wrong credential counts, for the owner too, with one text for all`() async throws {
+        let ladle = try await LadleProcess()
+        var bodies: Set<String> = []
+        for value in ["Bearer x", "Bearer ldl_000", "Basic eDp5", "Bearer", "Bearer a, Bearer b", "x"] {
+            let answer = try ladle.request("GET", "/v1/status", ["Authorization: \(value)"])
+            #expect(answer.status == 401, "\(value): \(answer)")
+            bodies.insert(answer["detail"] ?? "")
+        }
+        #expect(bodies.count == 1)
+    }
+
+    @Test func `a token may do what its scopes say, and its secret is stored nowhere`() async throws {
+        let ladle = try await LadleProcess()
+        let (id, token) = try create(ladle, #""read""#)
+        #expect(try ladle.request("GET", "/v1/status", bearer(token) + stranger(ladle)).status == 200)
+        let refused = try ladle.request("POST", "/v1/messages", bearer(token) + json, body: #"{"text":"x"}"#)
+        #expect(refused.status == 403)
+        #expect(refused["code"] == "MISSING_SCOPE")
+        #expect(refused.body.contains(#""requiredScopes":["send"]"#))
+        let list = try ladle.request("GET", "/v1/tokens").body
+        #expect(list.contains(id) && !list.contains(token))
+        let rotated = try ladle.request("POST", "/v1/tokens/\(id)/rotate", json, body: "{}")
+        let fresh = try #require(rotated["token"])
+        #expect(try ladle.request("GET", "/v1/status", bearer(token)).status == 401)
+        #expect(try ladle.request("GET", "/v1/status", bearer(fresh)).status == 200)
+        #expect(try ladle.request("DELETE", "/v1/tokens/\(id)").status == 204)
+        #expect(try ladle.request("GET", "/v1/status", bearer(fresh)).status == 401)
+        #expect(try ladle.request("DELETE", "/v1/tokens/\(id)").status == 404)
+        for name in try FileManager.default.subpathsOfDirectory(atPath: ladle.state.path) {
+            guard let data = FileManager.default.contents(atPath: ladle.state.file(name)) else { continue }
+            #expect(data.range(of: Data(token.utf8)) == nil, "\(name)")
+        }
+    }
+
+    @Test func `revoking closes the token's streams at once and leaves the others`() async throws {
+        let ladle = try await LadleProcess()
+        let (id, token) = try create(ladle, #""read""#)
+        let (_, other) = try create(ladle, #""read""#)
+        let mine = try ladle.connect()
+        try mine.send(ladle.requestBytes("GET", "/v1/events", bearer(token)))
+        #expect(try read(mine, until: "event: hello").contains("event: hello"))
+        let theirs = try ladle.connect()
+        try theirs.send(ladle.requestBytes("GET", "/v1/events?heartbeat=5", bearer(other)))
+        #expect(try read(theirs, until: "event: hello").contains("event: hello"))
+        #expect(try ladle.request("DELETE", "/v1/tokens/\(id)").status == 204)
+        var rest = ""
+        while case let more = try mine.receive(), !more.isEmpty { rest += String(decoding: more, as: UTF8.self) }
+        #expect(rest.contains("token_revoked"))
+        #expect(try !theirs.receive().isEmpty)
+    }
+
+    @Test func `an expired token ends, and so do its streams`() async throws {
+        let ladle = try await LadleProcess()
+        let (_, token) = try create(ladle, #""read""#, more: #","expiresInSeconds":2"#)
+        let stream = try ladle.connect()
+        try stream.send(ladle.requestBytes("GET", "/v1/events", bearer(token)))
+        #expect(try read(stream, until: "token_expired").contains("token_expired"))
+        #expect(try ladle.request("GET", "/v1/status", bearer(token)).status == 401)
+    }
+
+    @Test func `tokens outlive a restart, and the first start leaves one for the owner`() async throws {
+        let state = try ScratchDirectory()
+        var token = ""
+        do {
+            let ladle = try await LadleProcess(state: state)
+            token = try create(ladle, #""read""#).token
+            ladle.signal(SIGTERM)
+            #expect(ladle.waitForExit().code == 0)
+        }
+        let ladle = try await LadleProcess(state: state)
+        #expect(try ladle.request("GET", "/v1/status", bearer(token)).status == 200)
+        #expect(try state.mode(of: "demo/admin-token") == 0o600)
+        let first = String(decoding: try state.bytes(of: "demo/admin-token"), as: UTF8.self)
+        let answer = try ladle.request(
+            "GET",
+            "/v1/tokens",
+            bearer(first.trimmingCharacters(in: .whitespacesAndNewlines)) + stranger(ladle)
+        )
+        #expect(answer.status == 200)
+    }
+
+    @Test func `a device is paired by its code and gets its token once`() async throws {
+        let ladle = try await LadleProcess()
+        let applied = try ladle.request(
+            "POST",
+            "/v1/pairing",
+            json + stranger(ladle),
+            body: #"{"name":"kitchen","scopes":["read","send"]}"#
+        )
+        #expect(applied.status == 202, "\(applied)")
+        let (id, code) = (try #require(applied["id"]), try #require(applied["code"]))
+        #expect(try ladle.request("GET", "/v1/pairing/\(id)", stranger(ladle))["status"] == "pending")
+        #expect(try ladle.request("GET", "/v1/pairing", stranger(ladle)).status == 401)
+        #expect(try ladle.request("GET", "/v1/pairing").body.contains(code))
+        let body = #"{"code":"\#(code)","scopes":["read"]}"#
+        #expect(try ladle.request("POST", "/v1/pairing/approve", json + stranger(ladle), body: body).status == 401)
+        #expect(try ladle.request("POST", "/v1/pairing/approve", json, body: body).status == 200)
+        #expect(try ladle.request("POST", "/v1/pairing/approve", json, body: body).status == 409)
+        let collected = try ladle.request("GET", "/v1/pairing/\(id)", stranger(ladle))
+        let token = try #require(collected["token"])
+        #expect(try ladle.request("GET", "/v1/pairing/\(id)", stranger(ladle))["status"] == "delivered")
+        #expect(try ladle.request("GET", "/v1/status", bearer(token) + stranger(ladle)).status == 200)
+        #expect(try ladle.request("GET", "/v1/tokens", bearer(token)).status == 403)
+        #expect(try ladle.request("GET", "/v1/pairing/nonsense", stranger(ladle)).status == 404)
+    }
+
+    @Test func `applications and wrong credentials are throttled, a correct one never`() async throws {
+        let ladle = try await LadleProcess(["--limits-auth-per-minute", "3", "--limits-pairing-per-minute", "2"])
+        let (_, token) = try create(ladle, #""read""#)
+        var statuses: [Int] = []
+        for _ in 0..<6 {
+            let answer = try ladle.request("GET", "/v1/status", bearer("ldl_wrong"))
+            statuses.append(answer.status)
+            if answer.status == 429 {
+                #expect(answer.field("Retry-After") != nil)
+                #expect(answer.field("RateLimit-Policy")?.contains("auth") == true)
+            }
+        }
+        #expect(statuses == [401, 401, 401, 429, 429, 429])
+        #expect(try ladle.request("GET", "/v1/status", bearer(token)).status == 200)
+        let body = #"{"name":"a","scopes":["read"]}"#
+        let applied = try (0..<3).map { _ in try ladle.request("POST", "/v1/pairing", json, body: body).status }
+        #expect(applied == [202, 202, 429])
+    }
+
+    @Test func `a ticket opens one stream once`() async throws {
+        let ladle = try await LadleProcess()
+        let (_, token) = try create(ladle, #""read""#)
+        let bought = try ladle.request("POST", "/v1/tickets", bearer(token) + json, body: #"{"path":"/v1/events"}"#)
+        #expect(bought.status == 201, "\(bought)")
+        let ticket = try #require(bought["ticket"])
+        let stream = try ladle.connect()
+        try stream.send(ladle.requestBytes("GET", "/v1/events?ticket=\(ticket)", stranger(ladle)))
+        #expect(try read(stream, until: "event: hello").contains("HTTP/1.1 200"))
+        #expect(try ladle.request("GET", "/v1/events?ticket=\(ticket)", stranger(ladle)).status == 401)
+        let admin = try ladle.request("POST", "/v1/tickets", json, body: #"{"path":"/v1/tokens"}"#)
+        #expect(admin.status == 422)
+    }
+
+    @Test func `changes leave one audit line each, without secrets`() async throws {
+        let ladle = try await LadleProcess()
+        let (id, token) = try create(ladle, #""send""#)
+        _ = try ladle.request("POST", "/v1/messages", bearer(token) + json, body: #"{"text":"very private"}"#)
+        _ = try ladle.request("DELETE", "/v1/tokens/\(id)")
+        ladle.signal(SIGTERM)
+        _ = ladle.waitForExit()
+        let log = String(decoding: try ladle.state.bytes(of: "demo/audit.log"), as: UTF8.self)
+        #expect(log.contains(#""what":"createToken","which":"\#(id)","result":"done""#), "\(log)")
+        #expect(log.contains(#""who":"token:\#(id)""#))
+        #expect(log.contains(#""what":"revokeToken""#))
+        #expect(!log.contains(token) && !log.contains("very private"))
+        #expect(try ladle.state.mode(of: "demo/audit.log") == 0o600)
+    }
+}

@@ -1,0 +1,122 @@
+import EventLoops
+import Exchanges
+import HTTPModel
+
+@testable import Server
+
+/// A small program behind a real server: answers at once, later, in pieces, or not at all.
+final class TestResponder: Responder {
+    /// Streams open now, to be written to by a test.
+    var streams: [Exchange] = []
+    var finished = 0
+
+    func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission {
+        switch path(of: exchange) {
+        case "/refused":
+            exchange.respond(Problem(.forbidden, "NO", "No", "Not this one."), on: loop)
+            return .answered
+        case "/asked":
+            loop.after(milliseconds: 5) { exchange.proceed(bodyBytes: 1 << 20, on: loop) }
+            return .later
+        case "/asked-in-vain":
+            loop.after(milliseconds: 5) {
+                exchange.respond(Problem(.unauthorized, "WHO", "Who", "Nobody knows you."), on: loop)
+            }
+            return .later
+        default:
+            return .takes(bodyBytes: 1 << 20)
+        }
+    }
+
+    func respond(to exchange: Exchange, on loop: isolated EventLoop) {
+        switch path(of: exchange) {
+        case "/later":
+            loop.after(milliseconds: 5) { exchange.respond(.text(.ok, "later"), on: loop) }
+        case "/big":
+            exchange.respond(.text(.ok, String(repeating: "0123456789abcdef", count: 256 << 10)), on: loop)
+        case "/stream":
+            exchange.beginStream(ResponseHead(.ok, contentType: "text/event-stream"), on: loop)
+            _ = exchange.write(Array("data: hello\n\n".utf8), on: loop)
+            streams.append(exchange)
+        case "/short-stream":
+            exchange.beginStream(ResponseHead(.ok, contentType: "text/event-stream"), on: loop)
+            if exchange.head.method != .head { _ = exchange.write(Array("data: all\n\n".utf8), on: loop) }
+            exchange.end(on: loop)
+        default:
+            exchange.respond(.text(.ok, "[\(String(decoding: exchange.body, as: UTF8.self))]"), on: loop)
+        }
+    }
+
+    func finished(_ exchange: Exchange, on loop: isolated EventLoop) { finished += 1 }
+
+    func refused(
+        _ problem: Problem,
+        requestID: String,
+        connection: ConnectionInfo,
+        on loop: isolated EventLoop
+    ) {}
+
+    private func path(of exchange: Exchange) -> String { String(decoding: exchange.head.path, as: UTF8.self) }
+}
+
+/// A server on a free port of loopback, with its loop.
+final class TestServer: Sendable {
+    struct Parts {
+        let server: HTTPServer
+        let responder: TestResponder
+    }
+
+    let loop: EventLoop
+    let port: UInt16
+    private let parts: LoopBound<Parts>
+
+    init(_ limits: ServerLimits = ServerLimits()) async throws {
+        loop = try EventLoop()
+        loop.start()
+        (parts, port) = try await loop.makeServer(limits)
+    }
+
+    func with<Value: Sendable>(_ body: @escaping @Sendable (Parts, isolated EventLoop) -> Value) async -> Value? {
+        await withCheckedContinuation { done in
+            let parts = parts
+            loop.post { loop in done.resume(returning: parts.value(on: loop).map { body($0, loop) }) }
+        }
+    }
+
+    /// Waits until what the loop counts is so.
+    func wait(until isSo: @escaping @Sendable (Parts) -> Bool) async -> Bool {
+        for _ in 0..<2000 {
+            if await with({ parts, _ in isSo(parts) }) ?? false { return true }
+            await Task.yield()
+            await loop.pass(milliseconds: 5)
+        }
+        return false
+    }
+
+    deinit {
+        let loop = loop
+        loop.post { loop in loop.stop() }
+    }
+}
+
+extension EventLoop {
+    fileprivate func makeServer(_ limits: ServerLimits) throws -> (LoopBound<TestServer.Parts>, UInt16) {
+        let responder = TestResponder()
+        let server = HTTPServer(
+            responder: responder,
+            version: "test",
+            limits: limits,
+            firstRequestNumber: 1,
+            failure: { _ in }
+        )
+        let door = HTTPServer.Door(kind: .tcp, address: .ip(.loopback4, port: 0))
+        let address = try server.listen(on: door, with: Socket.listen(on: door.address), loop: self)
+        return (LoopBound(TestServer.Parts(server: server, responder: responder), on: self), address.port ?? 0)
+    }
+
+    fileprivate func pass(milliseconds: Int64) async {
+        await withCheckedContinuation { done in
+            after(milliseconds: milliseconds) { done.resume() }
+        }
+    }
+}
