@@ -193,10 +193,9 @@ package final class Bridge: Responder {
             ).adding(.acceptEncoding, "identity")
         }
         guard case .upTo(_, let types) = body, let field = head.fields[.contentType] else { return }
-        guard let type = try? MediaType(parsing: field), types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
-        else {
-            throw .unsupportedMediaType(types)
-        }
+        guard let type = try? MediaType(parsing: field),
+            types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
+        else { throw .unsupportedMediaType(types) }
     }
 
     private static func query(of head: RequestHead) throws(Problem) -> QueryItems {
@@ -237,12 +236,14 @@ package final class Bridge: Responder {
             answerType: pending.answerType
         )
         requests[pending.route.operation, default: 0] += 1
+        access.began(exchange, by: pending.caller)
         pending.route.handler(self, call, loop)
     }
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard let pending = exchange.notes as? Pending else { return }
         exchange.notes = nil
+        access.finished(exchange, by: pending.caller)
         guard let audit = access.audit, pending.route.method != .get, let status = exchange.status else { return }
         let now = loop.wallClock
         let code = exchange.problemCode ?? "\(status.code)"
