@@ -8,33 +8,6 @@ package import Upstream
 /// Everything behind the HTTP edge, on one loop: who may, which route, what it does. The handlers stand in files of their
 /// own, named after the resource.
 package final class Bridge: Responder {
-    /// Notes of an exchange between its admission and its handler.
-    private final class Pending {
-        let route: Route
-        let parameters: [String]
-        let query: QueryItems
-        let answerType: MediaType
-        let facts: RequestFacts
-        let caller: Caller
-        var hasBegun = false
-
-        init(
-            route: Route,
-            parameters: [String],
-            query: QueryItems,
-            answerType: MediaType,
-            facts: RequestFacts,
-            caller: Caller
-        ) {
-            self.route = route
-            self.parameters = parameters
-            self.query = query
-            self.answerType = answerType
-            self.facts = facts
-            self.caller = caller
-        }
-    }
-
     package let settings: BridgeSettings
     package let access: AccessDesk
     package let pipeline: EventPipeline
@@ -45,6 +18,10 @@ package final class Bridge: Responder {
     var streamSlots: StreamSlots
     package var outbox: OutboxDesk?
     package var desk: GatewayDesk?
+    var messages: MessageDesk?
+    var sessions: SessionDesk?
+    /// Lists of the gateway as last written to the database.
+    var keptLists: [String: [UInt8]] = [:]
     package var documents: DocumentDesk?
     package internal(set) var isShuttingDown = false
     /// Requests that stay open for an entry of theirs.
@@ -52,7 +29,12 @@ package final class Bridge: Responder {
     /// Idempotency keys whose first request is not on disk yet.
     var sendsUnderWay: Set<String> = []
     /// Counted by operation, for metrics.
-    package private(set) var requests: [String: UInt64] = [:]
+    package var requests: [String: UInt64] {
+        Dictionary(uniqueKeysWithValues: zip(routes, counts).map { ($0.operation, $1) })
+    }
+    private let routes: [Route]
+    private let places: [ObjectIdentifier: Int]
+    private var counts: [UInt64]
 
     package init(
         settings: BridgeSettings,
@@ -71,6 +53,9 @@ package final class Bridge: Responder {
         startedAt = loop.wallClock
         streamSlots = StreamSlots(perCaller: settings.streamsPerCaller)
         router = Router(routes)
+        self.routes = routes
+        places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
+        counts = [UInt64](repeating: 0, count: routes.count)
     }
 
     package var hub: EventHub { pipeline.hub }
@@ -85,7 +70,7 @@ package final class Bridge: Responder {
         case answered
         /// tailscaled has to be asked who this is.
         case ask(WhoisQuestion)
-        case ready(Pending)
+        case ready(Call)
     }
 
     package func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission {
@@ -100,8 +85,8 @@ package final class Bridge: Responder {
             case .ask(let question):
                 ask(question, for: exchange, on: loop)
                 return .later
-            case .ready(let pending):
-                switch pending.route.body {
+            case .ready(let call):
+                switch call.route.body {
                 case .none: return .takes(bodyBytes: 0)
                 case .upTo(let limit, _): return .takes(bodyBytes: limit)
                 case .message: return .takes(bodyBytes: settings.messageBodyLimit())
@@ -131,6 +116,9 @@ package final class Bridge: Responder {
         on loop: isolated EventLoop
     ) throws(Problem) -> Preparation {
         let head = exchange.head
+        if let known = AccessMemo.caller(of: exchange) {
+            return try prepare(exchange, by: known, router.match(head.method, head.path), mayHaveBody: false, on: loop)
+        }
         let facts = RequestFacts(of: head)
         let browsers = settings.browsers(exchange.connection)
         switch browsers.check(facts) {
@@ -152,7 +140,26 @@ package final class Bridge: Responder {
                 if mayAsk, access.whois != nil { return .ask(question) }
             }
             if caller == .nobody { throw Problem(.notPaired(credentialSent: false)).closing() }
+            if access.ownerIsKnownByConnection { AccessMemo.keep(caller, facts, for: exchange) }
         }
+        let result = try prepare(exchange, by: caller, match, mayHaveBody: true, on: loop)
+        if case .ready = result,
+            case .refused(let refusal) = browsers.checkSimpleBody(facts, hasToken: caller.tokenID != nil)
+        {
+            throw Problem(refusal).closing()
+        }
+        return result
+    }
+
+    /// What is asked for, by someone who is known.
+    private func prepare(
+        _ exchange: Exchange,
+        by caller: Caller,
+        _ match: Router.Match,
+        mayHaveBody: Bool,
+        on loop: isolated EventLoop
+    ) throws(Problem) -> Preparation {
+        let head = exchange.head
         switch match {
         case .none:
             throw .notFound("There is no resource at \(String(decoding: head.path.prefix(200), as: UTF8.self)).")
@@ -161,23 +168,20 @@ package final class Bridge: Responder {
             exchange.respond(Problem.options(allowed), on: loop)
             return .answered
         case .route(let route, let parameters):
-            let pending = Pending(
+            let call = Call(
+                exchange: exchange,
                 route: route,
                 parameters: parameters,
                 query: try Self.query(of: head),
-                answerType: try Self.answerType(of: head, among: route.produces),
-                facts: facts,
-                caller: caller
+                caller: caller,
+                answerType: try Self.answerType(of: head, among: route.produces)
             )
-            exchange.notes = pending
+            exchange.notes = call
             if let scope = route.scope, case .refused(let refusal) = caller.decide(ScopeSet(scope)) {
                 throw Problem(refusal)
             }
-            if case .refused(let refusal) = browsers.checkSimpleBody(facts, hasToken: caller.tokenID != nil) {
-                throw Problem(refusal).closing()
-            }
-            try Self.checkBodyType(head, route.body)
-            return .ready(pending)
+            if mayHaveBody { try Self.checkBodyType(head, route.body) }
+            return .ready(call)
         }
     }
 
@@ -225,33 +229,25 @@ package final class Bridge: Responder {
     // MARK: The handler's turn
 
     package func respond(to exchange: Exchange, on loop: isolated EventLoop) {
-        guard let pending = exchange.notes as? Pending, !pending.hasBegun else { return }
-        pending.hasBegun = true
-        let call = Call(
-            exchange: exchange,
-            route: pending.route,
-            parameters: pending.parameters,
-            query: pending.query,
-            caller: pending.caller,
-            answerType: pending.answerType
-        )
-        requests[pending.route.operation, default: 0] += 1
-        access.began(exchange, by: pending.caller)
-        pending.route.handler(self, call, loop)
+        guard let call = exchange.notes as? Call, !call.hasBegun else { return }
+        call.hasBegun = true
+        if let place = places[ObjectIdentifier(call.route)] { counts[place] &+= 1 }
+        access.began(exchange, by: call.caller)
+        call.route.handler(self, call, loop)
     }
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
-        guard let pending = exchange.notes as? Pending else { return }
+        guard let call = exchange.notes as? Call else { return }
         exchange.notes = nil
-        access.finished(exchange, by: pending.caller)
-        guard let audit = access.audit, pending.route.method != .get, let status = exchange.status else { return }
+        access.finished(exchange, by: call.caller)
+        guard let audit = access.audit, call.route.method != .get, let status = exchange.status else { return }
         let now = loop.wallClock
         let code = exchange.problemCode ?? "\(status.code)"
         let outcome: AuditRecord.Outcome =
             status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
         let body = exchange.body
-        let (who, from, requestID) = (pending.caller.label, exchange.connection.remote, exchange.requestID)
-        let (what, which) = (pending.route.operation, exchange.subject ?? pending.parameters.first)
+        let (who, from, requestID) = (call.caller.label, exchange.connection.remote, exchange.requestID)
+        let (what, which) = (call.route.operation, exchange.subject ?? call.parameters.first)
         audit.record {
             AuditRecord(
                 at: now,

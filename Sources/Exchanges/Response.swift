@@ -20,10 +20,16 @@ package struct Response: Sendable {
         self.body = body
     }
 
+    /// Made once: nearly every answer begins as this one.
+    private static let jsonHead = ResponseHead(.ok, contentType: "application/json")
+
     package static func json(_ status: HTTPStatus = .ok, _ body: (inout JSONWriter) -> Void) -> Response {
         var writer = JSONWriter()
         body(&writer)
-        return Response(status, contentType: "application/json", body: writer.bytes)
+        var response = Response(status)
+        response.head.fields = jsonHead.fields
+        response.body = writer.bytes
+        return response
     }
 
     package static func json(_ status: HTTPStatus, _ value: some JSONWritable) -> Response {

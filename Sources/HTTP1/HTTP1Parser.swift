@@ -8,7 +8,7 @@ package import HTTPModel
 ///
 /// A parser between requests holds no memory of its own. `head` may be copied out; its storage is reused for the next
 /// request when nobody else holds it by then and `startNext` is told to keep it.
-package struct HTTP1Parser: Sendable {
+package struct HTTP1Parser: ~Copyable, Sendable {
     package enum Event: Sendable, Equatable {
         /// Everything was taken; more bytes are needed.
         case needMore

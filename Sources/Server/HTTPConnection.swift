@@ -22,7 +22,7 @@ final class HTTPConnection: StreamHandler {
 
     let stream: StreamConnection
     private(set) var info: ConnectionInfo
-    unowned let server: HTTPServer
+    let server: HTTPServer
     /// Where the server keeps it.
     var place = 0
     /// When patience with the peer ends, in monotonic nanoseconds.

@@ -34,7 +34,7 @@ package final class HTTPServer {
     let commonFields: [UInt8]
     let version: String
     package internal(set) var counters = ServerCounters()
-    unowned let responder: any Responder
+    let responder: any Responder
     private var listeners: [Listener] = []
     private var connections: [HTTPConnection] = []
     private var perPeer: [NetworkAddress: Int] = [:]

@@ -1,57 +1,47 @@
-import CSystem
+import Access
+import Commands
 import Configuration
 
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
-
-/// From arguments to a command.
+/// From arguments to a command. One table knows them all; what needs the serving side of the program is run here.
 enum Program {
     static func run(_ arguments: [String]) async -> ExitStatus {
-        switch arguments.first {
-        case "serve": return await serve(Array(arguments.dropFirst()))
-        case "version", "--version":
-            Console.say("ladle \(Version.text)")
-            return .ok
-        default:
-            Console.warn("usage: ladle serve [--demo] [--listen HOST:PORT] [--state DIR]")
-            return .usage
+        let io = ProcessIO()
+        let services = CommandServices(version: Version.text, secretFault: secretFault)
+        let runner = CommandRunner(io: io, services: services)
+        switch runner.run(arguments) {
+        case .finished(let code): return ExitStatus(rawValue: code.rawValue) ?? .software
+        case .external(let command):
+            let places = SettingsPlaces(environment: io.environment)
+            switch command.name {
+            case "serve":
+                let (settings, problems, _) = SettingsLoader(command: command, io: io, services: services).load()
+                guard problems.isEmpty else {
+                    for problem in problems { Console.warn("\(problem)") }
+                    return .configuration
+                }
+                return await ServeCommand.run(settings, places: places)
+            case "demo-gateway": return await DemoGatewayCommand.run(command)
+            case "discover": return DiscoverCommand.run(command)
+            case "doctor":
+                let (settings, problems, _) = SettingsLoader(command: command, io: io, services: services).load()
+                return await Doctor(settings: settings, problems: problems, places: places, json: command.has("--json"))
+                    .run()
+            case "tls self-signed": return SelfSignedCommand.run(command, places: places)
+            default:
+                Console.warn("\(command.name) is not built into this program")
+                return .software
+            }
         }
     }
 
-    private static func serve(_ arguments: [String]) async -> ExitStatus {
-        let places = SettingsPlaces(environment: environment)
-        var sources = SettingsSources()
-        sources.environment = environment
-        do {
-            sources.flags = try ConfigurationFlags.parse(arguments)
-            if let path = places.configFile, let bytes = try? TextFile.read(path) {
-                sources.file = SettingsSources.File(path: path, bytes: bytes)
-            }
+    static let environment: [String: String] = ProcessIO().environment
+
+    static func secretFault(_ path: String) -> (message: String, hint: String?)? {
+        do throws(SecretFile.Fault) {
+            _ = try SecretFile.read(path)
+            return nil
         } catch {
-            Console.warn("\(error)")
-            return .usage
+            return (error.description, error.hint)
         }
-        let (settings, problems) = sources.resolved()
-        guard problems.isEmpty else {
-            for problem in problems { Console.warn("\(problem)") }
-            return .configuration
-        }
-        return await ServeCommand.run(settings, places: places)
     }
-
-    static let environment: [String: String] = {
-        var result: [String: String] = [:]
-        var next = unsafe environ
-        while let entry = unsafe next.pointee {
-            let text = unsafe String(cString: entry)
-            if let equals = text.firstIndex(of: "=") {
-                result[String(text[..<equals])] = String(text[text.index(after: equals)...])
-            }
-            unsafe next += 1
-        }
-        return result
-    }()
 }

@@ -55,27 +55,45 @@ struct HandshakeTests {
         }
     }
 
-    static let refused: [(String, [UInt8], HandshakeError)] = [
-        ("status", Array("HTTP/1.1 401 Unauthorized\r\n\r\n".utf8), .refused(status: 401, retryAfter: nil)),
-        ("retry", Array("HTTP/1.1 503 Busy\r\nRetry-After: 7\r\n\r\n".utf8), .refused(status: 503, retryAfter: 7)),
-        ("version", Array("HTTP/1.0 101 ok\r\n\r\n".utf8), .malformedHead),
-        ("not HTTP", Array("SSH-2.0-OpenSSH_9.2\r\n\r\n".utf8), .malformedHead),
-        ("no upgrade", Array("HTTP/1.1 101 x\r\nConnection: upgrade\r\n\r\n".utf8), .notAnUpgrade),
-        ("wrong accept", answer(accept: "AAAA"), .wrongAccept),
-        ("two accepts", answer(["Sec-WebSocket-Accept: \(accept)"]), .wrongAccept),
-        (
-            "extension", answer(["Sec-WebSocket-Extensions: permessage-deflate"]),
+    struct Answer: Sendable, CustomTestStringConvertible {
+        var name: String
+        var bytes: [UInt8]
+        var error: HandshakeError
+        var testDescription: String { name }
+
+        init(_ name: String, _ bytes: [UInt8], _ error: HandshakeError) {
+            self.name = name
+            self.bytes = bytes
+            self.error = error
+        }
+    }
+
+    static let refused: [Answer] = [
+        Answer("status", Array("HTTP/1.1 401 Unauthorized\r\n\r\n".utf8), .refused(status: 401, retryAfter: nil)),
+        Answer(
+            "retry",
+            Array("HTTP/1.1 503 Busy\r\nRetry-After: 7\r\n\r\n".utf8),
+            .refused(status: 503, retryAfter: 7)
+        ),
+        Answer("version", Array("HTTP/1.0 101 ok\r\n\r\n".utf8), .malformedHead),
+        Answer("not HTTP", Array("SSH-2.0-OpenSSH_9.2\r\n\r\n".utf8), .malformedHead),
+        Answer("no upgrade", Array("HTTP/1.1 101 x\r\nConnection: upgrade\r\n\r\n".utf8), .notAnUpgrade),
+        Answer("wrong accept", answer(accept: "AAAA"), .wrongAccept),
+        Answer("two accepts", answer(["Sec-WebSocket-Accept: \(accept)"]), .wrongAccept),
+        Answer(
+            "extension",
+            answer(["Sec-WebSocket-Extensions: permessage-deflate"]),
             .notOffered("sec-websocket-extensions")
         ),
-        ("protocol", answer(["Sec-WebSocket-Protocol: x"]), .notOffered("sec-websocket-protocol")),
-        ("folding", answer([" more"]), .malformedHead),
-        ("bare LF", Array("HTTP/1.1 101 x\nUpgrade: websocket\r\n\r\n".utf8), .malformedHead),
-        ("NUL", answer(["X: a\u{0}b"]), .malformedHead),
-        ("endless", .init(repeating: 0x41, count: 20_000), .headTooLong(limit: 16_384)),
+        Answer("protocol", answer(["Sec-WebSocket-Protocol: x"]), .notOffered("sec-websocket-protocol")),
+        Answer("folding", answer([" more"]), .malformedHead),
+        Answer("bare LF", Array("HTTP/1.1 101 x\nUpgrade: websocket\r\n\r\n".utf8), .malformedHead),
+        Answer("NUL", answer(["X: a\u{0}b"]), .malformedHead),
+        Answer("endless", .init(repeating: 0x41, count: 20_000), .headTooLong(limit: 16_384)),
     ]
 
     @Test(arguments: refused)
-    func `an answer that is no upgrade is an error`(_ test: (name: String, bytes: [UInt8], error: HandshakeError)) {
+    func `an answer that is no upgrade is an error`(_ test: Answer) {
         var client = Self.client()
         #expect(throws: test.error, "\(test.name)") { _ = try client.receive(test.bytes.span) }
     }

@@ -1,7 +1,7 @@
 /// Rows that are the products' own talk with the agent and no one's message.
-enum Housekeeping {
+package enum Housekeeping {
     /// A user's row that was sent by a program: verbose switches, identity frames, heartbeats, session start prompts.
-    static func isPrompt(_ text: String) -> Bool {
+    package static func isPrompt(_ text: String) -> Bool {
         let words = text.trimmingBlanks()
         let lowered = words.prefix(400).lowercased()
         if isVerboseSwitch(lowered) || isIdentityFrame(words) { return true }
@@ -15,7 +15,7 @@ enum Housekeeping {
         return isVerboseSwitch(words.prefix(40).lowercased()) || isIdentityFrame(words)
     }
 
-    static func isAnswer(_ text: String) -> Bool {
+    package static func isAnswer(_ text: String) -> Bool {
         SilentReply.matches(text.utf8) || isIdentityFrame(text) || text.trimmingBlanks().hasPrefix("⚙️ Verbose logging")
     }
 

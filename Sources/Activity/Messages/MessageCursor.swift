@@ -5,6 +5,11 @@ package struct MessageCursor: Sendable, Equatable {
     package var at: Timestamp
     package var id: String
 
+    package init(at: Timestamp, id: String) {
+        self.at = at
+        self.id = id
+    }
+
     package init(_ message: ChatMessage) {
         at = message.at
         id = message.id
@@ -30,10 +35,23 @@ extension MessagePage {
         package var after: MessageCursor?
     }
 
+    package func slice(
+        limit: Int,
+        before: MessageCursor? = nil,
+        after: MessageCursor? = nil,
+        hasOlder: Bool = false
+    ) -> Slice {
+        Self.slice(of: messages, limit: limit, before: before, after: after, hasOlder: hasOlder)
+    }
+
     /// `limit` messages before or behind a cursor, newest last. `hasOlder`: the gateway may hold more than this page.
-    package func slice(limit: Int, before: MessageCursor? = nil, after: MessageCursor? = nil, hasOlder: Bool = false)
-        -> Slice
-    {
+    package static func slice(
+        of messages: [ChatMessage],
+        limit: Int,
+        before: MessageCursor? = nil,
+        after: MessageCursor? = nil,
+        hasOlder: Bool = false
+    ) -> Slice {
         var range = messages[...]
         if let before {
             let end =

@@ -25,6 +25,8 @@ package final class AccessDesk {
     package let audit: AuditTrail?
     var pairing = PairingBook()
     let pipeline: EventPipeline
+    /// Streams that are not the hub's end with their token too.
+    var tokenEnded: ((_ id: String, _ reason: String) -> Void)?
     private var expiry: TimerID?
     private var isTouchArmed = false
     /// Exchanges under way, by the token that came with them: they end with it.
@@ -85,6 +87,12 @@ package final class AccessDesk {
         exchange.commonFields.append((FieldName.rateLimit.canonical, verdict.headers.limit))
     }
 
+    /// Whether the owner is told by the connection alone, so that one look at it serves all its requests: not where
+    /// tailscaled, which connects for others, runs as the owner too.
+    var ownerIsKnownByConnection: Bool {
+        authenticator.settings.tailscaledUID != authenticator.settings.ownerUID
+    }
+
     // MARK: Tokens
 
     func save(
@@ -126,6 +134,7 @@ package final class AccessDesk {
         except asking: Exchange? = nil,
         on loop: isolated EventLoop
     ) {
+        tokenEnded?(id, reason)
         pipeline.hub.end(
             where: { $0.caller.tokenID == id },
             with: { _ in HubEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock) },

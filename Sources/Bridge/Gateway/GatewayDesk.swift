@@ -26,12 +26,14 @@ package final class GatewayDesk: UpstreamLinkHandler {
     private var former = FormerRuns()
     /// Where device tokens are kept; writes the file off the loop.
     package var keepTokens: ((DeviceTokenStore) -> Void)?
+    /// A run has ended; its event is on its way.
+    package var runEnded: ((Run) -> Void)?
     /// Identity and profile follow the link, and the runs that may have written them.
     package var documents: DocumentDesk?
     /// A fresh connection: caches of the gateway's state are to be read anew.
-    package var opened: ((Hello, isolated EventLoop) -> Void)?
+    package var opened: ((Hello) -> Void)?
     /// Other events, for those who follow sessions, approvals and nodes.
-    package var received: ((GatewayEvent, isolated EventLoop) -> Void)?
+    package var received: ((GatewayEvent) -> Void)?
 
     package init(
         link: UpstreamLink,
@@ -65,6 +67,9 @@ package final class GatewayDesk: UpstreamLinkHandler {
     package func reading<Value>(_ body: (RunBook) -> Value) -> Value { body(book) }
 
     package func hide(_ id: String) { book.hide(id) }
+    package func isHidden(_ id: String) -> Bool { book.isHidden(id) }
+    /// A key in a frame, whatever its spelling.
+    package func canonical(_ key: String) -> SessionKey { book.defaults.tolerant(key) }
 
     private func sent(_ entry: OutboxEntry, key: String, now: Timestamp) {
         book.sent(key, session: book.defaults.tolerant(entry.session), text: entry.text ?? "", now: now)
@@ -126,7 +131,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
             on: loop
         )
         documents?.linkOpened(hello, on: loop)
-        opened?(hello, loop)
+        opened?(hello)
         former.online(now: loop.wallClock)
         poll(on: loop)
         keepTicking(on: loop)
@@ -138,7 +143,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
             tell(book.receive(event: event.name, payload: payload, now: loop.wallClock), on: loop)
         }
         documents?.asker.received(event, on: loop)
-        received?(event, loop)
+        received?(event)
         keepTicking(on: loop)
     }
 
@@ -181,6 +186,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
                 live.tell(change, of: run, on: loop)
                 outbox.run(run.id, in: run.session.text, .ended, on: loop)
                 if Self.mayHaveWritten(run) { documents?.refreshAll(on: loop) }
+                runEnded?(run)
             case .stepChanged(let step):
                 if let run = book.run(step.runID) { live.tell(change, of: run, on: loop) }
             case .textAppended(let id, _, _), .textReplaced(let id, _):

@@ -7,9 +7,10 @@ import Store
 /// A request that stays open for one entry.
 protocol EntryFollower: AnyObject {
     var entryID: String { get }
+    var tokenID: String? { get }
     func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop)
     func runEnded(_ id: String, on loop: isolated EventLoop)
-    func shutDown(on loop: isolated EventLoop)
+    func shutDown(reason: String, on loop: isolated EventLoop)
 }
 
 /// What the bridge as a whole knows about entries under way.
@@ -18,7 +19,24 @@ extension Bridge {
     package func attach(_ outbox: OutboxDesk, _ desk: GatewayDesk, on loop: isolated EventLoop) {
         self.outbox = outbox
         self.desk = desk
+        let messages = MessageDesk(link: link, pipeline: pipeline, desk: desk)
+        self.messages = messages
+        let sessions = SessionDesk(pipeline: pipeline, desk: desk, outbox: outbox, messages: messages)
+        self.sessions = sessions
         outbox.changed = { [weak self] entry in self?.changed(entry, on: loop) }
+        desk.runEnded = { [weak messages] run in messages?.runEnded(run, on: loop) }
+        let next = desk.received
+        desk.received = { [weak messages, weak sessions] event in
+            messages?.received(event, on: loop)
+            sessions?.received(event, on: loop)
+            next?(event)
+        }
+        access.tokenEnded = { [weak self] id, reason in
+            guard let self else { return }
+            for follower in self.followers.values where follower.tokenID == id {
+                follower.shutDown(reason: reason, on: loop)
+            }
+        }
         _ = hub.observe { [weak self] event in
             guard event.type == "run.ended", let run = event.run, let self, !self.followers.isEmpty else { return }
             for follower in self.followers.values { follower.runEnded(run, on: loop) }
@@ -28,9 +46,11 @@ extension Bridge {
     /// A new entry, durable; its event has left.
     func accepted(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         outbox?.enqueued(entry, on: loop)
+        messages?.entryChanged(entry, on: loop)
     }
 
     private func changed(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        messages?.entryChanged(entry, on: loop)
         for follower in followers.values where follower.entryID == entry.id {
             follower.entryChanged(entry, on: loop)
         }
@@ -45,7 +65,7 @@ extension Bridge {
     }
 
     func endFollowers(on loop: isolated EventLoop) {
-        for follower in followers.values { follower.shutDown(on: loop) }
+        for follower in followers.values { follower.shutDown(reason: "shutting_down", on: loop) }
     }
 
     /// The run that answers an entry: its own key names it, unless the gateway answered under another id.

@@ -28,6 +28,7 @@ final class EntryStream: EntryFollower {
     }
 
     var entryID: String { entry.id }
+    var tokenID: String? { call.caller.tokenID }
 
     /// From before the commit on, because its event leaves before the commit is reported here.
     func listen(on loop: isolated EventLoop) {
@@ -146,9 +147,9 @@ final class EntryStream: EntryFollower {
     func entryChanged(_ changed: OutboxEntry, on loop: isolated EventLoop) {}
     func runEnded(_ id: String, on loop: isolated EventLoop) {}
 
-    func shutDown(on loop: isolated EventLoop) {
+    func shutDown(reason: String, on loop: isolated EventLoop) {
         write(
-            bridge.shutdownEvent(reason: "shutting_down", retryMilliseconds: .random(in: 1000...10_000), on: loop),
+            bridge.shutdownEvent(reason: reason, retryMilliseconds: .random(in: 1000...10_000), on: loop),
             on: loop
         )
         end(on: loop)

@@ -1,3 +1,4 @@
+import Access
 import Activity
 import EventLog
 import EventLoops
@@ -27,6 +28,7 @@ final class EntryWait: EntryFollower {
     }
 
     var entryID: String { entry.id }
+    var tokenID: String? { call.caller.tokenID }
     private var runID: String { bridge.run(of: entry) }
 
     func start(seconds: Int, on loop: isolated EventLoop) {
@@ -85,7 +87,7 @@ final class EntryWait: EntryFollower {
         finish(.success(EntryAnswer.accepted(entry, call, bridge, fields)), on: loop)
     }
 
-    func shutDown(on loop: isolated EventLoop) {
+    func shutDown(reason: String, on loop: isolated EventLoop) {
         giveUp(on: loop)
     }
 

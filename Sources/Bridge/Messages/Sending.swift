@@ -29,7 +29,7 @@ final class Sending {
         guard !bridge.isShuttingDown else { throw .shuttingDown }
         try takeClaim()
         do throws(Problem) {
-            try limit(on: loop)
+            try bridge.access.admitSend(call.exchange, by: call.caller, to: request.session, on: loop)
         } catch {
             release()
             throw error
@@ -64,10 +64,6 @@ final class Sending {
 
     private func release() {
         if let claim { bridge.sendsUnderWay.remove(claim.name) }
-    }
-
-    private func limit(on loop: isolated EventLoop) throws(Problem) {
-        try bridge.access.admitSend(call.exchange, by: call.caller, to: request.session, on: loop)
     }
 
     private func makeEntry(on loop: isolated EventLoop) -> OutboxEntry {
@@ -124,6 +120,7 @@ final class Sending {
     }
 
     private func answer(_ entry: OutboxEntry, isReplay: Bool, on loop: isolated EventLoop) {
+        call.exchange.subject = entry.id
         fields.append((.location, "/v1/outbox/\(entry.id)"))
         if let stream { return stream.open(entry, isReplay: isReplay, fields, on: loop) }
         guard let seconds = request.waitSeconds, seconds > 0 else {

@@ -65,6 +65,11 @@ package final class OutboxDesk {
         tell(.run(session: session, run: run, phase: phase), on: loop)
     }
 
+    /// What waits for that session was meant for another one than the name would now reach.
+    package func routeChanged(_ session: String, detail: String, on loop: isolated EventLoop) {
+        tell(.routeChanged(session: session, detail: detail), on: loop)
+    }
+
     package func saw(key: String, _ proof: OutboxProof, on loop: isolated EventLoop) {
         tell(.evidence(key: key, proof), on: loop)
     }

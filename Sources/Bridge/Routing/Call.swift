@@ -14,6 +14,7 @@ package final class Call {
     package let caller: Caller
     /// The media type chosen among `route.produces`.
     package let answerType: MediaType
+    var hasBegun = false
 
     package init(
         exchange: Exchange,

@@ -55,16 +55,6 @@ extension Problem {
         ).adding(.accept, types.map(\.essence).joined(separator: ", "))
     }
 
-    /// Requests are taken uncoded only: a bomb is then as large as it looks.
-    package static let codedBody = Problem(
-        .unsupportedMediaType,
-        "UNSUPPORTED_CODING",
-        "Unsupported content coding",
-        "Request bodies are taken without Content-Encoding.",
-        field: "Content-Encoding",
-        retryable: false
-    ).adding(.acceptEncoding, "identity")
-
     package static func storeUnavailable(_ detail: String) -> Problem {
         Problem(
             .serviceUnavailable,

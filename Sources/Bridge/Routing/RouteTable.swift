@@ -14,6 +14,7 @@ package enum RouteTable {
             produces: [.json, .plain],
             handler: RunOperations.activity
         ),
+        Route("listAgents", .get, "/v1/agents", scope: .read, handler: SessionOperations.agents),
         Route(
             "streamEvents",
             .get,
@@ -79,6 +80,15 @@ package enum RouteTable {
             body: .upTo(Route.avatarBytes, types: [.png, .jpeg, .webp]),
             query: ["agent"],
             handler: AvatarOperations.put
+        ),
+        Route(
+            "listMessages",
+            .get,
+            "/v1/messages",
+            scope: .read,
+            produces: [.json, .plain],
+            query: ["after", "before", "limit", "session"],
+            handler: MessageList.handle
         ),
         Route(
             "sendMessage",
@@ -192,6 +202,14 @@ package enum RouteTable {
         ),
         Route("getRun", .get, "/v1/runs/{id}", scope: .read, produces: [.json, .plain], handler: RunOperations.get),
         Route("abortRun", .post, "/v1/runs/{id}/abort", scope: .send, body: Route.json, handler: AbortOperations.run),
+        Route(
+            "listSessions",
+            .get,
+            "/v1/sessions",
+            scope: .read,
+            query: ["limit"],
+            handler: SessionOperations.sessions
+        ),
         Route(
             "abortSession",
             .post,

@@ -6,9 +6,12 @@ import Store
 
 /// Health, readiness and the status screen.
 enum SystemOperations {
+    private static let alive = Response.json { $0.object { $0.member("status", "ok") } }
+        .adding(.cacheControl, "no-store")
+
     /// The process is alive and its loop turns; open to all, so it says nothing else.
     static func health(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
-        call.respond(.json { $0.object { $0.member("status", "ok") } }.adding(.cacheControl, "no-store"), on: loop)
+        call.respond(alive, on: loop)
     }
 
     /// A send would be accepted durably now. The gateway is not part of it: restarting Ladle does not repair a gateway.

@@ -5,6 +5,9 @@ import Transport
 
 /// One socket of the link. Once detached it reports nothing more, so that a late callback cannot touch the next attempt.
 final class LinkConnection: StreamHandler {
+    /// For the close frame to arrive; after it the socket goes in any case.
+    private static let farewellMs: Int64 = 5_000
+
     let stream: StreamConnection
     private let session: TLSSession?
     private let isPinned: Bool
@@ -20,7 +23,10 @@ final class LinkConnection: StreamHandler {
     /// Lets what was written go out, then closes.
     func detach(on loop: isolated EventLoop) {
         link = nil
-        if stream.isOpen { stream.closeWhenSent(on: loop) } else { stream.close(on: loop) }
+        // With bytes still waiting the peer does not read any more, and would not read our close frame either.
+        guard stream.isOpen, stream.waitingBytes == 0 else { return stream.close(on: loop) }
+        stream.closeWhenSent(on: loop)
+        loop.after(milliseconds: Self.farewellMs) { [weak stream] in stream?.close(on: loop) }
     }
 
     func connected(on loop: isolated EventLoop) { link?.opened(on: loop) }

@@ -62,6 +62,12 @@ package final class UpstreamLink {
         set { machine.log = newValue }
     }
 
+    /// For a call that failed with `missingScope`.
+    package func hint(toGain scope: String) -> String {
+        let requested = machine.configuration?.scopes ?? []
+        return Scopes.hint(toGain: scope, requested: requested, deviceId: machine.signer.deviceId)
+    }
+
     // MARK: Orders
 
     package func start(on loop: isolated EventLoop) {

@@ -15,4 +15,13 @@ package enum Scopes {
     package static func covers(_ granted: [String], _ scope: String) -> Bool {
         granted.contains(scope) || granted.contains(admin) || (scope == read && granted.contains(write))
     }
+
+    /// The command that gives the link a scope it lacks: ask for it, or have it added to what was approved.
+    package static func hint(toGain scope: String, requested: [String], deviceId: String) -> String {
+        guard covers(requested, scope) else {
+            return "ladle serve --gateway-scopes \((requested + [scope]).joined(separator: ","))"
+        }
+        let flags = requested.map { "--scope \($0)" }.joined(separator: " ")
+        return "openclaw devices rotate --device \(deviceId) --role operator \(flags)"
+    }
 }

@@ -162,7 +162,11 @@ extension LinkMachine {
         if !missing.isEmpty {
             status.code = "SCOPES_REDUCED"
             status.detail = "Connected, but without \(missing.joined(separator: ", "))."
-            status.hint = Rejection.Hint.devices
+            status.hint = Scopes.hint(
+                toGain: missing[0],
+                requested: configuration?.scopes ?? [],
+                deviceId: signer.deviceId
+            )
         }
         return status
     }

@@ -197,7 +197,7 @@ final class Service: Sendable {
 }
 
 /// Runs once, whoever comes first.
-private final class Once: Sendable {
+final class Once: Sendable {
     private let work: Locked<(@Sendable () -> Void)?>
 
     init(_ work: @escaping @Sendable () -> Void) {

@@ -1,0 +1,140 @@
+import Access
+import Activity
+import Basics
+import EventLog
+import EventLoops
+import Exchanges
+import HTTPModel
+import JSONBytes
+import Store
+import Upstream
+
+/// `GET /v1/sessions` and `GET /v1/agents`: what one can write to and subscribe to. The last answers are kept for when
+/// the gateway is away.
+enum SessionOperations {
+    private static let space = "gateway"
+    private static let mostSessions = 1000
+
+    static func sessions(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        let limit: Int
+        do throws(Problem) {
+            limit = try call.number("limit", in: 1...mostSessions, default: 200)
+        } catch {
+            return call.fail(error, on: loop)
+        }
+        let list = SessionsList(limit: limit, includeDerivedTitles: true, includeLastMessage: true)
+        ask(bridge, call, list, name: "sessions", on: loop) { rows in
+            let found = rows.map { SessionInfo($0.whole, key: bridge.live.defaults.tolerant($0.key)) }
+            bridge.sessions?.note(found)
+            let active = Set((bridge.desk?.runs(activeOnly: true) ?? []).map(\.session.text))
+            return found.map { info in
+                var writer = JSONWriter()
+                info.write(to: &writer, isActive: active.contains(info.key))
+                return writer.bytes
+            }
+        }
+    }
+
+    static func agents(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
+        ask(bridge, call, AgentsList(), name: "agents", on: loop) { output in
+            output.agents.map { agent in
+                var writer = JSONWriter()
+                writer.object { object in
+                    object.member("id", agent.id)
+                    object.member("name", agent.name)
+                    object.member("emoji", agent.emoji)
+                    object.member("avatar", agent.avatar)
+                    object.member("default", agent.id == output.defaultId)
+                    object.member("session", "agent:\(agent.id):\(output.mainKey ?? "main")")
+                }
+                return writer.bytes
+            }
+        }
+    }
+
+    // MARK: Live or kept
+
+    private static func ask<Question: GatewayCall>(
+        _ bridge: Bridge,
+        _ call: Call,
+        _ question: Question,
+        name: String,
+        on loop: isolated EventLoop,
+        items: @escaping (Question.Output) -> [[UInt8]]
+    ) {
+        guard bridge.link.isOnline else { return answerKept(bridge, call, name, on: loop) }
+        bridge.link.call(question, on: loop) { result in
+            switch result {
+            case .success(let output):
+                let items = items(output)
+                keep(items, name, bridge, now: loop.wallClock)
+                respond(call, name, items, asOf: nil, on: loop)
+            case .failure(.gateway(let error, let payload)):
+                call.fail(Problem(.gateway(error, payload: payload), for: "list \(name)"), on: loop)
+            case .failure: answerKept(bridge, call, name, on: loop)
+            }
+        }
+    }
+
+    private static func keep(_ items: [[UInt8]], _ name: String, _ bridge: Bridge, now: Timestamp) {
+        var writer = JSONWriter()
+        writer.array { list in
+            for item in items { list.raw(item) }
+        }
+        let bytes = writer.bytes
+        guard bridge.keptLists[name] != bytes else { return }
+        bridge.keptLists[name] = bytes
+        bridge.pipeline.store.submit(cost: bytes.count) { transaction in
+            try transaction.values.set(bytes, space: space, name: name, at: now)
+        } completion: { _ in
+        }
+    }
+
+    private static func answerKept(_ bridge: Bridge, _ call: Call, _ name: String, on loop: isolated EventLoop) {
+        let bound = LoopBound((bridge, call), on: loop)
+        bridge.pipeline.store.reader.read { connection in
+            try ValueTable(connection).get(space: space, name: name)
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let (bridge, call) = bound.value(on: loop) else { return }
+                switch result {
+                case .success(let kept):
+                    let list = kept.flatMap { try? JSONDocument(parsing: $0.bytes).root }
+                    let items = list.map { $0.elements.map { Array($0.raw) } } ?? []
+                    respond(call, name, items, asOf: kept?.updatedAt ?? bridge.startedAt, on: loop)
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        }
+    }
+
+    /// A caller bound to sessions sees those, and of the agents those that hold them.
+    private static func mayShow(_ item: [UInt8], _ name: String, to caller: Caller) -> Bool {
+        guard let sessions = caller.sessions else { return true }
+        guard let value = try? JSONDocument(parsing: item).root else { return false }
+        if name == "sessions" { return value["key"]?.string.map { sessions.contains($0) } ?? false }
+        guard let id = value["id"]?.string else { return false }
+        return sessions.contains { $0.hasPrefix("agent:\(id):") }
+    }
+
+    private static func respond(
+        _ call: Call,
+        _ name: String,
+        _ items: [[UInt8]],
+        asOf: Timestamp?,
+        on loop: isolated EventLoop
+    ) {
+        call.respondTagged(
+            .json { writer in
+                writer.object { object in
+                    object.array(name) { list in
+                        for item in items where mayShow(item, name, to: call.caller) { list.raw(item) }
+                    }
+                    object.member("live", asOf == nil)
+                    object.member("asOf", asOf)
+                }
+            },
+            on: loop
+        )
+    }
+}

@@ -1,0 +1,97 @@
+import JSONBytes
+import TestSupport
+import Testing
+
+/// Messages, sessions and agents as the gateway has them, and as they are kept.
+@Suite(.serialized) struct ConversationTests {
+    private static let text = ["Content-Type: text/plain"]
+
+    private func say(_ words: String, _ ladle: LadleProcess) throws -> String {
+        let sent = try ladle.request("POST", "/v1/messages?wait=20", Self.text, body: words)
+        #expect(sent.status == 200, "\(sent)")
+        return try #require(sent.json["entry"]?["id"]?.string)
+    }
+
+    private func messages(_ ladle: LadleProcess, _ query: String = "") throws -> JSONValue {
+        try ladle.request("GET", "/v1/messages\(query)").json
+    }
+
+    @Test func `a conversation has our ids, its steps, and no housekeeping`() async throws {
+        let ladle = try await LadleProcess(SendTests.fast)
+        let first = try say("append the weather to weather.txt", ladle)
+        _ = try say("/verbose on", ladle)
+        _ = try say("silent please", ladle)
+        let last = try say("hello", ladle)
+        let answer = try messages(ladle)
+        #expect(answer["live"]?.bool == true)
+        #expect(answer["session"]?.string == "agent:main:main")
+        let list = try #require(answer["messages"]).elements.map { $0 }
+        let users = list.filter { $0["role"]?.equals("user") ?? false }
+        #expect(users.first?["id"]?.string == first)
+        #expect(users.last?["id"]?.string == last)
+        #expect(!list.contains { $0["text"]?.string?.contains("erbose") ?? false })
+        #expect(!list.contains { $0["text"]?.string == "" })
+        #expect(list.contains { $0["steps"]?.count ?? 0 > 1 })
+        #expect(list.allSatisfy { $0["state"]?.equals("sent") ?? false })
+
+        let page = try messages(ladle, "?limit=2")
+        #expect(page["messages"]?.count == 2)
+        let before = try #require(page["before"]?.string)
+        let older = try messages(ladle, "?limit=2&before=\(before)")
+        #expect(older["messages"]?.elements.contains { $0["id"]?.string == last } == false)
+        let after = try messages(ladle, "?after=\(first)")
+        #expect(after["messages"]?.elements.contains { $0["id"]?.string == first } == false)
+        #expect(try ladle.request("GET", "/v1/messages?after=nobody").status == 400)
+        #expect(try ladle.request("GET", "/v1/messages?limit=0").status == 400)
+        #expect(try ladle.request("GET", "/v1/messages", ["Accept: text/plain"]).body.contains("  hello\n"))
+    }
+
+    @Test func `messages are told on the stream as they become known`() async throws {
+        let ladle = try await LadleProcess(SendTests.fast)
+        let start = try #require(try ladle.request("GET", "/v1/events?poll=0").json["cursor"]?.string)
+        let id = try say("hello", ladle)
+        var told: [JSONValue] = []
+        while told.count < 3 {
+            let poll = try ladle.request("GET", "/v1/events?poll=5&types=message&since=\(start)").json
+            told = (poll["events"]?.elements.compactMap { $0["message"] }) ?? []
+            if poll["events"] == nil { break }
+        }
+        let own = told.filter { $0["id"]?.string == id }.map { $0["state"]?.string }
+        #expect(own == ["sending", "sent"])
+        let reply = told.first { $0["role"]?.equals("assistant") ?? false }
+        #expect(reply?["text"]?.string == "Hello! You said: hello")
+        #expect(reply?["runId"]?.string == id)
+        let listed = try messages(ladle)["messages"]?.elements.map { $0["id"]?.string } ?? []
+        #expect(listed.contains(reply?["id"]?.string))
+    }
+
+    @Test func `while the gateway is away the kept conversation is shown with what still waits`() async throws {
+        let first = try await LadleProcess(SendTests.fast)
+        let id = try say("hello", first)
+        let sessions = try first.request("GET", "/v1/sessions").json
+        #expect(sessions["live"]?.bool == true)
+        #expect(sessions["sessions"]?[0]?["key"]?.string == "agent:main:main")
+        let agents = try first.request("GET", "/v1/agents").json
+        #expect(agents["agents"]?.elements.contains { $0["default"]?.bool == true } == true)
+        _ = try messages(first)
+        first.signal(15)
+        #expect(first.waitForExit().code == 0)
+
+        // The demo keeps its database apart.
+        try first.state.write(try first.state.bytes(of: "demo/ladle.db"), to: "ladle.db")
+        let second = try await LadleProcess(["--gateway", "ws://127.0.0.1:9"], state: first.state, demo: false)
+        _ = try second.request("POST", "/v1/messages", Self.text, body: "later")
+        let kept = try messages(second)
+        #expect(kept["live"]?.bool == false)
+        #expect(kept["asOf"]?.string != nil)
+        let list = try #require(kept["messages"]).elements.map { $0 }
+        #expect(list.map { $0["text"]?.string } == ["hello", "Hello! You said: hello", "later"])
+        #expect(list.first?["id"]?.string == id)
+        #expect(list.last?["state"]?.string == "sending")
+        for name in ["sessions", "agents"] {
+            let answer = try second.request("GET", "/v1/\(name)").json
+            #expect(answer["live"]?.bool == false)
+            #expect(answer[name]?.count ?? 0 > 0)
+        }
+    }
+}

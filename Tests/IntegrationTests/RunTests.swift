@@ -1,0 +1,77 @@
+import JSONBytes
+import Testing
+
+@Suite(.serialized) struct RunTests {
+    private static let text = ["Content-Type: text/plain"]
+
+    private func activeRun(_ ladle: LadleProcess) throws -> String {
+        while true {
+            if let id = try ladle.request("GET", "/v1/runs?active=true").json["runs"]?[0]?["id"]?.string,
+                try ladle.request("GET", "/v1/activity").json["headline"]?.string != "Queued"
+            {
+                return id
+            }
+        }
+    }
+
+    @Test func `runs are listed and read, by their own id and by that of their message`() async throws {
+        let ladle = try await LadleProcess(SendTests.fast)
+        var ids: [String] = []
+        for words in ["hello", "append the weather to weather.txt"] {
+            let sent = try ladle.request("POST", "/v1/messages?wait=20", Self.text, body: words).json
+            ids.append(try #require(sent["run"]?["id"]?.string))
+        }
+        let list = try ladle.request("GET", "/v1/runs").json["runs"]
+        #expect(list?.elements.map { $0["id"]?.string } == ids.reversed())
+        #expect(list?[0]?["steps"]?.count ?? 0 > 1)
+        let page = try ladle.request("GET", "/v1/runs?limit=1").json
+        #expect(page["before"]?.string == ids[1])
+        #expect(try ladle.request("GET", "/v1/runs?limit=1&before=\(ids[1])").json["runs"]?[0]?["id"]?.string == ids[0])
+        #expect(try ladle.request("GET", "/v1/runs?before=none").json["field"]?.string == "before")
+        #expect(try ladle.request("GET", "/v1/runs?session=den").json["runs"]?.count == 0)
+        #expect(try ladle.request("GET", "/v1/runs?active=true").json["runs"]?.count == 0)
+        let run = try ladle.request("GET", "/v1/runs/\(ids[1])")
+        #expect(run.json["state"]?.string == "completed")
+        let tag = try #require(run.field("ETag"))
+        #expect(try ladle.request("GET", "/v1/runs/\(ids[1])", ["If-None-Match: \(tag)"]).status == 304)
+        #expect(try ladle.request("GET", "/v1/runs/none").status == 404)
+        #expect(
+            try ladle.request("GET", "/v1/runs/\(ids[0])", ["Accept: text/plain"]).body == "Hello! You said: hello\n"
+        )
+    }
+
+    @Test func `activity shows what is going on, and an abort ends it`() async throws {
+        let ladle = try await LadleProcess(["--demo-speed", "1"])
+        #expect(try ladle.request("GET", "/v1/activity", ["Accept: text/plain"]).body == "idle\n")
+        _ = try ladle.request("POST", "/v1/messages", Self.text, body: "slow count")
+        let id = try activeRun(ladle)
+        let activity = try ladle.request("GET", "/v1/activity").json
+        #expect(activity["active"]?.int == 1)
+        #expect(activity["runs"]?[0]?["id"]?.string == id)
+        #expect(try ladle.request("GET", "/v1/activity", ["Accept: text/plain"]).body.hasPrefix("agent:main:main  "))
+        let abort = try ladle.request("POST", "/v1/sessions/main/abort")
+        #expect(abort.status == 200)
+        #expect(abort.json["runIds"]?[0]?.string == id)
+        while try ladle.request("GET", "/v1/runs/\(id)").json["state"]?.string == "running" {}
+        #expect(try ladle.request("GET", "/v1/runs/\(id)").json["state"]?.string == "aborted")
+        let again = try ladle.request("POST", "/v1/runs/\(id)/abort").json
+        #expect(again["aborted"]?.bool == false)
+        #expect(again["state"]?.string == "aborted")
+        #expect(try ladle.request("POST", "/v1/sessions/main/abort").json["aborted"]?.bool == false)
+        #expect(try ladle.request("POST", "/v1/runs/none/abort").status == 404)
+    }
+
+    @Test func `a run that a killed process left open is settled, not shown as running for ever`() async throws {
+        let first = try await LadleProcess(["--demo-speed", "1"])
+        _ = try first.request("POST", "/v1/messages", Self.text, body: "slow count")
+        let id = try activeRun(first)
+        first.signal(9)
+        _ = first.waitForExit()
+        let second = try await LadleProcess(SendTests.fast, state: first.state)
+        var run = try second.request("GET", "/v1/runs/\(id)").json
+        while run["state"]?.string == "running" { run = try second.request("GET", "/v1/runs/\(id)").json }
+        #expect(run["state"]?.string == "failed")
+        #expect(run["error"]?.string?.contains("was not running") ?? false)
+        #expect(try second.request("GET", "/v1/activity").json["active"]?.int == 0)
+    }
+}
