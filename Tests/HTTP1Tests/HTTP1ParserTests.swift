@@ -157,12 +157,12 @@ struct HTTP1ParserTests {
         #expect(parser.head.fields.bytes.capacity == 0)
         _ = try parser.next(bytes, &offset)
         parser.startNext(keepingCapacity: false)
-        #expect(parser.isIdle)
+        #expect(parser.isIdle == true)
         #expect(parser.head.fields.slots.capacity == 0)
         // The empty line after a body is no request: the connection stays idle.
         try expectNext(&parser, bytes, &offset, .needMore)
         #expect(offset == bytes.count)
-        #expect(parser.isIdle)
+        #expect(parser.isIdle == true)
         #expect(parser.head.fields.bytes.capacity == 0)
         #expect(MemoryLayout<HTTP1Parser>.size <= 256)
     }
