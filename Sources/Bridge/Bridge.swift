@@ -199,9 +199,7 @@ package final class Bridge: Responder {
         guard case .upTo(_, let types) = body, let field = head.fields[.contentType] else { return }
         guard let type = try? MediaType(parsing: field),
             types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
-        else {
-            throw .unsupportedMediaType(types)
-        }
+        else { throw .unsupportedMediaType(types) }
     }
 
     private static func query(of head: RequestHead) throws(Problem) -> QueryItems {
@@ -234,12 +232,14 @@ package final class Bridge: Responder {
         guard let call = exchange.notes as? Call, !call.hasBegun else { return }
         call.hasBegun = true
         if let place = places[ObjectIdentifier(call.route)] { counts[place] &+= 1 }
+        access.began(exchange, by: call.caller)
         call.route.handler(self, call, loop)
     }
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard let call = exchange.notes as? Call else { return }
         exchange.notes = nil
+        access.finished(exchange, by: call.caller)
         guard let audit = access.audit, call.route.method != .get, let status = exchange.status else { return }
         let now = loop.wallClock
         let code = exchange.problemCode ?? "\(status.code)"

@@ -107,6 +107,18 @@ struct TokenTests {
         #expect(try !theirs.receive().isEmpty)
     }
 
+    @Test func `a long poll ends with its token, and a token may end itself`() async throws {
+        let ladle = try await LadleProcess()
+        let (id, token) = try create(ladle, #""admin""#)
+        let poll = try ladle.connect()
+        try poll.send(ladle.requestBytes("GET", "/v1/events?poll=60&types=node", bearer(token)))
+        // One connection after the other is served: the poll waits by now.
+        #expect(try ladle.request("GET", "/readyz").status == 200)
+        #expect(try ladle.request("DELETE", "/v1/tokens/\(id)", bearer(token)).status == 204)
+        #expect(try read(poll, until: "}").hasPrefix("HTTP/1.1 401 "))
+        poll.close()
+    }
+
     @Test func `an expired token ends, and so do its streams`() async throws {
         let ladle = try await LadleProcess()
         let (_, token) = try create(ladle, #""read""#, more: #","expiresInSeconds":2"#)

@@ -29,6 +29,8 @@ package final class AccessDesk {
     var tokenEnded: ((_ id: String, _ reason: String) -> Void)?
     private var expiry: TimerID?
     private var isTouchArmed = false
+    /// Exchanges under way, by the token that came with them: they end with it.
+    private var underWay: [String: [ObjectIdentifier: Exchange]] = [:]
 
     package init(authenticator: Authenticator, pipeline: EventPipeline, audit: AuditTrail? = nil) {
         self.authenticator = authenticator
@@ -55,6 +57,19 @@ package final class AccessDesk {
     func isCurrent(_ caller: Caller, now: Timestamp) -> Bool {
         guard let id = caller.tokenID else { return true }
         return authenticator.tokens[id: id].map { !$0.isExpired(now: now) } ?? false
+    }
+
+    // MARK: What is under way
+
+    func began(_ exchange: Exchange, by caller: Caller) {
+        guard let id = caller.tokenID else { return }
+        underWay[id, default: [:]][ObjectIdentifier(exchange)] = exchange
+    }
+
+    func finished(_ exchange: Exchange, by caller: Caller) {
+        guard let id = caller.tokenID, underWay[id] != nil else { return }
+        underWay[id]?[ObjectIdentifier(exchange)] = nil
+        if underWay[id]?.isEmpty ?? false { underWay[id] = nil }
     }
 
     // MARK: Limits
@@ -99,11 +114,12 @@ package final class AccessDesk {
     /// Ends a token at once, in memory first: a disk that fails must not keep a stolen token alive.
     func revoke(
         _ id: String,
+        asked: Exchange,
         on loop: isolated EventLoop,
         then done: @escaping (Result<Void, any Error>) -> Void
     ) {
         _ = authenticator.revoke(id)
-        endStreams(ofToken: id, reason: "token_revoked", on: loop)
+        endWork(ofToken: id, reason: "token_revoked", except: asked, on: loop)
         pipeline.commit(on: loop) { transaction in
             try TokenTable(transaction.connection).delete(id)
         } completion: { result in
@@ -111,13 +127,23 @@ package final class AccessDesk {
         }
     }
 
-    func endStreams(ofToken id: String, reason: String, on loop: isolated EventLoop) {
+    /// Event streams are told why; everything else the token had under way is refused or cut.
+    func endWork(
+        ofToken id: String,
+        reason: String,
+        except asking: Exchange? = nil,
+        on loop: isolated EventLoop
+    ) {
         tokenEnded?(id, reason)
         pipeline.hub.end(
             where: { $0.caller.tokenID == id },
             with: { _ in HubEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock) },
             on: loop
         )
+        for exchange in (underWay[id] ?? [:]).values where exchange !== asking {
+            exchange.respond(Problem(.notPaired(credentialSent: true)).closing(), on: loop)
+            exchange.abort(on: loop)
+        }
     }
 
     private func armExpiry(on loop: isolated EventLoop) {
@@ -131,7 +157,7 @@ package final class AccessDesk {
             self.expiry = nil
             for id in self.authenticator.tokens.expired(now: loop.wallClock) {
                 self.authenticator.tickets.revoke(tokenID: id)
-                self.endStreams(ofToken: id, reason: "token_expired", on: loop)
+                self.endWork(ofToken: id, reason: "token_expired", on: loop)
             }
             self.armExpiry(on: loop)
         }

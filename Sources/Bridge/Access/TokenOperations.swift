@@ -32,7 +32,12 @@ enum TokenOperations {
         call.exchange.subject = record.id
         bridge.access.save(record, on: loop) { result in
             if case .success = result {
-                bridge.access.endStreams(ofToken: record.id, reason: "token_rotated", on: loop)
+                bridge.access.endWork(
+                    ofToken: record.id,
+                    reason: "token_rotated",
+                    except: call.exchange,
+                    on: loop
+                )
             }
             answer(call, .ok, record, secret, result, on: loop)
         }
@@ -41,7 +46,7 @@ enum TokenOperations {
     static func revoke(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         guard let known = find(bridge, call) else { return call.fail(unknown, on: loop) }
         call.exchange.subject = known.id
-        bridge.access.revoke(known.id, on: loop) { result in
+        bridge.access.revoke(known.id, asked: call.exchange, on: loop) { result in
             switch result {
             case .success: call.respond(Response(.noContent), on: loop)
             case .failure(let error): call.fail(.storeUnavailable("\(error)"), on: loop)

@@ -29,6 +29,7 @@ final class Daemon {
     let server: HTTPServer
     private let doors: Doors
     private let access: AccessDesk
+    private let tailscaled: TailscaledWatch
     private let drainMilliseconds: Int64
     private var isStopping = false
 
@@ -50,7 +51,7 @@ final class Daemon {
             on: loop
         )
         access = AccessDesk(authenticator: plan.authenticator, pipeline: pipeline, audit: plan.audit)
-        access.whois = plan.tailscaled.map { TailscaledClient(path: $0.path) }
+        tailscaled = TailscaledWatch(paths: plan.tailscaledPaths, access: access)
         let rules = HostRules(names: plan.hostNames, origins: plan.origins)
         bridge = Bridge(
             settings: plan.bridgeSettings(link: link, rules: rules),
@@ -83,6 +84,8 @@ final class Daemon {
     }
 
     func listen(on loop: isolated EventLoop) throws {
+        // Before the first connection is looked at.
+        tailscaled.start(on: loop)
         try doors.open(on: loop)
     }
 
@@ -100,6 +103,7 @@ final class Daemon {
         guard !isStopping else { return }
         isStopping = true
         doors.close(on: loop)
+        tailscaled.stop(on: loop)
         access.writeTouched(on: loop)
         bridge.shutDownStreams(on: loop)
         server.drain(within: max(drainMilliseconds - Self.settleMilliseconds, 0), on: loop) { [link] in

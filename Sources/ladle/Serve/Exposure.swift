@@ -6,6 +6,8 @@ import Exchanges
 
 /// What stands open to whom, in one line a listener: printed at the start.
 enum Exposure {
+    static let inherited = "a Unix socket of the service manager"
+
     static func lines(_ addresses: [SocketAddress], _ plan: ServePlan) -> [String] {
         let loopback =
             plan.settings.text(.accessLoopback) == "token"
@@ -23,7 +25,9 @@ enum Exposure {
                 return "\(address) is open to \(who): with a token\(how)"
             case .unix(let path) where path == plan.servePath:
                 return "\(path) is open to tailscale serve: identities it names that are allowed"
-            case .unix: return "\(address) is open to its owner, and to others with a token"
+            case .unix(let path):
+                let name = path.isEmpty ? Self.inherited : path
+                return "\(name) is open to its owner, and to others with a token"
             }
         }
     }

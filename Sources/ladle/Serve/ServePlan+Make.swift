@@ -50,7 +50,7 @@ extension ServePlan {
             tailnetPorts: tailnetPorts,
             tls: tls,
             tailnet: try tailnetPolicy(settings),
-            tailscaled: Tailscaled.find(settings.text(.accessTailnetSocket).map { [$0] } ?? Tailscaled.usualPaths)
+            tailscaledPaths: settings.text(.accessTailnetSocket).map { [$0] } ?? Tailscaled.usualPaths
         )
     }
 

@@ -30,7 +30,7 @@ struct ServePlan: Sendable {
     let tailnetPorts: [UInt16]
     let tls: ListenerTLS?
     let tailnet: TailnetPolicy
-    let tailscaled: Tailscaled?
+    let tailscaledPaths: [String]
     var audit: AuditTrail?
     var accessTokens: [TokenRecord] = []
 
@@ -68,7 +68,6 @@ struct ServePlan: Sendable {
             settings: Authenticator.Settings(
                 ownerUID: PeerLookup.ownerUID,
                 trustsLoopback: settings.text(.accessLoopback) != "token",
-                tailscaledUID: tailscaled?.uid,
                 tailnet: tailnet
             ),
             tokens: TokenIndex(accessTokens),

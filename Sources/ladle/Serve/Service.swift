@@ -155,7 +155,7 @@ final class Service: Sendable {
         for address in addresses {
             switch address {
             case .ip: Console.say("ladle: listening on \(scheme)://\(address)")
-            case .unix(let path): Console.say("ladle: listening on \(path)")
+            case .unix(let path): Console.say("ladle: listening on \(path.isEmpty ? Exposure.inherited : path)")
             }
         }
         if let first = addresses.first(where: { $0.port != nil }) {
