@@ -1,4 +1,5 @@
 import JSONBytes
+import TestSupport
 import Testing
 
 /// The outbox over HTTP. No gateway answers here, so entries wait.

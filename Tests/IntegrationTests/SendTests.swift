@@ -1,4 +1,5 @@
 import JSONBytes
+import TestSupport
 import Testing
 
 /// `POST /v1/messages` in all its forms, against the demo gateway at full speed.
