@@ -116,14 +116,18 @@ package final class Bridge: Responder {
         on loop: isolated EventLoop
     ) throws(Problem) -> Preparation {
         let head = exchange.head
-        if let known = AccessMemo.caller(of: exchange) {
-            return try prepare(exchange, by: known, router.match(head.method, head.path), mayHaveBody: false, on: loop)
+        if let memo = AccessMemo.of(exchange) {
+            let match = router.match(head.method, head.path)
+            if let caller = match.isOpen ? .nobody : memo.caller {
+                return try prepare(exchange, by: caller, match, mayHaveBody: false, on: loop)
+            }
         }
         let facts = RequestFacts(of: head)
         let browsers = settings.browsers(exchange.connection)
         switch browsers.check(facts) {
         case .pass(let cors):
             exchange.commonFields = cors.map { ($0.name, $0.value) }
+            AccessMemo.keep(facts, for: exchange)
         case .preflight(let fields):
             exchange.respond(Problem.preflight(fields), on: loop)
             return .answered
@@ -131,8 +135,7 @@ package final class Bridge: Responder {
         }
         let match = router.match(head.method, head.path)
         var caller = Caller.nobody
-        if case .route(let route, _) = match, route.scope == nil {
-        } else {
+        if !match.isOpen {
             switch access.identify(settings.peer(exchange.connection), facts, on: loop) {
             case .caller(let known): caller = known
             case .refused(let refusal): throw Problem(refusal).closing()

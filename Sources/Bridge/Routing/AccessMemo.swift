@@ -2,37 +2,42 @@ import Access
 import Exchanges
 import HTTPModel
 
-/// The owner on a connection of his own, who was admitted before: further plain GETs for the same host need no second
-/// look. Anything that access rules could mind (an Origin, a credential, a proxy's field, a body) takes the long way.
+/// What was found about a connection's first plain request, for those that follow: the host is one of ours, and on the
+/// owner's own connection who asks. Further plain GETs for the same host need no second look. Anything that access rules
+/// could mind (an Origin, a credential, a proxy's field, a body) takes the long way.
 final class AccessMemo {
     private let host: [UInt8]
-    private let caller: Caller
+    /// nil until the caller was identified, which open routes do not need.
+    private(set) var caller: Caller?
 
-    private init(host: [UInt8], caller: Caller) {
+    private init(host: [UInt8]) {
         self.host = host
-        self.caller = caller
     }
 
+    /// Browsers' rules let this request pass.
+    static func keep(_ facts: RequestFacts, for exchange: Exchange) {
+        guard exchange.connection.memo == nil, facts.hosts.count == 1, exchange.commonFields.isEmpty else { return }
+        exchange.connection.memo = AccessMemo(host: Array(facts.hosts[0].utf8))
+    }
+
+    /// The connection alone told who this is.
     static func keep(_ caller: Caller, _ facts: RequestFacts, for exchange: Exchange) {
-        guard case .owner = caller, facts.authorization.isEmpty, facts.ticket == nil, facts.hosts.count == 1 else {
-            return
-        }
-        guard exchange.connection.memo == nil else { return }
-        exchange.connection.memo = AccessMemo(host: Array(facts.hosts[0].utf8), caller: caller)
+        guard case .owner = caller, facts.authorization.isEmpty, facts.ticket == nil else { return }
+        (exchange.connection.memo as? AccessMemo)?.caller = caller
     }
 
-    static func caller(of exchange: Exchange) -> Caller? {
+    static func of(_ exchange: Exchange) -> AccessMemo? {
         guard let memo = exchange.connection.memo as? AccessMemo, memo.covers(exchange.head) else { return nil }
-        return memo.caller
+        return memo
     }
 
     private func covers(_ head: RequestHead) -> Bool {
         guard head.method == .get || head.method == .head, head.query == nil else { return false }
         var sawHost = false
-        for index in head.fields.indices {
-            switch head.fields.slots[index].name {
+        for slot in head.fields.slots {
+            switch slot.name {
             case .host:
-                guard !sawHost, head.fields.value(at: index).elementsEqual(host) else { return false }
+                guard !sawHost, head.fields.bytes[slot.valueRange].elementsEqual(host) else { return false }
                 sawHost = true
             case .accept, .acceptEncoding, .acceptLanguage, .cacheControl, .connection, .ifNoneMatch, .keepAlive,
                 .lastEventID, .userAgent:

@@ -7,6 +7,11 @@ package struct Router: Sendable {
         /// The path is known, the method is not one of its own.
         case wrongMethod(allowed: [HTTPMethod])
         case none
+
+        /// A route that anyone may use.
+        var isOpen: Bool {
+            if case .route(let route, _) = self { route.scope == nil } else { false }
+        }
     }
 
     private struct Node: Sendable {

@@ -1,0 +1,130 @@
+import JSONBytes
+import TestSupport
+import Testing
+
+/// Identity and profile through the real program and the demo gateway.
+@Suite(.serialized) struct DocumentTests {
+    private static let patch = ["Content-Type: application/merge-patch+json"]
+    private static let anyVersion = patch + ["If-Match: *"]
+
+    @Test func `a file is read as fields and as itself, with a validator`() async throws {
+        let ladle = try await LadleProcess(["--demo-speed", "0"])
+        try waitUntilOnline(ladle)
+        let answer = try ladle.request("GET", "/v1/identity")
+        #expect(answer.status == 200)
+        #expect(answer.json["agent"]?.string == "main")
+        #expect(answer.json["stale"]?.bool == false)
+        let tag = try #require(answer.field("ETag"))
+        #expect(try ladle.request("GET", "/v1/identity", ["If-None-Match: \(tag)"]).status == 304)
+        let file = try ladle.request("GET", "/v1/identity", ["Accept: text/markdown"])
+        #expect(file.field("Content-Type") == "text/markdown; charset=utf-8")
+        #expect(file.body == answer.json["markdown"]?.string)
+        #expect(try ladle.request("GET", "/v1/profile").status == 200)
+        #expect(try ladle.request("GET", "/v1/identity?agent=..%2Fetc").status == 400)
+    }
+
+    @Test func `a patch changes its fields and no other byte`() async throws {
+        let ladle = try await LadleProcess(["--demo-speed", "0"])
+        try waitUntilOnline(ladle)
+        let before = try ladle.request("GET", "/v1/identity").json["markdown"]?.string ?? ""
+        let changed = try ladle.request(
+            "PATCH",
+            "/v1/identity",
+            Self.anyVersion,
+            body: #"{"name":"Wren","vibe":"calm"}"#
+        )
+        #expect(changed.status == 200)
+        #expect(changed.json["path"]?.string == "rpc")
+        #expect(changed.json["fields"]?["name"]?.string == "Wren")
+        let cleared = try ladle.request("PATCH", "/v1/identity", Self.anyVersion, body: #"{"name":null,"vibe":""}"#)
+        #expect(cleared.json["fields"]?["name"] == nil)
+        let untouched = { (text: String) in
+            text.split(separator: "\n").filter { !$0.contains("Name") && !$0.contains("Vibe") && !$0.contains("_(") }
+        }
+        #expect(untouched(cleared.json["markdown"]?.string ?? "") == untouched(before))
+    }
+
+    @Test func `writes say which version they are meant for`() async throws {
+        let ladle = try await LadleProcess(["--demo-speed", "0"])
+        try waitUntilOnline(ladle)
+        let missing = try ladle.request("PATCH", "/v1/identity", Self.patch, body: #"{"name":"A"}"#)
+        #expect(missing.status == 428)
+        let tag = try #require(try ladle.request("GET", "/v1/identity").field("ETag"))
+        let first = try ladle.request("PATCH", "/v1/identity", Self.patch + ["If-Match: \(tag)"], body: #"{"name":"A"}"#)
+        #expect(first.status == 200)
+        let late = try ladle.request("PATCH", "/v1/identity", Self.patch + ["If-Match: \(tag)"], body: #"{"name":"B"}"#)
+        #expect(late.status == 412)
+        #expect(late.field("ETag") == first.field("ETag"))
+        #expect(late.json["conflicts"]?[0]?["current"]?.string == "A")
+        #expect(late.json["conflicts"]?[0]?["requested"]?.string == "B")
+    }
+
+    @Test(arguments: [
+        (#"{"nam":"x"}"#, "nam"), (#"{"name":1}"#, "name"), (#"{"name":"a\nb"}"#, "name"), (#"{"vibe":"\u0007"}"#, "vibe"),
+    ]) func `a change that cannot be is refused by its field`(body: String, field: String) async throws {
+        let ladle = try await LadleProcess(["--demo-speed", "0"])
+        try waitUntilOnline(ladle)
+        let tag = try ladle.request("GET", "/v1/identity").field("ETag")
+        let answer = try ladle.request("PATCH", "/v1/identity", Self.anyVersion, body: body)
+        #expect(answer.status == 422)
+        #expect(answer["field"] == field)
+        #expect(try ladle.request("GET", "/v1/identity?refresh=true").field("ETag") == tag)
+    }
+
+    @Test func `two hundred writers at once lose nothing`() async throws {
+        let ladle = try await LadleProcess(["--demo-speed", "0"])
+        try waitUntilOnline(ladle)
+        let places = [
+            ("/v1/identity", ["name", "creature", "vibe", "theme", "emoji"]),
+            ("/v1/profile", ["name", "callName", "pronouns", "timezone", "notes"]),
+        ]
+        var calls: [(socket: BlockingSocket, field: String, value: String)] = []
+        for number in 0..<200 {
+            let (path, fields) = places[number % 2]
+            let field = fields[number / 2 % fields.count]
+            let value = "v\(number)"
+            let socket = try ladle.connect()
+            try socket.send(
+                ladle.requestBytes(
+                    "PATCH",
+                    path,
+                    Self.anyVersion + ["Connection: close"],
+                    body: "{\"\(field)\":\"\(value)\"}"
+                )
+            )
+            calls.append((socket, field, value))
+        }
+        for call in calls {
+            var bytes: [UInt8] = []
+            while let more = try? call.socket.receive(), !more.isEmpty { bytes += more }
+            call.socket.close()
+            let answer = Answer(bytes)
+            #expect(answer.status == 200)
+            // Read back from the gateway before it was answered: it has landed.
+            #expect(answer.json["fields"]?[call.field]?.string == call.value)
+        }
+        for (path, fields) in places {
+            let final = try ladle.request("GET", path + "?refresh=true").json["fields"]
+            for field in fields { #expect(final?[field]?.string?.hasPrefix("v") == true) }
+        }
+    }
+
+    @Test func `a picture is taken for what it is`() async throws {
+        let ladle = try await LadleProcess(["--demo-speed", "0"])
+        #expect(try ladle.request("GET", "/v1/identity/avatar").status == 404)
+        let refused = try ladle.request(
+            "PUT",
+            "/v1/identity/avatar",
+            ["Content-Type: image/png", "If-Match: *"],
+            body: "not a picture"
+        )
+        #expect(refused.status == 422)
+        #expect(try ladle.request("DELETE", "/v1/identity/avatar", ["If-Match: *"]).status == 204)
+    }
+
+    /// The link is up once its status says so; asked again without a pause, for at most some thousand times.
+    private func waitUntilOnline(_ ladle: LadleProcess) throws {
+        for _ in 0..<5000 where try ladle.request("GET", "/v1/status").json["link"]?["state"]?.string == "online" { return }
+        Issue.record("the link did not come up: \(ladle.output)")
+    }
+}
