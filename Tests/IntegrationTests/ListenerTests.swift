@@ -154,7 +154,7 @@ struct ListenerTests {
         (["--listen", "fd:"], "LISTEN_FDS", 78),
         (["--listen", "nonsense"], "address and a port", 78),
         (["--tls-cert", "/nowhere"], "belong together", 78),
-        (["--tls-cert", "/nowhere", "--tls-key", "/nowhere"], "tls.cert", 78),
+        (["--tls-cert", "/nowhere", "--tls-key", "/nowhere"], "/nowhere", 78),
         (["--access-tailnet-allow", "alice"], "LOGIN=SCOPES", 78),
         (["--access-origins", "*"], "access.origins", 78),
     ])
