@@ -13,7 +13,8 @@ build: packages
 
 test: packages
 	$(BUILD) --build-tests
-	swift test --skip-build --disable-xctest
+	swift test --skip-build --disable-xctest --skip IntegrationTests
+	swift test --skip-build --disable-xctest --no-parallel --filter IntegrationTests
 
 lint:
 	@Tests/lint

@@ -50,7 +50,12 @@ import Testing
         let missing = try ladle.request("PATCH", "/v1/identity", Self.patch, body: #"{"name":"A"}"#)
         #expect(missing.status == 428)
         let tag = try #require(try ladle.request("GET", "/v1/identity").field("ETag"))
-        let first = try ladle.request("PATCH", "/v1/identity", Self.patch + ["If-Match: \(tag)"], body: #"{"name":"A"}"#)
+        let first = try ladle.request(
+            "PATCH",
+            "/v1/identity",
+            Self.patch + ["If-Match: \(tag)"],
+            body: #"{"name":"A"}"#
+        )
         #expect(first.status == 200)
         let late = try ladle.request("PATCH", "/v1/identity", Self.patch + ["If-Match: \(tag)"], body: #"{"name":"B"}"#)
         #expect(late.status == 412)
@@ -60,7 +65,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (#"{"nam":"x"}"#, "nam"), (#"{"name":1}"#, "name"), (#"{"name":"a\nb"}"#, "name"), (#"{"vibe":"\u0007"}"#, "vibe"),
+        (#"{"nam":"x"}"#, "nam"), (#"{"name":1}"#, "name"), (#"{"name":"a\nb"}"#, "name"),
+        (#"{"vibe":"\u0007"}"#, "vibe"),
     ]) func `a change that cannot be is refused by its field`(body: String, field: String) async throws {
         let ladle = try await LadleProcess(["--demo-speed", "0"])
         try waitUntilOnline(ladle)
@@ -124,7 +130,9 @@ import Testing
 
     /// The link is up once its status says so; asked again without a pause, for at most some thousand times.
     private func waitUntilOnline(_ ladle: LadleProcess) throws {
-        for _ in 0..<5000 where try ladle.request("GET", "/v1/status").json["link"]?["state"]?.string == "online" { return }
+        for _ in 0..<5000 where try ladle.request("GET", "/v1/status").json["link"]?["state"]?.string == "online" {
+            return
+        }
         Issue.record("the link did not come up: \(ladle.output)")
     }
 }

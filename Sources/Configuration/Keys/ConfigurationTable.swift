@@ -23,7 +23,9 @@ package enum ConfigurationTable {
     /// The key that a group's own name stands for in the file: `gateway: "ws://…"`, `demo: true`.
     static func shorthand(_ group: String) -> ConfigurationKey? { keys.first { $0.short == group } }
 
-    package static func nearest(name: String) -> String? { NearestName.of(name, in: groups.union(byName.keys).sorted()) }
+    package static func nearest(name: String) -> String? {
+        NearestName.of(name, in: groups.union(byName.keys).sorted())
+    }
     package static func nearest(flag: String) -> String? { NearestName.of(flag, in: byFlag.keys.sorted()) }
     static func nearest(environment name: String) -> String? { NearestName.of(name, in: byEnvironment.keys.sorted()) }
 
