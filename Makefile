@@ -3,7 +3,7 @@ BUILD := swift build
 RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
 export SWIFT_BACKTRACE := enable=no
 
-.PHONY: run build test lint format fuzz bench contract proof coverage release clean packages
+.PHONY: run build test lint format fuzz bench coverage release clean packages
 
 run: release
 	@deploy/run
@@ -11,7 +11,8 @@ run: release
 build: packages
 	$(BUILD) --product ladle
 
-test: packages
+test:
+	@deploy/packages curl openssl
 	$(BUILD) --build-tests
 	swift test --skip-build --disable-xctest --skip IntegrationTests
 	swift test --skip-build --disable-xctest --no-parallel --filter IntegrationTests
@@ -28,15 +29,9 @@ fuzz: packages
 bench: release
 	@Tests/Benchmarks/run
 
-contract: build
-	@Tests/Contract/run
-
-proof: release
-	@Tests/Proof/run
-
 coverage: packages
 	swift test --disable-xctest --enable-code-coverage
-	@Tests/coverage
+	@swift test --show-codecov-path
 
 release: packages
 	$(RELEASE)
