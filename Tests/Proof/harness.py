@@ -1,0 +1,218 @@
+"""Starts the built programs and speaks to them, for every check in this folder. Standard library only."""
+
+import argparse
+import atexit
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LADLE = os.environ.get("LADLE") or str(ROOT / ".build/debug/ladle")
+
+
+def options(**extra):
+    """The arguments every check takes: --long for the form `make proof` runs; `extra` adds integer options."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--long", action="store_true", help="the form of make proof")
+    for name, (short, long) in extra.items():
+        parser.add_argument(f"--{name}", type=int, help=f"{short} in the short form, {long} in the long one")
+    chosen = parser.parse_args()
+    for name, (short, long) in extra.items():
+        if getattr(chosen, name) is None:
+            setattr(chosen, name, long if chosen.long else short)
+    return chosen
+
+
+class Tally:
+    """Counts what held; `end` prints the one line `run` reads and leaves with the exit code."""
+
+    def __init__(self):
+        self.passed = 0
+        self.failures = []
+
+    def check(self, holds, what):
+        if holds:
+            self.passed += 1
+        else:
+            self.failures.append(what)
+            print(f"FAILED: {what}", flush=True)
+        return holds
+
+    def end(self):
+        print(f"{self.passed} passed, {len(self.failures)} failed", flush=True)
+        sys.exit(1 if self.failures or not self.passed else 0)
+
+
+def until(condition, seconds=20, every=0.01, what="the condition"):
+    """Polls for a condition; its value, or TimeoutError naming what did not come."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(every)
+    raise TimeoutError(f"{what} did not come within {seconds} s")
+
+
+class Program:
+    """One run of the binary. `ready` is the pattern of the output line after which it is of use."""
+
+    def __init__(self, arguments, ready, env=None, cwd=None):
+        self.lines = []
+        self.match = None
+        self._seen = threading.Event()
+        self.process = subprocess.Popen(
+            [LADLE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            text=True, cwd=cwd, env={**os.environ, "SWIFT_BACKTRACE": "enable=no", **(env or {})})
+        atexit.register(self.kill)
+        threading.Thread(target=self._read, args=(re.compile(ready),), daemon=True).start()
+        if not self._seen.wait(30) or self.match is None:
+            self.kill()
+            raise RuntimeError(f"ladle {' '.join(arguments)} did not start:\n" + "".join(self.lines))
+
+    def _read(self, ready):
+        for line in self.process.stdout:
+            self.lines.append(line)
+            found = ready.search(line)
+            if found and self.match is None:
+                self.match = found
+                self._seen.set()
+        self._seen.set()
+
+    @property
+    def output(self):
+        return "".join(self.lines)
+
+    def kill(self, number=signal.SIGKILL):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+            self.process.wait(20)
+
+    def stop(self):
+        """SIGTERM, and the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(20)
+
+    def resident(self):
+        """Resident memory in bytes (Linux)."""
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        return 0
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+
+def scratch():
+    """A directory that goes with the process."""
+    path = tempfile.mkdtemp(prefix="ladle-proof-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+class Serve(Program):
+    """`ladle serve` on a free port of loopback, with the demo gateway unless another is named."""
+
+    def __init__(self, *arguments, state=None, gateway=None, port=0, env=None):
+        self.state = state or scratch()
+        self.gateway = gateway
+        chosen = ["serve", "--state", self.state, "--listen", f"127.0.0.1:{port}"]
+        chosen += ["--gateway", gateway] if gateway else ["--demo", "--demo-speed", "0"]
+        super().__init__([*chosen, *arguments], r"listening on http://127\.0\.0\.1:(\d+)", env)
+        self.port = int(self.match.group(1))
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    @property
+    def token(self):
+        """The first run's admin token."""
+        folder = pathlib.Path(self.state)
+        for file in (folder / "demo" / "admin-token", folder / "admin-token"):
+            if file.exists():
+                return file.read_text().strip()
+        raise FileNotFoundError("admin-token")
+
+    def call(self, method, path, body=None, headers=None, timeout=30):
+        """One request on its own connection: status, fields by lower-case name, body bytes."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            if isinstance(body, (dict, list)):
+                body = json.dumps(body).encode()
+                headers = {"Content-Type": "application/json", **(headers or {})}
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+    def json(self, method, path, body=None, headers=None):
+        status, _, bytes_ = self.call(method, path, body, headers)
+        return status, json.loads(bytes_ or b"null")
+
+    def linked(self):
+        """Waits until the link to the gateway is up."""
+        until(lambda: self.json("GET", "/v1/status")[1]["link"]["state"] == "ready", what="the link")
+        return self
+
+
+class DemoGateway(Program):
+    """`ladle demo-gateway` as a process of its own."""
+
+    def __init__(self, *arguments, port=0):
+        super().__init__(
+            ["demo-gateway", "--port", str(port), "--speed", "0", *arguments], r"(ws://127\.0\.0\.1:(\d+)\S*)")
+        self.url = self.match.group(1)
+        self.port = int(self.match.group(2))
+
+
+class EventStream:
+    """A reader of Server-Sent Events that keeps what the wire said: blocks of (id, event, data), and comments."""
+
+    def __init__(self, server, query="", last_id=None, timeout=30):
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout)
+        head = f"GET /v1/events{query} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAccept: text/event-stream\r\n"
+        if last_id:
+            head += f"Last-Event-ID: {last_id}\r\n"
+        self.socket.sendall((head + "\r\n").encode())
+        self.file = self.socket.makefile("rb")
+        self.status = int(self.file.readline().split()[1])
+        self.fields = {}
+        while (line := self.file.readline().strip()):
+            name, _, value = line.decode().partition(":")
+            self.fields[name.lower()] = value.strip()
+
+    def __iter__(self):
+        """Blocks until the stream ends; a torn last block is dropped, as the standard says."""
+        block = {}
+        while True:
+            line = self.file.readline()
+            if not line.endswith(b"\n"):
+                return
+            line = line.rstrip(b"\n").decode()
+            if not line:
+                if "data" in block:
+                    yield block.get("id"), block.get("event", "message"), json.loads(block["data"])
+                block = {}
+            elif not line.startswith(":"):
+                name, _, value = line.partition(":")
+                value = value.removeprefix(" ")
+                block[name] = block["data"] + "\n" + value if name == "data" and "data" in block else value
+
+    def close(self):
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.file.close()
+        self.socket.close()
