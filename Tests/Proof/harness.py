@@ -130,6 +130,12 @@ class Serve(Program):
         self.gateway = gateway
         chosen = ["serve", "--state", self.state, "--listen", f"127.0.0.1:{port}"]
         chosen += ["--gateway", gateway] if gateway else ["--demo", "--demo-speed", "0"]
+        if gateway and "--token-file" not in arguments:
+            # The demo gateway's token is no secret and the same everywhere.
+            file = pathlib.Path(self.state) / "gateway-token"
+            file.write_text("demo-token\n")
+            file.chmod(0o600)
+            chosen += ["--token-file", str(file)]
         super().__init__([*chosen, *arguments], r"listening on http://127\.0\.0\.1:(\d+)", env)
         self.port = int(self.match.group(1))
         self.url = f"http://127.0.0.1:{self.port}"
@@ -162,7 +168,7 @@ class Serve(Program):
 
     def linked(self):
         """Waits until the link to the gateway is up."""
-        until(lambda: self.json("GET", "/v1/status")[1]["link"]["state"] == "ready", what="the link")
+        until(lambda: self.json("GET", "/v1/status")[1]["link"]["state"] == "online", what="the link")
         return self
 
 
@@ -171,9 +177,10 @@ class DemoGateway(Program):
 
     def __init__(self, *arguments, port=0):
         super().__init__(
-            ["demo-gateway", "--port", str(port), "--speed", "0", *arguments], r"(ws://127\.0\.0\.1:(\d+)\S*)")
+            ["demo-gateway", "--port", str(port), "--speed", "0", *arguments], r"(ws://127\.0\.0\.1:(\d+)), token (\S+)")
         self.url = self.match.group(1)
         self.port = int(self.match.group(2))
+        self.token = self.match.group(3)
 
 
 class EventStream:
