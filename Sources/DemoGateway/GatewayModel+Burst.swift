@@ -26,7 +26,8 @@ extension GatewayModel {
     }
 
     private func delta(number: Int, _ run: GatewayRun, _ stream: DemoScript.BurstStream) {
-        let piece = "{\"seq\":\(number),\"ts_ns\":\(now.monotonic)}\n"
+        // From 1 on, so that a reader tells the first from none.
+        let piece = "{\"seq\":\(number + 1),\"ts_ns\":\(now.monotonic)}\n"
         if release.restartsTextAfterTools, number % Self.blockLength == 0 { run.blockText = "" }
         if run.blockText.utf8.count > DemoScript.longTextLimit { run.blockText = "" }
         run.blockText += piece

@@ -249,7 +249,7 @@ struct ScriptTests {
             else { continue }
             numbers.append(Int(number))
         }
-        #expect(numbers == Array(0..<500))
+        #expect(numbers == Array(1...500))
         #expect(client.chat("final").count == 1)
     }
 }

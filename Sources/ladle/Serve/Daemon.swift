@@ -17,6 +17,8 @@ import Upstream
 final class Daemon {
     /// Streams get this long to read their last event before their connections close.
     static let settleMilliseconds: Int64 = 250
+    /// By then the store is read, the link is up or known to be down, and the start's code has run.
+    private static let startUpMilliseconds: Int64 = 1000
 
     let loop: EventLoop
     let store: StateStore
@@ -95,6 +97,7 @@ final class Daemon {
         bridge.documents?.load(on: loop)
         desk.load(on: loop)
         link.start(on: loop)
+        loop.after(milliseconds: Self.startUpMilliseconds) { ProcessLimits.releaseStartUpPages() }
     }
 
     /// Stops in reverse: no new connections, streams told and ended, answers under way finished, then the link and the

@@ -1,0 +1,29 @@
+#define _GNU_SOURCE
+#include "csystem.h"
+
+#ifdef __linux__
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+// Segments that were never written hold nothing but file pages: dropping them costs one minor fault where one is used again.
+static int drop(struct dl_phdr_info *object, size_t size, void *page_size) {
+    (void)size;
+    uintptr_t page = *(uintptr_t *)page_size;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W)) continue;
+        uintptr_t start = (object->dlpi_addr + segment->p_vaddr) & ~(page - 1);
+        uintptr_t end = (object->dlpi_addr + segment->p_vaddr + segment->p_memsz) & ~(page - 1);
+        if (object->dlpi_addr != 0 && end > start) madvise((void *)start, end - start, MADV_DONTNEED);
+    }
+    return 0;
+}
+
+void cs_release_startup_pages(void) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    dl_iterate_phdr(drop, &page);
+}
+#else
+void cs_release_startup_pages(void) {}
+#endif
