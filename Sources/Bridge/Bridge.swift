@@ -7,6 +7,9 @@ package import Upstream
 
 /// Everything behind the HTTP edge, on one loop: who may, which route, what it does. The handlers stand in files of their
 /// own, named after the resource.
+///
+/// What it owns refers to it `unowned`: it outlives them, and each retain of an object that was ever referenced weakly costs
+/// twice, on the way of every request.
 package final class Bridge: Responder {
     package let settings: BridgeSettings
     package let access: AccessDesk
@@ -99,8 +102,7 @@ package final class Bridge: Responder {
     }
 
     private func ask(_ question: WhoisQuestion, for exchange: Exchange, on loop: isolated EventLoop) {
-        access.whois?.ask(question, on: loop) { [weak self] answer in
-            guard let self else { return }
+        access.whois?.ask(question, on: loop) { answer in
             self.access.authenticator.learn(answer, to: question, now: loop.wallClock)
             guard exchange.isOpen else { return }
             if case .takes(let limit) = self.admit(exchange, mayAsk: false, on: loop) {
@@ -115,13 +117,19 @@ package final class Bridge: Responder {
         mayAsk: Bool,
         on loop: isolated EventLoop
     ) throws(Problem) -> Preparation {
-        let head = exchange.head
-        if let memo = AccessMemo.of(exchange) {
-            let match = router.match(head.method, head.path)
-            if let caller = match.isOpen ? .nobody : memo.caller {
-                return try prepare(exchange, by: caller, match, mayHaveBody: false, on: loop)
+        if let memo = exchange.connection.memo as? AccessMemo {
+            if exchange.repeatsLast, let request = memo.request { return .ready(begin(request, exchange)) }
+            memo.request = nil
+            if memo.covers(exchange.head) {
+                let match = router.match(exchange.method, exchange.head.path)
+                if let caller = match.isOpen ? .nobody : memo.caller {
+                    let result = try prepare(exchange, by: caller, match, mayHaveBody: false, on: loop)
+                    if case .ready(let call) = result { memo.request = call.request }
+                    return result
+                }
             }
         }
+        let head = exchange.head
         let facts = RequestFacts(of: head)
         let browsers = settings.browsers(exchange.connection)
         switch browsers.check(facts) {
@@ -171,21 +179,27 @@ package final class Bridge: Responder {
             exchange.respond(Problem.options(allowed), on: loop)
             return .answered
         case .route(let route, let parameters):
-            let call = Call(
-                exchange: exchange,
+            let request = Request(
                 route: route,
+                place: places[ObjectIdentifier(route)] ?? 0,
                 parameters: parameters,
                 query: try Self.query(of: head),
                 caller: caller,
                 answerType: try Self.answerType(of: head, among: route.produces)
             )
-            exchange.notes = call
+            let call = begin(request, exchange)
             if let scope = route.scope, case .refused(let refusal) = caller.decide(ScopeSet(scope)) {
                 throw Problem(refusal)
             }
             if mayHaveBody { try Self.checkBodyType(head, route.body) }
             return .ready(call)
         }
+    }
+
+    private func begin(_ request: Request, _ exchange: Exchange) -> Call {
+        let call = Call(exchange, request)
+        exchange.notes = call
+        return call
     }
 
     private static func checkBodyType(_ head: RequestHead, _ body: Route.Body) throws(Problem) {
@@ -234,16 +248,18 @@ package final class Bridge: Responder {
     package func respond(to exchange: Exchange, on loop: isolated EventLoop) {
         guard let call = exchange.notes as? Call, !call.hasBegun else { return }
         call.hasBegun = true
-        if let place = places[ObjectIdentifier(call.route)] { counts[place] &+= 1 }
-        access.began(exchange, by: call.caller)
-        call.route.handler(self, call, loop)
+        let request = call.request
+        counts[request.place] &+= 1
+        if request.hasToken { access.began(exchange, by: request.caller) }
+        request.route.handler(self, call, loop)
     }
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard let call = exchange.notes as? Call else { return }
         exchange.notes = nil
-        access.finished(exchange, by: call.caller)
-        guard let audit = access.audit, call.route.method != .get, let status = exchange.status else { return }
+        let request = call.request
+        if request.hasToken { access.finished(exchange, by: request.caller) }
+        guard request.route.changesState, let audit = access.audit, let status = exchange.status else { return }
         let now = loop.wallClock
         let code = exchange.problemCode ?? "\(status.code)"
         let outcome: AuditRecord.Outcome =

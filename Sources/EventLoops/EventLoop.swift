@@ -57,7 +57,7 @@ package actor EventLoop {
     }
 
     package nonisolated func start() {
-        executor.start { mayBlock in self.assumeIsolated { $0.turn(mayBlock: mayBlock) } }
+        executor.start { drive in self.assumeIsolated { loop in drive { mayBlock in loop.turn(mayBlock: mayBlock) } } }
     }
 
     /// Ends after the turn under way. What was posted before still runs; later work runs on the bare queue.

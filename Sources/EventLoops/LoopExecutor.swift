@@ -40,9 +40,9 @@ package final class LoopExecutor: SerialExecutor {
         thread.load(ordering: .relaxed) == Self.currentThread ? true : nil
     }
 
-    /// `turn` waits (or only looks) and serves what is ready; false ends the loop.
-    func start(turn: @escaping @Sendable (_ mayBlock: Bool) -> Bool) {
-        queue.async { self.run(turn) }
+    /// `enter` gives the turn, which waits (or only looks) and serves what is ready; false ends the loop.
+    func start(_ enter: @escaping @Sendable (_ drive: @Sendable (_ turn: (_ mayBlock: Bool) -> Bool) -> Void) -> Void) {
+        queue.async { enter { self.run($0) } }
     }
 
     private func run(_ turn: (Bool) -> Bool) {

@@ -8,6 +8,9 @@ package struct Readiness: OptionSet, Sendable {
         self.rawValue = rawValue
     }
 
+    /// `contains` without the generic detour.
+    package func has(_ one: Readiness) -> Bool { rawValue & one.rawValue != 0 }
+
     package static let readable = Readiness(rawValue: UInt32(CS_READABLE))
     package static let writable = Readiness(rawValue: UInt32(CS_WRITABLE))
     /// Both directions are over; reading tells why.

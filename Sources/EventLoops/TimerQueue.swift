@@ -1,5 +1,6 @@
 /// Names one armed timer of a loop.
 package struct TimerID: Hashable, Sendable {
+    fileprivate let place: Int
     fileprivate let number: UInt64
 }
 
@@ -11,17 +12,24 @@ struct TimerQueue<Work> {
         let id: TimerID
     }
 
+    /// `number` is 0 while the place is free.
+    private struct Place {
+        var number: UInt64 = 0
+        var work: Work?
+    }
+
     private var heap: [Entry] = []
-    private var work: [TimerID: Work] = [:]
+    private var places: [Place] = []
+    private var freePlaces: [Int] = []
     private var last: UInt64 = 0
 
-    var isEmpty: Bool { work.isEmpty }
-    var count: Int { work.count }
+    var isEmpty: Bool { count == 0 }
+    var count: Int { places.count - freePlaces.count }
 
     /// The earliest deadline of a timer still wanted.
     mutating func nextDeadline() -> UInt64? {
         while let first = heap.first {
-            if work[first.id] != nil { return first.deadline }
+            if isArmed(first.id) { return first.deadline }
             removeFirst()
         }
         return nil
@@ -29,25 +37,37 @@ struct TimerQueue<Work> {
 
     mutating func add(deadline: UInt64, _ item: Work) -> TimerID {
         last += 1
-        let id = TimerID(number: last)
-        work[id] = item
+        let place = freePlaces.popLast() ?? places.count
+        if place == places.count { places.append(Place()) }
+        let id = TimerID(place: place, number: last)
+        places[place] = Place(number: last, work: item)
         heap.append(Entry(deadline: deadline, id: id))
         siftUp(heap.count - 1)
         return id
     }
 
     mutating func cancel(_ id: TimerID) {
-        work[id] = nil
-        if heap.count > 64, heap.count > work.count * 2 { rebuild() }
+        _ = take(id)
+        if heap.count > 64, heap.count > count * 2 { rebuild() }
     }
 
     /// The earliest timer if its time has come.
     mutating func popDue(now: UInt64) -> Work? {
         while let first = heap.first, first.deadline <= now {
             removeFirst()
-            if let item = work.removeValue(forKey: first.id) { return item }
+            if let item = take(first.id) { return item }
         }
         return nil
+    }
+
+    private func isArmed(_ id: TimerID) -> Bool { places[id.place].number == id.number }
+
+    private mutating func take(_ id: TimerID) -> Work? {
+        guard isArmed(id) else { return nil }
+        let work = places[id.place].work
+        places[id.place] = Place()
+        freePlaces.append(id.place)
+        return work
     }
 
     private static func isBefore(_ left: Entry, _ right: Entry) -> Bool {
@@ -85,7 +105,8 @@ struct TimerQueue<Work> {
     }
 
     private mutating func rebuild() {
-        heap.removeAll { work[$0.id] == nil }
+        let places = places
+        heap.removeAll { places[$0.id.place].number != $0.id.number }
         heap.sort(by: Self.isBefore)
     }
 }

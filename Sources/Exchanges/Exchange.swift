@@ -36,6 +36,10 @@ package final class Exchange {
     }
 
     package private(set) var head: RequestHead
+    /// The head is byte for byte the one before it on this connection: what was found out from that still holds.
+    package let repeatsLast: Bool
+    package let method: HTTPMethod
+    package let version: HTTPVersion
     package let connection: ConnectionInfo
     /// Unique in this process; in problem documents and the log.
     package let number: UInt64
@@ -62,12 +66,16 @@ package final class Exchange {
 
     package init(
         head: RequestHead,
+        repeatsLast: Bool = false,
         connection: ConnectionInfo,
         number: UInt64,
         sink: any ExchangeSink,
         on loop: isolated EventLoop
     ) {
         self.head = head
+        self.repeatsLast = repeatsLast
+        method = head.method
+        version = head.version
         self.connection = connection
         self.number = number
         self.sink = sink
@@ -82,9 +90,13 @@ package final class Exchange {
         guard state == .open else { return }
         state = .over
         status = response.head.status
-        var response = response
-        for field in commonFields { response.head.fields.append(field.name, field.value) }
-        release { $0.send(response, for: self, on: loop) }
+        if commonFields.isEmpty {
+            release { $0.send(response, for: self, on: loop) }
+        } else {
+            var response = response
+            for field in commonFields { response.head.fields.append(field.name, field.value) }
+            release { $0.send(response, for: self, on: loop) }
+        }
     }
 
     package func respond(_ problem: Problem, on loop: isolated EventLoop) {
@@ -101,9 +113,7 @@ package final class Exchange {
         for field in commonFields { head.fields.append(field.name, field.value) }
         sink?.begin(head, for: self, on: loop)
         // A stream may last for days; of its request only the method matters from here on.
-        var rest = RequestHead()
-        rest.method = self.head.method
-        self.head = rest
+        self.head = RequestHead()
         body = []
     }
 
@@ -151,10 +161,11 @@ package final class Exchange {
     }
 
     private func release(_ last: (any ExchangeSink) -> Void) {
-        gone = nil
-        drained = nil
-        if let sink { last(sink) }
-        sink = nil
+        if gone != nil { gone = nil }
+        if drained != nil { drained = nil }
+        guard let sink else { return }
+        last(sink)
+        self.sink = nil
     }
 }
 

@@ -67,7 +67,7 @@ package enum HTTP1Encoder {
 
     /// Whether no body byte may follow the head: whatever the handler produced is dropped.
     package static func omitsBody(method: HTTPMethod, status: HTTPStatus) -> Bool {
-        status.forbidsBody || method == .head
+        if case .head = method { true } else { status.forbidsBody }
     }
 
     /// Appends one chunk. An empty one is not written: it would end the body.

@@ -6,8 +6,8 @@ package import HTTPModel
 /// caller. After `end` nothing is taken until `startNext`, so a pipelined request waits for the answer to the one
 /// before it. After a refusal nothing is taken ever again.
 ///
-/// A parser between requests holds no memory of its own. `head` may be copied out; its storage is reused for the next
-/// request when nobody else holds it by then and `startNext` is told to keep it.
+/// A parser between requests holds no memory of its own, unless `startNext` is told to keep the head: then a request
+/// with the very same head, as of a client that asks again and again, is known by one comparison (`repeatsLast`).
 package struct HTTP1Parser: ~Copyable, Sendable {
     package enum Event: Sendable, Equatable {
         /// Everything was taken; more bytes are needed.
@@ -32,6 +32,8 @@ package struct HTTP1Parser: ~Copyable, Sendable {
 
     package private(set) var head = RequestHead()
     package private(set) var framing = RequestFraming()
+    /// `head` is byte for byte that of the request before.
+    package private(set) var repeatsLast = false
     /// For the body of the current request; back to the default at `startNext`.
     package var bodyLimit: Int
     private let limits: HTTP1Limits
@@ -40,6 +42,8 @@ package struct HTTP1Parser: ~Copyable, Sendable {
     private var hasStartLine = false
     private var skippedEmptyLine = false
     private var authority: Range<UInt32>?
+    /// `head` and `framing` are those of a request that is over.
+    private var isHeadPast = false
 
     package init(limits: HTTP1Limits = .server) {
         self.limits = limits
@@ -48,7 +52,7 @@ package struct HTTP1Parser: ~Copyable, Sendable {
 
     /// Nothing of a request has come yet: the connection is idle, not slow.
     package var isIdle: Bool {
-        if case .head = state { head.fields.bytes.isEmpty } else { false }
+        if case .head = state { isHeadPast || head.fields.bytes.isEmpty } else { false }
     }
 
     package var isEnded: Bool {
@@ -107,11 +111,16 @@ package struct HTTP1Parser: ~Copyable, Sendable {
     }
 
     /// Makes ready for the next request. Without effect before `end` and after a refusal.
-    /// - Parameter keepingCapacity: keep the head's storage, for a connection that is busy; an idle one gives it back.
-    package mutating func startNext(keepingCapacity: Bool) {
+    /// - Parameter keepingHead: for a connection that is busy; an idle one gives the memory back.
+    package mutating func startNext(keepingHead: Bool) {
         guard case .ended = state else { return }
         state = .head
-        clearHead(keepingCapacity: keepingCapacity)
+        bodyLimit = limits.body
+        if keepingHead, framing.body == .none, !head.fields.bytes.isEmpty {
+            isHeadPast = true
+        } else {
+            clearHead(keepingCapacity: keepingHead)
+        }
     }
 
     /// Gives the head's storage back while the answer goes on: a subscriber's stream can last for days.
@@ -124,6 +133,16 @@ package struct HTTP1Parser: ~Copyable, Sendable {
 
     private mutating func takeHead(_ input: Span<UInt8>, _ offset: inout Int) throws(HTTP1ParseError) -> Event {
         guard offset < input.count else { return .needMore }
+        if isHeadPast {
+            isHeadPast = false
+            if isLastHead(input, at: offset) {
+                offset += head.fields.bytes.count
+                repeatsLast = true
+                state = .beforeBody
+                return .head
+            }
+            clearHead(keepingCapacity: true)
+        }
         let known = head.fields.bytes.count
         if known == 0 {
             let rest = input.extracting(offset..<input.count)
@@ -157,6 +176,11 @@ package struct HTTP1Parser: ~Copyable, Sendable {
         head.fields.bytes.removeLast(head.fields.bytes.count - end)
         offset += end - known
         return try finishHead()
+    }
+
+    /// A head that was good is good again, and ends where it ended.
+    private func isLastHead(_ input: Span<UInt8>, at offset: Int) -> Bool {
+        HeadScanner.isEqual(head.fields.bytes.span, to: input, at: offset)
     }
 
     private mutating func scan(_ bytes: Span<UInt8>) throws(HTTP1ParseError) -> Int? {
@@ -202,6 +226,8 @@ package struct HTTP1Parser: ~Copyable, Sendable {
     }
 
     private mutating func clearHead(keepingCapacity: Bool) {
+        isHeadPast = false
+        repeatsLast = false
         head.removeAll(keepingCapacity: keepingCapacity)
         framing = RequestFraming()
         bodyLimit = limits.body

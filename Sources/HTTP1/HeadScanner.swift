@@ -124,6 +124,21 @@ struct HeadScanner {
         }
     }
 
+    /// Whether `text` stands in `bytes` at `offset`.
+    static func isEqual(_ text: Span<UInt8>, to bytes: Span<UInt8>, at offset: Int) -> Bool {
+        guard bytes.count &- offset >= text.count else { return false }
+        var index = 0
+        while text.count &- index >= 8 {
+            guard loadWord(text, at: index) == loadWord(bytes, at: offset &+ index) else { return false }
+            index &+= 8
+        }
+        while index < text.count {
+            guard text[index] == bytes[offset &+ index] else { return false }
+            index &+= 1
+        }
+        return true
+    }
+
     /// The first byte below 0x20 or equal to 0x7F (or a colon), else `end`.
     ///
     /// A mark in a word is a hint only: borrows and carries run upwards, so nothing before the lowest mark can be

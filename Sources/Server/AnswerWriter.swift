@@ -6,25 +6,41 @@ import HTTPModel
 /// Puts answers into HTTP/1.1 form.
 enum AnswerWriter {
     static func append(
-        _ response: Response,
-        to request: RequestHead?,
+        _ response: borrowing Response,
+        to exchange: Exchange?,
         keepAlive: Bool,
         server: HTTPServer,
         into out: inout [UInt8],
         on loop: isolated EventLoop
     ) {
-        var response = response
-        if let request { ContentCoding.apply(to: &response, accepted: request, from: server.limits.compressFrom) }
+        if let exchange, ContentCoding.concerns(response, from: server.limits.compressFrom) {
+            var coded = copy response
+            ContentCoding.apply(to: &coded, accepted: exchange.head)
+            appendWhole(coded, to: exchange, keepAlive: keepAlive, server: server, into: &out, on: loop)
+        } else {
+            appendWhole(response, to: exchange, keepAlive: keepAlive, server: server, into: &out, on: loop)
+        }
+    }
+
+    private static func appendWhole(
+        _ response: borrowing Response,
+        to exchange: Exchange?,
+        keepAlive: Bool,
+        server: HTTPServer,
+        into out: inout [UInt8],
+        on loop: isolated EventLoop
+    ) {
         server.updateDate(on: loop)
+        let isOld = if case .http10? = exchange?.version { true } else { false }
         HTTP1Encoder.appendHead(
             response.head,
             bodyEnd: .length(response.body.count),
-            connection: keepAlive ? (request?.version == .http10 ? .keepAlive : .implied) : .close,
+            connection: keepAlive ? (isOld ? .keepAlive : .implied) : .close,
             date: server.date,
             common: server.commonFields,
             to: &out
         )
-        if let request, HTTP1Encoder.omitsBody(method: request.method, status: response.head.status) { return }
+        if let exchange, HTTP1Encoder.omitsBody(method: exchange.method, status: response.head.status) { return }
         out.append(contentsOf: response.body)
     }
 

@@ -5,10 +5,11 @@ import HTTPModel
 /// gzip for larger answers of ours, where the client asks for it. Secrets beside text that callers choose stay plain
 /// (`Response.mayCompress`): their length would tell about the secret.
 enum ContentCoding {
-    static func apply(to response: inout Response, accepted request: RequestHead, from size: Int) {
-        guard response.mayCompress, response.body.count >= size, !response.head.fields.contains(.contentEncoding) else {
-            return
-        }
+    static func concerns(_ response: borrowing Response, from size: Int) -> Bool {
+        response.mayCompress && response.body.count >= size && !response.head.fields.contains(.contentEncoding)
+    }
+
+    static func apply(to response: inout Response, accepted request: RequestHead) {
         response.head.fields.append(.vary, "Accept-Encoding")
         guard accepts(request), let packed = try? Gzip.compress(response.body), packed.count < response.body.count
         else {

@@ -26,6 +26,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
 
     /// Strong, so that a write which finds the peer gone can still finish its work here; `closed` breaks the cycle.
     private let connection: HTTPConnection
+    private let server: HTTPServer
+    private let stream: StreamConnection
     private var parser: HTTP1Parser
     private var exchange: Exchange?
     /// Bytes that came while an answer was under way.
@@ -46,11 +48,10 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     private var isBodyWanted = true
     private var isStream = false
 
-    private var server: HTTPServer { connection.server }
-    private var stream: StreamConnection { connection.stream }
-
     init(_ connection: HTTPConnection) {
         self.connection = connection
+        server = connection.server
+        stream = connection.stream
         parser = HTTP1Parser(limits: connection.server.limits.http1)
     }
 
@@ -117,6 +118,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
         if !parser.framing.keepAlive || server.isDraining { ending = .closeAfterAnswer }
         let exchange = Exchange(
             head: parser.head,
+            repeatsLast: parser.repeatsLast,
             connection: connection.info,
             number: server.nextRequestNumber(),
             sink: self,
@@ -149,7 +151,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     private func finishRequest(on loop: isolated EventLoop) -> Bool {
         if let exchange, exchange.isOpen { server.responder.respond(to: exchange, on: loop) }
         guard exchange == nil, ending == .keepAlive else { return false }
-        parser.startNext(keepingCapacity: true)
+        parser.startNext(keepingHead: true)
         return true
     }
 
@@ -187,7 +189,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
         if !isGathered { beginGathering() }
         AnswerWriter.append(
             response,
-            to: exchange.head,
+            to: exchange,
             keepAlive: ending == .keepAlive,
             server: server,
             into: &out,
@@ -198,7 +200,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
         guard !isGathered else { return }
         endGathering(on: loop)
         guard ending == .keepAlive else { return }
-        parser.startNext(keepingCapacity: false)
+        parser.startNext(keepingHead: false)
         resume(on: loop)
     }
 
@@ -294,7 +296,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
 
     private func beginGathering() {
         isGathering = true
-        if out.capacity == 0 { out = server.takeBuffer() }
+        server.lendBuffer(to: &out)
     }
 
     private func endGathering(on loop: isolated EventLoop) {
@@ -304,10 +306,13 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     }
 
     private func flushGathered(on loop: isolated EventLoop) {
-        let bytes = out
-        out = []
-        if !bytes.isEmpty, stream.send(bytes.span, on: loop) == .overflow { cut(on: loop) }
-        server.giveBack(bytes)
+        guard !out.isEmpty else { return server.takeBack(&out) }
+        // Out of `self` meanwhile: a peer found gone ends its exchange here.
+        var bytes: [UInt8] = []
+        swap(&bytes, &out)
+        let outcome = stream.send(bytes.span, on: loop)
+        server.takeBack(&bytes)
+        if outcome == .overflow { cut(on: loop) }
     }
 
     private func close(on loop: isolated EventLoop) {

@@ -136,7 +136,9 @@ final class HTTP2Connection: WireProtocol {
 
     func send(_ response: Response, to request: RequestHead?, on id: HTTP2StreamID, loop: isolated EventLoop) {
         var response = response
-        if let request { ContentCoding.apply(to: &response, accepted: request, from: server.limits.compressFrom) }
+        if let request, ContentCoding.concerns(response, from: server.limits.compressFrom) {
+            ContentCoding.apply(to: &response, accepted: request)
+        }
         var head = response.head
         decorate(&head, on: loop)
         if !head.status.forbidsContentLength { head.fields.append(.contentLength, response.body.count) }
@@ -181,7 +183,9 @@ final class HTTP2Connection: WireProtocol {
     /// True when something went out. What waits beyond the limit stays in the session, where flow control counts it.
     private func write(on loop: isolated EventLoop) -> Bool {
         guard !isClosed, session.hasOutput, socket.waitingBytes < Self.outputBytes else { return false }
-        var out = server.takeBuffer()
+        var out: [UInt8] = []
+        server.lendBuffer(to: &out)
+        defer { server.takeBack(&out) }
         do throws(HTTP2Error) {
             try session.takeOutput(into: &out, limit: Self.outputBytes, now: loop.now)
         } catch {
@@ -190,7 +194,6 @@ final class HTTP2Connection: WireProtocol {
         }
         guard !out.isEmpty else { return false }
         let outcome = socket.send(out, on: loop)
-        server.giveBack(out)
         switch outcome {
         case .sent, .queued: return true
         case .closed: return false

@@ -42,7 +42,7 @@ package final class HTTPServer {
     private var nextNumber: UInt64
     private(set) var isDraining = false
     private var drained: (() -> Void)?
-    private var spareBuffers: [[UInt8]] = []
+    private var spareBuffer: [UInt8] = []
     private(set) var date = HTTP1DateLine(unixSeconds: 0)
     private let failure: (SystemError) -> Void
 
@@ -75,7 +75,9 @@ package final class HTTPServer {
             configured: door.address,
             on: loop,
             failed: failure,
-            accepted: { [weak self] socket, peer in self?.accept(socket, from: peer, at: door, on: loop) }
+            // Strong, here and in the timers: the server lives as long as its listeners, and an object that was ever
+            // referenced weakly pays for it with every retain.
+            accepted: { socket, peer in self.accept(socket, from: peer, at: door, on: loop) }
         )
         listeners.append(listener)
         return listener.address
@@ -152,13 +154,19 @@ package final class HTTPServer {
         date.update(unixSeconds: loop.wallClock.milliseconds / 1000)
     }
 
-    /// Buffers go round, so that answering allocates nothing.
-    func takeBuffer() -> [UInt8] { spareBuffers.popLast() ?? [] }
+    /// The output buffer goes from connection to connection, so that answering allocates nothing: one is enough, because
+    /// gathering ends within the call that began it.
+    func lendBuffer(to out: inout [UInt8]) {
+        if out.isEmpty { swap(&out, &spareBuffer) }
+    }
 
-    func giveBack(_ buffer: consuming [UInt8]) {
-        guard spareBuffers.count < 16, buffer.capacity <= 64 << 10 else { return }
+    func takeBack(_ buffer: inout [UInt8]) {
+        guard buffer.capacity <= 64 << 10 else {
+            buffer = []
+            return
+        }
         buffer.removeAll(keepingCapacity: true)
-        spareBuffers.append(buffer)
+        swap(&buffer, &spareBuffer)
     }
 
     // MARK: Deadlines
@@ -166,8 +174,7 @@ package final class HTTPServer {
     /// One timer for all, and only while some connection has a deadline: idle event streams have none.
     func armSweep(on loop: isolated EventLoop) {
         guard sweep == nil else { return }
-        sweep = loop.after(milliseconds: 1000) { [weak self] in
-            guard let self else { return }
+        sweep = loop.after(milliseconds: 1000) {
             self.sweep = nil
             var isNeeded = false
             var late: [HTTPConnection] = []
@@ -199,8 +206,7 @@ package final class HTTPServer {
         stopListening(on: loop)
         for connection in connections { connection.drain(on: loop) }
         if connections.isEmpty { return finishDrain() }
-        loop.after(milliseconds: milliseconds) { [weak self] in
-            guard let self else { return }
+        loop.after(milliseconds: milliseconds) {
             for connection in self.connections { connection.cut(on: loop) }
         }
     }

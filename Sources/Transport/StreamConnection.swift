@@ -191,12 +191,12 @@ package final class StreamConnection: Pollable {
 
     package func ready(_ readiness: Readiness, on loop: isolated EventLoop) {
         if state == .connecting { return finishConnect(on: loop) }
-        if readiness.contains(.writable), waitingBytes > 0, flush(on: loop) == .sent {
+        if readiness.has(.writable), waitingBytes > 0, flush(on: loop) == .sent {
             if state == .lingering { endOutput(on: loop) } else { handler?.drained(on: loop) }
         }
-        if readiness.contains(.readable) || (readiness.contains(.hangup) && interest.contains(.readable)) {
+        if readiness.has(.readable) || (readiness.has(.hangup) && interest.has(.readable)) {
             receive(on: loop)
-        } else if readiness.contains(.hangup) {
+        } else if readiness.has(.hangup) {
             fail(.lost(socket.connectError() ?? SystemError(number: 0, attempt: "reach the peer")), on: loop)
         }
     }

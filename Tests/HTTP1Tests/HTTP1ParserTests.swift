@@ -131,7 +131,7 @@ struct HTTP1ParserTests {
         let end = offset
         try expectNext(&parser, bytes, &offset, .end)
         #expect(offset == end)
-        parser.startNext(keepingCapacity: false)
+        parser.startNext(keepingHead: false)
         try expectNext(&parser, bytes, &offset, .head)
         let head5 = parser.head
         #expect(head5.target == "/b")
@@ -145,13 +145,48 @@ struct HTTP1ParserTests {
         _ = try parser.next(first, &offset)
         let kept = parser.head
         _ = try parser.next(first, &offset)
-        parser.startNext(keepingCapacity: true)
+        parser.startNext(keepingHead: true)
         offset = 0
         _ = try parser.next(second, &offset)
         #expect(kept.target == "/a")
         #expect(kept.fields.string(for: .host) == "one")
         let head6 = parser.head
         #expect(head6.target == "/bbbbbb")
+    }
+
+    @Test(arguments: Array(1...120) + [2000])
+    func `a head like the last one is known, whatever comes between and however it is cut`(size: Int) throws {
+        let same = "GET /a?b=1 HTTP/1.1\r\nHost: one\r\nX-Long: \(String(repeating: "x", count: 40))\r\n\r\n"
+        let near = same.replacing("x\r\n", with: "y\r\n")
+        let post = "POST /a HTTP/1.1\r\nHost: one\r\nContent-Length: 2\r\n\r\nhi"
+        let all = [same, same, same, near, same, same, post, post, same, "\r\n" + same, same]
+        let bytes = [UInt8](raw: all.joined())
+        var parser = HTTP1Parser()
+        var seen: [Bool] = []
+        var targets: [String] = []
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            let piece = Array(bytes[start..<min(start + size, bytes.count)])
+            var offset = 0
+            loop: while true {
+                switch try parser.next(piece, &offset) {
+                case .needMore: break loop
+                case .head:
+                    seen.append(parser.repeatsLast)
+                    let head = parser.head
+                    targets.append(head.target)
+                case .body: break
+                case .end: parser.startNext(keepingHead: true)
+                }
+            }
+        }
+        #expect(
+            targets == ["/a?b=1", "/a?b=1", "/a?b=1", "/a?b=1", "/a?b=1", "/a?b=1", "/a", "/a"]
+                + Array(repeating: "/a?b=1", count: 3)
+        )
+        // Only a head that comes in one piece is compared.
+        let repeats = seen.indices.filter { seen[$0] }
+        #expect(repeats.allSatisfy { [1, 2, 5].contains($0) })
+        if size == 2000 { #expect(repeats == [1, 2, 5]) }
     }
 
     @Test func `between requests a parser holds no memory`() throws {
@@ -163,7 +198,7 @@ struct HTTP1ParserTests {
         let head7 = parser.head
         #expect(head7.fields.bytes.capacity == 0)
         _ = try parser.next(bytes, &offset)
-        parser.startNext(keepingCapacity: false)
+        parser.startNext(keepingHead: false)
         let isIdle8 = parser.isIdle
         #expect(isIdle8)
         let head9 = parser.head

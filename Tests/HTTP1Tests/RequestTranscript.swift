@@ -55,7 +55,7 @@ struct RequestTranscript: Equatable {
                     for index in range { requests[requests.count - 1].body.append(piece[index]) }
                 case .end:
                     requests[requests.count - 1].isComplete = true
-                    parser.startNext(keepingCapacity: keepingCapacity)
+                    parser.startNext(keepingHead: keepingCapacity)
                 }
             }
         } catch {

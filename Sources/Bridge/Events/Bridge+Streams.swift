@@ -26,7 +26,7 @@ extension Bridge {
     func opened(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         hub.add(subscriber, on: loop)
         let caller = subscriber.caller
-        subscriber.ended = { [weak self] in self?.streamSlots.release(caller) }
+        subscriber.ended = { [unowned self] in self.streamSlots.release(caller) }
     }
 
     func shutdownEvent(reason: String, retryMilliseconds: Int, on loop: isolated EventLoop) -> HubEvent {

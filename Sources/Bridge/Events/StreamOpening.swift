@@ -57,7 +57,7 @@ final class StreamOpening {
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
         call.exchange.beginStream(head, on: loop)
-        if call.head.method == .head { return call.exchange.end(on: loop) }
+        if call.exchange.method == .head { return call.exchange.end(on: loop) }
         if let refusal = bridge.streamRefusal(for: call.caller, now: loop.wallClock) {
             write(hello(at: bridge.hub.last, "fresh", on: loop), on: loop)
             write(bridge.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)

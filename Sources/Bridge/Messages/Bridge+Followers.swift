@@ -23,7 +23,7 @@ extension Bridge {
         self.messages = messages
         let sessions = SessionDesk(pipeline: pipeline, desk: desk, outbox: outbox, messages: messages)
         self.sessions = sessions
-        outbox.changed = { [weak self] entry in self?.changed(entry, on: loop) }
+        outbox.changed = { [unowned self] entry in self.changed(entry, on: loop) }
         desk.runEnded = { [weak messages] run in messages?.runEnded(run, on: loop) }
         let next = desk.received
         desk.received = { [weak messages, weak sessions] event in
@@ -31,14 +31,13 @@ extension Bridge {
             sessions?.received(event, on: loop)
             next?(event)
         }
-        access.tokenEnded = { [weak self] id, reason in
-            guard let self else { return }
+        access.tokenEnded = { [unowned self] id, reason in
             for follower in self.followers.values where follower.tokenID == id {
                 follower.shutDown(reason: reason, on: loop)
             }
         }
-        _ = hub.observe { [weak self] event in
-            guard event.type == "run.ended", let run = event.run, let self, !self.followers.isEmpty else { return }
+        _ = hub.observe { [unowned self] event in
+            guard event.type == "run.ended", let run = event.run, !self.followers.isEmpty else { return }
             for follower in self.followers.values { follower.runEnded(run, on: loop) }
         }
     }

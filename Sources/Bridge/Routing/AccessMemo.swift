@@ -9,6 +9,8 @@ final class AccessMemo {
     private let host: [UInt8]
     /// nil until the caller was identified, which open routes do not need.
     private(set) var caller: Caller?
+    /// What the last request asked for; a head that repeats that one's asks for the same.
+    var request: Request?
 
     private init(host: [UInt8]) {
         self.host = host
@@ -26,12 +28,7 @@ final class AccessMemo {
         (exchange.connection.memo as? AccessMemo)?.caller = caller
     }
 
-    static func of(_ exchange: Exchange) -> AccessMemo? {
-        guard let memo = exchange.connection.memo as? AccessMemo, memo.covers(exchange.head) else { return nil }
-        return memo
-    }
-
-    private func covers(_ head: RequestHead) -> Bool {
+    func covers(_ head: RequestHead) -> Bool {
         guard head.method == .get || head.method == .head, head.query == nil else { return false }
         var sawHost = false
         for slot in head.fields.slots {

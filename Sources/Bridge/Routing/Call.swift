@@ -8,32 +8,21 @@ package import JSONBytes
 /// One request on its way through its handler: who asks, for what, in which form the answer shall be.
 package final class Call {
     package let exchange: Exchange
-    package let route: Route
-    package let parameters: [String]
-    package let query: QueryItems
-    package let caller: Caller
-    /// The media type chosen among `route.produces`.
-    package let answerType: MediaType
+    package let request: Request
     var hasBegun = false
 
-    package init(
-        exchange: Exchange,
-        route: Route,
-        parameters: [String],
-        query: QueryItems,
-        caller: Caller,
-        answerType: MediaType
-    ) {
+    init(_ exchange: Exchange, _ request: Request) {
         self.exchange = exchange
-        self.route = route
-        self.parameters = parameters
-        self.query = query
-        self.caller = caller
-        self.answerType = answerType
+        self.request = request
     }
 
     package var head: RequestHead { exchange.head }
-    package var wantsText: Bool { answerType == .plain }
+    package var route: Route { request.route }
+    package var parameters: [String] { request.parameters }
+    package var query: QueryItems { request.query }
+    package var caller: Caller { request.caller }
+    package var answerType: MediaType { request.answerType }
+    package var wantsText: Bool { request.wantsText }
 
     package func respond(_ response: Response, on loop: isolated EventLoop) {
         exchange.respond(response, on: loop)

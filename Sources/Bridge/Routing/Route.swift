@@ -30,6 +30,8 @@ package final class Route: Sendable {
     package let query: [String]
     package let handler: @Sendable (Bridge, Call, isolated EventLoop) -> Void
     package let parts: [Part]
+    /// Such requests leave a line in the audit file.
+    let changesState: Bool
 
     package init(
         _ operation: String,
@@ -49,6 +51,7 @@ package final class Route: Sendable {
         self.produces = produces
         self.query = query
         self.handler = handler
+        changesState = method != .get
         parts = path.split(separator: "/", omittingEmptySubsequences: true).map { part in
             part.hasPrefix("{") ? .parameter(String(part.dropFirst().dropLast())) : .literal(String(part))
         }

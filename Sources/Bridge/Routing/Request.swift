@@ -1,0 +1,35 @@
+package import Access
+package import HTTPModel
+
+/// What a request asks for, found out from its head alone; a client that asks the same again and again is served from
+/// the one that was made for its first.
+package final class Request {
+    package let route: Route
+    /// Of the route in the table.
+    let place: Int
+    package let parameters: [String]
+    package let query: QueryItems
+    package let caller: Caller
+    /// The media type chosen among `route.produces`.
+    package let answerType: MediaType
+    let wantsText: Bool
+    let hasToken: Bool
+
+    init(
+        route: Route,
+        place: Int,
+        parameters: [String],
+        query: QueryItems,
+        caller: Caller,
+        answerType: MediaType
+    ) {
+        self.route = route
+        self.place = place
+        self.parameters = parameters
+        self.query = query
+        self.caller = caller
+        self.answerType = answerType
+        wantsText = answerType == .plain
+        hasToken = caller.tokenID != nil
+    }
+}
