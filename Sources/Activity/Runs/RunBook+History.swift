@@ -6,26 +6,34 @@ extension RunBook {
     /// `payload` is the answer to `chat.history` for that session.
     package mutating func receive(history payload: JSONValue, session: SessionKey, now: Timestamp) -> [RunChange] {
         var changes: [RunChange] = []
+        var inFlight: String?
         if let flight = payload["inFlightRun"], let written = flight["runId"]?.string, !isHidden(written),
             !written.isEmpty
         {
             let id = resolved(written)
+            inFlight = id
             if reducers[id] == nil { make(id, session: session, now: now) }
             reducers[id]?.began(at: now)
             if let text = flight["text"]?.string { reducers[id]?.snapshot(text) }
             publish(id, to: &changes)
         }
-        take(HistoryRow.rows(payload["messages"]), session: session, isPage: true, to: &changes)
+        take(HistoryRow.rows(payload["messages"]), session: session, isPage: true, inFlight: inFlight, to: &changes)
         settle(payload["sessionInfo"], session: session, now: now, to: &changes)
         return changes
     }
 
-    mutating func take(_ rows: [HistoryRow], session: SessionKey, isPage: Bool, to changes: inout [RunChange]) {
+    mutating func take(
+        _ rows: [HistoryRow],
+        session: SessionKey,
+        isPage: Bool,
+        inFlight: String? = nil,
+        to changes: inout [RunChange]
+    ) {
         var touched: [String] = []
         for turn in HistoryTurn.split(rows) {
             guard let id = run(of: turn, session: session) else { continue }
             reducers[id]?.history(turn.rows)
-            if isPage, sessions[session]?.isUncertain == true { reducers[id]?.close(turn.rows) }
+            if isPage, id != inFlight, sessions[session]?.isUncertain == true { reducers[id]?.close(turn.rows) }
             if !touched.contains(id) { touched.append(id) }
         }
         for id in touched {
@@ -42,7 +50,11 @@ extension RunBook {
             if isHidden(key) { return nil }
         }
         guard let runs = sessions[session] else { return nil }
-        let candidates = runs.all.filter { reducers[$0]?.hasBegun ?? false }
+        // A key that is not known names a run that is not: none of those whose own keys we know.
+        let candidates = runs.all.filter { id in
+            guard let reducer = reducers[id], reducer.hasBegun else { return false }
+            return turn.key == nil || !reducer.isOwn
+        }
         let calls = turn.callIDs
         if !calls.isEmpty, let id = candidates.last(where: { id in calls.contains { reducers[id]?.places[$0] != nil } })
         {
@@ -86,6 +98,10 @@ extension RunBook {
         let state: Run.State =
             status == "killed" ? .aborted : status == "failed" || status == "timeout" ? .failed : .completed
         for id in runs.active where reducers[id]?.hasBegun == true {
+            if reducers[id]?.isUnaccountedFor == true, reducers[id]?.isTold == false {
+                forget(id, session: session)
+                continue
+            }
             if reducers[id]?.isUnaccountedFor == true {
                 reducers[id]?.lastEvent = now
                 reducers[id]?.evidence.settled(.failed, error: RunBook.unknownEnd)

@@ -80,6 +80,7 @@ extension RunReducer {
     /// A transcript that shows the turn's end closes a run whose own end was missed.
     mutating func close(_ rows: [HistoryRow]) {
         guard let last = rows.last(where: { $0.role == .assistant }), isActive else { return }
+        if let time = last.time { lastEvent = max(lastEvent, time) }
         switch last.stopReason {
         case "stop", "length", "end_turn", "max_tokens": evidence.settled(.completed, error: nil)
         case "error": evidence.settled(.failed, error: last.errorMessage)

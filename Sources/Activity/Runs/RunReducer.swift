@@ -46,6 +46,9 @@ struct RunReducer: Sendable {
     private var dirty: Set<Int> = []
     private var hasStarted = false
     private var isFormer = false
+    /// Numbers of the steps that an earlier process told, by step id, and the highest: a number is never used twice.
+    private var formerSteps: [String: Int] = [:]
+    private var formerSequence = 0
     private var toldState: Run.State?
 
     init(id: String, session: SessionKey, labels: LabelTable, now: Timestamp) {
@@ -114,7 +117,8 @@ struct RunReducer: Sendable {
         }
         guard records.count < ActivityLimits.stepsPerRun else { return nil }
         let place = records.count
-        records.append(StepRecord(key: key, sequence: place + 1, kind: kind, label: label(), firstSeen: time))
+        let sequence = formerSteps["\(id):\(key)"] ?? formerSequence + place + 1
+        records.append(StepRecord(key: key, sequence: sequence, kind: kind, label: label(), firstSeen: time))
         records[place].firstFrame = frame
         published.append(nil)
         places[key] = place
@@ -126,12 +130,19 @@ struct RunReducer: Sendable {
 
     // MARK: publishing
 
-    /// A run whose start an earlier process told already.
-    mutating func resumed(at time: Timestamp) {
+    /// A run of an earlier process; its start was told then, unless `isTold` is false.
+    mutating func resumed(at time: Timestamp, isTold: Bool, steps: [String: Int] = [:]) {
+        formerSteps = steps
+        formerSequence = steps.values.max() ?? 0
         startedAt = time
-        hasStarted = true
+        hasStarted = isTold
         isFormer = true
     }
+
+    var isTold: Bool { hasStarted }
+
+    /// It answers a message of ours, so that its id is the message's key.
+    var isOwn: Bool { sentText != nil || (isFormer && UUIDv7.isWellFormed(String(id.prefix(36)))) }
 
     /// Of an earlier process, and the gateway showed nothing of it since.
     var isUnaccountedFor: Bool { isFormer && !hasText && rowText.isEmpty && snapshot.isEmpty && records.isEmpty }
@@ -186,7 +197,8 @@ struct RunReducer: Sendable {
 
     private mutating func publishText(isFinal: Bool, to changes: inout [RunChange]) {
         let text = Self.limited(visibleText(isFinal: isFinal))
-        if text.hasBytes(shown) {
+        // What an earlier process told of it is not known here.
+        if text.hasBytes(shown), !isFormer || !shown.isEmpty || text.isEmpty {
             guard text.count > shown.count else { return }
             let piece = String(decoding: text[shown.count...], as: UTF8.self)
             changes.append(.textAppended(run: id, offset: shownUnits, text: piece))

@@ -60,11 +60,17 @@ final class LongPoll {
 
     private func take(_ page: EventTable.Page?, _ bounds: EventLogBounds, mayWait: Bool, on loop: isolated EventLoop) {
         guard let page else { return answer(events: [], cursor: bounds.newest, reset: bounds, on: loop) }
-        let events = page.events.filter { call.caller.mayUse(session: $0.session) || $0.session == nil }
-        position = page.next
-        if events.isEmpty, !page.isEnd { return read(mayWait: mayWait, on: loop) }
+        // A row can be there a moment before its event is handed out; a stream that goes on from this cursor would
+        // bring it again.
+        let last = bridge.hub.last.sequence
+        let events = page.events.filter { event in
+            event.id.sequence <= last && (event.session == nil || call.caller.mayUse(session: event.session))
+        }
+        position.sequence = max(position.sequence, min(page.next.sequence, last))
+        // Events may have been handed out since the page was read.
+        if events.isEmpty, position.sequence < last { return read(mayWait: mayWait, on: loop) }
         if events.isEmpty, mayWait, seconds > 0 { return wait(on: loop) }
-        answer(events: events, cursor: page.next, reset: nil, on: loop)
+        answer(events: events, cursor: position, reset: nil, on: loop)
     }
 
     private func wait(on loop: isolated EventLoop) {

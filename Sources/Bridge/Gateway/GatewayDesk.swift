@@ -16,14 +16,14 @@ package final class GatewayDesk: UpstreamLinkHandler {
     private static let pollRows = 50
 
     private let link: UpstreamLink
-    private let pipeline: EventPipeline
+    let pipeline: EventPipeline
     private let outbox: OutboxDesk
     package let live: LiveRuns
-    private var book: RunBook
+    var book: RunBook
     private var polling: Set<SessionKey> = []
     private var ticker: TimerID?
-    private var wasOnline = false
-    private var former = FormerRuns()
+    private(set) var wasOnline = false
+    var former = FormerRuns()
     /// Where device tokens are kept; writes the file off the loop.
     package var keepTokens: ((DeviceTokenStore) -> Void)?
     /// A run has ended; its event is on its way.
@@ -73,32 +73,6 @@ package final class GatewayDesk: UpstreamLinkHandler {
 
     private func sent(_ entry: OutboxEntry, key: String, now: Timestamp) {
         book.sent(key, session: book.defaults.tolerant(entry.session), text: entry.text ?? "", now: now)
-    }
-
-    /// Takes up the runs that an earlier process left without an end.
-    package func load(on loop: isolated EventLoop) {
-        let bound = LoopBound(self, on: loop)
-        pipeline.store.reader.read { connection in
-            try RunTable(connection).active()
-        } completion: { [weak loop] result in
-            loop?.post { loop in
-                guard let this = bound.value(on: loop), let runs = try? result.get() else { return }
-                this.take(former: runs, on: loop)
-            }
-        }
-    }
-
-    private func take(former runs: [StoredRun], on loop: isolated EventLoop) {
-        for stored in runs where book.run(stored.id) == nil {
-            book.resume(stored.id, session: book.defaults.tolerant(stored.session), startedAt: stored.startedAt)
-            guard let run = book.run(stored.id) else { continue }
-            live.resume(run)
-            former.add(stored.id)
-        }
-        guard wasOnline, !former.isEmpty else { return }
-        former.online(now: loop.wallClock)
-        poll(on: loop)
-        keepTicking(on: loop)
     }
 
     // MARK: UpstreamLinkHandler
@@ -206,7 +180,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
 
     // MARK: Looking into history
 
-    private func keepTicking(on loop: isolated EventLoop) {
+    func keepTicking(on loop: isolated EventLoop) {
         guard ticker == nil, book.activeCount > 0 else { return }
         let wait = book.sessionsToPoll.isEmpty ? Self.tickMilliseconds : Self.pollMilliseconds
         ticker = loop.after(milliseconds: wait) { [weak self] in
@@ -221,7 +195,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
         }
     }
 
-    private func poll(on loop: isolated EventLoop) {
+    func poll(on loop: isolated EventLoop) {
         guard link.isOnline else { return }
         for session in book.sessionsToPoll where polling.insert(session).inserted {
             link.call(ChatHistory(sessionKey: session.text, limit: Self.pollRows), on: loop) { [weak self] result in

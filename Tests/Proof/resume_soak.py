@@ -1,0 +1,392 @@
+"""Readers of every form that are cut at random places, and a server that is killed at random times, while runs go on.
+
+What each reader has in the end is compared with the log itself, read by long poll from its beginning: nothing missing,
+nothing twice, nothing out of order, nothing different. Texts put together from `run.delta` must be the runs' own texts.
+"""
+
+import http.client
+import json
+import random
+import signal
+import socket
+import struct
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from harness import DemoGateway, Serve, Tally, options, until
+
+chosen = options(drops=(150, 1000), readers=(16, 24), seed=(1, 1))
+SESSIONS = [f"agent:main:soak{n}" for n in range(4)]
+TEXTS = ["append the weather to weather.txt", "parallel", "failing command", "think it over", "provider error", "train"]
+FORMS = [
+    ("sse", ""), ("sse", "types=run.*"), ("ndjson", ""), ("poll", ""), ("sse", "session=agent:main:soak1"),
+    ("ndjson", "types=run.*,message"), ("poll", "types=outbox,message"), ("sse", "snapshot=true&heartbeat=event"),
+]
+
+tally = Tally()
+chance = random.Random(chosen.seed)
+lock = threading.Lock()
+counts = {"drops": 0, "kills": 0, "gatewayDrops": 0, "connects": 0, "recovered": 0, "reset": 0, "refused": 0}
+finished = threading.Event()  # no more messages, no more cuts: readers catch up
+closing = threading.Event()
+
+
+def count(name):
+    with lock:
+        counts[name] += 1
+
+
+gateway = DemoGateway("--speed", "3")
+control = gateway.url.replace("ws:", "http:")
+serve = Serve(gateway=gateway.url)
+state, port = serve.state, serve.port
+serve.linked()
+cursor = serve.json("GET", "/v1/events?poll=0")[1]["cursor"]
+epoch = cursor.partition(".")[0]
+beginning = f"{epoch}.0"
+
+
+class Reader(threading.Thread):
+    """One client: keeps its cursor and its events, and comes back after every cut."""
+
+    def __init__(self, number, form, query):
+        super().__init__(daemon=True)
+        self.form, self.query, self.number = form, query, number
+        self.chance = random.Random(chosen.seed * 1000 + number)
+        self.cursor = beginning
+        self.events = []  # (id, data)
+        self.problems = []
+        self.texts = {}  # run: the text so far, in UTF-16 units
+        self.assembled = self.interrupted = 0
+        self.replayed = False
+        self.position = 0
+        self.torn = set()
+
+    def run(self):
+        while not closing.is_set():
+            try:
+                {"sse": self.stream, "ndjson": self.stream, "poll": self.poll}[self.form]()
+            except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError):
+                count("refused")
+                time.sleep(0.05)
+            except (OSError, http.client.HTTPException):
+                pass
+
+    def cutting(self):
+        """How this connection ends: after so many seconds, or after so many events."""
+        if finished.is_set():
+            return 2.0, 1 << 30
+        if self.chance.random() < 0.5:
+            return self.chance.uniform(0.02, 3), 1 << 30
+        return 3, self.chance.randrange(0, 60)
+
+    def path(self, **extra):
+        pairs = [p for p in self.query.split("&") if p] + [f"{k}={v}" for k, v in extra.items()]
+        return "/v1/events" + ("?" + "&".join(pairs) if pairs else "")
+
+    # -- streams
+
+    def stream(self):
+        seconds, events = self.cutting()
+        end = time.monotonic() + seconds
+        sock = socket.create_connection(("127.0.0.1", port), 5)
+        cut = False
+        try:
+            sock.settimeout(max(seconds, 0.05))
+            by_header = self.form == "sse" and self.chance.random() < 0.7
+            path = self.path() if by_header else self.path(since=self.cursor)
+            head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: "
+            head += "text/event-stream\r\n" if self.form == "sse" else "application/x-ndjson\r\n"
+            head += f"Last-Event-ID: {self.cursor}\r\n" if by_header else ""
+            sock.sendall((head + "\r\n").encode())
+            count("connects")
+            for seen, data in enumerate(self.blocks(sock.makefile("rb"))):
+                self.take(data)
+                if seen >= events or time.monotonic() > end:
+                    cut = True
+                    break
+        except (TimeoutError, socket.timeout):
+            cut = True
+        finally:
+            if cut and not finished.is_set():
+                count("drops")
+                if self.chance.random() < 0.5:  # a reset in place of an orderly end
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()
+
+    def blocks(self, file):
+        status = file.readline()
+        if b" 200 " not in status:
+            if status:
+                self.problems.append(f"status {status!r}")
+            return
+        while file.readline().strip():
+            pass
+        if self.form == "ndjson":
+            while (line := file.readline()).endswith(b"\n"):
+                if line.strip():
+                    yield json.loads(line)
+            return
+        block = {}
+        while (line := file.readline()).endswith(b"\n"):
+            line = line[:-1].decode()
+            if not line:
+                if "data" not in block:
+                    self.problems.append("a block without data")
+                    continue
+                data = json.loads(block["data"])
+                if block.get("event") != data["type"] or block.get("id", data.get("id")) != data.get("id"):
+                    self.problems.append(f"fields and data differ: {block}")
+                yield data
+                block = {}
+            elif not line.startswith(":"):
+                name, _, value = line.partition(": ")
+                block[name] = value
+
+    # -- long poll
+
+    def poll(self):
+        wait = 0 if finished.is_set() else self.chance.choice([0, 1, 2])
+        limit = self.chance.choice([1, 7, 1000])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        try:
+            connection.request("GET", self.path(poll=wait, since=self.cursor, limit=limit), headers={"Accept": "application/json"})
+            count("connects")
+            if not finished.is_set() and self.chance.random() < 0.3:
+                time.sleep(self.chance.uniform(0, 0.3))
+                count("drops")
+                return
+            answer = connection.getresponse()
+            body = json.loads(answer.read())
+            if answer.status != 200:
+                self.problems.append(f"poll answered {answer.status}")
+                return
+            if "reset" in body:
+                count("reset")
+            for data in body["events"]:
+                self.take(data)
+            self.cursor = body["cursor"]
+            if not wait and not body["events"]:
+                time.sleep(0.1)
+        finally:
+            connection.close()
+
+    # -- what arrived
+
+    def take(self, data):
+        kind = data["type"]
+        if kind == "hello":
+            count("recovered" if data["resume"] == "recovered" else "reset")
+            if data["resume"] != "recovered" or data["id"] != self.cursor:
+                self.problems.append(f"hello {data['resume']} at {data['id']}, asked for {self.cursor}")
+            # Deltas that came while away are lost; the whole text comes once behind the replay.
+            self.torn = set(self.texts)
+            return
+        if kind == "run.delta":
+            return self.delta(data)
+        if "id" not in data:
+            return
+        self.cursor = data["id"]
+        self.events.append(data)
+        if kind == "run.ended":
+            self.ended(data["run"])
+
+    def delta(self, data):
+        run, piece, offset = data["runId"], data["text"].encode("utf-16-le"), data["offset"] * 2
+        before = self.texts.get(run, b"")
+        if not data.get("replace"):
+            if run in self.torn:
+                self.problems.append(f"a delta of {run} before its text after a resume")
+            if offset != len(before):
+                self.problems.append(f"delta of {run} at {offset // 2}, have {len(before) // 2}")
+        else:
+            self.torn.discard(run)
+        self.texts[run] = before[:offset] + piece
+
+    def ended(self, run):
+        text = self.texts.pop(run["id"], None)
+        if text is None:
+            return
+        mine, whole = text.decode("utf-16-le"), run["text"]
+        if run["id"] in self.torn:
+            self.torn.discard(run["id"])
+            self.interrupted += 1
+        else:
+            self.assembled += 1
+            if mine != whole and run["state"] == "completed":
+                self.problems.append(f"deltas of {run['id']} give {mine!r}, the run says {whole!r}")
+
+
+def post(texts):
+    """Sends until told to stop; a message whose answer did not come is sent again under its key."""
+    number = 0
+    while not finished.is_set():
+        number += 1
+        session = SESSIONS[number % len(SESSIONS)]
+        mark = f"soak-{number}"
+        if number % 3:
+            words = " ".join(f"w{chance.randrange(1000)}\u00e9\U0001f600" for _ in range(chance.randrange(5, 60)))
+            text = f"echo {mark} {words}"
+            texts[mark] = f"{mark} {words}"
+        else:
+            text = f"{TEXTS[number % len(TEXTS)]} {mark}"
+            texts[mark] = None
+        body = json.dumps({"text": text, "session": session}).encode()
+        while True:
+            try:
+                status, _, answer = serve.call(
+                    "POST", "/v1/messages", body, {"Content-Type": "application/json", "Idempotency-Key": mark}, timeout=5)
+                if status == 202:
+                    break
+                if status not in (429, 503):
+                    tally.check(False, f"a send answered {status} {answer[:200]!r}")
+            except (OSError, http.client.HTTPException):
+                pass
+            time.sleep(0.1)
+        if number % 5 == 0:  # somebody else's message, straight to the gateway
+            query = urllib.parse.urlencode({"session": "agent:main:elsewhere", "text": f"echo elsewhere {number}"})
+            try:
+                urllib.request.urlopen(urllib.request.Request(f"{control}/demo/say?{query}", method="POST"), timeout=5).read()
+            except urllib.error.HTTPError:
+                pass
+        time.sleep(chance.uniform(0.1, 0.5))
+
+
+def disturb():
+    """kill -9 and a restart on the same port and state; between them, cuts of the link to the gateway."""
+    global serve
+    every = max(chosen.drops // 25, 20)
+    while not finished.is_set():
+        with lock:
+            done = counts["drops"]
+        if done >= (counts["kills"] + 1) * every:
+            serve.kill(signal.SIGKILL)
+            time.sleep(chance.uniform(0, 0.6))
+            serve = Serve(state=state, gateway=gateway.url, port=port)
+            count("kills")
+        elif done >= (counts["gatewayDrops"] + 0.5) * every:
+            urllib.request.urlopen(urllib.request.Request(f"{control}/demo/drop", method="POST"), timeout=5).read()
+            count("gatewayDrops")
+        time.sleep(0.05)
+
+
+expected_texts = {}
+readers = [Reader(n, *FORMS[n % len(FORMS)]) for n in range(chosen.readers)]
+workers = [threading.Thread(target=post, args=(expected_texts,), daemon=True), threading.Thread(target=disturb, daemon=True)]
+started = time.monotonic()
+for thread in readers + workers:
+    thread.start()
+until(lambda: counts["drops"] >= chosen.drops, seconds=900, every=0.1, what=f"{chosen.drops} cuts")
+finished.set()
+for thread in workers:
+    thread.join(60)
+
+
+def is_quiet():
+    if json.load(urllib.request.urlopen(f"{control}/demo/state", timeout=5))["activeRuns"]:
+        return False
+    status = serve.json("GET", "/v1/status")[1]
+    return status["link"]["state"] == "online" and not status["outbox"]["pending"] and not status["runs"]["active"]
+
+
+try:
+    until(is_quiet, seconds=120, every=0.2, what="an empty outbox and the end of all runs")
+except TimeoutError as problem:
+    print(serve.call("GET", "/v1/status", headers={"Accept": "text/plain"})[2].decode())
+    print(serve.call("GET", "/v1/activity", headers={"Accept": "text/plain"})[2].decode())
+    tally.check(False, str(problem))
+
+# The truth: every durable event, by long poll from the beginning.
+truth, cursor = [], beginning
+while True:
+    page = serve.json("GET", f"/v1/events?poll=0&since={cursor}")[1]
+    if page["cursor"] == cursor and not page["events"]:
+        break
+    truth += page["events"]
+    cursor = page["cursor"]
+sequences = [int(event["id"].partition(".")[2]) for event in truth]
+tally.check(sequences == list(range(1, len(truth) + 1)), "the log counts without a hole")
+by_id = {event["id"]: event for event in truth}
+
+
+def wanted(query):
+    asked = dict(part.split("=") for part in query.split("&") if part)
+    types = asked.get("types", "*").split(",")
+
+    def fits(event):
+        if "session" in asked and event.get("session") != asked["session"]:
+            return False
+        return any(t in ("*", event["type"]) or (t.endswith(".*") and event["type"].startswith(t[:-1])) for t in types)
+
+    return [event["id"] for event in truth if fits(event)]
+
+
+def caught_up(reader):
+    goal = wanted(reader.query)
+    return not goal or any(event["id"] == goal[-1] for event in reader.events[-20:])
+
+
+for reader in readers:
+    try:
+        until(lambda: caught_up(reader), seconds=30, every=0.05, what=f"the last event at {reader.form} {reader.query}")
+    except TimeoutError as problem:
+        tally.check(False, str(problem))
+closing.set()
+
+lost = repeated = disordered = different = 0
+for reader in readers:
+    goal, got = wanted(reader.query), [event["id"] for event in reader.events]
+    have = set(got)
+    lost += len(set(goal) - have)
+    repeated += len(got) - len(have)
+    numbers = [int(i.partition(".")[2]) for i in got]
+    disordered += sum(1 for a, b in zip(numbers, numbers[1:]) if b <= a)
+    different += sum(1 for event in reader.events if by_id.get(event["id"]) != event)
+    tally.check(not reader.problems, f"reader {reader.number} ({reader.form} {reader.query}): {reader.problems[:3]}")
+    tally.check(got == goal, f"reader {reader.number} ({reader.form} {reader.query}) has {len(got)} of {len(goal)} events")
+
+# What came of the runs: each message exactly one run, ended, with the text its script says.
+ended, replies = {}, {}
+for event in truth:
+    if event["type"] == "run.ended":
+        tally.check(event["runId"] not in ended, f"run {event['runId']} ended once")
+        ended[event["runId"]] = event["run"]
+started_runs = {event["runId"] for event in truth if event["type"] == "run.started"}
+tally.check(started_runs == set(ended), f"every run that started has ended: {len(started_runs ^ set(ended))} differ")
+entries = {}
+for event in truth:
+    if event["type"] == "outbox":
+        entries[event["entry"]["id"]] = event["entry"]
+wrong = []
+for entry in entries.values():
+    mark = next((w for w in entry.get("text", "").split() if w.startswith("soak-")), None)
+    run = ended.get(entry.get("runId"))
+    if entry["state"] != "delivered" or run is None:
+        wrong.append(f"{mark}: {entry['state']}, run {run and run['state']}")
+    elif expected_texts.get(mark) is not None and run["text"] != expected_texts[mark]:
+        wrong.append(f"{mark}: text {run['text'][:60]!r}")
+    else:
+        stored = serve.json("GET", f"/v1/runs/{run['id']}")[1]
+        if stored["text"] != run["text"] or stored["state"] != run["state"]:
+            wrong.append(f"{mark}: the run's row differs from its last event")
+        calls = [step["toolCallId"] for step in stored["steps"] if "toolCallId" in step]
+        if len({step["id"] for step in stored["steps"]}) != len(stored["steps"]) or len(set(calls)) != len(calls):
+            wrong.append(f"{mark}: a step stands twice")
+        if any(step["state"] in ("running", "waiting") for step in stored["steps"]):
+            wrong.append(f"{mark}: a step goes on behind the end")
+tally.check(not wrong, f"{len(wrong)} of {len(entries)} messages came to something else: {wrong[:5]}")
+tally.check(len(entries) == len(expected_texts), f"{len(entries)} entries for {len(expected_texts)} messages")
+
+print(
+    f"soak: {counts['drops']} cuts of {len(readers)} readers, {counts['kills']} kill -9, {counts['gatewayDrops']} cuts of the link, "
+    f"{counts['connects']} connections ({counts['recovered']} resumed, {counts['reset']} reset) in {time.monotonic() - started:.0f} s")
+print(
+    f"soak: {len(truth)} events, {len(ended)} runs, {len(entries)} messages; {sum(r.assembled for r in readers)} texts put together, "
+    f"{sum(r.interrupted for r in readers)} ended while away")
+print(f"soak: {lost} lost, {repeated} repeated, {disordered} out of order, {different} different")
+tally.check(lost == repeated == disordered == different == 0, "nothing lost, repeated, out of order or different")
+tally.check(counts["reset"] == 0, "no reset inside the window")
+tally.end()
