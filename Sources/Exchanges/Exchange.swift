@@ -9,6 +9,13 @@ package protocol ExchangeSink: AnyObject {
     /// The head of an answer whose body follows piece by piece and has no stated length.
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop)
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome
+    /// The same for bytes that go to many: `frame` keeps their form on the wire from one sink to the next.
+    func write(
+        _ bytes: Span<UInt8>,
+        sharing frame: inout [UInt8],
+        for exchange: Exchange,
+        on loop: isolated EventLoop
+    ) -> WriteOutcome
     func end(_ exchange: Exchange, on loop: isolated EventLoop)
     /// Ends without an orderly end, so that the peer sees the body as cut.
     func abort(_ exchange: Exchange, on loop: isolated EventLoop)
@@ -126,6 +133,13 @@ package final class Exchange {
     package func write(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {
         guard state == .streaming, let sink else { return .gone }
         return sink.write(bytes, for: self, on: loop)
+    }
+
+    /// For bytes that go to many; `frame` is empty at first and handed from one to the next.
+    package func write(_ bytes: Span<UInt8>, sharing frame: inout [UInt8], on loop: isolated EventLoop) -> WriteOutcome
+    {
+        guard state == .streaming, let sink else { return .gone }
+        return sink.write(bytes, sharing: &frame, for: self, on: loop)
     }
 
     package func write(_ bytes: [UInt8], on loop: isolated EventLoop) -> WriteOutcome {

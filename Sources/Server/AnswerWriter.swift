@@ -44,9 +44,10 @@ enum AnswerWriter {
         out.append(contentsOf: response.body)
     }
 
-    /// The head of a body that ends with the connection.
+    /// The head of a body that ends with its last chunk, or with the connection.
     static func appendStreamHead(
         _ head: ResponseHead,
+        isChunked: Bool,
         server: HTTPServer,
         into out: inout [UInt8],
         on loop: isolated EventLoop
@@ -54,7 +55,7 @@ enum AnswerWriter {
         server.updateDate(on: loop)
         HTTP1Encoder.appendHead(
             head,
-            bodyEnd: .close,
+            bodyEnd: isChunked ? .chunked : .close,
             connection: .close,
             date: server.date,
             common: server.commonFields,

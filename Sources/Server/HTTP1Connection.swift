@@ -47,6 +47,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     private var bodyStart: UInt64 = 0
     private var isBodyWanted = true
     private var isStream = false
+    /// The stream's body has chunks; an older peer's ends with the connection alone.
+    private var isChunked = false
 
     init(_ connection: HTTPConnection) {
         self.connection = connection
@@ -227,15 +229,16 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
 
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange else { return }
-        // Without a length or chunks the end of the connection ends the body, and the bytes of one event are the same
-        // for every subscriber and protocol.
+        // The connection ends with the body all the same. Chunks are for clients that read a body without them in
+        // blocks of their own size, as Python's requests does: they would get an event when later ones fill the block.
         ending = .closeAfterAnswer
+        isChunked = if case .http10 = exchange.version { false } else { exchange.method != .head }
         isStream = true
         pipelined = []
         server.counters.openStreams += 1
         let isGathered = isGathering
         if !isGathered { beginGathering() }
-        AnswerWriter.appendStreamHead(head, server: server, into: &out, on: loop)
+        AnswerWriter.appendStreamHead(head, isChunked: isChunked, server: server, into: &out, on: loop)
         parser.releaseHead()
         guard !isGathered else { return }
         if isPaused {
@@ -247,7 +250,23 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     }
 
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
+        var frame: [UInt8] = []
+        return write(bytes, sharing: &frame, for: exchange, on: loop)
+    }
+
+    func write(
+        _ bytes: Span<UInt8>,
+        sharing frame: inout [UInt8],
+        for exchange: Exchange,
+        on loop: isolated EventLoop
+    ) -> WriteOutcome {
         guard self.exchange === exchange else { return .gone }
+        guard isChunked else { return pass(bytes, on: loop) }
+        if frame.isEmpty { HTTP1Encoder.appendChunk(bytes, to: &frame) }
+        return pass(frame.span, on: loop)
+    }
+
+    private func pass(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {
         if isGathering {
             out.append(copying: bytes, from: 0)
             return .written
@@ -263,6 +282,12 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     }
 
     func end(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange else { return }
+        if isChunked {
+            let last = HTTP1Encoder.lastChunk
+            _ = pass(last.span, on: loop)
+        }
+        // A peer found gone ends the exchange here.
         guard self.exchange === exchange else { return }
         answered(exchange, on: loop)
         ending = .answered

@@ -128,6 +128,15 @@ final class HTTP2Stream: ExchangeSink {
         connection.begin(head, on: id, loop: loop)
     }
 
+    func write(
+        _ bytes: Span<UInt8>,
+        sharing frame: inout [UInt8],
+        for exchange: Exchange,
+        on loop: isolated EventLoop
+    ) -> WriteOutcome {
+        write(bytes, for: exchange, on: loop)
+    }
+
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
         guard self.exchange === exchange else { return .gone }
         guard connection.pendingBytes(on: id) + bytes.count <= limit else { return .full }

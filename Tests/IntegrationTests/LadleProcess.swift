@@ -132,8 +132,24 @@ struct Answer: CustomStringConvertible {
         let text = String(decoding: bytes, as: UTF8.self)
         let end = text.range(of: "\r\n\r\n")
         head = String(text[..<(end?.lowerBound ?? text.endIndex)])
-        body = end.map { String(text[$0.upperBound...]) } ?? ""
+        let rest = Array(bytes.suffix(end.map { text[$0.upperBound...].utf8.count } ?? 0))
+        let isChunked = head.lowercased().contains("transfer-encoding: chunked")
+        body = String(decoding: isChunked ? Self.joined(rest) : rest, as: UTF8.self)
         status = Int(head.split(separator: " ").dropFirst().first ?? "") ?? 0
+    }
+
+    /// The pieces of a chunked body.
+    private static func joined(_ chunks: [UInt8]) -> [UInt8] {
+        var rest = chunks[...]
+        var body: [UInt8] = []
+        while let end = rest.firstIndex(of: 0x0D),
+            let size = Int(String(decoding: rest[..<end], as: UTF8.self), radix: 16),
+            size > 0
+        {
+            body += rest.dropFirst(end + 2 - rest.startIndex).prefix(size)
+            rest = rest.dropFirst(end + 4 - rest.startIndex + size)
+        }
+        return body
     }
 
     func field(_ name: String) -> String? {

@@ -183,6 +183,29 @@ class DemoGateway(Program):
         self.token = self.match.group(3)
 
 
+class Unchunked:
+    """The lines of a chunked body; torn at the end where the body is."""
+
+    def __init__(self, file):
+        self.file = file
+        self.rest = b""
+
+    def readline(self):
+        while b"\n" not in self.rest:
+            size = int(self.file.readline().split(b";")[0] or b"0", 16)
+            piece = self.file.read(size) if size else b""
+            self.file.readline()
+            if not piece:
+                line, self.rest = self.rest, b""
+                return line
+            self.rest += piece
+        line, _, self.rest = self.rest.partition(b"\n")
+        return line + b"\n"
+
+    def close(self):
+        self.file.close()
+
+
 class EventStream:
     """A reader of Server-Sent Events that keeps what the wire said: blocks of (id, event, data), and comments."""
 
@@ -198,6 +221,8 @@ class EventStream:
         while (line := self.file.readline().strip()):
             name, _, value = line.decode().partition(":")
             self.fields[name.lower()] = value.strip()
+        if self.fields.get("transfer-encoding") == "chunked":
+            self.file = Unchunked(self.file)
 
     def __iter__(self):
         """Blocks until the stream ends; a torn last block is dropped, as the standard says."""

@@ -16,7 +16,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import DemoGateway, Serve, Tally, options, until
+from harness import DemoGateway, Serve, Tally, Unchunked, options, until
 
 chosen = options(drops=(150, 1000), readers=(16, 24), seed=(1, 1))
 SESSIONS = [f"agent:main:soak{n}" for n in range(4)]
@@ -123,8 +123,12 @@ class Reader(threading.Thread):
             if status:
                 self.problems.append(f"status {status!r}")
             return
-        while file.readline().strip():
-            pass
+        while (line := file.readline().strip()):
+            if line.lower() == b"transfer-encoding: chunked":
+                file = Unchunked(file)
+                while file.file.readline().strip():
+                    pass
+                break
         if self.form == "ndjson":
             while (line := file.readline()).endswith(b"\n"):
                 if line.strip():
@@ -367,7 +371,7 @@ for entry in entries.values():
     if entry["state"] != "delivered" or run is None:
         wrong.append(f"{mark}: {entry['state']}, run {run and run['state']}")
     elif expected_texts.get(mark) is not None and run["text"] != expected_texts[mark]:
-        wrong.append(f"{mark}: text {run['text'][:60]!r}")
+        wrong.append(f"{mark}: {run['state']} with {len(run['text'])} of {len(expected_texts[mark])} characters, ends {run['text'][-30:]!r}")
     else:
         stored = serve.json("GET", f"/v1/runs/{run['id']}")[1]
         if stored["text"] != run["text"] or stored["state"] != run["state"]:

@@ -154,8 +154,18 @@ struct HTTP1ServerTests {
             for stream in parts.responder.streams { stream.end(on: loop) }
             for stream in parts.responder.streams { stream.abort(on: loop) }
         }
-        #expect(try all(second).isEmpty)
+        #expect(try all(second) == "0\r\n\r\n")
         #expect(await server.wait { $0.server.counters.openStreams == 0 && $0.responder.finished == 2 })
+    }
+
+    @Test(arguments: [("1.1", "d\r\ndata: hello\n\n\r\n"), ("1.0", "\r\n\r\ndata: hello\n\n")])
+    func `a stream has chunks, and none for an older peer`(_ version: String, _ body: String) async throws {
+        let server = try await TestServer()
+        let socket = try connect(server)
+        try socket.send(Array("GET /stream HTTP/\(version)\r\nHost: a\r\n\r\n".utf8))
+        let answer = try read(socket, until: body)
+        #expect(answer.hasSuffix(body))
+        #expect(answer.contains("Transfer-Encoding: chunked") == (version == "1.1"))
     }
 
     @Test func `HEAD of a stream ends at once`() async throws {

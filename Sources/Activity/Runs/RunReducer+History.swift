@@ -13,8 +13,13 @@ extension RunReducer {
             case .user, .system, .other: break
             }
         }
-        if let answer = rows.last(where: { $0.role == .assistant && !$0.text.isEmpty && $0.stopReason != "error" }) {
-            rowText = Array(ReplyText.clean(answer.text).utf8)
+        for row in rows where row.role == .assistant && !row.text.isEmpty && row.stopReason != "error" {
+            let text = Array(ReplyText.clean(row.text).utf8)
+            if let known = rowTexts.firstIndex(where: { $0.row == row.identity }) {
+                rowTexts[known].text = text
+            } else if rowTexts.last?.text != text {
+                rowTexts.append((row.identity, text))
+            }
         }
     }
 

@@ -16,7 +16,7 @@ struct RunReducer: Sendable {
     var finalText: [UInt8]?
     /// The text so far that a history page brought, and the transcript's own.
     var snapshot: [UInt8] = []
-    var rowText: [UInt8] = []
+    var rowTexts: [(row: String, text: [UInt8])] = []
     var evidence = RunEvidence()
     var startedAt: Timestamp?
     var firstEvent: Timestamp?
@@ -145,7 +145,7 @@ struct RunReducer: Sendable {
     var isOwn: Bool { sentText != nil || (isFormer && UUIDv7.isWellFormed(String(id.prefix(36)))) }
 
     /// Of an earlier process, and the gateway showed nothing of it since.
-    var isUnaccountedFor: Bool { isFormer && !hasText && rowText.isEmpty && snapshot.isEmpty && records.isEmpty }
+    var isUnaccountedFor: Bool { isFormer && !hasText && rowTexts.isEmpty && snapshot.isEmpty && records.isEmpty }
 
     /// Appends what changed since the last call. Its session, when the run has just ended for the first time.
     mutating func publish(to changes: inout [RunChange]) -> SessionKey? {
@@ -226,8 +226,17 @@ struct RunReducer: Sendable {
         let isHeld = isFinal ? SilentReply.matches(stream.open) : SilentReply.mayBecome(stream.open)
         let text = isHeld ? stream.closed : stream.closed.isEmpty ? stream.open : stream.closed + stream.open
         if snapshot.count > text.count, snapshot.hasBytes(text), !SilentReply.mayBecome(snapshot) { return snapshot }
-        if text.isEmpty, stream.isEmpty, isFinal { return SilentReply.matches(rowText) ? [] : rowText }
-        return text
+        return isFinal ? completed(text, stream) : text
+    }
+
+    /// The end of the text from the transcript, where the stream's was missed.
+    private func completed(_ text: [UInt8], _ stream: TextAssembler) -> [UInt8] {
+        guard let last = rowTexts.last?.text, !SilentReply.matches(last) else { return text }
+        if text.isEmpty, stream.isEmpty { return last }
+        guard !stream.open.isEmpty, let open = rowTexts.lastIndex(where: { $0.text.hasBytes(stream.open) }) else {
+            return text
+        }
+        return stream.closed + rowTexts[open...].flatMap(\.text)
     }
 }
 

@@ -35,17 +35,19 @@ extension Bridge {
 
     /// The text of each active run so far, once, after a resume.
     func activeTexts(on loop: isolated EventLoop) -> [HubEvent] {
-        live.active.compactMap { run in
-            guard !run.text.isEmpty else { return nil }
-            let delta = HubEvent.Delta(
-                run: run.id,
-                session: run.session.text,
-                offset: 0,
-                text: run.text,
-                replaces: true
-            )
-            return HubEvent(delta, at: loop.wallClock)
+        live.active.compactMap { textSoFar(of: $0, on: loop) }
+    }
+
+    /// As far as it has been handed out: what is held back comes to everyone, and would come twice.
+    private func textSoFar(of run: Run, on loop: isolated EventLoop) -> HubEvent? {
+        var text = run.text
+        if let held = pipeline.firstHeld(of: run.id) {
+            guard !held.replaces else { return nil }
+            text = String(decoding: text.utf16.prefix(held.offset), as: UTF16.self)
         }
+        guard !text.isEmpty else { return nil }
+        let delta = HubEvent.Delta(run: run.id, session: run.session.text, offset: 0, text: text, replaces: true)
+        return HubEvent(delta, at: loop.wallClock)
     }
 
     /// `summary`, then the runs under way with their steps and texts; none has an id.
@@ -73,15 +75,7 @@ extension Bridge {
                     }
                 )
             }
-            guard !run.text.isEmpty else { continue }
-            let delta = HubEvent.Delta(
-                run: run.id,
-                session: run.session.text,
-                offset: 0,
-                text: run.text,
-                replaces: true
-            )
-            events.append(HubEvent(delta, at: loop.wallClock))
+            if let text = textSoFar(of: run, on: loop) { events.append(text) }
         }
         return events
     }

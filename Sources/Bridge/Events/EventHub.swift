@@ -81,10 +81,11 @@ package final class EventHub: TurnEndWork {
         let batch = group.batch
         group.batch = []
         let span = batch.span
+        var frame: [UInt8] = []
         var gone: [Subscriber] = []
         for subscriber in group.members where !subscriber.isBehind {
             counters.deliveries &+= 1
-            switch subscriber.exchange.write(span, on: loop) {
+            switch subscriber.exchange.write(span, sharing: &frame, on: loop) {
             case .written: continue
             case .waiting: subscriber.isBehind = true
             case .full, .gone: gone.append(subscriber)

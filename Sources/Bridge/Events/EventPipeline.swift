@@ -94,6 +94,11 @@ package final class EventPipeline {
         heldBytes += event.data.count
     }
 
+    /// The oldest piece of a run's text that has not been handed out yet.
+    func firstHeld(of run: String) -> HubEvent.Delta? {
+        held.lazy.compactMap(\.event.delta).first { $0.run == run }
+    }
+
     private func operationEnded(on loop: isolated EventLoop) {
         completed += 1
         var count = 0

@@ -1,0 +1,104 @@
+import Basics
+import JSONBytes
+import Testing
+
+@testable import Activity
+
+/// Runs that an earlier process saw begin, or whose message it sent.
+struct FormerRunTests {
+    private let main = SessionKey(canonical: "agent:main:main")
+    private let now = Timestamp(milliseconds: 1_795_000_000_000)
+    private let own = "01a1fc79-0000-7000-8000-000000000001"
+    private let other = "01a1fc79-0000-7000-8000-000000000000"
+
+    private func page(_ rows: [String], active: String? = nil, text: String = "") -> JSONValue {
+        let flight = active.map { #""inFlightRun":{"runId":"\#($0)","text":"\#(text)"},"# } ?? ""
+        return json(
+            """
+            {"messages":[\(rows.joined(separator: ","))],\(flight)\
+            "sessionInfo":{"hasActiveRun":\(active != nil)}}
+            """
+        )
+    }
+
+    private func turn(_ key: String, _ reply: String, at: Int64) -> [String] {
+        [
+            """
+            {"role":"user","content":"hi","timestamp":\(1_795_000_000_000 + at),"idempotencyKey":"\(key)"}
+            """,
+            """
+            {"role":"assistant","content":[{"type":"text","text":"\(reply)"}],"stopReason":"stop",\
+            "timestamp":\(1_795_000_000_000 + at + 900)}
+            """,
+        ]
+    }
+
+    private func told(_ changes: [RunChange]) -> [String] {
+        changes.map { change in
+            switch change {
+            case .started: "started"
+            case .ended(let run): "\(run.state) \(run.text)"
+            case .textReplaced(_, let text): "replaced \(text)"
+            case .textAppended(_, let offset, let text): "\(offset) \(text)"
+            case .stepChanged, .reassigned: "other"
+            }
+        }
+    }
+
+    @Test func `a run whose start nobody saw is told whole from history`() {
+        var book = RunBook()
+        book.recover(own, session: main, text: "hi", sentAt: now)
+        let changes = book.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
+        #expect(told(changes) == ["started", "replaced Hello.", "completed Hello."])
+        #expect(book.run(own)?.endedAt == now.adding(milliseconds: 910))
+    }
+
+    @Test func `where history shows nothing of it, nothing is told`() {
+        var book = RunBook()
+        book.recover(own, session: main, text: "hi", sentAt: now)
+        #expect(book.receive(history: page([]), session: main, now: now).isEmpty)
+        #expect(book.run(own) == nil)
+        book.recover(own, session: main, text: "hi", sentAt: now)
+        #expect(book.giveUp(own, now: now).isEmpty)
+        #expect(book.run(own) == nil)
+    }
+
+    @Test func `the turn before does not end a run that goes on`() {
+        var book = RunBook()
+        book.resume(own, session: main, startedAt: now)
+        let rows = turn(other, "The one before.", at: -3000)
+        let changes = book.receive(history: page(rows, active: own, text: "Now "), session: main, now: now)
+        #expect(told(changes) == ["replaced Now "])
+        #expect(book.run(own)?.state == .running)
+        let more = book.receive(event: "agent", payload: AgentFrame.text(own, 7, "Now this."), now: now)
+        #expect(told(more) == ["4 this."])
+    }
+
+    @Test func `the first text after a restart replaces what an earlier process told`() {
+        var book = RunBook()
+        book.resume(own, session: main, startedAt: now)
+        let changes = book.receive(event: "agent", payload: AgentFrame.text(own, 7, "Half of"), now: now)
+        #expect(told(changes) == ["replaced Half of"])
+    }
+
+    @Test func `a text whose end was missed is completed from the transcript`() {
+        var book = RunBook()
+        book.sent(own, session: main, text: "hi", now: now)
+        _ = book.receive(event: "agent", payload: AgentFrame.start(own), now: now)
+        _ = book.receive(event: "agent", payload: AgentFrame.text(own, 2, "One two"), now: now)
+        book.linkLost()
+        let changes = book.receive(history: page(turn(own, "One two three.", at: 10)), session: main, now: now)
+        #expect(told(changes) == ["7  three.", "completed One two three."])
+    }
+
+    @Test func `numbers of steps go on behind those told before`() {
+        var book = RunBook()
+        let steps = ["\(own):c1": 2, "\(own):thinking:x": 1]
+        book.resume(own, session: main, startedAt: now, steps: steps)
+        for (frame, call) in ["c1", "c2"].enumerated() {
+            let payload = AgentFrame.toolStart(own, frame + 5, call, "read", #"{"path":"a"}"#, at: 5)
+            _ = book.receive(event: "agent", payload: payload, now: now)
+        }
+        #expect(book.run(own)?.steps.map(\.sequence).sorted() == [2, 4])
+    }
+}
