@@ -92,6 +92,7 @@ package final class Bridge: Responder {
             case .ready(let call):
                 switch call.route.body {
                 case .none: return .takes(bodyBytes: 0)
+                case .unused: return .takes(bodyBytes: Route.jsonBytes)
                 case .upTo(let limit, _): return .takes(bodyBytes: limit)
                 case .message: return .takes(bodyBytes: settings.messageBodyLimit())
                 }
@@ -214,7 +215,13 @@ package final class Bridge: Responder {
                 retryable: false
             ).adding(.acceptEncoding, "identity")
         }
-        guard case .upTo(_, let types) = body, let field = head.fields[.contentType] else { return }
+        let types: [MediaType]
+        switch body {
+        case .none, .message: return
+        case .unused: types = [.json]
+        case .upTo(_, let listed): types = listed
+        }
+        guard let field = head.fields[.contentType] else { return }
         guard let type = try? MediaType(parsing: field),
             types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
         else { throw .unsupportedMediaType(types) }
