@@ -166,6 +166,9 @@ extension GatewayModel {
             "connections": connections.count, "open": openConnections.count, "sessions": sessions.count,
             "activeRuns": runs.keys.sorted(), "accepted": accepted, "uptimeMs": uptimeMs,
             "pendingApprovals": approvals.map(\.id), "faults": faults.described,
+            "lastClose": lastClose.map { (close: (code: UInt16, reason: String)) -> WireValue in
+                ["code": Int(close.code), "reason": close.reason]
+            },
         ]
     }
 

@@ -146,7 +146,8 @@ package final class DocumentDesk {
             case .success(let file):
                 let bytes = Array((file.content ?? "").utf8)
                 done(.success(self.learned(name, bytes, isMissing: file.missing, on: loop)))
-            case .failure(let failure): done(.failure(Problem(failure, reading: name.kind.fileName)))
+            case .failure(let failure):
+                done(.failure(Problem(failure, reading: name.kind.fileName, over: self.link)))
             }
         }
     }

@@ -97,7 +97,7 @@ final class DocumentWrite {
         desk.link.call(call, on: loop) { (result: Result<AgentFile?, CallFailure>) in
             guard case .failure(let failure) = result else { return self.check(wanted, path: .rpc, on: loop) }
             if self.desk.mayAskByChat, failure.isMissingScope { return self.ask(content, wanted, on: loop) }
-            self.finish(.failure(Problem(failure, reading: self.name.kind.fileName)))
+            self.finish(.failure(Problem(failure, reading: self.name.kind.fileName, over: self.desk.link)))
         }
     }
 

@@ -173,6 +173,7 @@ extension LinkMachine {
         var actions: [Action] = []
         if let token = hello.deviceToken, let key = tokenKey, tokens[key] != token {
             tokens[key] = token
+            protectSecrets()
             actions.append(.keepDeviceToken(token, key))
         }
         // Before anyone can ask for a snapshot, or what changes between the two would be missed.
