@@ -8,6 +8,11 @@ extension CallFailure {
     var isMissingScope: Bool {
         if case .gateway(let error, _) = self { error.missingScope != nil } else { false }
     }
+
+    /// The gateway answered no, for a reason other than a scope.
+    var isRefusal: Bool {
+        if case .gateway(let error, _) = self { error.missingScope == nil } else { false }
+    }
 }
 
 extension Problem {

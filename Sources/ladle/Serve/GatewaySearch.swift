@@ -8,7 +8,7 @@ import Darwin
 #endif
 
 /// Looks again where the gateway is: every half minute while none was found, and on SIGHUP, which also takes a changed token
-/// file or OpenClaw configuration into use.
+/// file or OpenClaw configuration into use and ends a wait.
 struct GatewaySearch: Sendable {
     private static let seconds = 30
 
@@ -40,8 +40,12 @@ struct GatewaySearch: Sendable {
         guard let found = try? finder.target(demo: nil) else { return }
         loop.post { loop in
             guard let link = daemon.value(on: loop)?.link else { return }
-            // The same target again only where the link has given up on it.
-            if found != link.target || link.status.state == .refused { link.configure(found, on: loop) }
+            // The same target again only where the link has given up on it, or waits.
+            if found != link.target || link.status.state == .refused {
+                link.configure(found, on: loop)
+            } else {
+                link.retryNow(on: loop)
+            }
         }
     }
 }
