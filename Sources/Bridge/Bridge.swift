@@ -26,6 +26,7 @@ package final class Bridge: Responder {
     /// Lists of the gateway as last written to the database.
     var keptLists: [String: [UInt8]] = [:]
     package var documents: DocumentDesk?
+    private(set) lazy var frames = FrameFeed(self)
     package internal(set) var isShuttingDown = false
     /// Requests that stay open for an entry of theirs.
     var followers: [ObjectIdentifier: any EntryFollower] = [:]
