@@ -54,7 +54,7 @@ package final class Bridge: Responder {
         self.link = link
         self.live = live
         startedAt = loop.wallClock
-        streamSlots = StreamSlots(perCaller: settings.streamsPerCaller)
+        streamSlots = StreamSlots(perCaller: settings.streamsPerCaller, total: settings.streams)
         router = Router(routes)
         self.routes = routes
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
@@ -198,6 +198,7 @@ package final class Bridge: Responder {
 
     private func begin(_ request: Request, _ exchange: Exchange) -> Call {
         let call = Call(exchange, request)
+        if request.route.changesState { call.audit = access.audit }
         exchange.notes = call
         return call
     }
@@ -259,26 +260,8 @@ package final class Bridge: Responder {
         exchange.notes = nil
         let request = call.request
         if request.hasToken { access.finished(exchange, by: request.caller) }
-        guard request.route.changesState, let audit = access.audit, let status = exchange.status else { return }
-        let now = loop.wallClock
-        let code = exchange.problemCode ?? "\(status.code)"
-        let outcome: AuditRecord.Outcome =
-            status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
-        let body = exchange.body
-        let (who, from, requestID) = (call.caller.label, exchange.connection.remote, exchange.requestID)
-        let (what, which) = (call.route.operation, exchange.subject ?? call.parameters.first)
-        audit.record {
-            AuditRecord(
-                at: now,
-                who: who,
-                from: "\(from)",
-                what: what,
-                which: which,
-                outcome: outcome,
-                requestID: requestID,
-                text: body.isEmpty ? nil : AuditRecord.TextMark(body)
-            )
-        }
+        // A handler that has begun says itself how it went.
+        if !call.hasBegun, let status = exchange.status { call.settle(status, exchange.problemCode, on: loop) }
     }
 
     package func refused(

@@ -181,7 +181,7 @@ extension ConfigurationKey {
     )
     package static let auditKeep = ConfigurationKey(
         "audit.keep",
-        .int(0...100),
+        .int(1...100),
         "5",
         "Rotated audit files that are kept"
     )

@@ -91,6 +91,7 @@ struct ServePlan: Sendable {
             messageBodyLimit: { link.hello?.policy.maxPayload ?? Self.bodyBeforeFirstHello }
         )
         edge.streamsPerCaller = Int(settings.int(.eventsStreamsPerCaller))
+        edge.streams = Int(settings.int(.eventsStreams))
         edge.outboxTTL = settings.int(.outboxTTL)
         edge.outboxLimits.entries = Int(settings.int(.outboxMaxEntries))
         edge.outboxLimits.perSession = Int(settings.int(.outboxMaxPerSession))
