@@ -35,6 +35,7 @@ package final class Bridge: Responder {
     package var requests: [String: UInt64] {
         Dictionary(uniqueKeysWithValues: zip(routes, counts).map { ($0.operation, $1) })
     }
+    private let refusals = RefusalPace()
     private let routes: [Route]
     private let places: [ObjectIdentifier: Int]
     private var counts: [UInt64]
@@ -74,6 +75,8 @@ package final class Bridge: Responder {
         /// tailscaled has to be asked who this is.
         case ask(WhoisQuestion)
         case ready(Call)
+        /// One guess at a credential too many.
+        case throttled(Problem)
     }
 
     package func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission {
@@ -88,6 +91,8 @@ package final class Bridge: Responder {
             case .ask(let question):
                 ask(question, for: exchange, on: loop)
                 return .later
+            case .throttled(let problem):
+                return refusals.hold(exchange, problem, on: loop) ? .later : .answered
             case .ready(let call):
                 switch call.route.body {
                 case .none: return .takes(bodyBytes: 0)
@@ -146,7 +151,10 @@ package final class Bridge: Responder {
         if !match.isOpen {
             switch access.identify(settings.peer(exchange.connection), facts, on: loop) {
             case .caller(let known): caller = known
-            case .refused(let refusal): throw Problem(refusal).closing()
+            case .refused(let refusal):
+                let problem = Problem(refusal).closing()
+                if problem.status == .tooManyRequests { return .throttled(problem) }
+                throw problem
             case .whois(let question):
                 if mayAsk, access.whois != nil { return .ask(question) }
             }

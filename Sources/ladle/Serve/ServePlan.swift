@@ -59,6 +59,7 @@ struct ServePlan: Sendable {
         limits.bodyBytesPerSecond = Int(settings.int(.limitsBodyRate))
         limits.stallMilliseconds = settings.int(.limitsWriteStall)
         limits.connections = Int(settings.int(.limitsConnections))
+        limits.owner = PeerLookup.ownerUID
         limits.connectionsPerPeer = Int(settings.int(.limitsConnectionsPerPeer))
         return limits
     }
