@@ -138,6 +138,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     private func takeBody(upTo limit: Int, on loop: isolated EventLoop) {
         bodyStart = loop.now
         parser.bodyLimit = limit
+        // A body that says itself that it is too large is not asked for.
+        if case .length(let length) = parser.framing.body, length > limit { return }
         if parser.framing.expectsContinue { out.append(contentsOf: HTTP1Encoder.continueResponse) }
     }
 
