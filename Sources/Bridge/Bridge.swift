@@ -54,7 +54,7 @@ package final class Bridge: Responder {
         self.link = link
         self.live = live
         startedAt = loop.wallClock
-        streamSlots = StreamSlots(perCaller: settings.streamsPerCaller)
+        streamSlots = StreamSlots(perCaller: settings.streamsPerCaller, inAll: settings.streams)
         router = Router(routes)
         self.routes = routes
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
@@ -91,6 +91,7 @@ package final class Bridge: Responder {
             case .ready(let call):
                 switch call.route.body {
                 case .none: return .takes(bodyBytes: 0)
+                case .upTo(Route.jsonBytes, _): return .takes(bodyBytes: settings.bodyBytes)
                 case .upTo(let limit, _): return .takes(bodyBytes: limit)
                 case .message: return .takes(bodyBytes: settings.messageBodyLimit())
                 }

@@ -21,6 +21,8 @@ package final class ConnectionInfo {
     package let clientCertificate: [UInt8]?
     /// The user at the other end, by peer credentials or by the kernel's socket table; nil where nobody can tell.
     package let user: UInt32?
+    /// Answers without end under way on it, where it can have many.
+    package var openStreams = 0
     /// The responder's own notes about this connection.
     package var memo: AnyObject?
 

@@ -108,7 +108,10 @@ final class HTTP2Stream: ExchangeSink {
     private func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange else { return }
         self.exchange = nil
-        if isStream { connection.server.counters.openStreams -= 1 }
+        if isStream {
+            connection.server.counters.openStreams -= 1
+            exchange.connection.openStreams -= 1
+        }
         isStream = false
         connection.server.responder.finished(exchange, on: loop)
     }
@@ -125,6 +128,7 @@ final class HTTP2Stream: ExchangeSink {
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {
         isStream = true
         connection.server.counters.openStreams += 1
+        exchange.connection.openStreams += 1
         connection.begin(head, on: id, loop: loop)
     }
 

@@ -17,9 +17,12 @@ extension Bridge {
     }
 
     /// A stream over a limit is opened all the same, told why, and closed: clients give up for good on a status.
-    func streamRefusal(for caller: Caller, now: Timestamp) -> String? {
+    func streamRefusal(for call: Call, now: Timestamp) -> String? {
         if isShuttingDown { return "shutting_down" }
+        let caller = call.caller
         guard access.isCurrent(caller, now: now) else { return "token_revoked" }
+        // Streams must leave room for the requests that share their connection.
+        guard call.exchange.connection.openStreams <= settings.streamsPerConnection else { return "too_many_streams" }
         return streamSlots.take(caller) ? nil : "too_many_streams"
     }
 

@@ -58,7 +58,7 @@ final class StreamOpening {
         head.fields.append(.xAccelBuffering, "no")
         call.exchange.beginStream(head, on: loop)
         if call.exchange.method == .head { return call.exchange.end(on: loop) }
-        if let refusal = bridge.streamRefusal(for: call.caller, now: loop.wallClock) {
+        if let refusal = bridge.streamRefusal(for: call, now: loop.wallClock) {
             write(hello(at: bridge.hub.last, "fresh", on: loop), on: loop)
             write(bridge.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)
             return call.exchange.end(on: loop)

@@ -61,7 +61,7 @@ final class EntryStream: EntryFollower {
         early = []
         for event in waiting where isOpen { write(event, on: loop) }
         guard isOpen else { return }
-        if let reason = bridge.streamRefusal(for: call.caller, now: loop.wallClock) {
+        if let reason = bridge.streamRefusal(for: call, now: loop.wallClock) {
             write(bridge.shutdownEvent(reason: reason, retryMilliseconds: 30_000, on: loop), on: loop)
             return end(on: loop)
         }
