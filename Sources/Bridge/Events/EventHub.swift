@@ -45,11 +45,12 @@ package final class EventHub: TurnEndWork {
         for group in groups.values {
             guard Subscriber.admits(event, filter: group.filter, caller: group.caller) else { continue }
             for subscriber in group.behind { keep(event, for: subscriber, on: loop) }
-            guard !group.members.isEmpty else { continue }
+            guard !group.members.isEmpty || group.isCounted else { continue }
             if group.batch.isEmpty {
                 if dirty.isEmpty { loop.whenTurnEnds(self) }
                 dirty.append(group)
             }
+            guard !group.isCounted else { continue }
             group.batch.append(contentsOf: event.bytes(in: group.key.format))
         }
         for waiter in waiters.values { waiter(event) }
@@ -69,7 +70,15 @@ package final class EventHub: TurnEndWork {
     package func turnEnded(on loop: isolated EventLoop) {
         let work = dirty
         dirty.removeAll(keepingCapacity: true)
-        for group in work { flush(group, on: loop) }
+        for group in work {
+            if group.isCounted {
+                for subscriber in group.behind where subscriber.exchange.waitingBytes == 0 {
+                    drained(subscriber, on: loop)
+                }
+            } else {
+                flush(group, on: loop)
+            }
+        }
     }
 
     private func flush(_ group: SubscriberGroup, on loop: isolated EventLoop) {
@@ -149,15 +158,18 @@ package final class EventHub: TurnEndWork {
             subscriber.backlogStart += 1
             subscriber.backlogBytes -= event.data.count
             counters.deliveries &+= 1
-            switch subscriber.exchange.write(event.bytes(in: subscriber.format), on: loop) {
-            case .written: continue
-            case .waiting: return
-            case .full, .gone: return cut(subscriber, on: loop)
+            let outcome = subscriber.exchange.write(event.bytes(in: subscriber.format), on: loop)
+            if outcome == .full || outcome == .gone { return cut(subscriber, on: loop) }
+            if subscriber.countsDown() {
+                remove(subscriber)
+                return subscriber.exchange.end(on: loop)
             }
+            if outcome != .written { return }
         }
         subscriber.backlog = []
         subscriber.backlogStart = 0
-        subscriber.group?.catchUp(subscriber)
+        // Whoever counts takes events one by one, and so from a backlog always.
+        if subscriber.remaining == nil { subscriber.group?.catchUp(subscriber) }
     }
 
     /// The reader comes back with its last id and misses nothing inside the window.
@@ -185,7 +197,7 @@ package final class EventHub: TurnEndWork {
     package func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard subscriber.phase == .replaying else { return }
         subscriber.phase = .live
-        subscriber.isBehind = subscriber.exchange.waitingBytes > 0
+        subscriber.isBehind = subscriber.exchange.waitingBytes > 0 || subscriber.remaining != nil
         let form = subscriber.exchange.outlet?.form
         subscriber.exchange.drained = { [weak self, weak subscriber] in
             if let subscriber { self?.drained(subscriber, on: loop) }
@@ -255,7 +267,7 @@ package final class EventHub: TurnEndWork {
         var gone: [Subscriber] = []
         for subscriber in subscribers.values where subscriber.heartbeatSeconds == seconds {
             isNeeded = true
-            guard !subscriber.isBehind, subscriber.phase == .live else { continue }
+            guard subscriber.hasAll else { continue }
             let bytes = subscriber.format.heartbeat(asEvent: subscriber.heartbeatAsEvent, at: loop.wallClock)
             switch subscriber.exchange.write(bytes, on: loop) {
             case .written: continue

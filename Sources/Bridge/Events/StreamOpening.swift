@@ -56,6 +56,10 @@ final class StreamOpening {
         // Proxies must neither keep, change nor gather what has to arrive at once.
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
+        if wishes.isCompressed {
+            head.fields.append(.contentEncoding, "gzip")
+            head.fields.append(.vary, "Accept-Encoding")
+        }
         call.exchange.beginStream(head, on: loop)
         if call.exchange.method == .head { return call.exchange.end(on: loop) }
         if let refusal = bridge.streamRefusal(for: call, now: loop.wallClock) {
@@ -164,9 +168,7 @@ final class StreamOpening {
     // MARK: Ending by itself
 
     private func countDown(_ subscriber: Subscriber, on loop: isolated EventLoop) -> Bool {
-        guard let remaining = subscriber.remaining else { return false }
-        subscriber.remaining = remaining - 1
-        guard remaining <= 1 else { return false }
+        guard subscriber.countsDown() else { return false }
         bridge.hub.remove(subscriber)
         call.exchange.end(on: loop)
         return true

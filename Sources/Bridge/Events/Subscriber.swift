@@ -54,6 +54,16 @@ package final class Subscriber {
         self.position = position
     }
 
+    /// Nothing waits for it to be taken.
+    var hasAll: Bool { phase == .live && (remaining == nil ? !isBehind : exchange.waitingBytes == 0) }
+
+    /// One more event was sent; true when it was the last that was asked for.
+    func countsDown() -> Bool {
+        guard let left = remaining else { return false }
+        remaining = left - 1
+        return left <= 1
+    }
+
     func admits(_ event: HubEvent) -> Bool {
         Self.admits(event, filter: filter, caller: caller)
     }

@@ -33,6 +33,7 @@ final class SubscriberGroup {
         caller = first.caller
     }
 
+    var isCounted: Bool { key.alone != nil }
     var isEmpty: Bool { members.isEmpty && behind.isEmpty }
 
     func add(_ subscriber: Subscriber) {

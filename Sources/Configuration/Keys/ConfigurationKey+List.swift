@@ -426,13 +426,13 @@ extension ConfigurationKey {
         "tls.clientCa",
         .path,
         nil,
-        "CA certificates in PEM for client certificates"
+        "CA certificates in PEM; clients must show a certificate from one of them"
     )
     package static let tlsClientAllow = ConfigurationKey(
         "tls.clientAllow",
         comma,
         "",
-        "SHA-256 of the client certificates that may connect; empty asks for none"
+        "SHA-256 of the client certificates that may connect; with tls.clientCa both must hold"
     )
 
     // Logs.
