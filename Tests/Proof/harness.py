@@ -136,7 +136,7 @@ class Serve(Program):
             file.write_text("demo-token\n")
             file.chmod(0o600)
             chosen += ["--token-file", str(file)]
-        super().__init__([*chosen, *arguments], r"listening on http://127\.0\.0\.1:(\d+)", env)
+        super().__init__([*chosen, *arguments], r"listening on https?://127\.0\.0\.1:(\d+)", env)
         self.port = int(self.match.group(1))
         self.url = f"http://127.0.0.1:{self.port}"
 

@@ -181,7 +181,8 @@ final class Service: Sendable {
 
     /// SIGHUP reads the certificate again at once; files that change are noticed by themselves, in a while.
     private func followCertificate() {
-        guard let tls else { return }
+        // Without a certificate there is nothing to read again; the signal must not end the process all the same.
+        guard let tls else { return signals.watch(SIGHUP) {} }
         let look: @Sendable () -> Void = {
             switch tls.reload() {
             case .unchanged: break
