@@ -51,6 +51,7 @@ package enum CommandTable {
                 OptionSpec("--tick", "DURATION", "Interval of ticks"),
                 OptionSpec("--main-key", "KEY", "Name of the main session"),
                 OptionSpec("--record", "FILE", "File for accepted messages", values: .files),
+                OptionSpec("--recall", nil, "Put what FILE holds into the history"),
                 OptionSpec("--store-user-row", nil, "Write the user's row at the start of its run"),
                 OptionSpec("--fault", "NAME=VALUE", "A fault to show", repeats: true),
             ]
