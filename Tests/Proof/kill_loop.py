@@ -49,7 +49,7 @@ class Poster(threading.Thread):
                     return
                 self.repeats += 1
                 time.sleep(0.005)
-            time.sleep(random.random() * 0.02)
+            time.sleep(random.random() * 0.25)
 
     def post(self, number):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
