@@ -157,6 +157,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
                 live.tell(change, of: run, on: loop)
                 outbox.run(run.id, in: run.session.text, .active, on: loop)
             case .ended(let run):
+                KillPoint.reach("run.ended")
                 live.tell(change, of: run, on: loop)
                 outbox.run(run.id, in: run.session.text, .ended, on: loop)
                 if Self.mayHaveWritten(run) { documents?.refreshAll(on: loop) }

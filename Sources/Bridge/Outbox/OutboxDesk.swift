@@ -117,6 +117,7 @@ package final class OutboxDesk {
         case .dispatch(let order): dispatch(order, on: loop)
         case .scan(let order):
             OutboxScan(order, link: link).start(on: loop) { [weak self] report in
+                KillPoint.reach("scan.reported")
                 self?.tell(.scanned(order.id, report), on: loop)
             }
         case .answer(let token, let result): answers.removeValue(forKey: token)?(result)
@@ -131,6 +132,7 @@ package final class OutboxDesk {
             guard let self else { return }
             switch result {
             case .success(.applied):
+                KillPoint.reach("\(change.entry.state.rawValue).committed")
                 self.tally.note(change.entry)
                 self.tell(.persisted(id), on: loop)
                 self.changed?(change.entry)
@@ -178,9 +180,12 @@ package final class OutboxDesk {
             return tell(.outcome(order.attempt, .rejected(rejection)), on: loop)
         }
         if order.entry.kind == .message { dispatched?(order.entry, order.attempt.key) }
+        KillPoint.reach("frame.before")
+        defer { KillPoint.reach("frame.after") }
         link.call(method: request.method, params: request.params, on: loop) { [weak self] outcome in
             guard let self else { return }
             let result = AttemptOutcome(outcome)
+            KillPoint.reach("answer.\("\(result)".prefix { $0 != "(" })")
             if case .rejected = result { self.refused?(order.attempt.key) }
             self.tell(.outcome(order.attempt, result), on: loop)
         }
