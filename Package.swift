@@ -122,7 +122,7 @@ let package = Package(
             ),
             .testTarget(
                 name: "IntegrationTests",
-                dependencies: ["ladle", "TestSupport", "JSONBytes", "CSystem", "Basics"],
+                dependencies: ["ladle", "TestSupport", "JSONBytes", "CSystem", "Basics", "DemoGateway", "EventLoops"],
                 swiftSettings: strict
             ),
         ]

@@ -126,7 +126,9 @@ package final class GatewayDesk: UpstreamLinkHandler {
         poll(on: loop)
     }
 
-    package func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
+    package func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {
+        outbox.learned(outcome, of: call, on: loop)
+    }
 
     package func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) {
         keepTokens?(tokens)

@@ -204,8 +204,12 @@ package enum CommandTable {
                 [id],
                 [OptionSpec("--force", nil, "Forget an entry that may have been delivered")]
             ),
-            CommandSpec("recover", "What to do about a damaged store").with {
-                $0.options = [.json, OptionSpec("--state", "DIR", "State directory", values: .files)]
+            CommandSpec("recover", "What is in a store that was set aside, and what to do with it").with {
+                $0.options = [
+                    .json, OptionSpec("--state", "DIR", "State directory", values: .files),
+                    OptionSpec("--restore", nil, "Take its entries back into the outbox"),
+                    OptionSpec("--discard", nil, "Give up what waits in it"),
+                ]
             },
         ]
     }
