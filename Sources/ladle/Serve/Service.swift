@@ -86,7 +86,8 @@ final class Service: Sendable {
             directory: directory,
             demo: demo,
             addresses: addresses,
-            notes: Self.warnings(store.health) + Self.notes(opening, isDemo: isDemo, tokens, plan) + Exposure.lines(addresses, plan),
+            notes: Self.warnings(store.health) + Self.notes(opening, isDemo: isDemo, tokens, plan)
+                + Exposure.lines(addresses, plan),
             tls: plan.tls,
             audit: audit
         )
@@ -141,7 +142,7 @@ final class Service: Sendable {
         _ plan: ServePlan
     ) -> [String] {
         var notes: [String] = []
-        if case .setAside = opening { notes.append("the events and tokens of the former database are not in the new one") }
+        if case .setAside = opening { notes.append("its events and tokens are not in the new database") }
         if case .readOnly(let reason) = opening { notes.append("the database is read-only: \(reason)") }
         if let path = tokens.createdAt { notes.append("a token with every scope is in \(path), for other devices") }
         if let tls = plan.tls { notes.append("certificate SHA-256 \(tls.pin)") }
