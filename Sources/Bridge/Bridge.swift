@@ -3,6 +3,7 @@ package import Basics
 package import EventLoops
 package import Exchanges
 import HTTPModel
+package import Observability
 package import Upstream
 
 /// Everything behind the HTTP edge, on one loop: who may, which route, what it does. The handlers stand in files of their
@@ -31,13 +32,13 @@ package final class Bridge: Responder {
     var followers: [ObjectIdentifier: any EntryFollower] = [:]
     /// Idempotency keys whose first request is not on disk yet.
     var sendsUnderWay: Set<String> = []
-    /// Counted by operation, for metrics.
-    package var requests: [String: UInt64] {
-        Dictionary(uniqueKeysWithValues: zip(routes, counts).map { ($0.operation, $1) })
-    }
-    private let routes: [Route]
+    var tally: RequestTally
+    var statusAnswer = StatusAnswer()
+    /// Lines about requests that were refused, whoever sent them.
+    var refusedLines = LogBudget()
+    /// What others count goes on the same page.
+    package var moreMetrics: (inout MetricsPage) -> Void = { _ in }
     private let places: [ObjectIdentifier: Int]
-    private var counts: [UInt64]
 
     package init(
         settings: BridgeSettings,
@@ -56,9 +57,8 @@ package final class Bridge: Responder {
         startedAt = loop.wallClock
         streamSlots = StreamSlots(perCaller: settings.streamsPerCaller)
         router = Router(routes)
-        self.routes = routes
+        tally = RequestTally(routes: routes)
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
-        counts = [UInt64](repeating: 0, count: routes.count)
     }
 
     package var hub: EventHub { pipeline.hub }
@@ -249,13 +249,15 @@ package final class Bridge: Responder {
         guard let call = exchange.notes as? Call, !call.hasBegun else { return }
         call.hasBegun = true
         let request = call.request
-        counts[request.place] &+= 1
         if request.hasToken { access.began(exchange, by: request.caller) }
         request.route.handler(self, call, loop)
     }
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
-        guard let call = exchange.notes as? Call else { return }
+        let call = exchange.notes as? Call
+        tally.count(exchange, place: call?.request.place)
+        if exchange.problemCode != nil || call?.route.changesState ?? false { log(exchange, call, on: loop) }
+        guard let call else { return }
         exchange.notes = nil
         let request = call.request
         if request.hasToken { access.finished(exchange, by: request.caller) }
@@ -286,5 +288,7 @@ package final class Bridge: Responder {
         requestID: String,
         connection: ConnectionInfo,
         on loop: isolated EventLoop
-    ) {}
+    ) {
+        logRefusal(problem, requestID, connection, on: loop)
+    }
 }

@@ -61,6 +61,8 @@ package final class Exchange {
     /// Nothing waits any more.
     package var drained: (() -> Void)?
     package private(set) var status: HTTPStatus?
+    /// Monotonic nanoseconds when the head of a stream went out.
+    package private(set) var streamedAt: UInt64?
     /// The code of the problem it was answered with.
     package private(set) var problemCode: String?
     /// Fields that every answer to this request has, whatever comes of it.
@@ -116,6 +118,7 @@ package final class Exchange {
         guard state == .open else { return }
         state = .streaming
         status = head.status
+        streamedAt = loop.now
         var head = head
         for field in commonFields { head.fields.append(field.name, field.value) }
         sink?.begin(head, for: self, on: loop)

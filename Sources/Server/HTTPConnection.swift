@@ -94,6 +94,7 @@ final class HTTPConnection: StreamHandler {
 
     func connected(on loop: isolated EventLoop) {
         guard let session = stream.session else { return }
+        server.counters.handshakes += 1
         info = ConnectionInfo(
             door: info.door,
             remote: info.remote,
@@ -108,6 +109,7 @@ final class HTTPConnection: StreamHandler {
     }
 
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
+        server.counters.bytesIn &+= UInt64(bytes.count)
         if let wire { return wire.received(bytes, on: loop) }
         if early.isEmpty, bytes.count >= Self.prefaceStart.count {
             choose(isHTTP2: Self.isPreface(bytes), on: loop)
@@ -147,6 +149,7 @@ final class HTTPConnection: StreamHandler {
     func closed(_ reason: CloseReason, on loop: isolated EventLoop) {
         deadline = nil
         isClosed = true
+        server.counters.bytesOut &+= stream.takenBytes
         if case .tls = reason { server.counters.handshakesFailed += 1 }
         let last = wire
         wire = nil

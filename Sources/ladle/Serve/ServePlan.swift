@@ -5,6 +5,7 @@ import Bridge
 import Configuration
 import EventLog
 import Exchanges
+import Observability
 import Outbox
 import Server
 import Store
@@ -14,6 +15,7 @@ import Upstream
 /// Everything the configuration decides, worked out before anything is opened on the loop.
 struct ServePlan: Sendable {
     let settings: Settings
+    let log: Log
     let listen: [ListenAddress]
     var target: LinkTarget
     let device: DeviceIdentity
@@ -90,6 +92,7 @@ struct ServePlan: Sendable {
             browsers: { rules.policy(for: $0) },
             messageBodyLimit: { link.hello?.policy.maxPayload ?? Self.bodyBeforeFirstHello }
         )
+        edge.log = log
         edge.streamsPerCaller = Int(settings.int(.eventsStreamsPerCaller))
         edge.outboxTTL = settings.int(.outboxTTL)
         edge.outboxLimits.entries = Int(settings.int(.outboxMaxEntries))

@@ -7,6 +7,7 @@ import DemoGateway
 import EventLog
 import EventLoops
 import Exchanges
+import Observability
 import Server
 import Store
 import TLS
@@ -30,6 +31,7 @@ final class Service: Sendable {
     private let notes: [String]
     private let tls: ListenerTLS?
     private let audit: AuditTrail
+    private let voice: ServeVoice
 
     private init(
         loop: EventLoop,
@@ -40,7 +42,8 @@ final class Service: Sendable {
         addresses: [SocketAddress],
         notes: [String],
         tls: ListenerTLS?,
-        audit: AuditTrail
+        audit: AuditTrail,
+        voice: ServeVoice
     ) {
         self.loop = loop
         self.daemon = daemon
@@ -51,9 +54,10 @@ final class Service: Sendable {
         self.notes = notes
         self.tls = tls
         self.audit = audit
+        self.voice = voice
     }
 
-    static func start(_ settings: Settings, places: SettingsPlaces) async throws -> Service {
+    static func start(_ settings: Settings, places: SettingsPlaces, _ voice: ServeVoice) async throws -> Service {
         guard let path = places.stateDirectory(settings) else {
             throw StartFailure(
                 message: "no state directory: set HOME, XDG_STATE_HOME or --state",
@@ -71,12 +75,21 @@ final class Service: Sendable {
         let (store, opening) = try openStore(data, settings, relay)
         let bounds = try await store.reader.read { try EventTable($0).bounds() }
         let found = try GatewayFinder(settings: settings, places: places).target(demo: demo)
-        var plan = try ServePlan.make(settings, found: found, data: data.path, state: path, isDemo: isDemo)
+        var plan = try ServePlan.make(
+            settings,
+            log: voice.log,
+            found: found,
+            data: data.path,
+            state: path,
+            isDemo: isDemo
+        )
         plan.lastEvent = bounds.newest
         plan.firstEvent = bounds.oldest
         let tokens = try await FirstToken.load(store, data)
         plan.accessTokens = tokens.records
-        let audit = AuditTrail(path: data.path + "/audit.log") { Console.warn("audit: \($0.path): \($0.reason)") }
+        let audit = AuditTrail(path: data.path + "/audit.log") {
+            voice.log.error("audit.failed", ["path": .string($0.path), "error": .string($0.reason)])
+        }
         plan.audit = audit
         let (daemon, addresses) = try await loop.launch(plan, store, opening, relay)
         return Service(
@@ -88,7 +101,8 @@ final class Service: Sendable {
             addresses: addresses,
             notes: Self.notes(opening, isDemo: isDemo, tokens, plan) + Exposure.lines(addresses, plan),
             tls: plan.tls,
-            audit: audit
+            audit: audit,
+            voice: voice
         )
     }
 
@@ -151,28 +165,27 @@ final class Service: Sendable {
 
     func announce() {
         let scheme = tls == nil ? "http" : "https"
-        for note in notes { Console.say("ladle: \(note)") }
+        for note in notes { voice.say("serve.note", note) }
         for address in addresses {
             switch address {
-            case .ip: Console.say("ladle: listening on \(scheme)://\(address)")
-            case .unix(let path): Console.say("ladle: listening on \(path.isEmpty ? Exposure.inherited : path)")
+            case .ip: voice.say("serve.listening", "listening on \(scheme)://\(address)")
+            case .unix(let path):
+                voice.say("serve.listening", "listening on \(path.isEmpty ? Exposure.inherited : path)")
             }
         }
         if let first = addresses.first(where: { $0.port != nil }) {
-            Console.say(
-                "ladle: try  curl -d 'append the weather to weather.txt' '\(scheme)://\(first)/v1/messages?wait=30'"
-            )
+            voice.suggest("curl -d 'append the weather to weather.txt' '\(scheme)://\(first)/v1/messages?wait=30'")
         }
     }
 
     /// SIGHUP reads the certificate again at once; files that change are noticed by themselves, in a while.
     private func followCertificate() {
         guard let tls else { return }
-        let look: @Sendable () -> Void = {
+        let look: @Sendable () -> Void = { [log = voice.log] in
             switch tls.reload() {
             case .unchanged: break
-            case .replaced: Console.say("ladle: new certificate, SHA-256 \(tls.pin)")
-            case .kept(let fault): Console.warn("keeping the old certificate: \(fault)")
+            case .replaced: log.notice("tls.renewed", ["sha256": .string(tls.pin)])
+            case .kept(let fault): log.warning("tls.kept", ["error": .string(fault)])
             }
         }
         signals.watch(SIGHUP, look)
@@ -184,6 +197,7 @@ final class Service: Sendable {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
+                voice.log.info("serve.stopping")
                 loop.post { loop in
                     guard let daemon = self.daemon.value(on: loop) else { return resume.run() }
                     daemon.stop(on: loop) { resume.run() }
@@ -193,6 +207,7 @@ final class Service: Sendable {
         await store.close()
         await audit.finish()
         await loop.stop()
+        voice.log.info("serve.stopped")
     }
 }
 
