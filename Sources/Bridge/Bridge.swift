@@ -3,6 +3,7 @@ package import Basics
 package import EventLoops
 package import Exchanges
 import HTTPModel
+package import Observability
 package import Upstream
 
 /// Everything behind the HTTP edge, on one loop: who may, which route, what it does. The handlers stand in files of their
@@ -32,14 +33,14 @@ package final class Bridge: Responder {
     var followers: [ObjectIdentifier: any EntryFollower] = [:]
     /// Idempotency keys whose first request is not on disk yet.
     var sendsUnderWay: Set<String> = []
-    /// Counted by operation, for metrics.
-    package var requests: [String: UInt64] {
-        Dictionary(uniqueKeysWithValues: zip(routes, counts).map { ($0.operation, $1) })
-    }
     private let refusals = RefusalPace()
-    private let routes: [Route]
+    var tally: RequestTally
+    var statusAnswer = StatusAnswer()
+    /// Lines about requests that were refused, whoever sent them.
+    var refusedLines = LogBudget()
+    /// What others count goes on the same page.
+    package var moreMetrics: (inout MetricsPage) -> Void = { _ in }
     private let places: [ObjectIdentifier: Int]
-    private var counts: [UInt64]
 
     package init(
         settings: BridgeSettings,
@@ -58,9 +59,8 @@ package final class Bridge: Responder {
         startedAt = loop.wallClock
         streamSlots = StreamSlots(perCaller: settings.streamsPerCaller, total: settings.streams)
         router = Router(routes)
-        self.routes = routes
+        tally = RequestTally(routes: routes)
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
-        counts = [UInt64](repeating: 0, count: routes.count)
         pipeline.hub.ended = { [unowned self] caller in streamSlots.release(caller) }
     }
 
@@ -268,18 +268,29 @@ package final class Bridge: Responder {
         guard let call = exchange.notes as? Call, !call.hasBegun else { return }
         call.hasBegun = true
         let request = call.request
-        counts[request.place] &+= 1
         if request.hasToken { access.began(exchange, by: request.caller) }
         request.route.handler(self, call, loop)
+    }
+
+    /// A stream counts as answered with its head, however long it lasts.
+    func beginStream(_ call: Call, _ head: ResponseHead, on loop: isolated EventLoop) {
+        var head = head
+        // Proxies must neither keep, change nor gather what has to arrive at once.
+        head.fields.append(.cacheControl, "no-store, no-transform")
+        head.fields.append(.xAccelBuffering, "no")
+        call.exchange.beginStream(head, on: loop)
+        call.isCounted = true
+        tally.count(call.exchange, place: call.request.place)
     }
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
         let notes = exchange.notes
         exchange.notes = nil
-        guard let call = notes as? Call else {
-            if let caller = (notes as? Subscriber)?.plan.caller { access.finished(exchange, by: caller) }
-            return
-        }
+        if let subscriber = notes as? Subscriber { return access.finished(exchange, by: subscriber.plan.caller) }
+        let call = notes as? Call
+        if !(call?.isCounted ?? false) { tally.count(exchange, place: call?.request.place) }
+        if exchange.problemCode != nil || call?.route.changesState ?? false { log(exchange, call, on: loop) }
+        guard let call else { return }
         let request = call.request
         if request.hasToken { access.finished(exchange, by: request.caller) }
         // A handler that has begun says itself how it went.
@@ -291,5 +302,7 @@ package final class Bridge: Responder {
         requestID: String,
         connection: ConnectionInfo,
         on loop: isolated EventLoop
-    ) {}
+    ) {
+        logRefusal(problem, requestID, connection, on: loop)
+    }
 }

@@ -2,6 +2,7 @@ package import Access
 import Basics
 import EventLoops
 package import Exchanges
+package import Observability
 package import Outbox
 
 /// What the configuration decides for the HTTP edge.
@@ -20,6 +21,7 @@ package struct BridgeSettings {
     package var browsers: (ConnectionInfo) -> BrowserPolicy
     /// How large the body of a new message may be now; the link's policy moves it.
     package var messageBodyLimit: () -> Int
+    package var log = Log.none
 
     package init(
         version: String,

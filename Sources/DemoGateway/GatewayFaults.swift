@@ -105,7 +105,8 @@ extension GatewayFaults {
         [
             "ackThenClose": ackThenClose, "closeBeforeAck": closeBeforeAck, "delivery": delivery.text,
             "doubleAck": doubleAck, "editAfterRead": editAfterRead, "garbage": garbage,
-            "historyWithoutKeys": historyWithoutKeys, "loseSend": loseSend, "lostDedupe": lostDedupe, "mute": mute, "oversizedBytes": oversizedBytes,
+            "historyWithoutKeys": historyWithoutKeys, "loseSend": loseSend, "lostDedupe": lostDedupe, "mute": mute,
+            "oversizedBytes": oversizedBytes,
             "pairing": pairing, "refuse": refuse?.code ?? "none", "refuseConnections": refuseConnections,
             "retryAfterMs": retryAfterMs, "sendError": sendError, "sendErrorCode": sendErrorCode,
             "seqGapEvery": seqGapEvery, "silence": silence, "slowAckMs": slowAckMs,

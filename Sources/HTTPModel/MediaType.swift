@@ -4,6 +4,11 @@ package struct MediaType: Sendable, Equatable {
         /// Lower case.
         package var name: String
         package var value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
     }
 
     package var type: String

@@ -95,6 +95,7 @@ final class HTTPConnection: StreamHandler {
 
     func connected(on loop: isolated EventLoop) {
         guard let session = stream.session else { return }
+        server.counters.handshakes += 1
         info = ConnectionInfo(
             door: info.door,
             remote: info.remote,
@@ -109,6 +110,7 @@ final class HTTPConnection: StreamHandler {
     }
 
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
+        server.counters.bytesIn &+= UInt64(bytes.count)
         if let wire { return wire.received(bytes, on: loop) }
         if early.isEmpty, bytes.count >= Self.prefaceStart.count {
             choose(isHTTP2: Self.isPreface(bytes), on: loop)
@@ -148,6 +150,7 @@ final class HTTPConnection: StreamHandler {
     func closed(_ reason: CloseReason, on loop: isolated EventLoop) {
         deadline = Self.noDeadline
         isClosed = true
+        server.counters.bytesOut &+= stream.takenBytes
         if case .tls = reason { server.counters.handshakesFailed += 1 }
         let last = wire
         wire = nil

@@ -71,6 +71,7 @@ package final class HTTPServer {
     /// Where it listens now; port 0 has become a real one.
     package var addresses: [SocketAddress] { listeners.map(\.address) }
     package var openConnections: Int { connections.count }
+    var sentBytes: UInt64 { connections.reduce(counters.bytesOut) { $0 &+ $1.stream.takenBytes } }
 
     /// - Returns: where it listens now.
     @discardableResult

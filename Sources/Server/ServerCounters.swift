@@ -5,7 +5,11 @@ package struct ServerCounters: Sendable {
     package var openStreams = 0
     package var requestsHTTP1: UInt64 = 0
     package var requestsHTTP2: UInt64 = 0
+    package var handshakes: UInt64 = 0
     package var handshakesFailed: UInt64 = 0
+    package var bytesIn: UInt64 = 0
+    /// Of connections that are closed; open ones count their own.
+    package var bytesOut: UInt64 = 0
     package var overLimit: UInt64 = 0
     package var stalled: UInt64 = 0
     package var timedOut: UInt64 = 0

@@ -107,13 +107,13 @@ struct ListenerTests {
         let good = try String(contentsOfFile: folder.file("tls.crt"), encoding: .utf8)
         try Data("not a certificate".utf8).write(to: URL(filePath: folder.file("tls.crt")))
         ladle.signal(SIGHUP)
-        #expect(await ladle.says("keeping the old certificate"))
+        #expect(await ladle.says("warning tls.kept error="))
         #expect(try curl("--cacert", old, "\(url)/healthz").contains("ok"))
         try Data(good.utf8).write(to: URL(filePath: folder.file("tls.crt")))
 
         let pin = try replace(folder, with: ["127.0.0.1"])
         ladle.signal(SIGHUP)
-        #expect(await ladle.says("new certificate, SHA-256 \(pin)"))
+        #expect(await ladle.says("notice tls.renewed sha256=\(pin)"))
         #expect(try curl("--cacert", folder.file("tls.crt"), "\(url)/healthz").contains("ok"))
         #expect(try !curl("--cacert", old, "\(url)/healthz").contains("ok"))
 

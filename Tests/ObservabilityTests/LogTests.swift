@@ -33,9 +33,6 @@ struct LogTests {
 
     @Test func `under journald a priority stands in front and the time is left to the journal`() {
         #expect(Self.line(LogStyle(journal: true), .error, ["n": 1]) == "<3>link.online n=1\n")
-        #expect(LogStyle(json: false, environment: ["JOURNAL_STREAM": "8:1"]).journal)
-        #expect(!LogStyle(json: false, environment: ["JOURNAL_STREAM": ""]).journal)
-        #expect(!LogStyle(json: false, environment: [:]).journal)
         #expect(LogLevel.allCases.map(\.rawValue) == [3, 4, 5, 6, 7])
     }
 
@@ -134,15 +131,6 @@ struct LogTests {
         let text = written.withLock { String(decoding: $0, as: UTF8.self) }
         #expect(text.hasSuffix("log.dropped count=40\n"))
         #expect(text.split(separator: "\n").count == 12)
-    }
-
-    @Test func `request ids are short, unlike and in order`() {
-        var first = RequestIDs(random: 1)
-        var second = RequestIDs(random: 2)
-        let ids = (0..<1000).map { _ in first.next() } + (0..<1000).map { _ in second.next() }
-        #expect(Set(ids).count == 2000)
-        #expect(ids.allSatisfy { $0.utf8.count <= 15 })
-        #expect(Array(ids[..<1000]) == ids[..<1000].sorted())
     }
 }
 

@@ -94,7 +94,6 @@ extension Bridge {
     func statusReport(on loop: isolated EventLoop) -> StatusReport {
         StatusReport(
             version: settings.version,
-            now: loop.wallClock,
             startedAt: startedAt,
             isDemo: settings.isDemo,
             link: linkStatus,

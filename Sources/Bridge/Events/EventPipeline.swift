@@ -2,6 +2,7 @@ import Basics
 package import EventLog
 package import EventLoops
 package import JSONBytes
+package import Observability
 package import Store
 
 /// Brings events to the hub in one order: a durable event once its row is committed, and nothing that came after it
@@ -22,6 +23,8 @@ package final class EventPipeline {
     private var completed: UInt64 = 0
     private var held: [Held] = []
     private var heldBytes = 0
+    package var log = Log.none
+    private var isFailing = false
     package private(set) var failures: UInt64 = 0
     package private(set) var dropped: UInt64 = 0
     /// The oldest event kept, as last seen.
@@ -50,10 +53,25 @@ package final class EventPipeline {
         let this = LoopBound(self, on: loop)
         store.submit(cost: cost, body) { [weak loop] result in
             loop?.post { loop in
-                this.value(on: loop)?.operationEnded(on: loop)
+                if let this = this.value(on: loop) {
+                    this.operationEnded(on: loop)
+                    if case .failure = result { this.noteFailure() } else if this.isFailing { this.noteRecovery() }
+                }
                 done.value(on: loop)?(result)
             }
         }
+    }
+
+    /// An operation may also fail by its own rules; the disk is to blame when the store says so.
+    private func noteFailure() {
+        guard !isFailing, let fault = store.statistics.failing else { return }
+        isFailing = true
+        log.error("store.failing", ["error": .string("\(fault)")])
+    }
+
+    private func noteRecovery() {
+        isFailing = false
+        log.notice("store.recovered")
     }
 
     /// Logs one event and forgets about it.

@@ -61,19 +61,16 @@ final class StreamOpening: ExchangeOwner {
         guard call.exchange.isOpen else { return }
         resume = position
         var head = ResponseHead(.ok, contentType: plan.format.contentType)
-        // Proxies must neither keep, change nor gather what has to arrive at once.
-        head.fields.append(.cacheControl, "no-store, no-transform")
-        head.fields.append(.xAccelBuffering, "no")
         if wishes.isCompressed {
             head.fields.append(.contentEncoding, "gzip")
             head.fields.append(.vary, "Accept-Encoding")
         }
         if call.exchange.method == .head {
-            call.exchange.beginStream(head, on: loop)
+            bridge.beginStream(call, head, on: loop)
             return call.exchange.end(on: loop)
         }
         let refusal = bridge.streamRefusal(for: call, now: loop.wallClock)
-        call.exchange.beginStream(head, on: loop)
+        bridge.beginStream(call, head, on: loop)
         if let refusal {
             write(hello(at: bridge.hub.last, "fresh", on: loop), on: loop)
             write(bridge.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)

@@ -3,6 +3,7 @@ import Basics
 import EventLog
 package import EventLoops
 import JSONBytes
+package import Observability
 import Outbox
 import Store
 package import Upstream
@@ -24,6 +25,9 @@ package final class GatewayDesk: UpstreamLinkHandler {
     private var ticker: TimerID?
     private(set) var wasOnline = false
     var former = FormerRuns()
+    package var log = Log.none
+    /// The link's state as the log told it last.
+    var loggedLink: LinkStatus?
     /// Where device tokens are kept; writes the file off the loop.
     package var keepTokens: ((DeviceTokenStore) -> Void)?
     /// A run has ended; its event is on its way.
@@ -78,6 +82,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
     // MARK: UpstreamLinkHandler
 
     package func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop) {
+        tellLog(status)
         if wasOnline, status.state != .online {
             wasOnline = false
             book.linkLost()

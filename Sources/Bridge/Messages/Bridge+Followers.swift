@@ -49,6 +49,7 @@ extension Bridge {
     }
 
     private func changed(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        log(entry)
         messages?.entryChanged(entry, on: loop)
         desk?.delivered(entry, on: loop)
         for follower in followers.values where follower.entryID == entry.id {

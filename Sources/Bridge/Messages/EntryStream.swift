@@ -47,13 +47,11 @@ final class EntryStream: EntryFollower, ExchangeOwner {
     func open(_ entry: OutboxEntry, isReplay: Bool, _ fields: EntryAnswer.Fields, on loop: isolated EventLoop) {
         self.entry = entry
         var head = ResponseHead(.ok, contentType: StreamFormat.eventStream.contentType)
-        head.fields.append(.cacheControl, "no-store, no-transform")
-        head.fields.append(.xAccelBuffering, "no")
         for field in fields { head.fields.append(field.name, field.value) }
         call.exchange.owner = self
         let refusal = bridge.streamRefusal(for: call, now: loop.wallClock)
         holdsSlot = refusal == nil
-        call.exchange.beginStream(head, on: loop)
+        bridge.beginStream(call, head, on: loop)
         guard call.exchange.isStreaming else { return stop(on: loop) }
         call.exchange.limitWaiting(to: bridge.hub.bufferLimit)
         isOpen = true

@@ -21,6 +21,9 @@ package final class OutboxDesk {
     /// Sessions that a message of ours begins anew, and when it went out.
     private var resets: [String: Timestamp] = [:]
     private static let resetMilliseconds: Int64 = 60_000
+    /// Attempts since the start, by how they ended, and entries by the state they ended in.
+    private(set) var attempts: [AttemptClass: UInt64] = [:]
+    private(set) var ended: [OutboxState: UInt64] = [:]
     /// Tells the run book of a message that goes out, and of one that was refused.
     package var dispatched: ((OutboxEntry, String) -> Void)?
     package var refused: ((String) -> Void)?
@@ -38,7 +41,11 @@ package final class OutboxDesk {
 
     package func entry(id: String) -> OutboxEntry? { dispatcher.entry(id: id) }
 
-    func summary(now: Timestamp) -> StatusReport.Outbox { tally.report(now: now) }
+    func summary(now: Timestamp) -> StatusReport.Outbox {
+        var report = tally.report(now: now)
+        report.attempts = attempts
+        return report
+    }
 
     // MARK: Inputs
 
@@ -154,7 +161,7 @@ package final class OutboxDesk {
             switch result {
             case .success(.applied):
                 KillPoint.reach("\(change.entry.state.rawValue).committed")
-                self.tally.note(change.entry)
+                self.count(change)
                 self.tell(.persisted(id), on: loop)
                 self.changed?(change.entry)
             case .success(.moved(let current)):
@@ -182,6 +189,12 @@ package final class OutboxDesk {
                 }
             }
         }
+    }
+
+    private func count(_ change: OutboxChange) {
+        tally.note(change.entry)
+        if let attempt = change.attempt { attempts[attempt.outcome, default: 0] += 1 }
+        if change.entry.state.isTerminal { ended[change.entry.state, default: 0] += 1 }
     }
 
     private func dispatch(_ order: DispatchOrder, on loop: isolated EventLoop) {

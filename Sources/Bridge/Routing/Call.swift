@@ -10,6 +10,8 @@ package final class Call {
     package let exchange: Exchange
     package let request: Request
     var hasBegun = false
+    /// Its place in the metrics is taken.
+    var isCounted = false
     /// What a change was about, for the audit file.
     var subject: String?
     /// Where its line goes, when it is one that changes something; nil once the line is written.

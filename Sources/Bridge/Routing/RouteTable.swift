@@ -5,6 +5,14 @@ import HTTPModel
 package enum RouteTable {
     package static let routes: [Route] = [
         Route("getHealth", .get, "/healthz", scope: nil, handler: SystemOperations.health),
+        Route(
+            "getMetrics",
+            .get,
+            "/metrics",
+            scope: .read,
+            produces: MetricsOperation.types,
+            handler: MetricsOperation.handle
+        ),
         Route("getOpenAPIAsJSON", .get, "/openapi.json", scope: .read, handler: OpenAPIDocument.json),
         Route(
             "getOpenAPIAsYAML",

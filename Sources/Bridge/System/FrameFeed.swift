@@ -26,11 +26,9 @@ final class FrameFeed: ExchangeOwner {
     /// Opens a stream with the kept frames after `since`; what comes later follows as it happens.
     func open(_ call: Call, since: Int64, on loop: isolated EventLoop) {
         let exchange = call.exchange
-        var head = ResponseHead(.ok, contentType: StreamFormat.eventStream.contentType)
-        head.fields.append(.cacheControl, "no-store, no-transform")
-        head.fields.append(.xAccelBuffering, "no")
+        let head = ResponseHead(.ok, contentType: StreamFormat.eventStream.contentType)
         let refusal = exchange.method == .head ? nil : bridge.streamRefusal(for: call, now: loop.wallClock)
-        exchange.beginStream(head, on: loop)
+        bridge.beginStream(call, head, on: loop)
         guard exchange.isStreaming else { return }
         if exchange.method == .head { return exchange.end(on: loop) }
         exchange.limitWaiting(to: bridge.hub.bufferLimit)

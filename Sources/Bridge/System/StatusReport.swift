@@ -1,19 +1,21 @@
 import Basics
 import EventLog
 import JSONBytes
+import Outbox
 import Upstream
 
 /// What `GET /v1/status` answers, as JSON or as the screenful a person wants.
-struct StatusReport: JSONWritable {
-    struct Outbox {
+struct StatusReport: JSONWritable, Equatable {
+    struct Outbox: Equatable {
         var pending = 0
         var unconfirmed = 0
         var failed = 0
         var oldestAgeMilliseconds: Int64?
+        /// Since the start, by how they ended.
+        var attempts: [AttemptClass: UInt64] = [:]
     }
 
     let version: String
-    let now: Timestamp
     let startedAt: Timestamp
     let isDemo: Bool
     let link: LinkStatus
@@ -34,6 +36,11 @@ struct StatusReport: JSONWritable {
                 inner.member("unconfirmed", outbox.unconfirmed)
                 inner.member("failed", outbox.failed)
                 inner.member("oldestAgeMs", outbox.oldestAgeMilliseconds)
+                inner.object("attempts") { list in
+                    for outcome in AttemptClass.allCases {
+                        list.member(outcome.rawValue, Int64(clamping: outbox.attempts[outcome] ?? 0))
+                    }
+                }
             }
             object.object("runs") { $0.member("active", activeRuns) }
             object.object("events") { inner in
@@ -45,7 +52,7 @@ struct StatusReport: JSONWritable {
         }
     }
 
-    var text: String {
+    func text(now: Timestamp) -> String {
         var lines = [
             "ladle \(version)\(isDemo ? " (demo)" : ""), up \(Self.duration(now.milliseconds - startedAt.milliseconds))"
         ]

@@ -35,7 +35,19 @@ enum SystemOperations {
 
     static func status(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         let status = bridge.statusReport(on: loop)
-        guard !call.wantsText else { return call.respond(.text(.ok, status.text), on: loop) }
-        call.respond(.json(.ok, status).adding(.cacheControl, "no-cache"), on: loop)
+        guard !call.wantsText else { return call.respond(.text(.ok, status.text(now: loop.wallClock)), on: loop) }
+        call.respond(bridge.statusAnswer.of(status), on: loop)
+    }
+}
+
+/// The last status as it was answered: asked for often, it changes seldom.
+struct StatusAnswer {
+    private var last: (report: StatusReport, response: Response)?
+
+    mutating func of(_ report: StatusReport) -> Response {
+        if let last, last.report == report { return last.response }
+        let response = Response.json(.ok, report).adding(.cacheControl, "no-cache")
+        last = (report, response)
+        return response
     }
 }

@@ -86,3 +86,14 @@ int64_t cs_raise_descriptor_limit(void);
 int cs_ignore_sigpipe(void);
 // Gives back the code pages that only starting needed; what is used again is mapped again from the page cache.
 void cs_release_startup_pages(void);
+
+// What the process uses; -1 where the system does not say.
+struct cs_process_usage {
+    double cpu_seconds;
+    int64_t resident_bytes;
+    int64_t virtual_bytes;
+    int64_t open_descriptors;
+    int64_t most_descriptors;
+    double started_at; // Unix seconds
+};
+void cs_process_usage(struct cs_process_usage *usage);

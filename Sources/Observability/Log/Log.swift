@@ -36,6 +36,12 @@ package struct Log: Sendable {
     /// Takes effect for every copy at once.
     package func setLevel(_ level: LogLevel) { threshold.level.store(level.rawValue, ordering: .relaxed) }
 
+    /// Lines lost because nobody took them.
+    package var dropped: UInt64 { sink.dropped }
+
+    /// At the end of the process; never on a loop.
+    package func flush() { sink.flush() }
+
     package func admits(_ level: LogLevel) -> Bool { level.rawValue <= threshold.level.load(ordering: .relaxed) }
 
     /// `event` is a stable dotted name (`link.online`); what varies goes into fields.

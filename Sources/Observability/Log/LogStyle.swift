@@ -15,12 +15,6 @@ package struct LogStyle: Sendable, Equatable {
         self.journal = journal
     }
 
-    /// From the environment: systemd sets `JOURNAL_STREAM` for services whose standard error is the journal's.
-    package init(json: Bool, environment: [String: String]) {
-        self.json = json
-        journal = environment["JOURNAL_STREAM"].map { !$0.isEmpty } ?? false
-    }
-
     /// Appends the line with its line feed. Secrets in string values are masked.
     package func append(
         _ level: LogLevel,

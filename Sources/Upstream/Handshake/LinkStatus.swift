@@ -2,7 +2,7 @@ package import Basics
 package import JSONBytes
 
 /// What the link is doing, as `GET /v1/status` shows it.
-package enum LinkState: String, Sendable {
+package enum LinkState: String, Sendable, CaseIterable {
     case connecting
     case online
     case waitingForApproval = "waiting_for_approval"

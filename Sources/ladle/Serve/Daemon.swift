@@ -7,6 +7,7 @@ import Configuration
 import EventLog
 import EventLoops
 import Exchanges
+import Observability
 import Outbox
 import Server
 import Store
@@ -75,7 +76,7 @@ final class Daemon {
             version: Version.text,
             limits: plan.serverLimits,
             firstRequestNumber: plan.seed >> 24,
-            failure: { Console.warn("\($0)") }
+            failure: { [log = plan.log] in log.warning("listener.failed", ["error": .string("\($0)")]) }
         )
         let documents = DocumentDesk(
             link: link,
@@ -88,6 +89,9 @@ final class Daemon {
         desk.documents = documents
         doors = Doors(server: server, plan: plan, rules: rules)
         drainMilliseconds = plan.settings.int(.limitsDrain)
+        desk.log = plan.log
+        pipeline.log = plan.log
+        bridge.moreMetrics = { [unowned server] page in server.writeMetrics(to: &page) }
         desk.keepTokens = { tokens in plan.keep(tokens) }
     }
 

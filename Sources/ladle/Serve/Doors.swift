@@ -4,6 +4,7 @@ import Bridge
 import Discovery
 import EventLoops
 import Exchanges
+import Observability
 import Server
 import TLS
 
@@ -122,15 +123,15 @@ final class Doors {
         for (address, actual) in tailnet where !wanted.contains(address) {
             server.stopListening(at: actual, on: loop)
             tailnet[address] = nil
-            Console.say("ladle: no longer listening on \(actual): the tailnet address is gone")
+            plan.log.notice("tailnet.gone", ["address": .string("\(actual)")])
         }
         for address in wanted where tailnet[address] == nil {
             let listen = ListenAddress(kind: .tcp, address: address, source: .tailnet)
             do {
                 try open(listen, on: loop)
-                Console.say("ladle: now listening on \(plan.scheme)://\(address) (tailnet)")
+                plan.log.notice("tailnet.listening", ["url": .string("\(plan.scheme)://\(address)")])
             } catch {
-                Console.warn("\(error)")
+                plan.log.warning("tailnet.failed", ["error": .string("\(error)")])
             }
         }
         rules.listening = server.addresses

@@ -7,6 +7,7 @@ import DemoGateway
 import EventLog
 import EventLoops
 import JSONBytes
+import Observability
 import Store
 import TLS
 import Upstream
@@ -22,17 +23,17 @@ enum ServeCommand {
     static func run(_ settings: Settings, places: SettingsPlaces) async -> ExitStatus {
         ProcessLimits.raiseDescriptors()
         ProcessLimits.ignoreBrokenPipes()
+        let voice = ServeVoice(settings)
         do {
-            let service = try await Service.start(settings, places: places)
+            let service = try await Service.start(settings, places: places, voice)
             service.announce()
             await service.waitUntilStopped()
+            voice.log.flush()
             return .ok
-        } catch let error as StartFailure {
-            Console.warn(error.message)
-            return error.status
         } catch {
-            Console.warn("\(error)")
-            return .software
+            let failure = error as? StartFailure ?? StartFailure(message: "\(error)", status: .software)
+            voice.complain(failure.message)
+            return failure.status
         }
     }
 }

@@ -3,6 +3,7 @@ import Basics
 import Configuration
 import Discovery
 import EventLoops
+import Observability
 import TLS
 import Upstream
 
@@ -10,6 +11,7 @@ extension ServePlan {
     /// - Parameter state: the state directory, for lock and control socket; the data may stand in a directory below it.
     static func make(
         _ settings: Settings,
+        log: Log,
         found target: LinkTarget,
         data: String,
         state: String,
@@ -37,6 +39,7 @@ extension ServePlan {
         let seed = SecureRandom.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         return ServePlan(
             settings: settings,
+            log: log,
             listen: listen,
             target: target,
             device: try DeviceIdentity.loadOrCreate(at: data + "/device-key"),

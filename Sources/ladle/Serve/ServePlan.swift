@@ -5,6 +5,7 @@ import Bridge
 import Configuration
 import EventLog
 import Exchanges
+import Observability
 import Outbox
 import Server
 import Store
@@ -14,6 +15,7 @@ import Upstream
 /// Everything the configuration decides, worked out before anything is opened on the loop.
 struct ServePlan: Sendable {
     let settings: Settings
+    let log: Log
     let listen: [ListenAddress]
     var target: LinkTarget
     let device: DeviceIdentity
@@ -102,8 +104,8 @@ struct ServePlan: Sendable {
             messageBodyLimit: { link.hello?.policy.maxPayload ?? Self.bodyBeforeFirstHello }
         )
         edge.streamsPerConnection = Int(settings.int(.eventsStreamsPerConnection))
-        edge.streams = Int(settings.int(.eventsStreams))
         edge.bodyBytes = Int(settings.int(.limitsBodyBytes))
+        edge.log = log
         edge.streamsPerCaller = Int(settings.int(.eventsStreamsPerCaller))
         edge.streams = Int(settings.int(.eventsStreams))
         edge.outboxTTL = settings.int(.outboxTTL)

@@ -7,6 +7,7 @@ import DemoGateway
 import EventLog
 import EventLoops
 import Exchanges
+import Observability
 import Server
 import Store
 import TLS
@@ -31,6 +32,7 @@ final class Service: Sendable {
     private let tls: ListenerTLS?
     private let audit: AuditTrail?
     private let finder: GatewayFinder
+    private let voice: ServeVoice
 
     private init(
         loop: EventLoop,
@@ -42,7 +44,8 @@ final class Service: Sendable {
         notes: [String],
         tls: ListenerTLS?,
         audit: AuditTrail?,
-        finder: GatewayFinder
+        finder: GatewayFinder,
+        voice: ServeVoice
     ) {
         self.loop = loop
         self.daemon = daemon
@@ -54,9 +57,10 @@ final class Service: Sendable {
         self.tls = tls
         self.audit = audit
         self.finder = finder
+        self.voice = voice
     }
 
-    static func start(_ settings: Settings, places: SettingsPlaces) async throws -> Service {
+    static func start(_ settings: Settings, places: SettingsPlaces, _ voice: ServeVoice) async throws -> Service {
         guard let path = places.stateDirectory(settings) else {
             throw StartFailure(
                 message: "no state directory: set HOME, XDG_STATE_HOME or --state",
@@ -75,12 +79,19 @@ final class Service: Sendable {
         let bounds = try await store.reader.read { try EventTable($0).bounds() }
         let finder = GatewayFinder(settings: settings, places: places)
         let found = try finder.target(demo: demo)
-        var plan = try ServePlan.make(settings, found: found, data: data.path, state: path, isDemo: isDemo)
+        var plan = try ServePlan.make(
+            settings,
+            log: voice.log,
+            found: found,
+            data: data.path,
+            state: path,
+            isDemo: isDemo
+        )
         plan.lastEvent = bounds.newest
         plan.firstEvent = bounds.oldest
         let tokens = try await FirstToken.load(store, data)
         plan.accessTokens = tokens.records
-        let audit = Self.audit(settings, data)
+        let audit = Self.audit(settings, data, voice.log)
         plan.audit = audit
         let (daemon, addresses) = try await loop.launch(plan, store, opening, relay)
         return Service(
@@ -94,7 +105,8 @@ final class Service: Sendable {
                 + Exposure.lines(addresses, plan),
             tls: plan.tls,
             audit: audit,
-            finder: finder
+            finder: finder,
+            voice: voice
         )
     }
 
@@ -124,13 +136,13 @@ final class Service: Sendable {
         return try StateStore.open(configuration)
     }
 
-    private static func audit(_ settings: Settings, _ directory: StateDirectory) -> AuditTrail? {
+    private static func audit(_ settings: Settings, _ directory: StateDirectory, _ log: Log) -> AuditTrail? {
         guard settings.bool(.audit) else { return nil }
         return AuditTrail(
             path: directory.path + "/audit.log",
             limit: UInt64(clamping: settings.int(.auditMaxBytes)),
             keep: Int(settings.int(.auditKeep))
-        ) { Console.warn("audit: \($0.path): \($0.reason)") }
+        ) { log.error("audit.failed", ["path": .string($0.path), "error": .string($0.reason)]) }
     }
 
     private static func startDemo(_ settings: Settings) async throws -> DemoGatewayHandle {
@@ -169,17 +181,16 @@ final class Service: Sendable {
 
     func announce() {
         let scheme = tls == nil ? "http" : "https"
-        for note in notes { Console.say("ladle: \(note)") }
+        for note in notes { voice.say("serve.note", note) }
         for address in addresses {
             switch address {
-            case .ip: Console.say("ladle: listening on \(scheme)://\(address)")
-            case .unix(let path): Console.say("ladle: listening on \(path.isEmpty ? Exposure.inherited : path)")
+            case .ip: voice.say("serve.listening", "listening on \(scheme)://\(address)")
+            case .unix(let path):
+                voice.say("serve.listening", "listening on \(path.isEmpty ? Exposure.inherited : path)")
             }
         }
         if let first = addresses.first(where: { $0.port != nil }) {
-            Console.say(
-                "ladle: try  curl -d 'append the weather to weather.txt' '\(scheme)://\(first)/v1/messages?wait=30'"
-            )
+            voice.suggest("curl -d 'append the weather to weather.txt' '\(scheme)://\(first)/v1/messages?wait=30'")
         }
     }
 
@@ -187,11 +198,11 @@ final class Service: Sendable {
     private func followCertificate() {
         // Without a certificate there is nothing to read again; the signal must not end the process all the same.
         guard let tls else { return signals.watch(SIGHUP) {} }
-        let look: @Sendable () -> Void = {
+        let look: @Sendable () -> Void = { [log = voice.log] in
             switch tls.reload() {
             case .unchanged: break
-            case .replaced: Console.say("ladle: new certificate, SHA-256 \(tls.pin)")
-            case .kept(let fault): Console.warn("keeping the old certificate: \(fault)")
+            case .replaced: log.notice("tls.renewed", ["sha256": .string(tls.pin)])
+            case .kept(let fault): log.warning("tls.kept", ["error": .string(fault)])
             }
         }
         signals.watch(SIGHUP, look)
@@ -204,6 +215,7 @@ final class Service: Sendable {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
+                voice.log.info("serve.stopping")
                 loop.post { loop in
                     guard let daemon = self.daemon.value(on: loop) else { return resume.run() }
                     daemon.stop(on: loop) { resume.run() }
@@ -213,6 +225,7 @@ final class Service: Sendable {
         await store.close()
         await audit?.finish()
         await loop.stop()
+        voice.log.info("serve.stopped")
     }
 }
 

@@ -1,0 +1,57 @@
+import CSystem
+import Exchanges
+import HTTPModel
+import Observability
+
+/// What became of requests, in plain numbers: a clock read and a few additions each.
+struct RequestTally {
+    /// By the first digit of the status; 0: the client left before there was one.
+    private static let classes = ["gone", "1xx", "2xx", "3xx", "4xx", "5xx"]
+    /// Codes are the program's own; this many are far more than it has.
+    private static let mostCodes = 256
+
+    private let routes: [Route]
+    /// Of each route, and of requests for none, each class.
+    private var seconds: [Histogram?]
+    private var problems: [String: UInt64] = [:]
+
+    init(routes: [Route]) {
+        self.routes = routes
+        seconds = [Histogram?](repeating: nil, count: (routes.count + 1) * Self.classes.count)
+    }
+
+    /// - Parameter place: of the route in the table; nil where there is none.
+    mutating func count(_ exchange: Exchange, place: Int?) {
+        let digit = Int(exchange.status?.code ?? 0) / 100
+        let slot = (place ?? routes.count) * Self.classes.count + (digit < Self.classes.count ? digit : 5)
+        let end = cs_monotonic_ns()
+        if seconds[slot] == nil { seconds[slot] = Histogram() }
+        seconds[slot]?.observe(nanoseconds: end > exchange.startedAt ? end - exchange.startedAt : 0)
+        if let code = exchange.problemCode { count(problem: code) }
+    }
+
+    private mutating func count(problem code: String) {
+        let isKnown = problems[code] != nil || problems.count < Self.mostCodes
+        problems[isKnown ? code : "OTHER", default: 0] += 1
+    }
+
+    func write(to page: inout MetricsPage) {
+        var series: [(MetricsPage.Labels, Histogram)] = []
+        for (slot, histogram) in seconds.enumerated() {
+            guard let histogram else { continue }
+            let place = slot / Self.classes.count
+            let route = place < routes.count ? routes[place].operation : "none"
+            series.append((["route": route, "status": Self.classes[slot % Self.classes.count]], histogram))
+        }
+        page.histograms(
+            "ladle_http_request_duration_seconds",
+            "From a request's head to its answer, by operation and class of status; streams up to their head.",
+            series
+        )
+        page.counters(
+            "ladle_http_problems",
+            "Requests answered with a problem, by its code.",
+            problems.sorted { $0.key < $1.key }.map { (["code": $0.key], $0.value) }
+        )
+    }
+}

@@ -1,0 +1,33 @@
+package import Observability
+
+extension HTTPServer {
+    /// The wire's side of the traffic; what the requests were about is counted behind the responder.
+    package func writeMetrics(to page: inout MetricsPage) {
+        page.gauge("ladle_http_connections_open", "Connections now open.", openConnections)
+        page.counter("ladle_http_connections", "Connections accepted.", counters.accepted)
+        page.counter("ladle_http_connections_over_limit", "Connections refused for their number.", counters.overLimit)
+        page.counters(
+            "ladle_http_requests",
+            "Requests whose head was read, by protocol.",
+            [(["protocol": "http/1"], counters.requestsHTTP1), (["protocol": "http/2"], counters.requestsHTTP2)]
+        )
+        page.counters(
+            "ladle_http_refusals",
+            "Requests refused before they had a handler: malformed, late, or against a limit of the protocol.",
+            counters.refused.sorted { $0.key < $1.key }.map { (["reason": $0.key], $0.value) }
+        )
+        page.counter("ladle_http_deadlines", "Connections whose peer was late.", counters.timedOut)
+        page.counter(
+            "ladle_http_stalls",
+            "Connections and streams cut because their peer took nothing.",
+            counters.stalled
+        )
+        page.counter("ladle_http_received_bytes", "Bytes from clients, after TLS.", counters.bytesIn)
+        page.counter("ladle_http_sent_bytes", "Bytes to clients, as on the wire.", sentBytes)
+        page.counters(
+            "ladle_tls_handshakes",
+            "TLS handshakes by outcome.",
+            [(["outcome": "done"], counters.handshakes), (["outcome": "failed"], counters.handshakesFailed)]
+        )
+    }
+}
