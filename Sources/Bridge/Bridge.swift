@@ -26,6 +26,7 @@ package final class Bridge: Responder {
     /// Lists of the gateway as last written to the database.
     var keptLists: [String: [UInt8]] = [:]
     package var documents: DocumentDesk?
+    private(set) lazy var frames = FrameFeed(self)
     package internal(set) var isShuttingDown = false
     /// Requests that stay open for an entry of theirs.
     var followers: [ObjectIdentifier: any EntryFollower] = [:]
@@ -59,6 +60,7 @@ package final class Bridge: Responder {
         self.routes = routes
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
         counts = [UInt64](repeating: 0, count: routes.count)
+        pipeline.hub.ended = { [unowned self] caller in streamSlots.release(caller) }
     }
 
     package var hub: EventHub { pipeline.hub }
@@ -262,8 +264,12 @@ package final class Bridge: Responder {
     }
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
-        guard let call = exchange.notes as? Call else { return }
+        let notes = exchange.notes
         exchange.notes = nil
+        guard let call = notes as? Call else {
+            if let caller = (notes as? Subscriber)?.plan.caller { access.finished(exchange, by: caller) }
+            return
+        }
         let request = call.request
         if request.hasToken { access.finished(exchange, by: request.caller) }
         guard request.route.changesState, let audit = access.audit, let status = exchange.status else { return }
@@ -273,7 +279,7 @@ package final class Bridge: Responder {
             status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
         let body = exchange.body
         let (who, from, requestID) = (call.caller.label, exchange.connection.remote, exchange.requestID)
-        let (what, which) = (call.route.operation, exchange.subject ?? call.parameters.first)
+        let (what, which) = (call.route.operation, call.subject ?? call.parameters.first)
         audit.record {
             AuditRecord(
                 at: now,

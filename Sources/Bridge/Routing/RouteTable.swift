@@ -25,6 +25,15 @@ package enum RouteTable {
         ),
         Route("listAgents", .get, "/v1/agents", scope: .read, handler: SessionOperations.agents),
         Route(
+            "getFrames",
+            .get,
+            "/v1/debug/frames",
+            scope: .admin,
+            produces: [.json, .eventStream],
+            query: ["before", "limit", "since"],
+            handler: FrameOperations.frames
+        ),
+        Route(
             "streamEvents",
             .get,
             "/v1/events",
