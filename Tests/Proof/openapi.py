@@ -38,7 +38,7 @@ def served_is_written(server, tally):
 
 def main():
     chosen = options(examples=(12, 260), seed=(1, 1), workers=(2, 2))
-    server = Serve("--access-loopback", "token", *LIMITS)
+    server = Serve("--access-loopback", "token", "--debug-frames", *LIMITS)
     tally = Tally()
     until(lambda: json.loads(authorised(server, "GET", "/v1/status")[2])["link"]["state"] == "online", what="the link")
     served_is_written(server, tally)
