@@ -3,7 +3,7 @@ BUILD := swift build
 RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
 export SWIFT_BACKTRACE := enable=no
 
-.PHONY: run build test lint format fuzz bench coverage release clean packages
+.PHONY: run build test lint format contract proof fuzz bench coverage release clean packages
 
 run: release
 	@deploy/run
@@ -22,6 +22,12 @@ lint:
 
 format:
 	swift format --in-place --recursive --parallel Sources Tests Package.swift
+
+contract: build
+	@Tests/Proof/run
+
+proof: release
+	@LADLE=.build/ladle Tests/Proof/run --long
 
 fuzz: packages
 	@Tests/Fuzz/run $(or $(SECONDS),60)

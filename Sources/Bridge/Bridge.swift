@@ -186,7 +186,7 @@ package final class Bridge: Responder {
         switch match {
         case .none:
             throw .notFound("There is no resource at \(String(decoding: head.path.prefix(200), as: UTF8.self)).")
-        case .wrongMethod(let allowed):
+        case .wrongMethod(let allowed, _):
             guard head.method == .options else { throw .methodNotAllowed(allowed) }
             exchange.respond(Problem.options(allowed), on: loop)
             return .answered

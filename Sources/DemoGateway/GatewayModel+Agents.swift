@@ -21,8 +21,7 @@ extension GatewayModel {
     }
 
     func agentIdentity(_ request: GatewayRequest) -> GatewayReply {
-        let fromKey = request.string("sessionKey").flatMap { canonical($0) }
-            .flatMap { $0.split(separator: ":").dropFirst().first.map(String.init) }
+        let fromKey = request.string("sessionKey").flatMap { canonical($0) }.map { SessionKey.agent(of: $0) }
         let id = request.string("agentId") ?? fromKey ?? "main"
         guard let agent = agent(id) else { return .invalid("unknown agent id \"\(id)\"") }
         let avatar = agent.identityField("avatar")

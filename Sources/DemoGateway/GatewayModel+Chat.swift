@@ -34,7 +34,7 @@ extension GatewayModel {
             return .invalid("message or attachment required")
         }
         guard let canonical = canonical(rawKey) else { return .invalid("malformed session key: \(rawKey)") }
-        let agentID = String(canonical.split(separator: ":", maxSplits: 2).dropFirst().first ?? "main")
+        let agentID = SessionKey.agent(of: canonical)
         if release >= .june, agent(agentID) == nil {
             return .invalid("Agent \"\(agentID)\" no longer exists in configuration")
         }

@@ -27,8 +27,7 @@ final class GatewaySession {
     }
 
     var agentID: String {
-        let parts = key.split(separator: ":", maxSplits: 2)
-        return parts.count > 1 ? String(parts[1]) : "main"
+        SessionKey.agent(of: key)
     }
 
     func reset(sessionID: String, now: Int64) {
@@ -102,9 +101,20 @@ enum SessionKey {
     static func canonical(_ key: String, mainKey: String) -> String? {
         let key = key.lowercased()
         if key == "main" || key == mainKey { return "agent:main:\(mainKey)" }
-        guard key.hasPrefix("agent:") else { return "agent:main:\(key)" }
-        let parts = key.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        guard key.utf8.starts(with: "agent:".utf8) else { return "agent:main:\(key)" }
+        let parts = parts(key)
         guard parts.count == 3, !parts[1].isEmpty, !parts[2].isEmpty else { return nil }
         return parts[2] == "main" ? "agent:\(parts[1]):\(mainKey)" : key
+    }
+
+    static func agent(of key: String) -> String {
+        let parts = parts(key)
+        return parts.count > 1 ? String(parts[1]) : "main"
+    }
+
+    /// By bytes: a colon and a combining character behind it are one `Character`.
+    private static func parts(_ key: String) -> [Substring] {
+        key.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+            .map { Substring($0) }
     }
 }

@@ -106,6 +106,8 @@ enum RequestLine {
         case 0x4843_5441_50: return .patch
         case 0x4554_454C_4544: return .delete
         case 0x534E_4F49_5450_4F: return .options
+        case 0x45_4341_5254: return .trace
+        case 0x59_5245_5551: return .query
         default: throw .unknownMethod
         }
     }

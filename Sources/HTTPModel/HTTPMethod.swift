@@ -1,6 +1,8 @@
 /// A request method. Method names are case-sensitive: `get` is another token.
 package enum HTTPMethod: Sendable, Hashable {
     case get, head, post, put, patch, delete, options
+    /// Known, and of no route: what TRACE echoes may hold a credential, and a QUERY (RFC 10008) is a GET here.
+    case trace, query
     /// Any other token; no route has it.
     case other(String)
 
@@ -13,7 +15,7 @@ package enum HTTPMethod: Sendable, Hashable {
         self = .other(String(decoding: token, as: UTF8.self))
     }
 
-    package static let known: [HTTPMethod] = [.get, .head, .post, .put, .patch, .delete, .options]
+    package static let known: [HTTPMethod] = [.get, .head, .post, .put, .patch, .delete, .options, .trace, .query]
 
     package var name: String {
         switch self {
@@ -24,6 +26,8 @@ package enum HTTPMethod: Sendable, Hashable {
         case .patch: "PATCH"
         case .delete: "DELETE"
         case .options: "OPTIONS"
+        case .trace: "TRACE"
+        case .query: "QUERY"
         case .other(let token): token
         }
     }
@@ -35,7 +39,7 @@ package enum HTTPMethod: Sendable, Hashable {
     /// Safe methods change nothing (RFC 9110 §9.2.1).
     package var isSafe: Bool {
         switch self {
-        case .get, .head, .options: true
+        case .get, .head, .options, .trace, .query: true
         default: false
         }
     }

@@ -15,6 +15,8 @@ struct SessionKeyTests {
         ("agent:scout:main", "agent:scout:main"),
         ("agent:main:telegram:group:12", "agent:main:telegram:group:12"),
         ("global", "global"),
+        // A skin tone joins what stands before it to one Character.
+        ("agent:main:\u{1F3FB}", "agent:main:\u{1F3FB}"),
     ])
     func `every spelling of a key gives one key`(written: String, expected: String) throws {
         #expect(try defaults.canonical(written).text == expected)
@@ -29,6 +31,8 @@ struct SessionKeyTests {
         ("agent:_a:x", .malformed),
         ("a b", .invalidCharacter),
         ("a\u{0}b", .invalidCharacter),
+        ("a\u{9B}b", .invalidCharacter),
+        ("agent:\u{301}main:x", .malformed),
     ])
     func `what is no key is refused`(written: String, problem: SessionKey.Problem) {
         #expect(throws: problem) { try defaults.canonical(written) }

@@ -250,7 +250,6 @@ extension MalformedRequest {
         .init(6, "a shorter method", "GE / HTTP/1.1\r\nHost: a\r\n\r\n", status: 501),
         .init(6, "a method in lower case", "get / HTTP/1.1\r\nHost: a\r\n\r\n", status: 501),
         .init(6, "CONNECT", "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", status: 501),
-        .init(6, "TRACE", "TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", status: 501),
         .init(6, "a long method", "PROPFINDPROPFIND / HTTP/1.1\r\nHost: a\r\n\r\n", status: 501),
         .init(7, "a target that is no path", "GET ! HTTP/1.1\r\nHost: a\r\n\r\n"),
         .init(7, "a target without its slash", "GET v1/status HTTP/1.1\r\nHost: a\r\n\r\n"),

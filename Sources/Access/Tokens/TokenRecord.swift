@@ -118,7 +118,8 @@ package struct TokenWish: Sendable, Equatable {
         guard !scopes.isEmpty else { throw .noScopes }
         guard sessions?.count ?? 0 <= Self.mostSessions else { throw .tooManySessions(limit: Self.mostSessions) }
         for session in sessions ?? [] {
-            guard !session.isEmpty, session.utf8.count <= 512, session.unicodeScalars.allSatisfy(Self.isPrintable)
+            guard !session.isEmpty, session.utf8.count <= 512,
+                !session.unicodeScalars.contains(where: { $0.properties.generalCategory == .control || $0 == " " })
             else {
                 throw .invalidSession
             }

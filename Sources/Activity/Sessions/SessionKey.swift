@@ -20,8 +20,14 @@ package struct SessionKey: Sendable, Hashable, Comparable {
     package static let limit = 512
 
     package var agent: String? {
-        let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        let parts = Self.parts(text)
         return parts.count == 3 && parts[0] == "agent" ? String(parts[1]) : nil
+    }
+
+    /// By bytes: a colon and a combining character behind it are one `Character`.
+    static func parts(_ text: String) -> [Substring] {
+        text.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+            .map { Substring($0) }
     }
 }
 
@@ -47,14 +53,16 @@ package struct SessionDefaults: Sendable, Equatable {
         let trimmed = written.trimmingBlanks()
         guard !trimmed.isEmpty else { throw .empty }
         guard trimmed.utf8.count <= SessionKey.limit else { throw .tooLong(limit: SessionKey.limit) }
-        guard !trimmed.unicodeScalars.contains(where: { $0.value <= 0x20 || $0.value == 0x7F }) else {
+        guard !trimmed.unicodeScalars.contains(where: Self.isRefused) else {
             throw .invalidCharacter
         }
         let lowered = trimmed.lowercased()
         if lowered == "main" || lowered == mainKey || lowered == mainSession.text { return mainSession }
         if lowered == "global" || lowered == "unknown" { return SessionKey(canonical: lowered) }
-        guard lowered.hasPrefix("agent:") else { return SessionKey(canonical: "agent:\(agent):\(lowered)") }
-        let parts = lowered.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        guard lowered.utf8.starts(with: "agent:".utf8) else {
+            return SessionKey(canonical: "agent:\(agent):\(lowered)")
+        }
+        let parts = SessionKey.parts(lowered)
         guard parts.count == 3, Self.isAgent(parts[1]), !parts[2].isEmpty else { throw .malformed }
         if parts[1] == agent, parts[2] == mainKey || parts[2] == "main" { return mainSession }
         return SessionKey(canonical: lowered)
@@ -66,6 +74,11 @@ package struct SessionDefaults: Sendable, Equatable {
         return SessionKey(
             canonical: String(decoding: written.lowercased().utf8.prefix(SessionKey.limit), as: UTF8.self)
         )
+    }
+
+    /// Blanks and control characters, of both sets.
+    private static func isRefused(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value <= 0x20 || (0x7F...0x9F).contains(scalar.value)
     }
 
     private static func isAgent(_ text: Substring) -> Bool {

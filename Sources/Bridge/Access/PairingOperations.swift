@@ -115,6 +115,7 @@ enum PairingOperations {
         decide(call, on: loop) { code, body throws(Problem) in
             var scopes: ScopeSet?
             if let list = body["scopes"], !list.isNull { scopes = try ScopeSet(asked: list) }
+            if scopes?.isEmpty == true { throw .unprocessable("scopes", "An approval grants at least one scope.") }
             return bridge.access.pairing.approve(code, scopes: scopes, now: loop.wallClock)
         }
     }

@@ -51,7 +51,7 @@ struct MessageRequest {
             // In the body it is well-formed and yet not allowed.
             throw call.text("session") == session ? error : .unprocessable("session", error.detail)
         }
-        guard attachments != nil || text.contains(where: { !$0.isWhitespace }) else {
+        guard attachments != nil || text.unicodeScalars.contains(where: Self.isSaid) else {
             throw .unprocessable("text", "`text` is empty: there is nothing to send.")
         }
         guard !text.utf8.contains(0) else {
@@ -84,6 +84,11 @@ struct MessageRequest {
                 retryable: false
             )
         }
+    }
+
+    /// The gateway drops control characters, and blanks at both ends.
+    private static func isSaid(_ scalar: Unicode.Scalar) -> Bool {
+        !scalar.properties.isWhitespace && scalar.properties.generalCategory != .control && scalar != "\u{FEFF}"
     }
 
     /// For the orders that go to the gateway as they are: a lone stop word would abort instead of being said.

@@ -5,12 +5,16 @@ package struct Router: Sendable {
     package enum Match: Sendable {
         case route(Route, parameters: [String])
         /// The path is known, the method is not one of its own.
-        case wrongMethod(allowed: [HTTPMethod])
+        case wrongMethod(allowed: [HTTPMethod], isOpen: Bool)
         case none
 
-        /// A route that anyone may use.
+        /// A route that anyone may use, or a path that has one: of that nobody needs to hear less than what it takes.
         var isOpen: Bool {
-            if case .route(let route, _) = self { route.scope == nil } else { false }
+            switch self {
+            case .route(let route, _): route.scope == nil
+            case .wrongMethod(_, let isOpen): isOpen
+            case .none: false
+            }
         }
     }
 
@@ -57,7 +61,7 @@ package struct Router: Sendable {
         let wanted = method == .head ? .get : method
         for route in nodes[place].routes where route.method == wanted { return .route(route, parameters: parameters) }
         guard !nodes[place].routes.isEmpty else { return .none }
-        return .wrongMethod(allowed: allowed(at: place))
+        return .wrongMethod(allowed: allowed(at: place), isOpen: nodes[place].routes.contains { $0.scope == nil })
     }
 
     /// The methods of a path, with those every resource has.

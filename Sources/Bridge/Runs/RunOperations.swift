@@ -161,6 +161,11 @@ extension Problem {
     }
 
     static func noPlace(_ name: String, _ what: String) -> Problem {
-        .badParameter(name, "`\(name)` is the id of a \(what) of the page before; there is none of that id.")
+        var problem = Problem.notFound(
+            "`\(name)` is the id of a \(what) of the page before; there is none of that id.",
+            code: "PLACE_NOT_FOUND"
+        )
+        problem.field = name
+        return problem
     }
 }

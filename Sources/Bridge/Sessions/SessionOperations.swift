@@ -114,7 +114,7 @@ enum SessionOperations {
         guard let value = try? JSONDocument(parsing: item).root else { return false }
         if name == "sessions" { return value["key"]?.string.map { sessions.contains($0) } ?? false }
         guard let id = value["id"]?.string else { return false }
-        return sessions.contains { $0.hasPrefix("agent:\(id):") }
+        return sessions.contains { $0.utf8.starts(with: "agent:\(id):".utf8) }
     }
 
     private static func respond(

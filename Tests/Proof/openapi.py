@@ -1,0 +1,65 @@
+"""Contract fuzzing: schemathesis holds the running program against openapi/openapi.yaml, all its checks on.
+
+The server wants a token on loopback too, so that what a caller without one gets is tried as well. Short: a few dozen
+seconds; --long: at least 10,000 calls."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from harness import ROOT, Serve, Tally, options, scratch, until
+
+import yaml
+
+LEAST_CALLS = 10_000
+# Limits that guard against many callers would only hide answers here.
+LIMITS = ["--limits-sends-burst", "1000000", "--limits-auth-per-minute", "1000000", "--limits-pairing-per-minute", "1000000",
+          "--outbox-max-entries", "1000000", "--outbox-max-per-session", "1000000"]
+
+
+def authorised(server, method, path, body=None):
+    status, fields, content = server.call(method, path, body, {"Authorization": f"Bearer {server.token}"})
+    return status, fields, content
+
+
+def served_is_written(server, tally):
+    """Both forms that are served are the file."""
+    text = (ROOT / "openapi" / "openapi.yaml").read_bytes()
+    status, fields, content = authorised(server, "GET", "/openapi.yaml")
+    tally.check(status == 200 and content.strip() == text.strip(), "GET /openapi.yaml is the file")
+    tally.check(fields["content-type"] == "application/yaml", "application/yaml")
+    status, fields, content = authorised(server, "GET", "/openapi.json")
+    tally.check(status == 200 and json.loads(content) == yaml.safe_load(text), "GET /openapi.json says the same")
+    status, _, _ = server.call("GET", "/openapi.json")
+    tally.check(status == 401, "the document is not for everyone")
+
+
+def main():
+    chosen = options(examples=(12, 260), seed=(1, 1), workers=(2, 2))
+    server = Serve("--access-loopback", "token", "--debug-frames", *LIMITS)
+    tally = Tally()
+    until(lambda: json.loads(authorised(server, "GET", "/v1/status")[2])["link"]["state"] == "online", what="the link")
+    served_is_written(server, tally)
+
+    own = next(t["id"] for t in json.loads(authorised(server, "GET", "/v1/tokens")[2])["tokens"])
+    report = pathlib.Path(scratch()) / "report.json"
+    tool = pathlib.Path(sys.executable).parent / "schemathesis"
+    run = subprocess.run(
+        [tool, "--config-file", "Tests/Proof/schemathesis.toml", "run", "openapi/openapi.yaml", "--no-color", "--output-sanitize", "false",
+         "--generation-database", "none", "--workers", str(chosen.workers), "--max-examples", str(chosen.examples),
+         "--seed", str(chosen.seed), "--report", "json", "--report-json-path", str(report),
+         *(["--no-shrink"] if not chosen.long else [])],
+        cwd=ROOT, text=True, env={
+            **os.environ, "PROOF_URL": server.url, "PROOF_TOKEN": server.token, "PROOF_TOKEN_ID": own,
+            "PYTHONPATH": "Tests/Proof", "COLUMNS": "160"})
+    tally.check(run.returncode == 0, "schemathesis finds nothing")
+    if os.environ.get("PROOF_REPORT"):
+        pathlib.Path(os.environ["PROOF_REPORT"]).write_bytes(report.read_bytes())
+    tally.check(server.process.poll() is None, "the program is still there")
+    tally.end()
+
+
+if __name__ == "__main__":
+    main()
