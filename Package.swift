@@ -122,7 +122,10 @@ let package = Package(
             ),
             .testTarget(
                 name: "IntegrationTests",
-                dependencies: ["ladle", "TestSupport", "JSONBytes", "CSystem", "Basics", "DemoGateway", "EventLoops"],
+                dependencies: [
+                    "ladle", "TestSupport", "Bridge", "Access", "DemoGateway", "EventLoops", "HTTPModel", "JSONBytes",
+                    "CSystem", "Basics",
+                ],
                 swiftSettings: strict
             ),
         ]
