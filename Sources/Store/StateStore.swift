@@ -189,7 +189,7 @@ package actor StateStore {
 
     private func commitTogether(_ batch: [StoreOperation]) throws {
         var reports: [@Sendable () -> Void] = []
-        var events: [StoredEvent] = []
+        var events = 0
         var sequence = lastSequence
         let refusal = health.refusal
         do {
@@ -203,9 +203,12 @@ package actor StateStore {
                     outboxRefusal: refusal
                 )
                 if let report = try run(operation, in: &transaction, reports: &reports) {
+                    // Not all events of the batch first: what belongs between two operations has to find its place.
+                    let appended = transaction.appended
+                    if !appended.isEmpty { reports.append { [configuration] in configuration.published(appended) } }
                     reports.append(report)
                     sequence = transaction.lastSequence
-                    events += transaction.appended
+                    events += appended.count
                 }
             }
             KillPoint.reach("after-append")
@@ -222,7 +225,7 @@ package actor StateStore {
         }
         lastSequence = sequence
         checkpoints.committed()
-        retention.appended += events.count
+        retention.appended += events
         shared.withLock {
             $0.statistics.commits += 1
             $0.statistics.operations += Int64(batch.count)
@@ -230,7 +233,6 @@ package actor StateStore {
             $0.statistics.logPages = connection.logPages
             $0.statistics.failing = nil
         }
-        if !events.isEmpty { configuration.published(events) }
         for report in reports { report() }
     }
 

@@ -10,7 +10,7 @@ package struct StoreConfiguration: Sendable {
     package var clock: @Sendable () -> Timestamp
     /// A random name for a new event log.
     package var makeEpoch: @Sendable () -> String
-    /// Gets every committed event, in order, on the store's queue, before the completions of its transaction.
+    /// Gets every committed event, in order, on the store's queue: those of an operation just before its completion.
     package var published: @Sendable ([StoredEvent]) -> Void
     package var keepEvents = 100_000
     package var keepEventsMs: Int64 = 7 * 86_400_000

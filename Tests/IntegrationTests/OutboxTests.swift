@@ -107,4 +107,36 @@ import Testing
         #expect(entry["text"]?.string == "keep me")
         #expect(try second.request("GET", "/v1/status").json["outbox"]?["pending"]?.int == 1)
     }
+
+    @Test func `with offline hold entries say why they wait, and use up no attempt`() async throws {
+        let ladle = try await away(["--outbox-offline", "hold"])
+        try ladle.link(is: "offline")
+        let id = try ladle.send("whenever it is back")
+        let entry = try ladle.entry(id)
+        #expect(entry["state"]?.string == "queued")
+        #expect(entry["attemptCount"]?.int == 0)
+        #expect(entry["blockedReason"]?.string?.hasPrefix("gateway offline") ?? false)
+    }
+
+    @Test func `requests at once with one key make one entry`() async throws {
+        let ladle = try await away()
+        let fields = Self.text + ["Idempotency-Key: same", "Connection: close"]
+        let sockets = try (0..<16).map { _ in try ladle.connect() }
+        for socket in sockets { try socket.send(ladle.requestBytes("POST", "/v1/messages", fields, body: "once")) }
+        var ids: Set<String> = []
+        for socket in sockets {
+            var bytes: [UInt8] = []
+            while let more = try? socket.receive(), !more.isEmpty { bytes += more }
+            let answer = Answer(bytes)
+            if answer.status == 409 {
+                #expect(answer["code"] == "IDEMPOTENCY_IN_FLIGHT")
+                #expect(answer.field("Retry-After") != nil)
+            } else {
+                #expect(answer.status == 202)
+                ids.insert(answer["id"] ?? "")
+            }
+        }
+        #expect(ids.count == 1)
+        #expect(try ladle.request("GET", "/v1/outbox").json["entries"]?.count == 1)
+    }
 }

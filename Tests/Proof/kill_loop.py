@@ -1,6 +1,6 @@
 """Kills Ladle, and in some rounds its gateway, at random instants while messages go through, and looks at what arrived.
 
-The gateway shows keys in its history and keeps its transcripts over a crash, so every message has to run exactly once.
+The gateway keeps its transcripts over a crash, so every message has to run exactly once.
 What a sender sends again after a torn answer carries the same Idempotency-Key."""
 
 import collections
@@ -125,17 +125,16 @@ def record(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def main():
-    print(f"seed {SEED}, {ROUNDS} rounds", flush=True)
+def loop(tally, protocol):
+    print(f"protocol {protocol}, seed {SEED}, {ROUNDS} rounds", flush=True)
     dice = random.Random(SEED)
     random.seed(SEED + 1)
-    tally = Tally()
     folder = pathlib.Path(scratch())
     accepted_file = folder / "accepted.ndjson"
     gateway_port, port, state = free_port(), free_port(), scratch()
 
     def start_gateway():
-        return DemoGateway("--record", str(accepted_file), "--recall", port=gateway_port)
+        return DemoGateway("--protocol", str(protocol), "--record", str(accepted_file), "--recall", port=gateway_port)
 
     def start_ladle():
         return Serve("--log-level", "error", state=state, gateway=f"ws://127.0.0.1:{gateway_port}", port=port)
@@ -234,8 +233,11 @@ def main():
           f"{sum(p.replays for p in posters)} replayed; {follower.resumes} resumes; ends {dict(ends)}; attempts {dict(attempts)}")
     ladle.kill()
     gateway.kill()
-    print(f"seed {SEED}")
-    tally.end()
 
 
-main()
+TALLY = Tally()
+# The older protocol shows no keys in its history: there the text and its time are the proof.
+loop(TALLY, 4)
+loop(TALLY, 3)
+print(f"seed {SEED}")
+TALLY.end()
