@@ -17,16 +17,12 @@ extension Bridge {
     }
 
     /// A stream over a limit is opened all the same, told why, and closed: clients give up for good on a status.
-    func streamRefusal(for caller: Caller, now: Timestamp) -> String? {
+    func streamRefusal(for call: Call, now: Timestamp) -> String? {
         if isShuttingDown { return "shutting_down" }
-        guard access.isCurrent(caller, now: now) else { return "token_revoked" }
-        return streamSlots.take(caller) ? nil : "too_many_streams"
-    }
-
-    func opened(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        hub.add(subscriber, on: loop)
-        let caller = subscriber.caller
-        subscriber.ended = { [unowned self] in self.streamSlots.release(caller) }
+        guard access.isCurrent(call.caller, now: now) else { return "token_revoked" }
+        let hasSlot = streamSlots.take(call.caller)
+        if let limit = streamSlots.headers(for: call.caller) { call.exchange.state(limit) }
+        return hasSlot ? nil : "too_many_streams"
     }
 
     func shutdownEvent(reason: String, retryMilliseconds: Int, on loop: isolated EventLoop) -> HubEvent {
@@ -86,8 +82,7 @@ extension Bridge {
         endFollowers(on: loop)
         frames.shutDown(on: loop)
         hub.end(
-            with: { _ in shutdownEvent(reason: "shutting_down", retryMilliseconds: .random(in: 1000...10_000), on: loop)
-            },
+            with: { shutdownEvent(reason: "shutting_down", retryMilliseconds: .random(in: 1000...10_000), on: loop) },
             on: loop
         )
     }

@@ -29,7 +29,7 @@ final class Service: Sendable {
     private let addresses: [SocketAddress]
     private let notes: [String]
     private let tls: ListenerTLS?
-    private let audit: AuditTrail
+    private let audit: AuditTrail?
     private let finder: GatewayFinder
 
     private init(
@@ -41,7 +41,7 @@ final class Service: Sendable {
         addresses: [SocketAddress],
         notes: [String],
         tls: ListenerTLS?,
-        audit: AuditTrail,
+        audit: AuditTrail?,
         finder: GatewayFinder
     ) {
         self.loop = loop
@@ -80,7 +80,7 @@ final class Service: Sendable {
         plan.firstEvent = bounds.oldest
         let tokens = try await FirstToken.load(store, data)
         plan.accessTokens = tokens.records
-        let audit = AuditTrail(path: data.path + "/audit.log") { Console.warn("audit: \($0.path): \($0.reason)") }
+        let audit = Self.audit(settings, data)
         plan.audit = audit
         let (daemon, addresses) = try await loop.launch(plan, store, opening, relay)
         return Service(
@@ -121,6 +121,15 @@ final class Service: Sendable {
         configuration.keepEvents = Int(settings.int(.eventsKeep))
         configuration.keepEventsMs = settings.int(.eventsKeepFor)
         return try StateStore.open(configuration)
+    }
+
+    private static func audit(_ settings: Settings, _ directory: StateDirectory) -> AuditTrail? {
+        guard settings.bool(.audit) else { return nil }
+        return AuditTrail(
+            path: directory.path + "/audit.log",
+            limit: UInt64(clamping: settings.int(.auditMaxBytes)),
+            keep: Int(settings.int(.auditKeep))
+        ) { Console.warn("audit: \($0.path): \($0.reason)") }
     }
 
     private static func startDemo(_ settings: Settings) async throws -> DemoGatewayHandle {
@@ -197,7 +206,7 @@ final class Service: Sendable {
             }
         }
         await store.close()
-        await audit.finish()
+        await audit?.finish()
         await loop.stop()
     }
 }
