@@ -124,7 +124,7 @@ let package = Package(
                 name: "IntegrationTests",
                 dependencies: [
                     "ladle", "TestSupport", "Bridge", "Access", "EventLoops", "HTTPModel", "JSONBytes", "CSystem",
-                    "Basics",
+                    "Basics", "DemoGateway",
                 ],
                 swiftSettings: strict
             ),

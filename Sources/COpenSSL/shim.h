@@ -67,6 +67,12 @@ static inline int openssl_context_add_chain(SSL_CTX *context, X509 *certificate)
     return (int)SSL_CTX_add1_chain_cert(context, certificate);
 }
 
+/// Trusts an authority for client certificates, and names it to clients so that they find theirs.
+static inline int openssl_context_trust_clients_of(SSL_CTX *context, X509 *authority) {
+    return X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority) == 1 &&
+           SSL_CTX_add_client_CA(context, authority) == 1;
+}
+
 /// Both are macros that cast the callback to a function without arguments.
 static inline void openssl_context_server_name(SSL_CTX *context, int (*callback)(SSL *, int *, void *), void *argument) {
     SSL_CTX_set_tlsext_servername_callback(context, callback);

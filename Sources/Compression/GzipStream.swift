@@ -24,6 +24,10 @@ package final class GzipStream {
     }
 
     /// As above; a span's bytes are unsafe to reach in targets without C.
+    package func compress(_ event: Span<UInt8>, into output: inout [UInt8]) {
+        unsafe compress(event.bytes, into: &output)
+    }
+
     package func compress(_ event: [UInt8], into output: inout [UInt8]) {
         unsafe compress(event.span.bytes, into: &output)
     }

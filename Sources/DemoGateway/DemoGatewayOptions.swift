@@ -10,6 +10,8 @@ package struct DemoGatewayOptions: Sendable, Equatable {
     package var tickIntervalMs = 30_000
     /// Where each accepted chat.send is appended as one JSON line.
     package var recordFile: String?
+    /// What the record file holds at the start is in the history: a gateway that was killed and forgot no message.
+    package var recallsRecord = false
     /// The user's row is in the history from the start of its run, and not only with the first answer.
     package var storesUserRowAtOnce = false
     package var mainKey = "main"
@@ -23,6 +25,7 @@ package struct DemoGatewayOptions: Sendable, Equatable {
         ("password", "ask for this password instead of the token"),
         ("port", "port on 127.0.0.1 (0: any free one)"),
         ("protocol", "3 or 4 (4)"),
+        ("recall", "true: what the record file holds is in the history"),
         ("record", "file to which accepted messages are appended"),
         ("release", "march, june or autumn instead of a protocol number"),
         ("speed", "pace of scripted runs (1); 0 plays them at once"),
@@ -78,6 +81,7 @@ package struct DemoGatewayOptions: Sendable, Equatable {
             }
             mainKey = value.lowercased()
         case "pairing": try faults.set("pairing", to: value)
+        case "recall": recallsRecord = value != "false" && value != "off"
         case "store-user-row": storesUserRowAtOnce = value != "false" && value != "off"
         case "fault":
             guard let split = value.firstIndex(of: "=") else {

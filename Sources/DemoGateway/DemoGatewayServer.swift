@@ -22,6 +22,7 @@ package final class DemoGatewayServer {
         if let path = options.recordFile { file = try RecordFile(path: path) }
         record = file
         model = GatewayModel(options: options, primitives: .system, now: now)
+        if options.recallsRecord, let file { model.recall(file.lines()) }
     }
 
     /// Listens and serves until `stop`.

@@ -26,6 +26,8 @@ package struct GatewayFaults: Sendable, Equatable {
     package var ackThenClose = 0
     package var closeBeforeAck = 0
     package var doubleAck = 0
+    /// The connection is cut and the message is not taken.
+    package var loseSend = 0
     /// chat.send is refused this often, with `sendErrorCode` and `retryAfterMs`.
     package var sendError = 0
     package var sendErrorCode = "UNAVAILABLE"
@@ -56,10 +58,8 @@ package struct GatewayFaults: Sendable, Equatable {
 extension GatewayFaults {
     package static let names = [
         "ackThenClose", "closeBeforeAck", "delivery", "doubleAck", "editAfterRead", "garbage", "historyWithoutKeys",
-        "lostDedupe",
-        "mute",
-        "oversizedBytes", "pairing", "refuse", "refuseConnections", "retryAfterMs", "sendError", "sendErrorCode",
-        "seqGapEvery", "silence", "slowAckMs", "strippedScopes",
+        "loseSend", "lostDedupe", "mute", "oversizedBytes", "pairing", "refuse", "refuseConnections", "retryAfterMs",
+        "sendError", "sendErrorCode", "seqGapEvery", "silence", "slowAckMs", "strippedScopes",
     ]
 
     /// Sets one fault from text; the error names what would have been accepted.
@@ -69,6 +69,7 @@ extension GatewayFaults {
         case "closeBeforeAck": closeBeforeAck = try number(name, value, from: -1)
         case "doubleAck": doubleAck = try number(name, value, from: -1)
         case "editAfterRead": editAfterRead = try number(name, value, from: -1)
+        case "loseSend": loseSend = try number(name, value, from: -1)
         case "garbage": garbage = try number(name, value, from: -1)
         case "oversizedBytes": oversizedBytes = try number(name, value, from: 0, to: 64 << 20)
         case "refuseConnections": refuseConnections = try number(name, value, from: -1)
@@ -104,11 +105,11 @@ extension GatewayFaults {
         [
             "ackThenClose": ackThenClose, "closeBeforeAck": closeBeforeAck, "delivery": delivery.text,
             "doubleAck": doubleAck, "editAfterRead": editAfterRead, "garbage": garbage,
-            "historyWithoutKeys": historyWithoutKeys,
-            "lostDedupe": lostDedupe, "mute": mute, "oversizedBytes": oversizedBytes, "pairing": pairing,
-            "refuse": refuse?.code ?? "none", "refuseConnections": refuseConnections, "retryAfterMs": retryAfterMs,
-            "sendError": sendError, "sendErrorCode": sendErrorCode, "seqGapEvery": seqGapEvery, "silence": silence,
-            "slowAckMs": slowAckMs, "strippedScopes": strippedScopes.joined(separator: ","),
+            "historyWithoutKeys": historyWithoutKeys, "loseSend": loseSend, "lostDedupe": lostDedupe, "mute": mute, "oversizedBytes": oversizedBytes,
+            "pairing": pairing, "refuse": refuse?.code ?? "none", "refuseConnections": refuseConnections,
+            "retryAfterMs": retryAfterMs, "sendError": sendError, "sendErrorCode": sendErrorCode,
+            "seqGapEvery": seqGapEvery, "silence": silence, "slowAckMs": slowAckMs,
+            "strippedScopes": strippedScopes.joined(separator: ","),
         ]
     }
 

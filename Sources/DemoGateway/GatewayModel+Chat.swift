@@ -42,6 +42,10 @@ extension GatewayModel {
             return .ok(abortResult(abortAll(of: canonical, reason: "stop")))
         }
         if let known = knownKey(key) { return known }
+        if GatewayFaults.strikes(&faults.loseSend) {
+            drop(request.connection)
+            return .handled
+        }
         if GatewayFaults.strikes(&faults.sendError) {
             var error = GatewayError(faults.sendErrorCode, "demo: send refused")
             if faults.retryAfterMs > 0 {

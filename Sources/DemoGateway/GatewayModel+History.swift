@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 
 /// Reading and annotating transcripts.
@@ -33,6 +34,25 @@ extension GatewayModel {
             result = result.adding(["hasMore": start > 0, "nextOffset": start > 0 ? rows.count - start : nil])
         }
         return .ok(result)
+    }
+
+    /// Takes recorded messages into the history, as a gateway that keeps its transcripts on disk has them after a crash.
+    func recall(_ lines: [[UInt8]]) {
+        for line in lines {
+            guard let root = try? JSONDocument(parsing: line).root, let text = root["text"]?.string,
+                let key = root["key"]?.string, let canonical = root["session"]?.string,
+                let at = root["time"]?.string.flatMap({ Timestamp(rfc3339: $0) })?.milliseconds
+            else { continue }
+            session(canonical).rows.append(
+                TranscriptRow(
+                    id: primitives.shortID(),
+                    kind: .user(key: key),
+                    blocks: [.text(text)],
+                    timestamp: at,
+                    recordedAt: at
+                )
+            )
+        }
     }
 
     func chatMessage(_ request: GatewayRequest) -> GatewayReply {

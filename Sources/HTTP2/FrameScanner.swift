@@ -1,11 +1,13 @@
 /// Follows the frame headers of a connection's input, before the library sees them, for the rules nghttp2 1.52 lacks.
 ///
-/// Lengths are believed as they stand: the library ends the connection at a frame over 16 KiB, and what follows is moot.
+/// Lengths are believed as they stand: the connection ends at a frame over 16 KiB, and what follows is moot.
 struct FrameScanner {
     enum Violation: Equatable {
         case limit(HTTP2Abuse)
         /// A stream id that its peer passed over before (RFC 9113 §5.1.1).
         case skippedStream
+        /// The library looks at the size of every frame but CONTINUATION.
+        case frameSize
     }
 
     private enum State {
@@ -22,6 +24,7 @@ struct FrameScanner {
     private var pings: TokenBucket
     private var settings: TokenBucket
     private var emptyData: TokenBucket
+    private var resets: TokenBucket
     private var priorities: TokenBucket
     private var unknown: TokenBucket
 
@@ -30,6 +33,7 @@ struct FrameScanner {
         pings = TokenBucket(limits.pings)
         settings = TokenBucket(limits.settings)
         emptyData = TokenBucket(limits.emptyData)
+        resets = TokenBucket(limits.resets)
         priorities = TokenBucket(limits.priorities)
         unknown = TokenBucket(limits.unknownFrames)
     }
@@ -68,8 +72,7 @@ struct FrameScanner {
     private mutating func check(_ frame: FrameHeader, now: UInt64) -> Violation? {
         switch frame.kind {
         case .data:
-            let carriesNothing = frame.length == 0 && !frame.endsStream
-            return carriesNothing && !emptyData.take(now: now) ? .limit(.emptyData) : nil
+            return frame.mayCarryNothing && !emptyData.take(now: now) ? .limit(.emptyData) : nil
         case .headers:
             continuations = 0
             return streams.open(frame.stream) ? nil : .skippedStream
@@ -80,9 +83,12 @@ struct FrameScanner {
         case .priority, .priorityUpdate:
             return priorities.take(now: now) ? nil : .limit(.priorities)
         case .continuation:
+            if frame.length > FrameHeader.largest { return .frameSize }
             continuations += 1
             return continuations > maximumContinuations ? .limit(.continuations) : nil
-        case .resetStream, .pushPromise, .goAway, .windowUpdate:
+        case .resetStream:
+            return resets.take(now: now) ? nil : .limit(.resets)
+        case .pushPromise, .goAway, .windowUpdate:
             return nil
         case nil:
             return unknown.take(now: now) ? nil : .limit(.unknownFrames)
@@ -124,6 +130,9 @@ struct FrameHeader {
         case priorityUpdate = 0x10
     }
 
+    /// What we take, because we never said otherwise (RFC 9113 §6.5.2).
+    static let largest = 1 << 14
+
     let length: Int
     let kind: Kind?
     let flags: UInt8
@@ -132,6 +141,9 @@ struct FrameHeader {
     /// ACK of PING and SETTINGS and END_STREAM of DATA share the lowest bit.
     var isAcknowledgement: Bool { flags & 1 != 0 }
     var endsStream: Bool { flags & 1 != 0 }
+    private var isPadded: Bool { flags & 8 != 0 }
+    /// DATA that moves nothing: without bytes, or of a size that padding alone can have.
+    var mayCarryNothing: Bool { !endsStream && (length == 0 || isPadded && length <= 256) }
 
     /// A whole GOAWAY frame (RFC 9113 §6.8).
     static func goAway(last: Int32, _ code: HTTP2ErrorCode) -> [UInt8] {

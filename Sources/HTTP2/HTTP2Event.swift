@@ -40,6 +40,7 @@ package enum HTTP2Refusal: Equatable, Sendable {
 /// Which limit of ours a peer broke: the label of a metric and the words of a log line.
 package enum HTTP2Abuse: String, Equatable, Sendable, CaseIterable {
     case headBomb = "head_bomb"
+    case resets
     case forcedResets = "forced_resets"
     case pings
     case settings

@@ -68,6 +68,7 @@ package final class HTTP2Session {
         switch found?.violation {
         case .limit(let kind): end(kind)
         case .skippedStream: handle.terminate(.protocolError)
+        case .frameSize: handle.terminate(.frameSizeError)
         case nil: break
         }
     }

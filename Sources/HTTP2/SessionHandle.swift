@@ -158,6 +158,5 @@ import CNGHTTP2
     unsafe nghttp2_option_set_max_continuations(options, (limits.continuations + 1) * 9)
     unsafe nghttp2_option_set_max_settings(options, limits.settingsEntries)
     unsafe nghttp2_option_set_max_outbound_ack(options, limits.outboundAcknowledgements)
-    unsafe nghttp2_option_set_stream_reset_rate_limit(options, limits.resets.burst, limits.resets.perSecond)
     return unsafe options
 }

@@ -10,6 +10,20 @@ extension HeaderFields {
         return false
     }
 
+    /// RFC 9110 §12.5.3: `gzip` or `*` with a weight above zero.
+    package var acceptsGzip: Bool {
+        guard let list = list(for: .acceptEncoding) else { return false }
+        for item in list.split(separator: UInt8(ascii: ",")) {
+            let parts = item.split(separator: UInt8(ascii: ";"))
+            guard let first = parts.first else { continue }
+            let name = String(decoding: first, as: UTF8.self).lowercased().filter { $0 != " " && $0 != "\t" }
+            guard name == "gzip" || name == "x-gzip" || name == "*" else { continue }
+            let weight = parts.dropFirst().map { String(decoding: $0, as: UTF8.self).lowercased().filter { $0 != " " } }
+            return !weight.contains { $0.hasPrefix("q=0") && $0.dropFirst(3).allSatisfy { $0 == "0" || $0 == "." } }
+        }
+        return false
+    }
+
     /// Whether anything says that a proxy stands between the client and us.
     package var hasForwarding: Bool {
         for slot in slots {

@@ -111,12 +111,15 @@ extension Dispatcher {
         )
     }
 
+    /// The reported uptimes may be off by what their frames took; a gateway does not start twice in this time.
+    private static let uptimeToleranceMs: Int64 = 2_000
+
     /// The gateway has run on since the first dispatch: its uptime grew by the time that passed.
     private func isSameProcess(_ entry: OutboxEntry, sinceMs: Int64?) -> Bool {
         guard let facts = link.facts, let then = entry.dispatchUptimeMs, let sinceMs, sinceMs >= 0,
             let current = gatewayUptimeMs(facts)
         else { return false }
-        return current >= then && current - then >= sinceMs - HistoryScan.clockToleranceMs
+        return current >= then && current - then >= sinceMs - Self.uptimeToleranceMs
     }
 
     private func isForAnotherGateway(_ entry: OutboxEntry) -> Bool {

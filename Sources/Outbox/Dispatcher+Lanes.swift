@@ -144,7 +144,7 @@ extension Dispatcher {
         let wasOnline = link.facts != nil
         linkIs(condition)
         if wasOnline { linkLost() }
-        for lane in lanes.keys.sorted(by: { $0.session < $1.session }) { readyLanes.append(lane) }
+        for lane in lanes.keys.sorted() { readyLanes.append(lane) }
         guard condition.facts != nil else { return }
         for lane in lanes.keys { kick(lane) }
         for slot in slots.values where slot.current.state == .unconfirmed { wantScan(slot.entry.id) }

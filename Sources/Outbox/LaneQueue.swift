@@ -1,7 +1,12 @@
 /// Which entries stand in one line. Aborts and approval answers have a line of their own that overtakes.
-struct LaneKey: Hashable, Sendable {
+struct LaneKey: Hashable, Comparable, Sendable {
     var session: String
     var isControl: Bool
+
+    /// Control lanes first.
+    static func < (left: LaneKey, right: LaneKey) -> Bool {
+        left.isControl == right.isControl ? left.session < right.session : left.isControl
+    }
 }
 
 /// Entries of one lane in order of acceptance.

@@ -11,7 +11,8 @@ enum ContentCoding {
 
     static func apply(to response: inout Response, accepted request: RequestHead) {
         response.head.fields.append(.vary, "Accept-Encoding")
-        guard accepts(request), let packed = try? Gzip.compress(response.body), packed.count < response.body.count
+        guard request.fields.acceptsGzip, let packed = try? Gzip.compress(response.body),
+            packed.count < response.body.count
         else {
             return
         }
@@ -19,17 +20,8 @@ enum ContentCoding {
         response.head.fields.append(.contentEncoding, "gzip")
     }
 
-    /// RFC 9110 §12.5.3: `gzip` or `*` with a weight above zero.
-    static func accepts(_ request: RequestHead) -> Bool {
-        guard let list = request.fields.list(for: .acceptEncoding) else { return false }
-        for item in list.split(separator: UInt8(ascii: ",")) {
-            let parts = item.split(separator: UInt8(ascii: ";"))
-            guard let first = parts.first else { continue }
-            let name = String(decoding: first, as: UTF8.self).lowercased().filter { $0 != " " && $0 != "\t" }
-            guard name == "gzip" || name == "x-gzip" || name == "*" else { continue }
-            let weight = parts.dropFirst().map { String(decoding: $0, as: UTF8.self).lowercased().filter { $0 != " " } }
-            return !weight.contains { $0.hasPrefix("q=0") && $0.dropFirst(3).allSatisfy { $0 == "0" || $0 == "." } }
-        }
-        return false
+    /// For a stream whose head says that it is coded; each piece can be read when it arrives.
+    static func coder(for head: ResponseHead) -> GzipStream? {
+        head.fields.contains(.contentEncoding) ? try? GzipStream() : nil
     }
 }

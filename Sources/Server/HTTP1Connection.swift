@@ -1,3 +1,4 @@
+import Compression
 import EventLoops
 import Exchanges
 import HTTP1
@@ -48,6 +49,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     private var isStream = false
     /// The stream's body has chunks; an older peer's ends with the connection alone.
     private var isChunked = false
+    private var coder: GzipStream?
 
     init(_ connection: HTTPConnection) {
         self.connection = connection
@@ -136,6 +138,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
 
     private func takeBody(upTo limit: Int, on loop: isolated EventLoop) {
         parser.bodyLimit = limit
+        // A body that says itself that it is too large is not asked for.
+        if case .length(let length) = parser.framing.body, length > limit { return }
         if parser.framing.expectsContinue { out.append(contentsOf: HTTP1Encoder.continueResponse) }
     }
 
@@ -232,6 +236,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
         ending = .closeAfterAnswer
         isChunked = if case .http10 = exchange.version { false } else { exchange.method != .head }
         isStream = true
+        coder = ContentCoding.coder(for: head)
         pipelined = []
         exchange.connection.memo = nil
         server.counters.openStreams += 1
@@ -250,6 +255,13 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
 
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
         guard self.exchange === exchange else { return .gone }
+        guard let coder else { return passChunk(bytes, on: loop) }
+        var coded: [UInt8] = []
+        coder.compress(bytes, into: &coded)
+        return passChunk(coded.span, on: loop)
+    }
+
+    private func passChunk(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {
         guard isChunked else { return pass(bytes, on: loop) }
         var chunk: [UInt8] = []
         HTTP1Encoder.appendChunk(bytes, to: &chunk)
@@ -257,7 +269,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     }
 
     func outlet(for exchange: Exchange) -> StreamOutlet? {
-        StreamOutlet(isChunked ? .chunk : .plain, to: stream)
+        coder == nil ? StreamOutlet(isChunked ? .chunk : .plain, to: stream) : nil
     }
 
     func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {
@@ -281,6 +293,11 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
 
     func end(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange else { return }
+        if let coder {
+            var rest: [UInt8] = []
+            coder.finish(into: &rest)
+            _ = passChunk(rest.span, on: loop)
+        }
         if isChunked {
             let last = HTTP1Encoder.lastChunk
             _ = pass(last.span, on: loop)

@@ -21,13 +21,16 @@ final class HTTP2Connection: WireProtocol {
     private var isClosing = false
     private var isPaused = false
     private var isClosed = false
+    /// What the peer had taken when the running patience with it began.
     private var takenAtWatch: UInt64?
+    /// Why this connection gets no service.
+    private var refusal: Problem?
 
     var server: HTTPServer { connection.server }
     private var socket: StreamConnection { connection.stream }
 
     static func make(for connection: HTTPConnection, on loop: isolated EventLoop) -> HTTP2Connection? {
-        guard let session = try? HTTP2Session() else { return nil }
+        guard let session = try? HTTP2Session(limits: connection.server.limits.http2) else { return nil }
         let made = HTTP2Connection(connection, session)
         made.work(on: loop)
         made.updateDeadline(on: loop)
@@ -79,7 +82,7 @@ final class HTTP2Connection: WireProtocol {
     private func take(_ event: HTTP2Event, on loop: isolated EventLoop) {
         switch event {
         case .request(let id, let head, let ends): begin(id, head, ends: ends, on: loop)
-        case .refused(let id, let refusal): refuse(id, refusal, on: loop)
+        case .refused(let id, let refusal): refuse(id, Problem(refusal), on: loop)
         case .data(let id, let bytes): streams[id]?.received(bytes, on: loop)
         case .end(let id): streams[id]?.requestEnded(on: loop)
         case .drained(let id): streams[id]?.drained(on: loop)
@@ -94,6 +97,10 @@ final class HTTP2Connection: WireProtocol {
     }
 
     private func begin(_ id: HTTP2StreamID, _ head: RequestHead, ends: Bool, on loop: isolated EventLoop) {
+        if let refusal {
+            refuse(id, refusal, on: loop)
+            return session.finishDrain()
+        }
         server.counters.requestsHTTP2 += 1
         let stream = HTTP2Stream(id, of: self)
         streams[id] = stream
@@ -120,8 +127,7 @@ final class HTTP2Connection: WireProtocol {
         flushSoon(on: loop)
     }
 
-    private func refuse(_ id: HTTP2StreamID, _ refusal: HTTP2Refusal, on loop: isolated EventLoop) {
-        let problem = Problem(refusal)
+    private func refuse(_ id: HTTP2StreamID, _ problem: Problem, on loop: isolated EventLoop) {
         let requestID = RequestID.text(server.nextRequestNumber())
         server.counters.refused[problem.code, default: 0] += 1
         server.responder.refused(problem, requestID: requestID, connection: connection.info, on: loop)
@@ -210,51 +216,45 @@ final class HTTP2Connection: WireProtocol {
 
     // MARK: Deadlines, refusals, the end
 
+    /// While anything is under way the peer is looked at whenever its patience has passed, whatever it sends meanwhile.
     private func updateDeadline(on loop: isolated EventLoop) {
         guard !isClosed else { return }
-        if socket.waitingBytes > 0 {
-            // The patience starts anew only when the peer has taken something, which `deadlinePassed` looks at.
+        if socket.waitingBytes > 0 || !streams.isEmpty {
             guard takenAtWatch == nil else { return }
             takenAtWatch = socket.takenBytes
             return connection.setDeadline(server.limits.stallMilliseconds, on: loop)
         }
         takenAtWatch = nil
-        if streams.isEmpty {
-            connection.setDeadline(server.limits.idleMilliseconds, on: loop)
-        } else {
-            // Streams whose peer keeps the window shut are looked for while any is open.
-            connection.setDeadline(server.limits.stallMilliseconds, on: loop)
-        }
+        let limits = server.limits
+        connection.setDeadline(refusal == nil ? limits.idleMilliseconds : limits.headMilliseconds, on: loop)
     }
 
     func deadlinePassed(on loop: isolated EventLoop) {
-        if socket.waitingBytes > 0 {
-            guard takenAtWatch == socket.takenBytes else {
-                takenAtWatch = nil
-                return updateDeadline(on: loop)
-            }
+        if socket.waitingBytes > 0, takenAtWatch == socket.takenBytes {
             server.counters.stalled += 1
             return socket.close(on: loop)
         }
-        if streams.isEmpty {
+        takenAtWatch = nil
+        if socket.waitingBytes == 0, streams.isEmpty {
             session.terminate(.noError)
             isClosing = true
-            return work(on: loop)
+        } else {
+            // Streams whose peer keeps the window shut, and bodies that do not come.
+            let patience = UInt64(clamping: server.limits.stallMilliseconds) &* 1_000_000
+            for id in session.stalledStreams(for: patience, now: loop.now) {
+                server.counters.stalled += 1
+                session.reset(id, .enhanceYourCalm)
+            }
+            for stream in streams.values { stream.checkBody(on: loop) }
         }
-        let patience = UInt64(clamping: server.limits.stallMilliseconds) &* 1_000_000
-        for id in session.stalledStreams(for: patience, now: loop.now) {
-            server.counters.stalled += 1
-            session.reset(id, .enhanceYourCalm)
-        }
-        for stream in streams.values { stream.checkBody(on: loop) }
         work(on: loop)
         updateDeadline(on: loop)
     }
 
+    /// The first request hears why.
     func refuse(_ problem: Problem, on loop: isolated EventLoop) {
-        session.terminate(.refusedStream)
-        isClosing = true
-        work(on: loop)
+        refusal = problem
+        updateDeadline(on: loop)
     }
 
     func drain(on loop: isolated EventLoop) {

@@ -1,3 +1,4 @@
+import Compression
 import EventLoops
 import Exchanges
 import HTTP2
@@ -16,6 +17,7 @@ final class HTTP2Stream: ExchangeSink {
     /// Its admission is still to come; until then the window bounds what has to be kept.
     var isDeferred = false
     private var isStream = false
+    private var coder: GzipStream?
 
     init(_ id: HTTP2StreamID, of connection: HTTP2Connection) {
         self.id = id
@@ -108,7 +110,10 @@ final class HTTP2Stream: ExchangeSink {
     private func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange else { return }
         self.exchange = nil
-        if isStream { connection.server.counters.openStreams -= 1 }
+        if isStream {
+            connection.server.counters.openStreams -= 1
+            exchange.connection.openStreams -= 1
+        }
         isStream = false
         connection.server.responder.finished(exchange, on: loop)
     }
@@ -124,7 +129,9 @@ final class HTTP2Stream: ExchangeSink {
 
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {
         isStream = true
+        coder = ContentCoding.coder(for: head)
         connection.server.counters.openStreams += 1
+        exchange.connection.openStreams += 1
         connection.begin(head, on: id, loop: loop)
     }
 
@@ -136,14 +143,16 @@ final class HTTP2Stream: ExchangeSink {
         guard self.exchange === exchange else { return .gone }
         guard connection.pendingBytes(on: id) + bytes.count <= limit else { return .full }
         var copy: [UInt8] = []
-        copy.append(copying: bytes, from: 0)
+        if let coder { coder.compress(bytes, into: &copy) } else { copy.append(copying: bytes, from: 0) }
         connection.write(copy, on: id, end: false, loop: loop)
         let waiting = connection.pendingBytes(on: id)
         return waiting > 0 ? .waiting(waiting) : .written
     }
 
     func end(_ exchange: Exchange, on loop: isolated EventLoop) {
-        connection.write([], on: id, end: true, loop: loop)
+        var rest: [UInt8] = []
+        coder?.finish(into: &rest)
+        connection.write(rest, on: id, end: true, loop: loop)
         finished(exchange, on: loop)
     }
 

@@ -48,7 +48,8 @@ final class HTTPConnection: StreamHandler {
             server.forget(self, on: loop)
             return
         }
-        if overLimit, !info.isEncrypted { refuseOverLimit(on: loop) }
+        // In cleartext which HTTP it is would have to be waited for.
+        if overLimit, !info.isEncrypted { refuseOverLimit(isHTTP2: false, on: loop) }
     }
 
     func setDeadline(_ milliseconds: Int64?, on loop: isolated EventLoop) {
@@ -74,10 +75,9 @@ final class HTTPConnection: StreamHandler {
         stream.close(on: loop)
     }
 
-    private func refuseOverLimit(on loop: isolated EventLoop) {
-        let wire = HTTP1Connection(self)
-        self.wire = wire
-        wire.refuse(
+    private func refuseOverLimit(isHTTP2: Bool, on loop: isolated EventLoop) {
+        choose(isHTTP2: isHTTP2, on: loop)
+        wire?.refuse(
             Problem(
                 .serviceUnavailable,
                 "TOO_MANY_CONNECTIONS",
@@ -104,7 +104,7 @@ final class HTTPConnection: StreamHandler {
             user: info.user
         )
         setDeadline(server.limits.headMilliseconds, on: loop)
-        if isRefusing { return refuseOverLimit(on: loop) }
+        if isRefusing { return refuseOverLimit(isHTTP2: session.alpn == "h2", on: loop) }
         choose(isHTTP2: session.alpn == "h2", on: loop)
     }
 

@@ -105,6 +105,7 @@ package final class HTTPServer {
             return
         }
         let stream = StreamConnection(socket, tls: session, sendLimit: limits.answerBytes)
+        stream.lingerMilliseconds = limits.lingerMilliseconds
         let info = ConnectionInfo(
             door: door.kind,
             remote: peer,

@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Named places at which a debug build can be told to die, as if the machine had: `LADLE_KILL_POINT=name` or
+/// Named places at which a debug build can be told to die, as if the machine had: `LADLE_TEST_KILL_POINT=name` or
 /// `name:3` for the third time the place is reached.
 package enum KillPoint {
     private struct Armed {
@@ -22,9 +22,9 @@ package enum KillPoint {
         armed.withLock { $0 = Armed(name: name, remaining: time) }
     }
 
-    package static func reach(_ name: String) {
+    package static func reach(_ name: @autoclosure () -> String) {
         let isDue = armed.withLock { armed in
-            guard armed?.name == name else { return false }
+            guard let wanted = armed?.name, wanted == name() else { return false }
             armed?.remaining -= 1
             return armed?.remaining == 0
         }
@@ -32,7 +32,7 @@ package enum KillPoint {
     }
 
     private static func fromEnvironment() -> Armed? {
-        guard let value = unsafe getenv("LADLE_KILL_POINT") else { return nil }
+        guard let value = unsafe getenv("LADLE_TEST_KILL_POINT") else { return nil }
         let parts = unsafe String(cString: value).split(separator: ":", maxSplits: 1)
         guard let name = parts.first else { return nil }
         return Armed(name: String(name), remaining: parts.count > 1 ? Int(parts[1]) ?? 1 : 1)
@@ -41,6 +41,6 @@ package enum KillPoint {
 #else
 package enum KillPoint {
     @inline(__always)
-    package static func reach(_ name: String) {}
+    package static func reach(_ name: @autoclosure () -> String) {}
 }
 #endif

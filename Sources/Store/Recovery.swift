@@ -15,9 +15,10 @@ package struct RecoveryReport: Sendable, Equatable {
 }
 
 extension StateStore {
-    /// Looks into the set-aside file without changing anything; nil when there is none to look at.
-    package nonisolated func inspectSetAside() -> RecoveryReport? {
-        guard let found = setAsideFiles.unresolved() else { return nil }
+    /// Looks into what was set aside in a state directory without changing anything; nil when there is nothing to look
+    /// at.
+    package static func inspectSetAside(in directory: String) -> RecoveryReport? {
+        guard let found = SetAsideFiles(directory: directory).unresolved() else { return nil }
         return Salvage(path: found.path).report(reason: found.reason).report
     }
 
@@ -77,7 +78,11 @@ private struct Salvage {
             report.unreadable = "\(error)"
         }
         let items = found.values.sorted { $0.entry.ordinal < $1.entry.ordinal }
-        report.entries = items.map(\.entry)
+        report.entries = items.map { item in
+            var entry = item.entry
+            entry.text = item.payload.text
+            return entry
+        }
         return (report, items)
     }
 

@@ -19,6 +19,7 @@ package actor StateStore {
     private var lastSequence: Int64
     private var retention: Retention
     private var checkpoints = CheckpointPlan()
+    private static let probeBytes = 32_768
 
     struct Shared {
         var health: StoreHealth
@@ -319,12 +320,15 @@ package actor StateStore {
         }
     }
 
-    /// A small write that is really made: whether a send would be accepted now.
+    /// A write that is really made, of about the size of a message's: whether a send would be accepted now.
     package nonisolated func probe() async -> StoreError? {
         if let refusal = health.refusal { return .outboxClosed(refusal) }
         do {
-            try await submit(cost: 64) { transaction in
-                try transaction.values.set([], space: "store", name: "probe", at: transaction.now)
+            try await submit(cost: Self.probeBytes) { transaction in
+                // Other bytes each time: what is the same already is not written.
+                let fill = UInt8(truncatingIfNeeded: transaction.now.milliseconds)
+                let bytes = [UInt8](repeating: fill, count: Self.probeBytes)
+                try transaction.values.set(bytes, space: "store", name: "probe", at: transaction.now)
             }
             return nil
         } catch {

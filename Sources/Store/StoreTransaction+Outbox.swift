@@ -49,6 +49,7 @@ extension StoreTransaction {
         case .inserted(let inserted):
             if let claim { try receipts.record(claim, entry: inserted.id, now: now) }
             try announce(inserted)
+            KillPoint.reach("enqueue.write")
             return .accepted(inserted)
         }
     }
@@ -65,6 +66,7 @@ extension StoreTransaction {
             Self.longestTextInEvent
         ) { row in row.string(0) }
         try announce(entry)
+        KillPoint.reach("\(entry.state.rawValue).write")
         return .applied
     }
 

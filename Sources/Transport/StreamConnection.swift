@@ -44,10 +44,10 @@ package final class StreamConnection: Pollable {
         case closed
     }
 
-    /// A lingering close throws away this much and waits this long for the peer: enough to let it read our last answer
+    /// A lingering close throws away so much, and waits for the peer so long: enough to let it read our last answer
     /// instead of a reset, too little to be a hold on the server.
     private static let lingerBytes = 256 << 10
-    private static let lingerMilliseconds: Int64 = 2000
+    package var lingerMilliseconds: Int64 = 2000
     /// Above this an emptied buffer gives its memory back.
     private static let keptCapacity = 16 << 10
 
@@ -62,6 +62,7 @@ package final class StreamConnection: Pollable {
     private var waiting: [UInt8] = []
     private var waitingStart = 0
     private var lingered = 0
+    private var lingerTimer: TimerID?
     /// Bytes the kernel has taken so far: whoever waits for a slow peer tells slow from stalled by it.
     package private(set) var takenBytes: UInt64 = 0
 
@@ -282,12 +283,14 @@ package final class StreamConnection: Pollable {
         if inputEnded { return fail(.closedHere, on: loop) }
         socket.endWriting()
         updateInterest(on: loop)
-        loop.after(milliseconds: Self.lingerMilliseconds) { [weak self] in self?.fail(.closedHere, on: loop) }
+        lingerTimer = loop.after(milliseconds: lingerMilliseconds) { self.fail(.closedHere, on: loop) }
     }
 
     private func fail(_ reason: CloseReason, on loop: isolated EventLoop) {
         guard state != .closed else { return }
         state = .closed
+        if let lingerTimer { loop.cancel(lingerTimer) }
+        lingerTimer = nil
         if let registration { loop.forget(registration, of: socket.descriptor) }
         registration = nil
         waiting = []

@@ -28,6 +28,7 @@ enum Program {
                 let (settings, problems, _) = SettingsLoader(command: command, io: io, services: services).load()
                 return await Doctor(settings: settings, problems: problems, places: places, json: command.has("--json"))
                     .run()
+            case "outbox recover": return await RecoverCommand.run(command, places: places)
             case "tls self-signed": return SelfSignedCommand.run(command, places: places)
             default:
                 Console.warn("\(command.name) is not built into this program")

@@ -335,7 +335,6 @@ struct ClientCommandTests {
         #expect(io.requests[1].hasPrefix("DELETE /v1/outbox/e1?force=true "))
         #expect(io.output.contains("C: d"))
         #expect(io.output.contains("ambiguous"))
-        #expect(io.run("outbox", "recover") == .ok)
     }
 
     @Test func `set sends one merge patch`() throws {

@@ -10,7 +10,9 @@ struct CommandTableTests {
 
     private static let every = all([], CommandTable.root)
     /// What the executable supplies.
-    private static let external: Set<String> = ["serve", "doctor", "discover", "demo-gateway", "tls self-signed"]
+    private static let external: Set<String> = [
+        "serve", "doctor", "discover", "demo-gateway", "outbox recover", "tls self-signed",
+    ]
 
     @Test func `every command has a handler, here or in the executable`() {
         let leaves = Set(Self.every.filter { $0.spec.subcommands.isEmpty }.map { $0.path.joined(separator: " ") })

@@ -16,6 +16,11 @@ struct AbuseTests {
             Flood(kind: .settings, burst: limits.settings.burst, frame: Frame(.settings).bytes),
             Flood(kind: .emptyData, burst: limits.emptyData.burst, frame: Frame(.data, stream: 1).bytes),
             Flood(
+                kind: .emptyData,
+                burst: limits.emptyData.burst,
+                frame: Frame(.data, flags: 8, stream: 1, [2, 0, 0]).bytes
+            ),
+            Flood(
                 kind: .priorities,
                 burst: limits.priorities.burst,
                 frame: Frame(.priority, stream: 7, [0, 0, 0, 3, 15]).bytes
@@ -54,8 +59,9 @@ struct AbuseTests {
             try peer.send(.request(stream), Frame(.reset, stream: stream, word(8)))
             stream += 2
         }
-        #expect(peer.goAway != nil)
-        #expect(stream / 2 <= 310)
+        #expect(peer.goAway == .enhanceYourCalm)
+        #expect(peer.events.contains("failed ENHANCE_YOUR_CALM resets"))
+        #expect(stream / 2 <= 302)
         #expect(peer.session.isFinished)
     }
 

@@ -1,4 +1,5 @@
 /// Asks again and again until there is an answer; a broken program fails the test instead of hanging it.
+@discardableResult
 func eventually<Value>(_ ask: () throws -> Value?) throws -> Value {
     let deadline = ContinuousClock.now + .seconds(30)
     while ContinuousClock.now < deadline {

@@ -67,6 +67,46 @@ struct `An entry that may have arrived` {
         #expect(world.scans.last?.depth == .complete)
     }
 
+    @Test func `is not repeated unseen when the gateway died of it soon after its start`() {
+        var world = World()
+        world.online(uptimeMs: 500)
+        world.enqueue("a")
+        world.answer(.noAnswer(detail: "gone"), to: "a")
+        world.pass(5_000)
+        world.online(uptimeMs: 2_000)
+        world.report(ScanReport(isComplete: false))
+        #expect(world.dispatches.count == 1)
+        #expect(world.scans.last?.depth == .complete)
+    }
+
+    @Test func `whose acknowledgement takes more than five minutes is asked for once and delivered by it`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.enqueue("b")
+        let busy = ScanReport(isComplete: true, hasActiveRun: true)
+        for sends in 1...2 {
+            #expect(world.sent == Array(repeating: "a", count: sends))
+            world.pass(30_000)
+            world.answer(.noAnswer(detail: "the gateway did not answer in time"), to: "a")
+            world.report(busy)
+        }
+        var seen = world.scans.count
+        for _ in 0..<300 {
+            world.pass(1_000)
+            guard world.scans.count > seen else { continue }
+            seen = world.scans.count
+            world.report(busy)
+        }
+        #expect(world.state("a") == .unconfirmed)
+        #expect(world.sent == ["a", "a"])
+        world.send(.outcome(world.dispatches[0].attempt, .acknowledged(.init(status: .started))))
+        #expect(world.state("a") == .delivered)
+        #expect(world.disk["a"]?.proof == .gatewayReceipt)
+        #expect(world.sent == ["a", "a", "b"])
+        #expect(world.violations == [])
+    }
+
     @Test func `is not repeated unseen when the window has passed`() {
         var world = unanswered()
         world.offline()

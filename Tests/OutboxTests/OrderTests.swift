@@ -69,6 +69,16 @@ struct `Order` {
         #expect(world.disk["stop"]?.proof == .answer)
     }
 
+    @Test func `an abort goes first when the link is back`() {
+        var world = World()
+        world.offline()
+        for session in ["a", "b", "z"] { world.enqueue("message \(session)", session: session) }
+        world.enqueue(.sample("abort", kind: .abort, session: "z", text: nil, at: world.now.wallMs))
+        world.online()
+        #expect(world.sent.first == "abort")
+        #expect(world.sent.count == 4)
+    }
+
     @Test func `of waiting changes of one field only the newest is sent`() {
         var world = World()
         world.offline()

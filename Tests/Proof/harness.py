@@ -67,13 +67,13 @@ def until(condition, seconds=20, every=0.01, what="the condition"):
 class Program:
     """One run of the binary. `ready` is the pattern of the output line after which it is of use."""
 
-    def __init__(self, arguments, ready, env=None, cwd=None):
+    def __init__(self, arguments, ready, env=None, cwd=None, **more):
         self.lines = []
         self.match = None
         self._seen = threading.Event()
         self.process = subprocess.Popen(
             [LADLE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            text=True, cwd=cwd, env={**os.environ, "SWIFT_BACKTRACE": "enable=no", **(env or {})})
+            text=True, cwd=cwd, env={**os.environ, "SWIFT_BACKTRACE": "enable=no", **(env or {})}, **more)
         atexit.register(self.kill)
         threading.Thread(target=self._read, args=(re.compile(ready),), daemon=True).start()
         if not self._seen.wait(30) or self.match is None:
@@ -125,7 +125,7 @@ def scratch():
 class Serve(Program):
     """`ladle serve` on a free port of loopback, with the demo gateway unless another is named."""
 
-    def __init__(self, *arguments, state=None, gateway=None, port=0, env=None):
+    def __init__(self, *arguments, state=None, gateway=None, port=0, env=None, **more):
         self.state = state or scratch()
         self.gateway = gateway
         chosen = ["serve", "--state", self.state, "--listen", f"127.0.0.1:{port}"]
@@ -136,7 +136,7 @@ class Serve(Program):
             file.write_text("demo-token\n")
             file.chmod(0o600)
             chosen += ["--token-file", str(file)]
-        super().__init__([*chosen, *arguments], r"listening on http://127\.0\.0\.1:(\d+)", env)
+        super().__init__([*chosen, *arguments], r"listening on https?://127\.0\.0\.1:(\d+)", env, **more)
         self.port = int(self.match.group(1))
         self.url = f"http://127.0.0.1:{self.port}"
 

@@ -59,7 +59,7 @@ struct `A database that cannot be used` {
             Issue.record("\(store.health)")
             return
         }
-        #expect(store.inspectSetAside()?.unreadable != nil)
+        #expect(StateStore.inspectSetAside(in: fixture.scratch.file("state"))?.unreadable != nil)
         _ = try await store.recover(restoring: false)
         #expect(store.health == .ok)
         _ = try await store.enqueue(fixture.entry("new"))
@@ -79,7 +79,7 @@ struct `A database that cannot be used` {
         }
         #expect(reason.contains("newer version"))
         await #expect(throws: StoreError.self) { _ = try await store.enqueue(fixture.entry("new")) }
-        let found = try #require(store.inspectSetAside())
+        let found = try #require(StateStore.inspectSetAside(in: fixture.scratch.file("state")))
         #expect(found.entries.count == 30)
         #expect(found.unreadable == nil)
         let report = try #require(try await store.recover(restoring: true))
@@ -87,7 +87,7 @@ struct `A database that cannot be used` {
         #expect(store.health == .ok)
         #expect(try await store.entries().count == 30)
         _ = try await store.enqueue(fixture.entry("new"))
-        #expect(store.inspectSetAside() == nil)
+        #expect(StateStore.inspectSetAside(in: fixture.scratch.file("state")) == nil)
     }
 
     @Test func `gives back what can still be read, from both ends`() async throws {

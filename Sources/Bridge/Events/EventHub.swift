@@ -129,7 +129,7 @@ package final class EventHub: TurnEndWork {
     private func keep(_ event: HubEvent, for subscriber: Subscriber, on loop: isolated EventLoop) {
         let backlog = subscriber.backlog ?? Backlog()
         subscriber.backlog = backlog
-        backlog.append(event, on: loop)
+        backlog.append(event, joining: subscriber.group.remaining == nil, on: loop)
         guard backlog.bytes + subscriber.exchange.waitingBytes > bufferLimit else { return }
         // Deferred, because the caller walks the group.
         subscriber.backlog = nil

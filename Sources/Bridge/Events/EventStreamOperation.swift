@@ -22,6 +22,9 @@ enum EventStreamOperation {
         var wantsSnapshot = false
         var heartbeatSeconds = 15
         var heartbeatAsEvent = false
+        /// Asked for by `compress=gzip` and by `Accept-Encoding`: libraries send the latter by themselves, and what is
+        /// compressed lets whoever sends messages and sees only lengths learn about the texts beside his own.
+        var isCompressed = false
         var limit: Int?
         var timeoutSeconds: Int?
         var pollSeconds: Int?
@@ -58,6 +61,10 @@ enum EventStreamOperation {
             wishes.heartbeatAsEvent = true
         } else {
             wishes.heartbeatSeconds = try call.number("heartbeat", in: 5...60, default: 15)
+        }
+        if let coding = call.text("compress") {
+            guard coding == "gzip" else { throw .badParameter("compress", "The one coding of streams is gzip.") }
+            wishes.isCompressed = call.head.fields.acceptsGzip
         }
         if call.text("limit") != nil { wishes.limit = try call.number("limit", in: 1...1_000_000, default: 1) }
         if call.text("timeout") != nil {

@@ -64,6 +64,10 @@ final class StreamOpening: ExchangeOwner {
         // Proxies must neither keep, change nor gather what has to arrive at once.
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
+        if wishes.isCompressed {
+            head.fields.append(.contentEncoding, "gzip")
+            head.fields.append(.vary, "Accept-Encoding")
+        }
         if call.exchange.method == .head {
             call.exchange.beginStream(head, on: loop)
             return call.exchange.end(on: loop)

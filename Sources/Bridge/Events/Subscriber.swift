@@ -43,8 +43,11 @@ final class Backlog {
     private var start = 0
     private(set) var bytes = 0
 
-    func append(_ event: HubEvent, on loop: isolated EventLoop) {
-        if start < events.count, let last = events.last, let joined = last.joined(with: event, at: loop.wallClock) {
+    /// - Parameter joining: false where events are counted.
+    func append(_ event: HubEvent, joining: Bool, on loop: isolated EventLoop) {
+        if joining, start < events.count, let last = events.last,
+            let joined = last.joined(with: event, at: loop.wallClock)
+        {
             events[events.count - 1] = joined
             bytes += joined.data.count - last.data.count
         } else {

@@ -126,7 +126,9 @@ package final class GatewayDesk: UpstreamLinkHandler {
         poll(on: loop)
     }
 
-    package func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
+    package func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {
+        outbox.learned(outcome, of: call, on: loop)
+    }
 
     package func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) {
         keepTokens?(tokens)
@@ -157,6 +159,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
                 live.tell(change, of: run, on: loop)
                 outbox.run(run.id, in: run.session.text, .active, on: loop)
             case .ended(let run):
+                KillPoint.reach("run.ended")
                 live.tell(change, of: run, on: loop)
                 outbox.run(run.id, in: run.session.text, .ended, on: loop)
                 if Self.mayHaveWritten(run) { documents?.refreshAll(on: loop) }

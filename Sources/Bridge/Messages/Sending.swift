@@ -103,6 +103,7 @@ final class Sending {
     private func take(_ result: Result<Enqueuing, any Error>, on loop: isolated EventLoop) {
         switch result {
         case .success(.accepted(let entry)):
+            KillPoint.reach("enqueue.committed")
             bridge.accepted(entry, on: loop)
             answer(entry, isReplay: false, on: loop)
         case .success(.replayed(let entry)):

@@ -16,6 +16,11 @@ package final class OutboxDesk {
     private var answers: [CommandToken: (Result<OutboxEntry, OutboxRefusal>) -> Void] = [:]
     private var lastToken: Int64 = 0
     private var tally = OutboxTally()
+    /// Calls given up as unanswered whose answer may still come over the same connection.
+    private var overdue: [CallID: AttemptID] = [:]
+    /// Sessions that a message of ours begins anew, and when it went out.
+    private var resets: [String: Timestamp] = [:]
+    private static let resetMilliseconds: Int64 = 60_000
     /// Tells the run book of a message that goes out, and of one that was refused.
     package var dispatched: ((OutboxEntry, String) -> Void)?
     package var refused: ((String) -> Void)?
@@ -58,6 +63,7 @@ package final class OutboxDesk {
     }
 
     package func linkIs(_ condition: LinkCondition, on loop: isolated EventLoop) {
+        overdue.removeAll()
         tell(.link(condition), on: loop)
     }
 
@@ -68,6 +74,25 @@ package final class OutboxDesk {
     /// What waits for that session was meant for another one than the name would now reach.
     package func routeChanged(_ session: String, detail: String, on loop: isolated EventLoop) {
         tell(.routeChanged(session: session, detail: detail), on: loop)
+    }
+
+    /// An answer after its time.
+    package func learned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {
+        guard let attempt = overdue.removeValue(forKey: call) else { return }
+        tell(.outcome(attempt, AttemptOutcome(outcome)), on: loop)
+    }
+
+    /// Whether a reset was ordered by a command that went through here: what waits behind it was meant for what comes
+    /// after.
+    func asked(toReset session: String, now: Timestamp) -> Bool {
+        guard let at = resets.removeValue(forKey: session) else { return false }
+        return now.milliseconds - at.milliseconds < Self.resetMilliseconds
+    }
+
+    private func noteReset(_ entry: OutboxEntry, _ payload: OutboxTable.Payload, now: Timestamp) {
+        guard entry.isSlashCommand, let text = payload.text else { return }
+        let word = text.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }.lowercased()
+        if word == "/new" || word == "/reset" { resets[entry.session] = now }
     }
 
     package func saw(key: String, _ proof: OutboxProof, on loop: isolated EventLoop) {
@@ -115,10 +140,7 @@ package final class OutboxDesk {
         switch action {
         case .persist(let id, let change): persist(id, change, on: loop)
         case .dispatch(let order): dispatch(order, on: loop)
-        case .scan(let order):
-            OutboxScan(order, link: link).start(on: loop) { [weak self] report in
-                self?.tell(.scanned(order.id, report), on: loop)
-            }
+        case .scan(let order): scan(order, on: loop)
         case .answer(let token, let result): answers.removeValue(forKey: token)?(result)
         case .arm(let time): arm(time, on: loop)
         }
@@ -131,6 +153,7 @@ package final class OutboxDesk {
             guard let self else { return }
             switch result {
             case .success(.applied):
+                KillPoint.reach("\(change.entry.state.rawValue).committed")
                 self.tally.note(change.entry)
                 self.tell(.persisted(id), on: loop)
                 self.changed?(change.entry)
@@ -139,6 +162,24 @@ package final class OutboxDesk {
             case .failure(let error):
                 let problem = (error as? StoreError)?.outboxProblem ?? .unavailable("\(error)")
                 self.tell(.persistFailed(id, .storage(problem)), on: loop)
+            }
+        }
+    }
+
+    /// The text is on disk only, and a gateway whose history shows no keys can be asked for nothing else.
+    private func scan(_ order: ScanOrder, on loop: isolated EventLoop) {
+        let bound = LoopBound(self, on: loop)
+        pipeline.store.reader.read { connection in
+            try OutboxTable(connection).payload(id: order.entry.id)?.text
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let this = bound.value(on: loop) else { return }
+                var order = order
+                order.entry.text = (try? result.get()) ?? nil
+                OutboxScan(order, link: this.link).start(on: loop) { [weak this] report in
+                    KillPoint.reach("scan.reported")
+                    this?.tell(.scanned(order.id, report), on: loop)
+                }
             }
         }
     }
@@ -178,9 +219,15 @@ package final class OutboxDesk {
             return tell(.outcome(order.attempt, .rejected(rejection)), on: loop)
         }
         if order.entry.kind == .message { dispatched?(order.entry, order.attempt.key) }
-        link.call(method: request.method, params: request.params, on: loop) { [weak self] outcome in
+        noteReset(order.entry, payload, now: loop.wallClock)
+        KillPoint.reach("frame.before")
+        defer { KillPoint.reach("frame.after") }
+        var call: CallID?
+        call = link.call(method: request.method, params: request.params, on: loop) { [weak self] outcome in
             guard let self else { return }
             let result = AttemptOutcome(outcome)
+            if case .ambiguous(.timedOut) = outcome, let call { self.overdue[call] = order.attempt }
+            KillPoint.reach("answer.\("\(result)".prefix { $0 != "(" })")
             if case .rejected = result { self.refused?(order.attempt.key) }
             self.tell(.outcome(order.attempt, result), on: loop)
         }

@@ -40,7 +40,8 @@ package enum RouteTable {
             scope: .read,
             produces: [.eventStream, .ndjson, .plain, .json],
             query: [
-                "heartbeat", "limit", "poll", "run", "session", "since", "snapshot", "ticket", "timeout", "types",
+                "compress", "heartbeat", "limit", "poll", "run", "session", "since", "snapshot", "ticket", "timeout",
+                "types",
             ],
             handler: EventStreamOperation.handle
         ),

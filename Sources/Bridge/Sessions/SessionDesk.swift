@@ -40,6 +40,9 @@ final class SessionDesk {
             outbox.routeChanged(key.text, detail: "the session was deleted", on: loop)
             return publish(reason, SessionInfo(payload["session"] ?? payload, key: key), on: loop)
         }
+        if reason == "reset", !outbox.asked(toReset: key.text, now: loop.wallClock) {
+            outbox.routeChanged(key.text, detail: "the session was reset", on: loop)
+        }
         let info = SessionInfo(payload["session"] ?? payload, key: key)
         // Each run changes its session twice, and has events of its own.
         guard reason != nil || lasting[key.text] != info.lasting else { return }

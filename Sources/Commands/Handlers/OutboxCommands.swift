@@ -72,29 +72,6 @@ enum OutboxCommands {
         return .ok
     }
 
-    /// There is nothing to repair by machine: this says what a person may do.
-    static func recover(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let text = """
-            A damaged store, or one written by a newer Ladle, is never changed: ladle serve moves its files aside in the state
-            directory, refuses sends with STORE_UNAVAILABLE and goes on reading.
-
-            1. Stop ladle serve, and copy the state directory.
-            2. A newer version wrote it: install that version again.
-            3. It is damaged: look at what waits in it with
-                 sqlite3 FILE 'SELECT id, state, session, text FROM outbox'
-               and send by hand what is still wanted.
-            4. Start ladle serve: it makes a new store.
-            """
-        if invocation.json {
-            var writer = JSONWriter()
-            writer.object { $0.member("advice", text) }
-            invocation.print(String(decoding: writer.bytes, as: UTF8.self))
-        } else {
-            invocation.print(text)
-        }
-        return .ok
-    }
-
     private static func path(_ invocation: Invocation) -> String {
         ClientRequest.path("v1", "outbox", invocation.command.arguments.first ?? "")
     }

@@ -1,7 +1,7 @@
 /// Runs a command line: what is this target's own here, the rest handed back to the executable.
 package enum CommandOutcome: Sendable {
     case finished(ExitCode)
-    /// `serve`, `doctor`, `discover`, `demo-gateway`, `tls self-signed`: understood, and the executable's to run.
+    /// `serve`, `doctor`, `discover`, `demo-gateway`, `outbox recover`, `tls self-signed`: understood, and the executable's to run.
     case external(ParsedCommand)
 }
 
@@ -57,7 +57,6 @@ package struct CommandRunner {
         "outbox show": OutboxCommands.show,
         "outbox retry": OutboxCommands.retry,
         "outbox cancel": OutboxCommands.cancel,
-        "outbox recover": OutboxCommands.recover,
         "identity show": DocumentCommands.show,
         "identity set": DocumentCommands.set,
         "identity edit": DocumentCommands.edit,

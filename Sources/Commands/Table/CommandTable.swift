@@ -53,6 +53,7 @@ package enum CommandTable {
                 OptionSpec("--tick", "DURATION", "Interval of ticks"),
                 OptionSpec("--main-key", "KEY", "Name of the main session"),
                 OptionSpec("--record", "FILE", "File for accepted messages", values: .files),
+                OptionSpec("--recall", nil, "Put what FILE holds into the history"),
                 OptionSpec("--store-user-row", nil, "Write the user's row at the start of its run"),
                 OptionSpec("--fault", "NAME=VALUE", "A fault to show", repeats: true),
             ]
@@ -205,8 +206,12 @@ package enum CommandTable {
                 [id],
                 [OptionSpec("--force", nil, "Forget an entry that may have been delivered")]
             ),
-            CommandSpec("recover", "What to do about a damaged store").with {
-                $0.options = [.json, OptionSpec("--state", "DIR", "State directory", values: .files)]
+            CommandSpec("recover", "What is in a store that was set aside, and what to do with it").with {
+                $0.options = [
+                    .json, OptionSpec("--state", "DIR", "State directory", values: .files),
+                    OptionSpec("--restore", nil, "Take its entries back into the outbox"),
+                    OptionSpec("--discard", nil, "Give up what waits in it"),
+                ]
             },
         ]
     }

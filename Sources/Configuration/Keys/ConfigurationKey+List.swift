@@ -274,6 +274,12 @@ extension ConfigurationKey {
         "20",
         "Streams one token or tailnet identity may hold"
     )
+    package static let eventsStreamsPerConnection = ConfigurationKey(
+        "events.streamsPerConnection",
+        .int(1...10_000),
+        "50",
+        "Streams on one HTTP/2 connection, which leaves room for requests beside them"
+    )
     package static let eventsStreams = ConfigurationKey(
         "events.streams",
         .int(1...1_000_000),
@@ -298,7 +304,55 @@ extension ConfigurationKey {
         "limits.bodyRate",
         .size(0...mebibyte),
         "512",
-        "Least bytes a second of a request body, after 10 s; 0 for none"
+        "Least bytes a second of a request body, after the grace; 0 for none"
+    )
+    package static let limitsBodyGrace = ConfigurationKey(
+        "limits.bodyGrace",
+        .duration(100...10 * minute),
+        "10s",
+        "Time before a request body has to keep its rate"
+    )
+    package static let limitsHandshake = ConfigurationKey(
+        "limits.handshake",
+        .duration(100...10 * minute),
+        "10s",
+        "Time a TLS handshake may take"
+    )
+    package static let limitsLinger = ConfigurationKey(
+        "limits.linger",
+        .duration(0...minute),
+        "2s",
+        "Time a peer gets to read the last answer before its connection is cut"
+    )
+    package static let limitsAnswerBytes = ConfigurationKey(
+        "limits.answerBytes",
+        .size(64 * kibibyte...1024 * mebibyte),
+        "4MiB",
+        "Unsent bytes of answers at which a connection is cut"
+    )
+    package static let limitsRequestLine = ConfigurationKey(
+        "limits.requestLine",
+        .size(256...60 * kibibyte),
+        "8KiB",
+        "Size of a request line"
+    )
+    package static let limitsHeaderBytes = ConfigurationKey(
+        "limits.headerBytes",
+        .size(kibibyte...60 * kibibyte),
+        "16KiB",
+        "Size of a request's header fields"
+    )
+    package static let limitsHeaderFields = ConfigurationKey(
+        "limits.headerFields",
+        .int(8...1000),
+        "64",
+        "Number of a request's header fields"
+    )
+    package static let limitsRequestsPerConnection = ConfigurationKey(
+        "limits.requestsPerConnection",
+        .int(1...10_000),
+        "100",
+        "Requests at once on one HTTP/2 connection"
     )
     package static let limitsWriteStall = ConfigurationKey(
         "limits.writeStall",
@@ -322,7 +376,7 @@ extension ConfigurationKey {
         "limits.bodyBytes",
         .size(kibibyte...64 * mebibyte),
         "1MiB",
-        "Size of a request body, messages with attachments aside"
+        "Size of a request body; messages, documents and pictures have their own limits"
     )
     package static let limitsDrain = ConfigurationKey(
         "limits.drain",
@@ -373,13 +427,13 @@ extension ConfigurationKey {
         "tls.clientCa",
         .path,
         nil,
-        "CA certificates in PEM for client certificates"
+        "CA certificates in PEM; clients must show a certificate from one of them"
     )
     package static let tlsClientAllow = ConfigurationKey(
         "tls.clientAllow",
         comma,
         "",
-        "SHA-256 of the client certificates that may connect; empty asks for none"
+        "SHA-256 of the client certificates that may connect; with tls.clientCa both must hold"
     )
 
     // Logs.
@@ -410,7 +464,9 @@ extension ConfigurationKey {
         activityLabels, identityWrite, identityRefresh, audit, auditMaxBytes, auditKeep, outboxMaxEntries,
         outboxMaxPerSession, outboxMaxAttachmentBytes, outboxOffline, outboxAmbiguous, outboxOrdering, outboxResume,
         outboxJitter, outboxTTL, eventsKeep, eventsKeepFor, eventsHeartbeat, eventsBufferBytes, eventsStreamsPerCaller,
-        eventsStreams, limitsHeaderTimeout, limitsIdle, limitsBodyRate, limitsWriteStall, limitsConnections,
+        eventsStreamsPerConnection, eventsStreams, limitsHeaderTimeout, limitsHeaderBytes, limitsHeaderFields,
+        limitsRequestLine, limitsHandshake, limitsLinger, limitsAnswerBytes, limitsRequestsPerConnection, limitsIdle,
+        limitsBodyRate, limitsBodyGrace, limitsWriteStall, limitsConnections,
         limitsConnectionsPerPeer, limitsBodyBytes, limitsDrain, limitsSendsBurst, limitsSendsInterval,
         limitsAuthPerMinute, limitsPairingPerMinute, limitsNodesPerMinute, tlsCert, tlsKey, tlsClientCA, tlsClientAllow,
         logFormat, logLevel, debugFrames,

@@ -1,11 +1,14 @@
 import COpenSSL
 
-/// Whether clients show certificates. A certificate counts by its fingerprint alone: who is listed is trusted whatever the
-/// chain, and a client whose certificate is not listed is refused in the handshake.
+/// Whether clients show certificates. Listed by its fingerprint, a certificate is trusted whatever its chain; with
+/// authorities its chain must lead to one of them, and where there is a list too it must be listed as well. A client whose
+/// certificate does not count is refused in the handshake.
 package enum ClientCertificates: Equatable, Sendable {
     case none
     case optional(allowed: Set<[UInt8]>)
     case required(allowed: Set<[UInt8]>)
+    /// An empty list allows whoever the authorities vouch for.
+    case issued(by: [UInt8], allowed: Set<[UInt8]>)
 }
 
 /// What a listener offers: certificates by name, protocols and the client certificate rule.
@@ -19,7 +22,9 @@ package enum ClientCertificates: Equatable, Sendable {
     /// Beside its identity, the context that has it; the first answers clients that name no known host.
     private let hosts: [(names: [CertificateName], context: ContextHandle)]
     private let alpn: [UInt8]
-    private let allowedClients: Set<[UInt8]>
+    /// nil: whoever the authorities vouch for.
+    private let allowedClients: Set<[UInt8]>?
+    fileprivate let checksChains: Bool
 
     package init(
         identities: [TLSIdentity],
@@ -38,8 +43,18 @@ package enum ClientCertificates: Equatable, Sendable {
         switch clientCertificates {
         case .none: allowedClients = []
         case .optional(let allowed), .required(let allowed): allowedClients = allowed
+        case .issued(_, let allowed): allowedClients = allowed.isEmpty ? nil : allowed
         }
-        for host in hosts { configure(host.context, clientCertificates) }
+        var authorities: [CertificateHandle] = []
+        if case .issued(let pem, _) = clientCertificates { authorities = try CertificateHandle.all(inPEM: pem) }
+        checksChains = !authorities.isEmpty
+        for host in hosts {
+            for authority in authorities
+            where unsafe openssl_context_trust_clients_of(host.context.pointer, authority.pointer) != 1 {
+                throw TLSError.drained(.ours, "trust an authority")
+            }
+            configure(host.context, clientCertificates)
+        }
     }
 
     package func makeSession() throws(TLSError) -> TLSSession {
@@ -57,7 +72,7 @@ package enum ClientCertificates: Equatable, Sendable {
             switch rule {
             case .none: SSL_VERIFY_NONE
             case .optional: SSL_VERIFY_PEER
-            case .required: SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
+            case .required, .issued: SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
             }
         guard mode != SSL_VERIFY_NONE else { return }
         unsafe SSL_CTX_set_verify(context.pointer, mode, nil)
@@ -92,7 +107,7 @@ package enum ClientCertificates: Equatable, Sendable {
     }
 
     fileprivate func allows(client fingerprint: [UInt8]) -> Bool {
-        allowedClients.contains(fingerprint)
+        allowedClients?.contains(fingerprint) ?? true
     }
 }
 
@@ -128,9 +143,11 @@ private let selectCertificate:
 
 /// The callback of `SSL_CTX_set_cert_verify_callback`
 private let verifyClient: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { store, argument in
+    guard let owner = unsafe server(argument) else { return 0 }
+    if owner.checksChains, unsafe X509_verify_cert(store) != 1 { return 0 }
     guard
         let certificate = unsafe X509_STORE_CTX_get0_cert(store),
-        unsafe server(argument)?.allows(client: CertificateHandle.sha256(of: certificate)) == true
+        unsafe owner.allows(client: CertificateHandle.sha256(of: certificate))
     else {
         unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_UNTRUSTED)
         return 0

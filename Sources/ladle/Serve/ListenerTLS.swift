@@ -28,24 +28,17 @@ final class ListenerTLS: Sendable {
 
     /// nil where no certificate is configured.
     static func make(_ settings: Settings) throws -> ListenerTLS? {
-        if settings.text(.tlsClientCA) != nil {
-            throw StartFailure(
-                message:
-                    "tls.clientCa is not supported: list the fingerprints of client certificates in tls.clientAllow",
-                status: .configuration
-            )
-        }
         switch (settings.text(.tlsCert), settings.text(.tlsKey)) {
         case (nil, nil): return nil
         case (let certificate?, let key?):
-            let clients = try clientRule(settings.list(.tlsClientAllow))
+            let clients = try clientRule(settings.list(.tlsClientAllow), authorities: settings.text(.tlsClientCA))
             return try ListenerTLS(certificate: certificate, key: key, clients: clients)
         default:
             throw StartFailure(message: "tls.cert and tls.key belong together: give both", status: .configuration)
         }
     }
 
-    private static func clientRule(_ list: [String]) throws -> ClientCertificates {
+    private static func clientRule(_ list: [String], authorities: String?) throws -> ClientCertificates {
         var allowed: Set<[UInt8]> = []
         for text in list {
             guard let bytes = Hex.decode(text.lowercased().filter { $0 != ":" }), bytes.count == 32 else {
@@ -56,7 +49,12 @@ final class ListenerTLS: Sendable {
             }
             allowed.insert(bytes)
         }
-        return allowed.isEmpty ? .none : .required(allowed: allowed)
+        guard let authorities else { return allowed.isEmpty ? .none : .required(allowed: allowed) }
+        do throws(TextFile.Fault) {
+            return .issued(by: try TextFile.read(authorities), allowed: allowed)
+        } catch {
+            throw StartFailure(message: "tls.clientCa: \(error.message)", status: .configuration)
+        }
     }
 
     private init(certificate: String, key: String, clients: ClientCertificates) throws {

@@ -56,6 +56,16 @@ struct ServePlan: Sendable {
         var limits = ServerLimits()
         limits.headMilliseconds = settings.int(.limitsHeaderTimeout)
         limits.idleMilliseconds = settings.int(.limitsIdle)
+        limits.bodyGraceMilliseconds = settings.int(.limitsBodyGrace)
+        limits.handshakeMilliseconds = settings.int(.limitsHandshake)
+        limits.lingerMilliseconds = settings.int(.limitsLinger)
+        limits.answerBytes = Int(settings.int(.limitsAnswerBytes))
+        limits.boundHeads(
+            line: Int(settings.int(.limitsRequestLine)),
+            bytes: Int(settings.int(.limitsHeaderBytes)),
+            fields: Int(settings.int(.limitsHeaderFields))
+        )
+        limits.requestsPerConnection = Int(settings.int(.limitsRequestsPerConnection))
         limits.bodyBytesPerSecond = Int(settings.int(.limitsBodyRate))
         limits.stallMilliseconds = settings.int(.limitsWriteStall)
         limits.connections = Int(settings.int(.limitsConnections))
@@ -91,6 +101,9 @@ struct ServePlan: Sendable {
             browsers: { rules.policy(for: $0) },
             messageBodyLimit: { link.hello?.policy.maxPayload ?? Self.bodyBeforeFirstHello }
         )
+        edge.streamsPerConnection = Int(settings.int(.eventsStreamsPerConnection))
+        edge.streams = Int(settings.int(.eventsStreams))
+        edge.bodyBytes = Int(settings.int(.limitsBodyBytes))
         edge.streamsPerCaller = Int(settings.int(.eventsStreamsPerCaller))
         edge.streams = Int(settings.int(.eventsStreams))
         edge.outboxTTL = settings.int(.outboxTTL)

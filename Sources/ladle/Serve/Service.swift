@@ -90,14 +90,15 @@ final class Service: Sendable {
             directory: directory,
             demo: demo,
             addresses: addresses,
-            notes: Self.notes(opening, isDemo: isDemo, tokens, plan) + Exposure.lines(addresses, plan),
+            notes: Self.warnings(store.health) + Self.notes(opening, isDemo: isDemo, tokens, plan)
+                + Exposure.lines(addresses, plan),
             tls: plan.tls,
             audit: audit,
             finder: finder
         )
     }
 
-    private static func open(_ path: String) throws -> StateDirectory {
+    static func open(_ path: String) throws -> StateDirectory {
         do throws(StateDirectoryError) {
             return try StateDirectory(path: path)
         } catch {
@@ -106,17 +107,17 @@ final class Service: Sendable {
         }
     }
 
-    private static func openStore(
+    static func openStore(
         _ directory: StateDirectory,
         _ settings: Settings,
-        _ relay: EventRelay
+        _ relay: EventRelay? = nil
     ) throws -> (StateStore, StoreOpening) {
         var configuration = StoreConfiguration(
             directory: directory,
             modules: TokenTable.migrations,
             clock: { Timestamp(milliseconds: cs_wall_ms()) },
             makeEpoch: { Hex.encode(SecureRandom.bytes(5)) },
-            published: { relay.pass($0) }
+            published: { relay?.pass($0) }
         )
         configuration.keepEvents = Int(settings.int(.eventsKeep))
         configuration.keepEventsMs = settings.int(.eventsKeepFor)
@@ -143,6 +144,11 @@ final class Service: Sendable {
         return try await loop.startDemo(chosen)
     }
 
+    private static func warnings(_ health: StoreHealth) -> [String] {
+        guard case .quarantined(let path, let reason) = health else { return [] }
+        return ["\(reason) and was set aside in \(path); nothing can be sent until: ladle outbox recover"]
+    }
+
     private static func notes(
         _ opening: StoreOpening,
         isDemo: Bool,
@@ -150,9 +156,7 @@ final class Service: Sendable {
         _ plan: ServePlan
     ) -> [String] {
         var notes: [String] = []
-        if case .setAside(let path, let reason) = opening {
-            notes.append("the database was damaged (\(reason)) and is kept in \(path); see: ladle outbox recover")
-        }
+        if case .setAside = opening { notes.append("its events and tokens are not in the new database") }
         if case .readOnly(let reason) = opening { notes.append("the database is read-only: \(reason)") }
         if let path = tokens.createdAt { notes.append("a token with every scope is in \(path), for other devices") }
         if let tls = plan.tls { notes.append("certificate SHA-256 \(tls.pin)") }
@@ -181,7 +185,8 @@ final class Service: Sendable {
 
     /// SIGHUP reads the certificate again at once; files that change are noticed by themselves, in a while.
     private func followCertificate() {
-        guard let tls else { return }
+        // Without a certificate there is nothing to read again; the signal must not end the process all the same.
+        guard let tls else { return signals.watch(SIGHUP) {} }
         let look: @Sendable () -> Void = {
             switch tls.reload() {
             case .unchanged: break

@@ -16,7 +16,7 @@ final class Signals: Sendable {
         let asked = SharedFlag()
         for number in [SIGTERM, SIGINT] {
             watch(number) {
-                if asked.raise() { exit(128 + number) }
+                if asked.raise() { _exit(128 + number) }
                 work()
             }
         }

@@ -1,0 +1,82 @@
+import Commands
+import Configuration
+import JSONBytes
+import Outbox
+import Store
+
+/// `ladle outbox recover`: what was set aside, and with `--restore` or `--discard` what becomes of it.
+enum RecoverCommand {
+    static func run(_ command: ParsedCommand, places: SettingsPlaces) async -> ExitStatus {
+        guard let state = command["--state"].map(places.expanded) ?? places.stateDirectory(Settings()) else {
+            Console.warn("there is no home directory; name the state directory with --state")
+            return .usage
+        }
+        guard !(command.has("--restore") && command.has("--discard")) else {
+            Console.warn("--restore and --discard exclude each other")
+            return .usage
+        }
+        // The demo has a store of its own.
+        let found = [state, state + "/demo"].lazy.compactMap { folder in
+            StateStore.inspectSetAside(in: folder).map { (folder, $0) }
+        }.first
+        guard let (folder, inspected) = found else {
+            Console.say(command.has("--json") ? "{}" : "nothing is set aside in \(state)")
+            return .ok
+        }
+        var report = inspected
+        if command.has("--restore") || command.has("--discard") {
+            do {
+                let directory = try Service.open(folder)
+                let (store, _) = try Service.openStore(directory, Settings())
+                report = try await store.recover(restoring: command.has("--restore")) ?? report
+                await store.close()
+                directory.release()
+            } catch let failure as StartFailure {
+                Console.warn("\(failure.message); stop ladle serve first")
+                return failure.status
+            } catch {
+                Console.warn("\(error)")
+                return .software
+            }
+        }
+        Console.say(command.has("--json") ? json(report) : text(report, command))
+        return .ok
+    }
+
+    private static func json(_ report: RecoveryReport) -> String {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("path", report.path)
+            object.member("reason", report.reason)
+            object.member("unreadable", report.unreadable)
+            object.array("entries", of: report.entries)
+            object.array("restored", of: report.restored)
+        }
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    private static func text(_ report: RecoveryReport, _ command: ParsedCommand) -> String {
+        var lines = ["set aside   \(report.path)", "because     \(report.reason)"]
+        if let unreadable = report.unreadable { lines.append("unreadable  \(unreadable)") }
+        lines.append("waiting     \(report.entries.count) entries that can be read")
+        for entry in report.entries {
+            let words = (entry.text ?? "").prefix(60).split(whereSeparator: \.isNewline).joined(separator: " ")
+            lines.append("  \(entry.id)  \(entry.state.rawValue)  \(entry.session)  \(words)")
+        }
+        if command.has("--restore") {
+            lines.append("\(report.restored.count) are in the outbox again; ladle serve sends them")
+        } else if command.has("--discard") {
+            lines.append("given up; the files stay where they are")
+        } else {
+            lines += [
+                "",
+                "The files are never changed. Until this is settled sends are refused and everything else goes on.",
+                "Was it written by a newer Ladle? Install that again and move the files back.",
+                "Otherwise stop ladle serve and choose:",
+                "  ladle outbox recover --restore   takes the entries above back into the outbox",
+                "  ladle outbox recover --discard   gives them up",
+            ]
+        }
+        return lines.joined(separator: "\n")
+    }
+}

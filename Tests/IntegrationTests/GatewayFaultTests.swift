@@ -1,0 +1,176 @@
+import JSONBytes
+import TestSupport
+import Testing
+
+/// Messages through a gateway that fails at the worst moments, over real sockets.
+@Suite(.serialized) struct GatewayFaultTests {
+    private static let text = ["Content-Type: text/plain"]
+
+    @Test(arguments: ["ackThenClose", "closeBeforeAck", "doubleAck"])
+    func `a message runs once whatever becomes of its acknowledgement`(fault: String) async throws {
+        let gateway = try await TestGateway()
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        await gateway.faults([(fault, "1")])
+        let id = try ladle.send("one")
+        let next = try ladle.send("two")
+        let entry = try ladle.entry(id, becomes: "delivered")
+        #expect(entry["proof"]?.string != nil)
+        #expect(entry["attempts"]?[0]?["class"]?.string == (fault == "closeBeforeAck" ? "ambiguous" : "accepted"))
+        try ladle.entry(next, becomes: "delivered")
+        #expect(try await gateway.accepted().map(\.text) == ["one", "two"])
+    }
+
+    @Test func `a message that never arrived goes again under its key, ahead of what waits behind it`() async throws {
+        let gateway = try await TestGateway()
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        await gateway.faults([("loseSend", "1")])
+        let id = try ladle.send("one")
+        let next = try ladle.send("two")
+        let entry = try ladle.entry(id, becomes: "delivered")
+        #expect(entry.attemptClasses == ["ambiguous", "accepted"])
+        try ladle.entry(next, becomes: "delivered")
+        #expect(try await gateway.accepted().map(\.key) == [id, next])
+    }
+
+    @Test(arguments: [("true", "false"), ("true", "true")])
+    func `a restart that loses keys does not lose the proof in the history`(_ keys: (keep: String, hidden: String))
+        async throws
+    {
+        let gateway = try await TestGateway()
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        await gateway.faults([
+            ("closeBeforeAck", "1"), ("lostDedupe", "true"), ("historyWithoutKeys", keys.hidden),
+            ("refuseConnections", "1"),
+        ])
+        let id = try ladle.send("only once, please")
+        try ladle.entry(id, becomes: "unconfirmed")
+        await gateway.control("POST", "/demo/restart", [("keep", keys.keep), ("crash", "true")])
+        let entry = try ladle.entry(id, becomes: "delivered")
+        #expect(entry["proof"]?.string == (keys.hidden == "true" ? "text-match" : "history"))
+        #expect(try await gateway.accepted().map(\.key) == [id])
+    }
+
+    @Test func `a gateway that forgot everything gets the message again, under the same key`() async throws {
+        let gateway = try await TestGateway()
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        await gateway.faults([("closeBeforeAck", "1"), ("refuseConnections", "1")])
+        let id = try ladle.send("again")
+        try ladle.entry(id, becomes: "unconfirmed")
+        await gateway.control("POST", "/demo/restart", [("keep", "false"), ("crash", "true")])
+        let entry = try ladle.entry(id, becomes: "delivered")
+        #expect(entry.attemptClasses == ["ambiguous", "accepted"])
+        #expect(try await gateway.accepted().map(\.key) == [id, id])
+    }
+
+    @Test func `a slash command in doubt waits for a person`() async throws {
+        let gateway = try await TestGateway()
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        await gateway.faults([("loseSend", "1")])
+        let id = try ladle.send("/model large")
+        let behind = try ladle.send("two")
+        try ladle.entry(id, becomes: "unconfirmed")
+        try ladle.link(is: "online")
+        #expect(try ladle.request("DELETE", "/v1/outbox/\(id)")["code"] == "ENTRY_UNCONFIRMED")
+        #expect(try ladle.request("GET", "/v1/outbox").json["unconfirmed"]?.int == 1)
+        #expect(try ladle.entry(behind)["state"]?.string == "queued")
+        #expect(try ladle.request("POST", "/v1/outbox/\(id)/retry").status == 200)
+        try ladle.entry(id, becomes: "delivered")
+        try ladle.entry(behind, becomes: "delivered")
+        #expect(try await gateway.accepted().map(\.text) == ["/model large", "two"])
+    }
+
+    @Test func `while the device waits for its approval messages wait too, and no attempt is used up`() async throws {
+        let gateway = try await TestGateway([("pairing", "true")])
+        let ladle = try await LadleProcess(gateway.arguments, demo: false)
+        try ladle.link(is: "waiting_for_approval")
+        let id = try ladle.send("patience")
+        let waiting = try ladle.entry(id)
+        #expect(waiting["state"]?.string == "queued")
+        #expect(waiting["blockedReason"]?.string == "PAIRING_REQUIRED")
+        #expect(waiting["attemptCount"]?.int == 0)
+        await gateway.control("POST", "/demo/pairing/approve")
+        let entry = try ladle.entry(id, becomes: "delivered")
+        #expect(entry.attemptClasses == ["accepted"])
+        #expect(entry["blockedReason"] == nil)
+    }
+
+    @Test func `a refusal is told to who waits for it, with the gateway's code`() async throws {
+        let gateway = try await TestGateway()
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        await gateway.faults([("sendError", "1"), ("sendErrorCode", "INVALID_REQUEST")])
+        let answer = try ladle.request("POST", "/v1/messages?wait=20", Self.text, body: "no")
+        #expect(answer.status == 502)
+        #expect(answer["code"] == "SEND_REJECTED")
+        #expect(answer["gatewayCode"] == "INVALID_REQUEST")
+        let id = try #require(answer.json["entry"]?["id"]?.string)
+        #expect(try ladle.entry(id).attemptClasses == ["rejected_terminal"])
+        #expect(try ladle.request("GET", "/v1/outbox").json["failed"]?.int == 1)
+        #expect(try ladle.request("POST", "/v1/outbox/\(id)/retry").status == 200)
+        try ladle.entry(id, becomes: "delivered")
+        // What was refused may be remembered under its key; the second try has a key of its own.
+        #expect(try await gateway.accepted().map(\.key) == ["\(id)-r2"])
+    }
+
+    @Test func `the gateway's wish for a longer wait is heard`() async throws {
+        let gateway = try await TestGateway()
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        await gateway.faults([("sendError", "1"), ("retryAfterMs", "7000")])
+        let id = try ladle.send("later")
+        let entry = try ladle.entry(id, becomes: "retrying")
+        #expect(entry["attempts"]?[0]?["class"]?.string == "rejected_transient")
+        #expect(entry["attempts"]?[0]?["delayMs"]?.int == 7000)
+    }
+
+    @Test func `what is on the wire can be neither taken back nor sent again`() async throws {
+        let gateway = try await TestGateway()
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        await gateway.faults([("slowAckMs", "2000"), ("silence", "true")])
+        let id = try ladle.send("under way")
+        try ladle.entry(id, becomes: "sending")
+        for (method, path) in [("DELETE", "/v1/outbox/\(id)"), ("POST", "/v1/outbox/\(id)/retry")] {
+            let answer = try ladle.request(method, path)
+            #expect(answer.status == 409)
+            #expect(answer["code"] == "ALREADY_DISPATCHED")
+        }
+        #expect(try ladle.entry(id, becomes: "accepted", "delivered").attemptClasses == ["accepted"])
+    }
+
+    @Test func `an abort that found the gateway away goes first when it is back`() async throws {
+        let gateway = try await TestGateway([("speed", "0.2")])
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        let id = try ladle.send("append the weather to weather.txt")
+        try eventually { try ladle.request("GET", "/v1/runs/\(id)").json["state"]?.string == "running" ? true : nil }
+        await gateway.faults([("refuseConnections", "-1")])
+        await gateway.control("POST", "/demo/drop")
+        try ladle.link(is: "offline")
+        let behind = try ladle.send("and then this")
+        let answer = try ladle.request("POST", "/v1/runs/\(id)/abort")
+        #expect(answer.status == 202, "\(answer)")
+        let abort = try #require(answer.json["entries"]?[0]?["id"]?.string)
+        #expect(answer.json["entries"]?[0]?["kind"]?.string == "abort")
+        await gateway.faults([])
+        let done = try ladle.entry(abort, becomes: "delivered")
+        #expect(done["proof"]?.string == "answer")
+        let later = try ladle.entry(behind, becomes: "delivered")
+        let sent = try #require(later["attempts"]?.elements.compactMap { $0["at"]?.string }.last)
+        #expect((done["updatedAt"]?.string ?? "z") <= sent)
+        try eventually { try ladle.request("GET", "/v1/runs/\(id)").json["state"]?.string == "aborted" ? true : nil }
+    }
+
+    @Test func `a session that somebody else resets fails what waits, one that we reset does not`() async throws {
+        let gateway = try await TestGateway()
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        let other = try await LadleProcess(linkedTo: gateway)
+        await gateway.faults([("sendError", "1"), ("retryAfterMs", "600000")])
+        let waiting = try ladle.send("for the old conversation", session: "den")
+        try ladle.entry(waiting, becomes: "retrying")
+        try other.entry(try other.send("/reset", session: "den"), becomes: "delivered")
+        let failed = try ladle.entry(waiting, becomes: "failed")
+        #expect(failed["error"]?["code"]?.string == "TARGET_CHANGED")
+        #expect(failed.attemptClasses == ["rejected_transient", "route_changed"])
+        let reset = try ladle.send("/new", session: "hall")
+        let after = try ladle.send("for the new conversation", session: "hall")
+        try ladle.entry(reset, becomes: "delivered")
+        try ladle.entry(after, becomes: "delivered")
+    }
+}

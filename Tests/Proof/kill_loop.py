@@ -1,0 +1,241 @@
+"""Kills Ladle, and in some rounds its gateway, at random instants while messages go through, and looks at what arrived.
+
+The gateway shows keys in its history and keeps its transcripts over a crash, so every message has to run exactly once.
+What a sender sends again after a torn answer carries the same Idempotency-Key."""
+
+import collections
+import http.client
+import json
+import pathlib
+import random
+import socket
+import subprocess
+import threading
+import time
+
+from harness import LADLE, DemoGateway, EventStream, Serve, Tally, options, scratch, until
+
+OPTIONS = options(rounds=(40, 500), seed=(0, 0), sessions=(4, 4))
+ROUNDS = OPTIONS.rounds
+SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
+TERMINAL = {"delivered", "failed", "cancelled", "expired"}
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Poster(threading.Thread):
+    """One session's sender: number after number, each until it is accepted."""
+
+    def __init__(self, session, port, deadline):
+        super().__init__(daemon=True)
+        self.session, self.port, self.deadline = session, port, deadline
+        self.accepted = []  # (number, entry id)
+        self.repeats = 0
+        self.replays = 0
+        self.refused = []
+        self.stopping = threading.Event()
+        self.start()
+
+    def run(self):
+        number = 0
+        while not self.stopping.is_set():
+            number += 1
+            while not self.post(number):
+                if time.monotonic() > self.deadline:
+                    return
+                self.repeats += 1
+                time.sleep(0.005)
+            time.sleep(random.random() * 0.25)
+
+    def post(self, number):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            body = json.dumps({"session": self.session, "text": f"{self.session} number {number}"})
+            connection.request("POST", "/v1/messages", body, {
+                "Content-Type": "application/json", "Idempotency-Key": f"{self.session}-{number}"})
+            answer = connection.getresponse()
+            entry = json.loads(answer.read())
+        except (OSError, http.client.HTTPException, ValueError):
+            return False
+        finally:
+            connection.close()
+        if answer.status == 409 and entry.get("code") == "IDEMPOTENCY_IN_FLIGHT":
+            return False
+        if answer.status != 202:
+            self.refused.append((number, answer.status, entry))
+            return True
+        self.replays += answer.getheader("Idempotency-Replayed") == "true"
+        self.accepted.append((number, entry["id"]))
+        return True
+
+
+class Follower(threading.Thread):
+    """Reads the stream of outbox events across all deaths, always from the last id it saw."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port = port
+        self.last = None
+        self.backwards = []
+        self.resets = []
+        self.versions = collections.defaultdict(list)
+        self.states = {}
+        self.resumes = 0
+        self.stopping = False
+        self.stream = None
+        self.start()
+
+    def run(self):
+        while not self.stopping:
+            try:
+                self.stream = EventStream(self, "?types=outbox,reset", self.last)
+                for event in self.stream:
+                    self.take(*event)
+            except (OSError, ValueError, IndexError):
+                pass
+            self.resumes += 1
+            time.sleep(0.01)
+
+    def take(self, identity, name, data):
+        if name == "reset" or (name == "hello" and self.last and data.get("resume") == "reset"):
+            self.resets.append(data)
+        if name != "outbox":
+            return
+        if self.last:
+            epoch, sequence = identity.split(".")
+            old_epoch, old_sequence = self.last.split(".")
+            if epoch != old_epoch or int(sequence) <= int(old_sequence):
+                self.backwards.append((self.last, identity))
+        self.last = identity
+        entry = data["entry"]
+        self.versions[entry["id"]].append(entry["version"])
+        self.states[entry["id"]] = entry["state"]
+
+    def stop(self):
+        self.stopping = True
+        if self.stream:
+            self.stream.close()
+
+
+def record(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def main():
+    print(f"seed {SEED}, {ROUNDS} rounds", flush=True)
+    dice = random.Random(SEED)
+    random.seed(SEED + 1)
+    tally = Tally()
+    folder = pathlib.Path(scratch())
+    accepted_file = folder / "accepted.ndjson"
+    gateway_port, port, state = free_port(), free_port(), scratch()
+
+    def start_gateway():
+        return DemoGateway("--record", str(accepted_file), "--recall", port=gateway_port)
+
+    def start_ladle():
+        return Serve("--log-level", "error", state=state, gateway=f"ws://127.0.0.1:{gateway_port}", port=port)
+
+    gateway, ladle = start_gateway(), start_ladle()
+    deadline = time.monotonic() + ROUNDS * 10 + 120
+    posters = [Poster(f"kill-{n}", port, deadline) for n in range(OPTIONS.sessions)]
+    follower = Follower(port)
+    kills = collections.Counter()
+    began = time.monotonic()
+    for _ in range(ROUNDS):
+        time.sleep(dice.random() ** 2 * 0.6)
+        what = dice.choices(["ladle", "gateway", "both", "start"], [12, 3, 3, 2])[0]
+        kills[what] += 1
+        if what in ("gateway", "both"):
+            gateway.kill()
+        if what == "gateway":
+            time.sleep(dice.random() * 0.1)
+            gateway = start_gateway()
+            continue
+        ladle.kill()
+        if what == "start":
+            # Once more, while it comes up.
+            early = subprocess.Popen(
+                [LADLE, "serve", "--state", state, "--listen", f"127.0.0.1:{port}", "--gateway",
+                 f"ws://127.0.0.1:{gateway_port}", "--token-file", f"{state}/gateway-token"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(dice.random() * 0.15)
+            early.kill()
+            early.wait()
+        if what == "both" and dice.random() < 0.5:
+            ladle = start_ladle()
+            gateway = start_gateway()
+        else:
+            if what == "both":
+                gateway = start_gateway()
+            ladle = start_ladle()
+    print(f"{ROUNDS} rounds in {time.monotonic() - began:.1f} s: {dict(kills)}", flush=True)
+
+    for poster in posters:
+        poster.stopping.set()
+    for poster in posters:
+        poster.join(30)
+    accepted = {entry: (poster.session, number) for poster in posters for number, entry in poster.accepted}
+
+    def settled():
+        badges = ladle.json("GET", "/v1/outbox?limit=1")[1]
+        return badges["pending"] == 0 and badges["unconfirmed"] == 0
+    try:
+        until(settled, 90, every=0.2, what="the end of every entry")
+    except TimeoutError as late:
+        print(late, json.dumps(ladle.json("GET", "/v1/outbox?state=queued,sending,retrying,accepted,unconfirmed")[1])[:3000])
+    print(f"settled after {time.monotonic() - began:.1f} s", flush=True)
+
+    refused = [refusal for poster in posters for refusal in poster.refused]
+    tally.check(not refused, f"no send is refused: {refused[:3]}")
+    tally.check(len(accepted) >= ROUNDS, f"{len(accepted)} messages accepted in {ROUNDS} rounds")
+
+    ends = collections.Counter()
+    unended, attempts = [], collections.Counter()
+    for entry in accepted:
+        found = ladle.json("GET", f"/v1/outbox/{entry}")[1]
+        ends[found.get("state")] += 1
+        if found.get("state") not in TERMINAL:
+            unended.append(found)
+        for attempt in found.get("attempts", []):
+            attempts[attempt["class"]] += 1
+    tally.check(not unended, f"every 202 ends in a terminal state: {unended[:3]}")
+    tally.check(set(ends) == {"delivered"}, f"every message is delivered: {dict(ends)}")
+
+    rows = record(accepted_file)
+    texts = collections.Counter(row["text"] for row in rows)
+    want = {f"{session} number {number}" for session, number in accepted.values()}
+    tally.check(not want - set(texts), f"none is lost: {sorted(want - set(texts))[:5]}")
+    twice = [row for row in rows if texts[row["text"]] > 1]
+    tally.check(not twice, f"none runs twice: {twice[:4]}")
+    tally.check(not set(texts) - want, f"nothing else runs: {sorted(set(texts) - want)[:5]}")
+    for poster in posters:
+        order = [int(row["text"].split()[-1]) for row in rows if row["text"].startswith(poster.session + " ")]
+        tally.check(order == sorted(order), f"{poster.session} keeps its order: {order}")
+    identities = {row["key"][:36] for row in rows}
+    tally.check(set(accepted) <= identities, "each 202 names the entry that ran")
+
+    until(lambda: follower.last and len([e for e in accepted if follower.states.get(e) in TERMINAL]) == len(accepted),
+          20, what="the last event")
+    follower.stop()
+    tally.check(not follower.backwards, f"event ids never go back: {follower.backwards[:3]}")
+    tally.check(not follower.resets, f"the stream never needs a reset: {follower.resets[:2]}")
+    jumps = [v for v in follower.versions.values() if v != sorted(set(v))]
+    gaps = [v for v in follower.versions.values() if v != list(range(v[0], v[0] + len(v)))]
+    tally.check(not jumps, f"versions of an entry only grow: {jumps[:3]}")
+    tally.check(not gaps, f"no change of an entry is missing: {gaps[:3]}")
+    missing = [entry for entry in accepted if follower.states.get(entry) != "delivered"]
+    tally.check(not missing, f"the stream tells every end: {missing[:3]}")
+    print(f"{len(accepted)} accepted, {len(rows)} ran; {sum(p.repeats for p in posters)} torn posts sent again, "
+          f"{sum(p.replays for p in posters)} replayed; {follower.resumes} resumes; ends {dict(ends)}; attempts {dict(attempts)}")
+    ladle.kill()
+    gateway.kill()
+    print(f"seed {SEED}")
+    tally.end()
+
+
+main()

@@ -1,0 +1,225 @@
+"""Lets Ladle kill itself at every named point of an entry's way, while entries in every state are on disk beside it.
+
+A point is armed in a debug build by LADLE_TEST_KILL_POINT=name:n. After each death the entries that were at rest are as
+before, the one that moved ends, and the gateway has seen it once if and only if it counts as delivered."""
+
+import collections
+import http.client
+import json
+import pathlib
+import queue
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.request
+
+from harness import DemoGateway, Serve, Tally, options, scratch, until
+
+OPTIONS = options(workers=(3, 3))
+TERMINAL = {"delivered", "failed", "cancelled", "expired"}
+FAR = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 20 * 86400))
+
+# What the gateway and the sender do, and where on the entry's way Ladle dies of it.
+POINTS = [
+    ("plain", "enqueue.write"), ("plain", "enqueue.committed"),
+    ("plain", "sending.write"), ("plain", "sending.committed"),
+    ("plain", "frame.before"), ("plain", "frame.after"),
+    ("plain", "answer.acknowledged"), ("plain", "accepted.write"), ("plain", "accepted.committed"),
+    ("plain", "run.ended"), ("plain", "delivered.write"), ("plain", "delivered.committed"),
+    ("doubt", "answer.noAnswer"), ("doubt", "unconfirmed.write"), ("doubt", "unconfirmed.committed"),
+    ("doubt", "scan.reported"), ("doubt", "scan.reported:3"), ("doubt", "delivered.write"),
+    ("lost", "sending.write:2"), ("lost", "frame.before:2"), ("lost", "frame.after:2"), ("lost", "accepted.write"),
+    ("later", "answer.rejected"), ("later", "retrying.write"), ("later", "retrying.committed"),
+    ("later", "frame.before:2"), ("later", "frame.after:2"), ("later", "accepted.committed"),
+    ("refused", "answer.rejected"), ("refused", "failed.write"), ("refused", "failed.committed"),
+    ("again", "queued.write"), ("again", "queued.committed"), ("again", "frame.after:2"),
+    ("cancel", "cancelled.write"), ("cancel", "cancelled.committed"),
+    ("expire", "expired.write"), ("expire", "expired.committed"),
+    ("plain", "after-append:2"), ("plain", "after-sync:3"), ("doubt", "after-append:4"), ("later", "after-sync:4"),
+]
+
+
+class World:
+    """One gateway and one state directory, in which many deaths follow each other."""
+
+    def __init__(self, tally):
+        self.tally = tally
+        self.folder = pathlib.Path(scratch())
+        self.state = scratch()
+        self.seen = self.folder / "accepted.ndjson"
+        self.gateway = DemoGateway("--record", str(self.seen))
+        self.count = 0
+        self.matrix = {}
+        ladle = self.serve().linked()
+        self.rest = self.lay_out(ladle)
+        ladle.kill()
+
+    def serve(self, point=None):
+        env = {"LADLE_TEST_KILL_POINT": point} if point else {}
+        return Serve("--log-level", "error", state=self.state, gateway=self.gateway.url, env=env)
+
+    def faults(self, **faults):
+        self.control("DELETE", "/demo/faults")
+        if faults:
+            self.control("POST", "/demo/faults", json.dumps(faults).encode())
+
+    def control(self, method, path, body=None):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.gateway.port}{path}", body, method=method)
+        return urllib.request.urlopen(request, timeout=10).read()
+
+    def lay_out(self, ladle):
+        """Entries in every state that lasts."""
+        def send(session, text="rest", **more):
+            return ladle.json("POST", "/v1/messages", {"session": f"rest-{session}", "text": text, **more})[1]["id"]
+
+        def reaches(entry, state):
+            until(lambda: ladle.json("GET", f"/v1/outbox/{entry}")[1]["state"] == state, what=state)
+            return entry
+        found = {"delivered": reaches(send("delivered"), "delivered"),
+                 "queued": send("queued", notBefore=FAR),
+                 "cancelled": send("cancelled", notBefore=FAR)}
+        ladle.call("DELETE", f"/v1/outbox/{found['cancelled']}")
+        self.faults(sendError=1, sendErrorCode="INVALID_REQUEST")
+        found["failed"] = reaches(send("failed"), "failed")
+        self.faults(sendError=1, retryAfterMs=1_800_000)
+        found["retrying"] = reaches(send("retrying"), "retrying")
+        self.faults(sendError=1, retryAfterMs=60_000)
+        found["expired"] = reaches(send("expired", ttlSeconds=1), "expired")
+        self.faults(closeBeforeAck=1)
+        found["unconfirmed"] = reaches(send("unconfirmed", "/model large"), "unconfirmed")
+        self.control("POST", "/demo/restart?keep=false")
+        self.faults()
+        ladle.linked()
+        time.sleep(0.3)
+        reaches(found["unconfirmed"], "unconfirmed")
+        return found
+
+    def on_disk(self):
+        """Every entry's state as a reader of the files finds it."""
+        with tempfile.TemporaryDirectory() as copy:
+            for file in pathlib.Path(self.state).glob("ladle.db*"):
+                shutil.copy(file, copy)
+            with sqlite3.connect(f"{copy}/ladle.db") as database:
+                return dict(database.execute("SELECT id, state FROM outbox").fetchall())
+
+    # MARK: One death
+
+    def run(self, scenario, point):
+        self.count += 1
+        name = f"{scenario} {point}"
+        text = f"{name} {self.count}"
+        self.faults(**{
+            "doubt": {"closeBeforeAck": 1}, "lost": {"loseSend": 1},
+            "later": {"sendError": 1}, "expire": {"sendError": -1, "retryAfterMs": 60_000},
+            "refused": {"sendError": 1, "sendErrorCode": "INVALID_REQUEST"},
+            "again": {"sendError": 1, "sendErrorCode": "INVALID_REQUEST"},
+        }.get(scenario, {}))
+        ladle = self.serve(point)
+        entry = None
+        try:
+            # The death is expected wherever the sender happens to be.
+            entry = self.send(ladle.linked(), scenario, text)
+            self.play(ladle, scenario, entry)
+        except (OSError, http.client.HTTPException):
+            pass
+        try:
+            ladle.process.wait(15)
+        except subprocess.TimeoutExpired:
+            ladle.kill(signal.SIGTERM)
+        self.tally.check(ladle.process.poll() == -9, f"{name}: dies there ({ladle.process.poll()})")
+        states = self.on_disk()
+        self.matrix[name] = set(states.values())
+        for state, rest in self.rest.items():
+            self.tally.check(states.get(rest) == state, f"{name}: the {state} entry is {states.get(rest)}")
+        if entry:
+            self.tally.check(entry in states, f"{name}: accepted and gone")
+        self.faults()
+        ladle = self.serve().linked()
+        try:
+            self.settle(ladle, scenario, name, text, entry)
+        finally:
+            ladle.kill()
+
+    def send(self, ladle, scenario, text):
+        body = {"session": f"move-{self.count}", "text": text}
+        if scenario == "cancel":
+            body["notBefore"] = FAR
+        if scenario == "expire":
+            body["ttlSeconds"] = 1
+        status, answer = ladle.json("POST", "/v1/messages", body, {"Idempotency-Key": f"key-{self.count}"})
+        assert status == 202, answer
+        return answer["id"]
+
+    def play(self, ladle, scenario, entry):
+        if scenario == "cancel":
+            ladle.call("DELETE", f"/v1/outbox/{entry}")
+        if scenario == "again":
+            until(lambda: ladle.json("GET", f"/v1/outbox/{entry}")[1]["state"] == "failed", what="failed")
+            ladle.call("POST", f"/v1/outbox/{entry}/retry")
+
+    def settle(self, ladle, scenario, name, text, entry):
+        again = self.send(ladle, scenario, text)
+        if entry:
+            self.tally.check(again == entry, f"{name}: the key leads to the same entry")
+        entry = again
+
+        def find():
+            return ladle.json("GET", f"/v1/outbox/{entry}")[1]
+        if scenario == "cancel" and find()["state"] == "queued":
+            ladle.call("DELETE", f"/v1/outbox/{entry}")
+        if scenario == "again":
+            until(lambda: find()["state"] in TERMINAL, what=f"{name}: an end")
+            if find()["state"] == "failed":
+                ladle.call("POST", f"/v1/outbox/{entry}/retry")
+        try:
+            until(lambda: find()["state"] in TERMINAL, 20, what=f"{name}: an end")
+        except TimeoutError as late:
+            self.tally.check(False, f"{late}: {find()}")
+            return
+        end = find()["state"]
+        wanted = {"cancel": {"cancelled"}, "expire": {"expired"}, "refused": {"failed", "delivered"}}
+        self.tally.check(end in wanted.get(scenario, {"delivered"}), f"{name}: ends {find()}")
+        ran = sum(json.loads(line)["text"] == text for line in self.seen.read_text().splitlines())
+        self.tally.check(ran == (end == "delivered"), f"{name}: {end} and ran {ran} times")
+        for state, rest in self.rest.items():
+            now = ladle.json("GET", f"/v1/outbox/{rest}")[1]["state"]
+            self.tally.check(now == state, f"{name}: the {state} entry is {now} after the restart")
+
+
+def main():
+    tally = Tally()
+    work = queue.Queue()
+    for item in POINTS:
+        work.put(item)
+    worlds = []
+
+    def worker():
+        world = World(tally)
+        worlds.append(world)
+        while True:
+            try:
+                item = work.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                world.run(*item)
+            except Exception as error:
+                tally.check(False, f"{item}: {error!r}")
+    threads = [threading.Thread(target=worker) for _ in range(OPTIONS.workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    beside = collections.Counter(state for world in worlds for states in world.matrix.values() for state in states)
+    print("on disk at the deaths: " + ", ".join(f"{state} {count}" for state, count in sorted(beside.items())))
+    for state in ("queued", "sending", "retrying", "accepted", "unconfirmed", "delivered", "failed", "cancelled", "expired"):
+        tally.check(beside[state] > 0, f"some death finds an entry {state}")
+    print(f"{len(POINTS)} deaths")
+    tally.end()
+
+
+main()
