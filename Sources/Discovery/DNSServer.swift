@@ -10,6 +10,22 @@ package struct DNSServer: Sendable, Hashable {
         self.port = port
     }
 
+    /// `ADDRESS`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
+    package init?(_ text: String) {
+        if let address = NetworkAddress(text) {
+            self.init(address: address)
+            return
+        }
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), port > 0
+        else { return nil }
+        let host = text[..<colon]
+        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+        guard let address = NetworkAddress(String(isBracketed ? host.dropFirst().dropLast() : host)),
+            address.isIPv4 != isBracketed
+        else { return nil }
+        self.init(address: address, port: port)
+    }
+
     /// The system's, from `/etc/resolv.conf`; the local one where the file names none, as resolv.conf(5) has it.
     package static func system() -> [DNSServer] {
         let found = parse(DiscoverySystem.readFile("/etc/resolv.conf") ?? [])

@@ -1,5 +1,5 @@
 package import Basics
-package import JSONBytes
+import JSONBytes
 
 /// A gateway that announced itself. Where to connect comes from SRV and address records; everything from TXT is an
 /// unauthenticated hint.
@@ -46,26 +46,24 @@ package struct DiscoveredGateway: Sendable, Equatable {
     }
 }
 
-extension DiscoveredGateway: JSONWritable {
-    package func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("name", name)
-            writer.member("displayName", displayName)
-            writer.member("host", host)
-            writer.member("port", port)
-            writer.array("addresses", of: addresses.map(\.description))
-            writer.member("url", url)
-            writer.member("tls", saysTLS)
-            writer.member("fingerprint", saidFingerprint)
-            switch source {
-            case .multicast: writer.member("source", "mdns")
-            case .domain(let domain):
-                writer.member("source", "dns-sd")
-                writer.member("domain", domain)
-            }
-            writer.object("hints") { writer in
-                for (key, value) in hints.sorted(by: { $0.key < $1.key }) { writer.member(key, value) }
-            }
+extension DiscoveredGateway {
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("name", name)
+        writer.member("displayName", displayName)
+        writer.member("host", host)
+        writer.member("port", port)
+        writer.array("addresses", of: addresses.map(\.description))
+        writer.member("url", url)
+        writer.member("tls", saysTLS)
+        writer.member("fingerprint", saidFingerprint)
+        switch source {
+        case .multicast: writer.member("source", "mdns")
+        case .domain(let domain):
+            writer.member("source", "dns-sd")
+            writer.member("domain", domain)
+        }
+        writer.object("hints") { writer in
+            for (key, value) in hints.sorted(by: { $0.key < $1.key }) { writer.member(key, value) }
         }
     }
 }

@@ -1,11 +1,37 @@
+import Basics
 package import JSONBytes
 
 /// What `ladle discover` prints.
 package struct DiscoveryReport: Sendable {
-    package let gateways: [DiscoveredGateway]
+    /// The gateway of the configuration, with the certificate it is pinned to.
+    package struct Pinned: Sendable {
+        let host: String
+        let port: UInt16
+        let fingerprint: Fingerprint
 
-    package init(_ gateways: [DiscoveredGateway]) {
+        package init(host: String, port: UInt16, fingerprint: Fingerprint) {
+            self.host = host
+            self.port = port
+            self.fingerprint = fingerprint
+        }
+
+        func isMeant(by gateway: DiscoveredGateway) -> Bool {
+            guard port == gateway.port else { return false }
+            return NetworkAddress(host).map { gateway.addresses.contains($0) } ?? (gateway.host.lowercased() == host)
+        }
+    }
+
+    package let gateways: [DiscoveredGateway]
+    private let pinned: Pinned?
+
+    package init(_ gateways: [DiscoveredGateway], pinned: Pinned? = nil) {
         self.gateways = gateways
+        self.pinned = pinned
+    }
+
+    private func choice(_ gateway: DiscoveredGateway) -> FingerprintChoice {
+        let stored = pinned.flatMap { $0.isMeant(by: gateway) ? $0.fingerprint : nil }
+        return .choose(stored: stored, announced: gateway.saidFingerprint.flatMap { Fingerprint($0) })
     }
 
     /// One line a gateway, cut to `width` columns. Names come from the network: what could drive a terminal is
@@ -19,6 +45,14 @@ package struct DiscoveryReport: Sendable {
         return rows.map { row in
             let line = "\(Self.pad(row[0], widths[0]))  \(Self.pad(row[1], widths[1]))  \(row[2])"
             return String(line.prefix(max(width, 20))) + "\n"
+        }.joined() + warnings
+    }
+
+    private var warnings: String {
+        gateways.map { gateway in
+            guard case .storedDespite = choice(gateway) else { return "" }
+            let name = Self.printable(String(gateway.displayName.prefix(48)))
+            return "\(name) announces another certificate than the pinned one; the pin stays\n"
         }.joined()
     }
 
@@ -42,6 +76,21 @@ package struct DiscoveryReport: Sendable {
 
 extension DiscoveryReport: JSONWritable {
     package func write(to writer: inout JSONWriter) {
-        writer.object { writer in writer.array("gateways", of: gateways) }
+        writer.object { writer in
+            writer.array("gateways") { writer in
+                for gateway in gateways {
+                    writer.object { writer in
+                        gateway.writeMembers(to: &writer)
+                        switch choice(gateway) {
+                        case .stored(let pin): writer.member("pin", pin.text)
+                        case .storedDespite(let pin, announced: _):
+                            writer.member("pin", pin.text)
+                            writer.member("pinDiffers", true)
+                        case .confirm, .nothing: break
+                        }
+                    }
+                }
+            }
+        }
     }
 }

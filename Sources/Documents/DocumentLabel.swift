@@ -39,8 +39,22 @@ enum DocumentLabel {
             label.append(byte == 0x09 ? 0x20 : byte | ((0x41...0x5A).contains(byte) ? 0x20 : 0))
         }
         if label.last == 0x20 { label.removeLast() }
-        let text = String(decoding: label, as: UTF8.self)
-        return kind.field(forLabel: isASCII ? text : normalized(text))
+        guard isASCII else { return kind.field(forLabel: normalized(String(decoding: label, as: UTF8.self))) }
+        let known = kind == .identity ? plainIdentity : plainProfile
+        guard label.count < known.count else { return nil }
+        return known[label.count].first { $0.label == label }?.field
+    }
+
+    /// The plain labels by their length: nearly every line with a colon is none of them, and is told so without a string.
+    private static let plainIdentity = byLength(identity)
+    private static let plainProfile = byLength(profile)
+
+    private static func byLength(_ labels: [String: DocumentField]) -> [[(label: [UInt8], field: DocumentField)]] {
+        var table = [[(label: [UInt8], field: DocumentField)]](repeating: [], count: longestAlias + 1)
+        for (label, field) in labels where label.utf8.count <= longestAlias {
+            table[label.utf8.count].append((Array(label.utf8), field))
+        }
+        return table
     }
 
     static func normalized(_ label: String) -> String {

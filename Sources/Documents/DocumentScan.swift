@@ -103,8 +103,8 @@ struct DocumentScan {
             commentBeganInText = false
             return
         }
-        pendingDirective =
-            line.end - ink <= 200 ? DocumentDirective.marker(FieldValue.trim(lines.text(ink..<line.end))) : nil
+        let mayBeMarker = line.end - ink <= 200 && lines.bytes[ink..<line.end].contains(0x7C)
+        pendingDirective = mayBeMarker ? DocumentDirective.marker(FieldValue.trim(lines.text(ink..<line.end))) : nil
     }
 
     private mutating func readDirective(_ index: Int, ink: Int, _ marker: (observed: String, status: String)) {

@@ -21,7 +21,9 @@ enum Program {
                 }
                 return await ServeCommand.run(settings, places: places)
             case "demo-gateway": return await DemoGatewayCommand.run(command)
-            case "discover": return DiscoverCommand.run(command)
+            case "discover":
+                let (settings, _, _) = SettingsLoader(command: command, io: io, services: services).load()
+                return DiscoverCommand.run(command, settings)
             case "doctor":
                 let (settings, problems, _) = SettingsLoader(command: command, io: io, services: services).load()
                 return await Doctor(settings: settings, problems: problems, places: places, json: command.has("--json"))

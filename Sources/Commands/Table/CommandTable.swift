@@ -33,9 +33,11 @@ package enum CommandTable {
             $0.options = [.json]
         },
         CommandSpec("discover", "Look for gateways on the network").with {
+            $0.takesConfiguration = true
             $0.options = [
                 .json,
                 OptionSpec("--domain", "NAME", "Domain for unicast DNS-SD"),
+                OptionSpec("--server", "ADDRESS", "Name server to ask about the domain; default the system's"),
                 OptionSpec("--timeout", "SECONDS", "How long to listen"),
             ]
         },

@@ -35,8 +35,9 @@ extension ConfigurationKey {
         "gateway.scopes",
         comma,
         nil,
-        "Gateway scopes to ask for: read,write enable messages and reading; admin (asked for on the gateway's own host) "
-            + "identity and profile writes; approvals makes the gateway wait for answers"
+        "Gateway scopes to ask for. read: history, runs, sessions, reading identity and profile; write: messages and aborts; "
+            + "admin: writing identity and profile, changing sessions; approvals: answering approvals, which the gateway then "
+            + "waits for. Default read,write, and admin on the gateway's own host"
     )
     package static let gatewayPin = ConfigurationKey(
         "gateway.pin",
