@@ -4,6 +4,7 @@ import Basics
 package import EventLoops
 import Exchanges
 import JSONBytes
+import Store
 
 /// What the bridge as a whole knows about streams.
 extension Bridge {
@@ -100,7 +101,7 @@ extension Bridge {
             link: linkStatus,
             outbox: outbox?.summary(now: loop.wallClock) ?? StatusReport.Outbox(),
             activeRuns: live.active.count,
-            first: pipeline.first,
+            first: pipeline.store.oldest,
             last: hub.last,
             subscribers: hub.count
         )

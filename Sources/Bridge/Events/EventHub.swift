@@ -1,7 +1,7 @@
 import Access
 import Basics
-package import EventLog
 package import EventLoops
+package import EventStream
 import Exchanges
 
 /// Fans events out. An event is encoded once a format, the events of one turn leave in one write a subscriber, and a slow
@@ -176,9 +176,7 @@ package final class EventHub: TurnEndWork {
             alone = nextAlone
         }
         let key = SubscriberGroup.Key(
-            types: subscriber.filter.types,
-            session: subscriber.filter.session,
-            run: subscriber.filter.run,
+            filter: subscriber.filter,
             format: subscriber.format,
             sessions: subscriber.caller.sessions,
             alone: alone

@@ -24,8 +24,6 @@ package final class EventPipeline {
     private var heldBytes = 0
     package private(set) var failures: UInt64 = 0
     package private(set) var dropped: UInt64 = 0
-    /// The oldest event kept, as last seen.
-    package var first: EventID?
 
     package init(store: StateStore, hub: EventHub) {
         self.store = store

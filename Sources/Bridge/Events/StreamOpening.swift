@@ -2,6 +2,7 @@ import Access
 import Basics
 import EventLog
 import EventLoops
+import EventStream
 import Exchanges
 import HTTPModel
 import JSONBytes
@@ -20,7 +21,7 @@ final class StreamOpening {
     private let wishes: EventStreamOperation.Wishes
     private let format: StreamFormat
     private var subscriber: Subscriber?
-    private var resume = ResumePosition.fresh(at: EventID(epoch: "", sequence: 0))
+    private var resume: ResumePosition
     private var sent = 0
 
     init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.Wishes) {
@@ -28,6 +29,7 @@ final class StreamOpening {
         self.call = call
         self.wishes = wishes
         format = StreamFormat(call.answerType)
+        resume = .fresh(at: bridge.hub.last)
     }
 
     func start(on loop: isolated EventLoop) {
@@ -109,7 +111,7 @@ final class StreamOpening {
         let filter = wishes.filter
         let bound = LoopBound(self, on: loop)
         bridge.pipeline.store.reader.read { connection in
-            try EventTable(connection).page(
+            try EventTable(connection).read(
                 after: position,
                 filter: filter,
                 limit: Self.pageEvents,
@@ -119,7 +121,8 @@ final class StreamOpening {
             loop?.post { loop in
                 guard let this = bound.value(on: loop) else { return }
                 switch result {
-                case .success(let page): this.send(page, to: this.subscriber, on: loop)
+                case .success(.page(let page)): this.send(page, to: this.subscriber, on: loop)
+                case .success(.outside(let bounds)): this.fallOut(bounds, this.subscriber, on: loop)
                 case .failure: this.call.exchange.abort(on: loop)
                 }
             }
@@ -144,12 +147,22 @@ final class StreamOpening {
         }
         subscriber.position.sequence = min(page.next.sequence, end)
         guard isFull, call.exchange.waitingBytes > 0 else { return replay(subscriber, on: loop) }
-        // The reader is slower than the disk: the next page waits until it has this one.
-        call.exchange.drained = { [weak self] in
-            guard let self else { return }
+        // The reader is slower than the disk: the next page waits until it has this one. The closure alone keeps this
+        // object; the exchange lets go of it when it is over.
+        call.exchange.drained = {
             self.call.exchange.drained = nil
             self.replay(subscriber, on: loop)
         }
+    }
+
+    /// Retention was faster than the reader: it is told, and goes on from now.
+    private func fallOut(_ bounds: EventLogBounds, _ subscriber: Subscriber?, on loop: isolated EventLoop) {
+        guard let subscriber, subscriber.phase == .replaying else { return }
+        bridge.hub.recordResume(recovered: false)
+        resume = .reset(oldest: bounds.oldest, newest: bounds.newest)
+        write(reset(oldest: bounds.oldest, newest: bounds.newest, on: loop), on: loop)
+        subscriber.position = bridge.hub.last
+        goLive(subscriber, on: loop)
     }
 
     private func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
@@ -190,11 +203,11 @@ final class StreamOpening {
     private func hello(at position: EventID, _ outcome: String, on loop: isolated EventLoop) -> HubEvent {
         var writer = JSONWriter()
         writer.object { object in
-            object.member("id", position.description)
+            object.member("id", position.text)
             object.member("type", "hello")
             object.member("at", loop.wallClock)
             object.member("version", bridge.settings.version)
-            object.member("epoch", position.epoch)
+            object.member("epoch", position.epoch.text)
             object.member("resume", outcome)
             object.member("retry", Self.retryMilliseconds)
             object.member("link", bridge.linkStatus)
@@ -204,10 +217,10 @@ final class StreamOpening {
 
     private func reset(oldest: EventID?, newest: EventID, on loop: isolated EventLoop) -> HubEvent {
         HubEvent(transient: "reset", at: loop.wallClock) { object in
-            object.member("requested", wishes.cursorText.map { String($0.prefix(128)) })
-            object.member("oldest", oldest?.description)
-            object.member("newest", newest.description)
-            object.member("epoch", newest.epoch)
+            object.member("requested", wishes.cursor?.text)
+            object.member("oldest", oldest?.text)
+            object.member("newest", newest.text)
+            object.member("epoch", newest.epoch.text)
             object.array("reload", of: ["/v1/runs", "/v1/messages", "/v1/outbox", "/v1/status"])
         }
     }

@@ -1,6 +1,6 @@
 package import Access
-package import EventLog
 import EventLoops
+package import EventStream
 package import Exchanges
 
 /// One open stream. It is caught up (`live`), still reading the log (`replaying`), or behind with a backlog of its own.
@@ -69,9 +69,7 @@ package final class Subscriber {
 /// Subscribers that get the very same bytes.
 final class SubscriberGroup {
     struct Key: Hashable {
-        let types: [String]
-        let session: String?
-        let run: String?
+        let filter: EventFilter
         let format: StreamFormat
         let sessions: Set<String>?
         /// A counted stream is alone: it may have to end in the middle of a batch.

@@ -1,5 +1,5 @@
 import Basics
-import EventLog
+import EventStream
 import JSONBytes
 import Upstream
 
@@ -37,9 +37,9 @@ struct StatusReport: JSONWritable {
             }
             object.object("runs") { $0.member("active", activeRuns) }
             object.object("events") { inner in
-                inner.member("epoch", last.epoch)
-                inner.member("first", first?.description)
-                inner.member("last", last.description)
+                inner.member("epoch", last.epoch.text)
+                inner.member("first", first?.text)
+                inner.member("last", last.text)
                 inner.member("subscribers", subscribers)
             }
         }
@@ -59,7 +59,7 @@ struct StatusReport: JSONWritable {
             "outbox    \(outbox.pending) pending, \(outbox.unconfirmed) unconfirmed, \(outbox.failed) failed\(age)"
         )
         lines.append("runs      \(activeRuns == 0 ? "idle" : "\(activeRuns) active")")
-        lines.append("events    \(last.description), \(subscribers) subscribed")
+        lines.append("events    \(last.text), \(subscribers) subscribed")
         return lines.joined(separator: "\n") + "\n"
     }
 

@@ -40,7 +40,6 @@ final class Daemon {
         self.store = store
         hub = EventHub(last: plan.lastEvent, bufferLimit: plan.subscriberBuffer)
         pipeline = EventPipeline(store: store, hub: hub)
-        pipeline.first = plan.firstEvent
         link = UpstreamLink(target: plan.target, signer: plan.device, tokens: plan.tokens, on: loop)
         outbox = OutboxDesk(policy: plan.outboxPolicy, pipeline: pipeline, link: link, seed: plan.seed)
         let live = LiveRuns(pipeline: pipeline)

@@ -6,6 +6,7 @@ import Configuration
 import DemoGateway
 import EventLog
 import EventLoops
+import EventStream
 import Exchanges
 import Server
 import Store
@@ -69,11 +70,16 @@ final class Service: Sendable {
         if isDemo { demo = try await startDemo(settings) }
         let relay = EventRelay(loop)
         let (store, opening) = try openStore(data, settings, relay)
-        let bounds = try await store.reader.read { try EventTable($0).bounds() }
+        let newest = try await store.reader.read { try EventTable($0).bounds().newest }
         let found = try GatewayFinder(settings: settings, places: places).target(demo: demo)
-        var plan = try ServePlan.make(settings, found: found, data: data.path, state: path, isDemo: isDemo)
-        plan.lastEvent = bounds.newest
-        plan.firstEvent = bounds.oldest
+        var plan = try ServePlan.make(
+            settings,
+            found: found,
+            data: data.path,
+            state: path,
+            isDemo: isDemo,
+            lastEvent: newest
+        )
         let tokens = try await FirstToken.load(store, data)
         plan.accessTokens = tokens.records
         let audit = AuditTrail(path: data.path + "/audit.log") { Console.warn("audit: \($0.path): \($0.reason)") }
@@ -110,7 +116,7 @@ final class Service: Sendable {
             directory: directory,
             modules: TokenTable.migrations,
             clock: { Timestamp(milliseconds: cs_wall_ms()) },
-            makeEpoch: { Hex.encode(SecureRandom.bytes(5)) },
+            makeEpoch: { EventEpoch.make(random: .random(in: 0 ... .max)) },
             published: { relay.pass($0) }
         )
         configuration.keepEvents = Int(settings.int(.eventsKeep))
