@@ -72,8 +72,10 @@ package final class EventHub: TurnEndWork {
         for group in work { flush(group, on: loop) }
     }
 
+    /// What is gathered belongs to those who are members now: it leaves before anyone joins them or falls behind.
     private func flush(_ group: SubscriberGroup, on loop: isolated EventLoop) {
         let batch = group.batch
+        guard !batch.isEmpty else { return }
         group.batch = []
         // Copies: a peer found gone leaves the group while it is walked.
         let members = group.members
@@ -157,7 +159,9 @@ package final class EventHub: TurnEndWork {
         }
         subscriber.backlog = []
         subscriber.backlogStart = 0
-        subscriber.group?.catchUp(subscriber)
+        guard let group = subscriber.group else { return }
+        flush(group, on: loop)
+        group.catchUp(subscriber)
     }
 
     /// The reader comes back with its last id and misses nothing inside the window.
@@ -203,8 +207,7 @@ package final class EventHub: TurnEndWork {
             alone: alone
         )
         let group = groups[key] ?? SubscriberGroup(key: key, first: subscriber)
-        // Bytes gathered before it came are not its own.
-        if !group.batch.isEmpty { flush(group, on: loop) }
+        flush(group, on: loop)
         groups[key] = group
         group.add(subscriber)
     }
@@ -249,6 +252,7 @@ package final class EventHub: TurnEndWork {
     }
 
     private func beat(_ seconds: Int, on loop: isolated EventLoop) {
+        for group in groups.values { flush(group, on: loop) }
         var isNeeded = false
         var gone: [Subscriber] = []
         for subscriber in subscribers.values where subscriber.heartbeatSeconds == seconds {
