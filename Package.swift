@@ -78,9 +78,12 @@ let package = Package(
             ]
         )
         + layer("Outbox", uses: ["SQLite", "JSONBytes", "Basics"])
-        + layer("EventLog", uses: ["SQLite", "JSONBytes", "Basics"])
+        + layer("EventLog", uses: ["SQLite", "EventStream", "JSONBytes", "Basics"])
         + layer("Access", uses: ["SQLite", "TLS", "CSystem", "HTTPModel", "JSONBytes", "Basics"])
-        + layer("Store", uses: ["SQLite", "Outbox", "EventLog", "Access", "CSystem", "JSONBytes", "Basics"])
+        + layer(
+            "Store",
+            uses: ["SQLite", "Outbox", "EventLog", "EventStream", "Access", "CSystem", "JSONBytes", "Basics"]
+        )
         + layer("Discovery", uses: ["CSystem", "JSONBytes", "Basics"])
         + layer(
             "Upstream",
@@ -114,7 +117,8 @@ let package = Package(
                     "Activity", "Commands", "Configuration", "Bridge", "Server", "Upstream", "DemoGateway", "Discovery",
                     "Store",
                     "Outbox",
-                    "EventLog", "Access", "Observability", "Transport", "EventLoops", "Exchanges", "TLS", "HTTPModel",
+                    "EventLog", "EventStream", "Access", "Observability", "Transport", "EventLoops", "Exchanges", "TLS",
+                    "HTTPModel",
                     "JSONBytes",
                     "CSystem", "Basics",
                 ],

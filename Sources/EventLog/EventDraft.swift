@@ -1,4 +1,5 @@
 package import Basics
+package import EventStream
 
 /// An event about to be logged. `body` is one JSON object without `id`; the log puts the id in front of its members,
 /// since only the transaction knows it.
@@ -22,7 +23,7 @@ package struct EventDraft: Sendable, Equatable {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(body.count + 48)
         bytes.append(ascii: "{\"id\":\"")
-        bytes.append(ascii: id.description)
+        id.append(to: &bytes)
         bytes.append(UInt8(ascii: "\""))
         let members = body.dropFirst()
         if members.first != UInt8(ascii: "}") { bytes.append(UInt8(ascii: ",")) }

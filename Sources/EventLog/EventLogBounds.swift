@@ -1,3 +1,5 @@
+package import EventStream
+
 /// The first and last event kept. `newest.sequence` is 0 and `oldest` nil in a log that never had an event.
 package struct EventLogBounds: Sendable, Equatable {
     package var oldest: EventID?
@@ -8,7 +10,7 @@ package struct EventLogBounds: Sendable, Equatable {
         self.newest = newest
     }
 
-    package var epoch: String { newest.epoch }
+    package var epoch: EventEpoch { newest.epoch }
 
     /// What a client with this cursor gets. A cursor just before the oldest event misses nothing.
     package func resume(from cursor: EventID?) -> ResumePosition {

@@ -1,4 +1,5 @@
 package import Basics
+package import EventStream
 package import SQLite
 
 /// The durable events. Appending happens inside a transaction of the store; reading on any connection.
@@ -25,18 +26,17 @@ package struct EventTable {
 
     // MARK: The log itself
 
-    package func epoch() throws(SQLiteError) -> String {
-        guard let epoch = try connection.first("SELECT epoch FROM event_log", row: { row in row.string(0) }) else {
-            throw .malformed("the event log has no epoch")
-        }
+    package func epoch() throws(SQLiteError) -> EventEpoch {
+        let text = try connection.first("SELECT epoch FROM event_log") { row in row.string(0) }
+        guard let epoch = text.flatMap({ EventEpoch($0) }) else { throw .malformed("the event log has no epoch") }
         return epoch
     }
 
-    /// Names a new log. `epoch` is random, short, and of the characters `EventID` admits.
-    package func createLog(epoch: String, at: Timestamp) throws(SQLiteError) {
+    /// Names a new log; one that has a name keeps it.
+    package func createLog(epoch: EventEpoch, at: Timestamp) throws(SQLiteError) {
         try connection.run(
             "INSERT INTO event_log(only, epoch, created_at) VALUES(1, ?, ?) ON CONFLICT(only) DO NOTHING",
-            epoch,
+            epoch.text,
             at.milliseconds
         )
     }
@@ -83,10 +83,28 @@ package struct EventTable {
 
     // MARK: Reading
 
+    /// What there is for a reader.
+    package enum Reading: Sendable {
+        case page(Page)
+        /// Its cursor is none of this log, or no more: retention can overtake a slow reader.
+        case outside(EventLogBounds)
+    }
+
+    package func read(
+        after cursor: EventID,
+        filter: EventFilter,
+        limit: Int,
+        bytes: Int
+    ) throws(SQLiteError) -> Reading {
+        let bounds = try bounds()
+        guard case .recovered = bounds.resume(from: cursor) else { return .outside(bounds) }
+        return .page(try page(after: cursor, filter: filter, limit: limit, bytes: bytes))
+    }
+
     /// Events after `cursor`, oldest first: at most `limit` events and about `bytes` bytes.
     package func page(
         after cursor: EventID,
-        filter: EventFilter = .all,
+        filter: EventFilter = .everything,
         limit: Int = 500,
         bytes: Int = 1 << 20
     ) throws(SQLiteError) -> Page {

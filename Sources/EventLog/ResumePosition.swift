@@ -1,3 +1,5 @@
+package import EventStream
+
 /// Where a stream starts, as told in `hello`.
 package enum ResumePosition: Sendable, Equatable {
     /// No cursor: from now on.

@@ -1,6 +1,8 @@
+import Basics
+
 /// Which events a subscriber wants: `?types=run.*,outbox&session=KEY&run=ID`.
-package struct EventFilter: Sendable, Equatable {
-    package enum TypePattern: Sendable, Equatable {
+package struct EventFilter: Sendable, Hashable {
+    package enum TypePattern: Sendable, Hashable {
         case exact(String)
         /// `run.*`: every type that begins with `run.`.
         case prefix(String)
@@ -19,7 +21,7 @@ package struct EventFilter: Sendable, Equatable {
 
     /// Empty means all.
     package private(set) var types: [TypePattern] = []
-    package private(set) var session: String?
+    package var session: String?
     package private(set) var run: String?
 
     package static let everything = EventFilter()
@@ -45,13 +47,6 @@ package struct EventFilter: Sendable, Equatable {
         return admits(type: type)
     }
 
-    /// One bit for each of the types (at most 64), so that fan-out tests a bit instead of comparing strings.
-    package func mask(over types: [String]) -> UInt64 {
-        var mask: UInt64 = 0
-        for (index, type) in types.prefix(64).enumerated() where admits(type: type) { mask |= 1 << UInt64(index) }
-        return mask
-    }
-
     private static func patterns(_ list: String, known: [String]) throws(EventFilterError) -> [TypePattern] {
         var patterns: [TypePattern] = []
         for part in list.split(separator: ",", omittingEmptySubsequences: false) {
@@ -71,7 +66,10 @@ package struct EventFilter: Sendable, Equatable {
                 pattern = .exact(name)
             }
             guard known.contains(where: pattern.matches) else {
-                throw EventFilterError(parameter: "types", reason: .unknownType(cut(name)))
+                throw EventFilterError(
+                    parameter: "types",
+                    reason: .unknownType(cut(name), nearest: NearestName.of(name, in: known))
+                )
             }
             if !patterns.contains(pattern) { patterns.append(pattern) }
         }
@@ -98,7 +96,7 @@ package struct EventFilter: Sendable, Equatable {
 package struct EventFilterError: Error, Equatable, Sendable {
     package enum Reason: Sendable, Equatable {
         case empty
-        case unknownType(String)
+        case unknownType(String, nearest: String?)
         case badPattern(String)
         case tooMany(Int)
         case tooLong(Int)
@@ -116,8 +114,9 @@ package struct EventFilterError: Error, Equatable, Sendable {
     package var text: String {
         switch reason {
         case .empty: "The query parameter \(parameter) has an empty value."
-        case .unknownType(let name):
+        case .unknownType(let name, let nearest):
             "The query parameter \(parameter) names the event type \(name), which does not exist."
+                + (nearest.map { " Did you mean \($0)?" } ?? "")
         case .badPattern(let name): "In the query parameter \(parameter), \(name) is no pattern; write run.* or *."
         case .tooMany(let limit): "The query parameter \(parameter) has more than \(limit) names."
         case .tooLong(let limit): "The query parameter \(parameter) is longer than \(limit) bytes."

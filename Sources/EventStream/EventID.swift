@@ -1,12 +1,13 @@
 /// The id of a durable event and a position in the log: `epoch.sequence`.
 package struct EventID: Sendable, Hashable {
     package var epoch: EventEpoch
-    package var sequence: UInt64
+    /// Signed, as the database keeps it; never negative.
+    package var sequence: Int64
 
-    /// Epoch, dot, and the 20 digits of the largest sequence.
-    package static let maxBytes = EventEpoch.maxBytes + 21
+    /// Epoch, dot, and the 19 digits of the largest sequence.
+    package static let maxBytes = EventEpoch.maxBytes + 20
 
-    package init(epoch: EventEpoch, sequence: UInt64) {
+    package init(epoch: EventEpoch, sequence: Int64) {
         self.epoch = epoch
         self.sequence = sequence
     }
@@ -19,11 +20,11 @@ package struct EventID: Sendable, Hashable {
         let digits = bytes[bytes.index(after: dot)...]
         // One spelling for each id: no sign, no leading zero.
         guard let first = digits.first, first != 0x30 || digits.count == 1 else { throw .badSequence }
-        var sequence: UInt64 = 0
+        var sequence: Int64 = 0
         for digit in digits {
             guard digit &- 0x30 < 10 else { throw .badSequence }
             let (product, overflow) = sequence.multipliedReportingOverflow(by: 10)
-            let (sum, carry) = product.addingReportingOverflow(UInt64(digit &- 0x30))
+            let (sum, carry) = product.addingReportingOverflow(Int64(digit &- 0x30))
             guard !overflow, !carry else { throw .badSequence }
             sequence = sum
         }

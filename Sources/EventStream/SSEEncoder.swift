@@ -57,11 +57,6 @@ package enum SSEEncoder {
         append(id: id, type: type, retry: retry, data: data.span, to: &output)
     }
 
-    /// The heartbeat for browsers, whose code cannot see comments.
-    package static func appendHeartbeatEvent(data: [UInt8], to output: inout [UInt8]) {
-        append(type: "heartbeat", data: data, to: &output)
-    }
-
     private static func appendData(_ data: Span<UInt8>, to output: inout [UInt8]) {
         var start = 0
         while true {

@@ -1,5 +1,6 @@
 import Basics
 import EventLog
+import EventStream
 import Outbox
 import SQLite
 
@@ -26,11 +27,17 @@ struct Retention {
         appended = 0
     }
 
-    /// True when there is more to forget.
+    struct Outcome: Sendable {
+        /// There is more to forget.
+        let isMore: Bool
+        /// The number of the oldest event kept, 0 without any.
+        let oldest: Int64
+    }
+
     static func prune(
         _ transaction: inout StoreTransaction,
         _ configuration: StoreConfiguration
-    ) throws(SQLiteError) -> Bool {
+    ) throws(SQLiteError) -> Outcome {
         let now = transaction.now
         let events = EventTable(transaction.connection)
         let oldestAllowed = now.adding(milliseconds: -configuration.keepEventsMs)
@@ -48,7 +55,10 @@ struct Retention {
             slice: entrySlice
         )
         let receiptsGone = try transaction.receipts.prune(now: now, slice: receiptSlice)
-        return eventsGone == eventSlice || runsGone == runSlice || entriesGone == entrySlice
-            || receiptsGone == receiptSlice
+        return Outcome(
+            isMore: eventsGone == eventSlice || runsGone == runSlice || entriesGone == entrySlice
+                || receiptsGone == receiptSlice,
+            oldest: try events.bounds().oldest?.sequence ?? 0
+        )
     }
 }

@@ -1,6 +1,7 @@
 import Basics
 import Dispatch
 import EventLog
+package import EventStream
 import SQLite
 import Synchronization
 
@@ -15,7 +16,7 @@ package actor StateStore {
     private nonisolated let maintenance: StoreMaintenance?
     private let queue: CommitQueue
     private let shared: Mutex<Shared>
-    private let epoch: String
+    private let epoch: EventEpoch
     private var lastSequence: Int64
     private var retention: Retention
     private var checkpoints = CheckpointPlan()
@@ -24,6 +25,8 @@ package actor StateStore {
     struct Shared {
         var health: StoreHealth
         var statistics = StoreStatistics()
+        /// Of the oldest event kept; 0 while there is none.
+        var oldest: Int64
     }
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
@@ -78,7 +81,7 @@ package actor StateStore {
         self.maintenance = maintenance
         self.executor = StoreExecutor(label: "ladle.store")
         self.queue = CommitQueue()
-        self.shared = Mutex(Shared(health: health))
+        self.shared = Mutex(Shared(health: health, oldest: bounds.oldest?.sequence ?? 0))
         self.epoch = bounds.epoch
         self.lastSequence = bounds.newest.sequence
         self.retention = Retention()
@@ -188,8 +191,7 @@ package actor StateStore {
     }
 
     private func commitTogether(_ batch: [StoreOperation]) throws {
-        var reports: [@Sendable () -> Void] = []
-        var events = 0
+        var outcomes: [(events: [StoredEvent], report: @Sendable () -> Void)] = []
         var sequence = lastSequence
         let refusal = health.refusal
         do {
@@ -202,14 +204,9 @@ package actor StateStore {
                     lastSequence: sequence,
                     outboxRefusal: refusal
                 )
-                if let report = try run(operation, in: &transaction, reports: &reports) {
-                    // Not all events of the batch first: what belongs between two operations has to find its place.
-                    let appended = transaction.appended
-                    if !appended.isEmpty { reports.append { [configuration] in configuration.published(appended) } }
-                    reports.append(report)
-                    sequence = transaction.lastSequence
-                    events += appended.count
-                }
+                let (report, isKept) = try run(operation, in: &transaction)
+                if isKept { sequence = transaction.lastSequence }
+                outcomes.append((isKept ? transaction.appended : [], report))
             }
             KillPoint.reach("after-append")
             try connection.run("COMMIT")
@@ -223,31 +220,36 @@ package actor StateStore {
             }
             throw failure
         }
+        retention.appended += Int(sequence - lastSequence)
+        let first = lastSequence + 1
         lastSequence = sequence
         checkpoints.committed()
-        retention.appended += events
         shared.withLock {
             $0.statistics.commits += 1
             $0.statistics.operations += Int64(batch.count)
             $0.statistics.largestBatch = max($0.statistics.largestBatch, batch.count)
             $0.statistics.logPages = connection.logPages
             $0.statistics.failing = nil
+            if $0.oldest == 0, sequence >= first { $0.oldest = first }
         }
-        for report in reports { report() }
+        // One operation after the other: what waits for an operation comes before the events of the next.
+        for outcome in outcomes {
+            if !outcome.events.isEmpty { configuration.published(outcome.events) }
+            outcome.report()
+        }
     }
 
-    /// Runs one operation in a savepoint. Its own error undoes only itself; an error that made SQLite give up the whole
-    /// transaction is thrown.
+    /// Runs one operation in a savepoint: what to report once all is durable, and whether the operation stands. Its own
+    /// error undoes only itself; an error that made SQLite give up the whole transaction is thrown.
     private func run(
         _ operation: StoreOperation,
-        in transaction: inout StoreTransaction,
-        reports: inout [@Sendable () -> Void]
-    ) throws -> (@Sendable () -> Void)? {
+        in transaction: inout StoreTransaction
+    ) throws -> (report: @Sendable () -> Void, isKept: Bool) {
         try connection.run("SAVEPOINT operation")
         do {
             let report = try operation.body(&transaction)
             try connection.run("RELEASE operation")
-            return report
+            return (report, true)
         } catch {
             guard connection.isInTransaction else { throw error }
             try connection.run("ROLLBACK TO operation")
@@ -255,8 +257,7 @@ package actor StateStore {
             let reported = (error as? SQLiteError).map { StoreError($0) as any Error } ?? error
             if reported as? StoreError == .storageFull { throw error }
             let fail = operation.fail
-            reports.append { fail(reported) }
-            return nil
+            return ({ fail(reported) }, false)
         }
     }
 
@@ -316,10 +317,17 @@ package actor StateStore {
                 try Retention.prune(&transaction, configuration)
             }
         ) { [weak self] result in
-            guard let self, case .success(let isMore) = result else { return }
+            guard let self, case .success(let outcome) = result else { return }
             assumeIsolated { $0.retention.pruned() }
-            if isMore { prune() }
+            shared.withLock { $0.oldest = outcome.oldest }
+            if outcome.isMore { prune() }
         }
+    }
+
+    /// The oldest event kept.
+    package nonisolated var oldest: EventID? {
+        let sequence = shared.withLock { $0.oldest }
+        return sequence == 0 ? nil : EventID(epoch: epoch, sequence: sequence)
     }
 
     /// A write that is really made, of about the size of a message's: whether a send would be accepted now.

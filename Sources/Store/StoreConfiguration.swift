@@ -1,5 +1,6 @@
 package import Basics
 package import EventLog
+package import EventStream
 package import SQLite
 
 /// How a store is opened.
@@ -9,8 +10,8 @@ package struct StoreConfiguration: Sendable {
     package var modules: [Migration]
     package var clock: @Sendable () -> Timestamp
     /// A random name for a new event log.
-    package var makeEpoch: @Sendable () -> String
-    /// Gets every committed event, in order, on the store's queue: those of an operation just before its completion.
+    package var makeEpoch: @Sendable () -> EventEpoch
+    /// Gets every committed event, in order, on the store's queue; those of one operation just before its completion.
     package var published: @Sendable ([StoredEvent]) -> Void
     package var keepEvents = 100_000
     package var keepEventsMs: Int64 = 7 * 86_400_000
@@ -23,7 +24,7 @@ package struct StoreConfiguration: Sendable {
         directory: StateDirectory,
         modules: [Migration] = [],
         clock: @escaping @Sendable () -> Timestamp,
-        makeEpoch: @escaping @Sendable () -> String,
+        makeEpoch: @escaping @Sendable () -> EventEpoch,
         published: @escaping @Sendable ([StoredEvent]) -> Void = { _ in }
     ) {
         self.directory = directory

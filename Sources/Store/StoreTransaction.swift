@@ -1,5 +1,6 @@
 package import Basics
 package import EventLog
+import EventStream
 import JSONBytes
 package import Outbox
 package import SQLite
@@ -9,7 +10,7 @@ package struct StoreTransaction {
     /// For tables of other modules.
     package let connection: SQLiteConnection
     package let now: Timestamp
-    let epoch: String
+    let epoch: EventEpoch
     let outboxRefusal: String?
     private(set) var lastSequence: Int64
     private(set) var appended: [StoredEvent] = []
@@ -17,7 +18,7 @@ package struct StoreTransaction {
     init(
         connection: SQLiteConnection,
         now: Timestamp,
-        epoch: String,
+        epoch: EventEpoch,
         lastSequence: Int64,
         outboxRefusal: String?
     ) {

@@ -2,7 +2,7 @@ import EventStream
 import Testing
 
 struct EventIDTests {
-    @Test(arguments: ["a.0", "0.1", "abcdefgh.12345", "abcdefghi.1", "0123456789abcdef.18446744073709551615"])
+    @Test(arguments: ["a.0", "0.1", "abcdefgh.12345", "abcdefghi.1", "0123456789abcdef.9223372036854775807"])
     func `an id is read and written alike`(_ text: String) throws {
         let id = try EventID(parsing: text)
         #expect(id.text == text)
@@ -12,7 +12,7 @@ struct EventIDTests {
     @Test(arguments: [
         ("", EventIDError.empty), ("a", .noDot), (".1", .badEpoch), ("A.1", .badEpoch), ("a-b.1", .badEpoch),
         ("abcdefghijklmnopq.1", .badEpoch), ("a.", .badSequence), ("a.01", .badSequence), ("a.+1", .badSequence),
-        ("a.1x", .badSequence), ("a.1.2", .badSequence), ("a.18446744073709551616", .badSequence),
+        ("a.1x", .badSequence), ("a.1.2", .badSequence), ("a.9223372036854775808", .badSequence),
         ("a.99999999999999999999", .badSequence), ("a.1\0", .badSequence), ("\u{e4}.1", .badEpoch), (" a.1", .badEpoch),
         (String(repeating: "a", count: 60), .tooLong),
     ])

@@ -82,7 +82,7 @@ struct SSETests {
         bytes += SSEEncoder.heartbeatComment
         SSEEncoder.append(type: "link", data: Array("{\"a\":1}".utf8), to: &bytes)
         bytes += SSEEncoder.heartbeatComment
-        SSEEncoder.appendHeartbeatEvent(data: Array("{}".utf8), to: &bytes)
+        SSEEncoder.append(type: "heartbeat", data: Array("{}".utf8), to: &bytes)
         #expect(
             String(decoding: bytes, as: UTF8.self)
                 == "id: abc.7\nevent: hello\nretry: 2000\ndata: {}\n\n:\nevent: link\ndata: {\"a\":1}\n\n:\n"

@@ -303,6 +303,16 @@ except TimeoutError as problem:
     print(serve.call("GET", "/v1/activity", headers={"Accept": "text/plain"})[2].decode())
     tally.check(False, str(problem))
 
+def newest():
+    return serve.json("GET", "/v1/status")[1]["events"]["last"]
+
+
+# A message that somebody else's run left in the transcript may still be on its way.
+known = None
+while (now := newest()) != known:
+    known = now
+    time.sleep(1)
+
 # The truth: every durable event, by long poll from the beginning.
 truth, cursor = [], beginning
 while True:
@@ -369,7 +379,7 @@ for entry in entries.values():
     mark = next((w for w in entry.get("text", "").split() if w.startswith("soak-")), None)
     run = ended.get(entry.get("runId"))
     if entry["state"] != "delivered" or run is None:
-        wrong.append(f"{mark}: {entry['state']}, run {run and run['state']}")
+        wrong.append(f"{mark}: {entry['state']} by {entry.get('proof')}, run {entry.get('runId')} {run and run['state']}")
     elif expected_texts.get(mark) is not None and run["text"] != expected_texts[mark]:
         wrong.append(f"{mark}: {run['state']} with {len(run['text'])} of {len(expected_texts[mark])} characters, ends {run['text'][-30:]!r}")
     else:

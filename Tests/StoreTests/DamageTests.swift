@@ -1,5 +1,6 @@
 import Basics
 import EventLog
+import EventStream
 import Outbox
 import SQLite
 import Store

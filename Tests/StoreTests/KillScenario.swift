@@ -1,4 +1,5 @@
 import Basics
+import EventStream
 import Outbox
 import SQLite
 import Store
@@ -9,7 +10,7 @@ enum KillScenario {
         let configuration = StoreConfiguration(
             directory: try StateDirectory(path: path + "/state"),
             clock: { Timestamp(milliseconds: 1_700_000_000_000) },
-            makeEpoch: { "killed" }
+            makeEpoch: { .make(random: 1) }
         )
         let (store, _) = try StateStore.open(configuration)
         // Behind the store's own first operation, so that the commits that follow are the entries'.

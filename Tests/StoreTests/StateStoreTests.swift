@@ -1,5 +1,6 @@
 import Basics
 import EventLog
+import EventStream
 import JSONBytes
 import Outbox
 import SQLite
@@ -33,7 +34,7 @@ struct `The store` {
         #expect(events.map(\.type) == ["outbox"])
         #expect(events[0].id.sequence == 1, "the number of the event that was taken back is used")
         let document = try JSONDocument(parsing: events[0].data)
-        #expect(document.root["id"]?.string == events[0].id.description)
+        #expect(document.root["id"]?.string == events[0].id.text)
         #expect(document.root["entry"]?["state"]?.string == "queued")
         #expect(document.root["entry"]?["text"]?.string == "hello")
     }
@@ -139,9 +140,27 @@ struct `The store` {
         #expect(last.root["entry"]?["text"]?.string == "hello", "the event shows what the dispatcher does not carry")
     }
 
+    @Test func `tells the events of an operation before its completion and after the completion of the one before`()
+        async throws
+    {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        let told = Collected<Int>()
+        // Whatever batches they fall into.
+        for index in 0..<200 {
+            store.submit { transaction in
+                try transaction.append(EventDraft(type: "message", at: transaction.now, body: Array("{}".utf8)))
+            } completion: { _ in
+                told.append(fixture.published.values.count - index)
+            }
+        }
+        try await store.submit { _ in }
+        #expect(told.values == Array(repeating: 1, count: 200))
+    }
+
     @Test func `has everything after it was closed and opened again, and goes on counting`() async throws {
         let fixture = try StoreFixture()
-        var epoch = ""
+        var epoch = EventEpoch.make(random: 0)
         do {
             let (store, _) = try fixture.open()
             for index in 0..<50 { _ = try await store.enqueue(fixture.entry("e\(index)")) }
@@ -188,6 +207,8 @@ struct `The store` {
         let bounds = try await store.reader.read { try EventTable($0).bounds() }
         #expect(bounds.newest.sequence == 4_000)
         #expect((bounds.oldest?.sequence ?? 0) > 3_400)
+        try await store.submit { _ in }
+        #expect(store.oldest == bounds.oldest)
     }
 
     @Test func `copies its log when it is idle`() async throws {

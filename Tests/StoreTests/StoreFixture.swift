@@ -1,5 +1,6 @@
 import Basics
 import EventLog
+import EventStream
 import Outbox
 import SQLite
 import Store
@@ -34,7 +35,7 @@ struct StoreFixture {
     func configuration(_ adjust: (inout StoreConfiguration) -> Void = { _ in }) throws -> StoreConfiguration {
         let published = published
         let clock = clock
-        let epoch = "epoch\(UInt32.random(in: 0 ... .max))"
+        let epoch = EventEpoch.make(random: .random(in: 0 ... .max))
         var configuration = StoreConfiguration(
             directory: try StateDirectory(path: scratch.file("state")),
             clock: { clock.now },

@@ -4,6 +4,7 @@ import Basics
 package import EventLoops
 import Exchanges
 import JSONBytes
+import Store
 
 /// What the bridge as a whole knows about streams.
 extension Bridge {
@@ -33,9 +34,9 @@ extension Bridge {
         .shutdown(reason: reason, retryMilliseconds: retryMilliseconds, at: loop.wallClock)
     }
 
-    /// The text of each active run so far, once, after a resume.
+    /// The text so far of each run that has not ended for the subscribers, once, after a resume.
     func activeTexts(on loop: isolated EventLoop) -> [HubEvent] {
-        live.active.compactMap { textSoFar(of: $0, on: loop) }
+        (live.active + live.ending).compactMap { textSoFar(of: $0, on: loop) }
     }
 
     /// As far as it has been handed out: what is held back comes to everyone, and would come twice.
@@ -99,7 +100,7 @@ extension Bridge {
             link: linkStatus,
             outbox: outbox?.summary(now: loop.wallClock) ?? StatusReport.Outbox(),
             activeRuns: live.active.count,
-            first: pipeline.first,
+            first: pipeline.store.oldest,
             last: hub.last,
             subscribers: hub.count
         )

@@ -1,6 +1,7 @@
 package import Access
-package import EventLog
+import Basics
 package import EventLoops
+package import EventStream
 package import Exchanges
 
 /// Fans events out. An event is encoded once a format, the events of one turn leave in one write a subscriber, and a slow
@@ -83,8 +84,10 @@ package final class EventHub: TurnEndWork {
         for group in work { flush(group, on: loop) }
     }
 
+    /// What is gathered belongs to those who are members now: it leaves before anyone joins them or falls behind.
     private func flush(_ group: SubscriberGroup, on loop: isolated EventLoop) {
         let batch = group.batch
+        guard !batch.isEmpty else { return }
         group.batch = []
         counters.deliveries &+= UInt64(group.members.count)
         fanOut(batch, to: group, on: loop)
@@ -151,6 +154,7 @@ package final class EventHub: TurnEndWork {
         }
         subscriber.backlog = nil
         if subscriber.group.remaining == 0 { return finish(subscriber, on: loop) }
+        flush(subscriber.group, on: loop)
         subscriber.group.place(subscriber, as: .caughtUp)
     }
 
@@ -191,8 +195,7 @@ package final class EventHub: TurnEndWork {
         guard subscriber.standing == .replaying else { return }
         subscriber.exchange.owner = subscriber
         let group = subscriber.group
-        // Bytes gathered before it came are not its own.
-        if !group.batch.isEmpty { flush(group, on: loop) }
+        flush(group, on: loop)
         group.place(subscriber, as: subscriber.exchange.waitingBytes > 0 ? .behind : .caughtUp)
     }
 
@@ -243,6 +246,7 @@ package final class EventHub: TurnEndWork {
     }
 
     private func beat(_ seconds: Int, on loop: isolated EventLoop) {
+        for group in groups.values { flush(group, on: loop) }
         var isNeeded = false
         for group in Array(groups.values) where group.plan.heartbeatSeconds == seconds {
             isNeeded = true

@@ -27,8 +27,6 @@ package final class EventPipeline {
     private var isFailing = false
     package private(set) var failures: UInt64 = 0
     package private(set) var dropped: UInt64 = 0
-    /// The oldest event kept, as last seen.
-    package var first: EventID?
 
     package init(store: StateStore, hub: EventHub) {
         self.store = store

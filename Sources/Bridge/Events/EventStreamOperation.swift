@@ -1,6 +1,6 @@
 import Basics
-import EventLog
 import EventLoops
+import EventStream
 import Exchanges
 import HTTPModel
 import JSONBytes
@@ -18,7 +18,6 @@ enum EventStreamOperation {
     struct Wishes {
         var filter: EventFilter
         var cursor: EventID?
-        var cursorText: String?
         var wantsSnapshot = false
         var heartbeatSeconds = 15
         var heartbeatAsEvent = false
@@ -47,14 +46,14 @@ enum EventStreamOperation {
         var wishes = Wishes(filter: try filter(of: call, bridge))
         let header = call.head.fields.string(for: .lastEventID)
         if let text = header ?? call.text("since"), !text.isEmpty {
-            guard let cursor = EventID(text) else {
+            do throws(EventIDError) {
+                wishes.cursor = try EventID(parsing: text)
+            } catch {
                 throw .badParameter(
                     header != nil ? "Last-Event-ID" : "since",
-                    "An event id is EPOCH.SEQUENCE, as it stands in the `id` of an event."
+                    "\(error.text) It stands in the `id` of an event."
                 )
             }
-            wishes.cursor = cursor
-            wishes.cursorText = text
         }
         wishes.wantsSnapshot = try call.flag("snapshot")
         if call.text("heartbeat") == "event" {
@@ -75,26 +74,18 @@ enum EventStreamOperation {
     }
 
     private static func filter(of call: Call, _ bridge: Bridge) throws(Problem) -> EventFilter {
-        var filter = EventFilter()
-        if let text = call.text("types") {
-            for part in text.split(separator: ",", omittingEmptySubsequences: false) {
-                let name = String(part)
-                let isFamily = name.hasSuffix(".*") && types.contains { $0.hasPrefix(name.dropLast()) }
-                guard types.contains(name) || isFamily || name == "*" else {
-                    let near = NearestName.of(name, in: types).map { " Did you mean \($0)?" } ?? ""
-                    throw .badParameter("types", "There is no event type \"\(name.prefix(64))\".\(near)")
-                }
-                filter.types.append(name)
-            }
-            filter.types.sort()
+        var filter: EventFilter
+        do throws(EventFilterError) {
+            filter = try EventFilter(
+                types: call.text("types"),
+                session: call.text("session"),
+                run: call.text("run"),
+                known: types
+            )
+        } catch {
+            throw .badParameter(error.parameter, error.text)
         }
-        if let session = call.text("session") { filter.session = try bridge.session(named: session, "session") }
-        if let run = call.text("run") {
-            guard !run.isEmpty, run.utf8.count <= 512 else {
-                throw .badParameter("run", "`run` is the id of a run, at most 512 bytes.")
-            }
-            filter.run = run
-        }
+        if let session = filter.session { filter.session = try bridge.session(named: session, "session") }
         return filter
     }
 }

@@ -1,5 +1,6 @@
 package import Basics
 package import EventLog
+package import EventStream
 package import JSONBytes
 
 /// One event on its way to subscribers, immutable; its wire forms are made once, when the first subscriber needs them.

@@ -1,6 +1,7 @@
 import Access
 import EventLog
 import EventLoops
+import EventStream
 import Exchanges
 import JSONBytes
 import Store
@@ -17,22 +18,18 @@ final class LongPoll: ExchangeOwner {
     private var observer: UInt64?
     private var timer: TimerID?
     private var holdsSlot = false
-    private var position = EventID(epoch: "", sequence: 0)
+    private var position: EventID
 
     init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.Wishes, seconds: Int) {
         self.bridge = bridge
         self.call = call
         self.wishes = wishes
         self.seconds = seconds
+        position = wishes.cursor ?? bridge.hub.last
     }
 
     func start(on loop: isolated EventLoop) {
-        guard let cursor = wishes.cursor else {
-            position = bridge.hub.last
-            return wait(on: loop)
-        }
-        position = cursor
-        read(mayWait: true, on: loop)
+        if wishes.cursor == nil { wait(on: loop) } else { read(mayWait: true, on: loop) }
     }
 
     private func read(mayWait: Bool, on loop: isolated EventLoop) {
@@ -41,17 +38,14 @@ final class LongPoll: ExchangeOwner {
         let limit = min(wishes.limit ?? Self.mostEvents, Self.mostEvents)
         let bound = LoopBound(self, on: loop)
         bridge.pipeline.store.reader.read { connection in
-            let table = EventTable(connection)
-            let bounds = try table.bounds()
-            guard case .recovered = bounds.resume(from: position) else {
-                return (bounds, EventTable.Page?.none)
-            }
-            return (bounds, try table.page(after: position, filter: filter, limit: limit, bytes: Self.mostBytes))
+            try EventTable(connection).read(after: position, filter: filter, limit: limit, bytes: Self.mostBytes)
         } completion: { [weak loop] result in
             loop?.post { loop in
                 guard let this = bound.value(on: loop) else { return }
                 switch result {
-                case .success((let bounds, let page)): this.take(page, bounds, mayWait: mayWait, on: loop)
+                case .success(.page(let page)): this.take(page, mayWait: mayWait, on: loop)
+                case .success(.outside(let bounds)):
+                    this.answer(events: [], cursor: bounds.newest, reset: bounds, on: loop)
                 case .failure(let error):
                     this.call.fail(.storeUnavailable("\(error)"), on: loop)
                 }
@@ -59,8 +53,7 @@ final class LongPoll: ExchangeOwner {
         }
     }
 
-    private func take(_ page: EventTable.Page?, _ bounds: EventLogBounds, mayWait: Bool, on loop: isolated EventLoop) {
-        guard let page else { return answer(events: [], cursor: bounds.newest, reset: bounds, on: loop) }
+    private func take(_ page: EventTable.Page, mayWait: Bool, on loop: isolated EventLoop) {
         // A row can be there a moment before its event is handed out; a stream that goes on from this cursor would
         // bring it again.
         let last = bridge.hub.last.sequence
@@ -122,12 +115,12 @@ final class LongPoll: ExchangeOwner {
                     object.array("events") { list in
                         for event in events { list.raw(event.data) }
                     }
-                    object.member("cursor", cursor.description)
+                    object.member("cursor", cursor.text)
                     if let reset {
                         object.object("reset") { inner in
-                            inner.member("requested", wishes.cursorText)
-                            inner.member("oldest", reset.oldest?.description)
-                            inner.member("newest", reset.newest.description)
+                            inner.member("requested", wishes.cursor?.text)
+                            inner.member("oldest", reset.oldest?.text)
+                            inner.member("newest", reset.newest.text)
                         }
                     }
                 }

@@ -1,5 +1,5 @@
 import Basics
-import EventLog
+import EventStream
 package import HTTPModel
 import JSONBytes
 
@@ -7,8 +7,8 @@ import JSONBytes
 package enum StreamFormat: Hashable, Sendable {
     case eventStream, ndjson, text
 
-    /// Beyond this an event is replaced by a stub with a link: a widespread Python client breaks on longer lines.
-    static let largestEvent = 128 << 10
+    /// Beyond this an event is replaced by a stub with a link; the fields beside the data have room.
+    static let largestData = SSEEncoder.maxEventBytes - 512
 
     package init(_ type: MediaType) {
         switch type {
@@ -27,25 +27,11 @@ package enum StreamFormat: Hashable, Sendable {
     }
 
     func encode(_ event: HubEvent) -> [UInt8] {
-        let data = event.data.count > Self.largestEvent ? Self.stub(for: event) : event.data
+        let data = event.data.count > Self.largestData ? Self.stub(for: event) : event.data
         var bytes: [UInt8] = []
         switch self {
         case .eventStream:
-            bytes.reserveCapacity(data.count + 96)
-            if let id = event.id {
-                bytes.append(ascii: "id: ")
-                bytes.append(ascii: id.description)
-                bytes.append(0x0A)
-            }
-            bytes.append(ascii: "event: ")
-            bytes.append(ascii: event.type)
-            if let retry = event.retry {
-                bytes.append(ascii: "\nretry: ")
-                bytes.append(decimal: retry)
-            }
-            bytes.append(ascii: "\ndata: ")
-            bytes.append(contentsOf: data)
-            bytes.append(ascii: "\n\n")
+            SSEEncoder.append(id: event.id, type: event.type, retry: event.retry, data: data, to: &bytes)
         case .ndjson:
             bytes.reserveCapacity(data.count + 1)
             bytes.append(contentsOf: data)
@@ -62,7 +48,7 @@ package enum StreamFormat: Hashable, Sendable {
         var writer = JSONWriter()
         writer.object { object in
             object.member("type", event.type)
-            object.member("id", event.id?.description)
+            object.member("id", event.id?.text)
             object.member("session", event.session)
             object.member("runId", event.run)
             object.member("truncated", true)
@@ -78,17 +64,15 @@ package enum StreamFormat: Hashable, Sendable {
         return writer.bytes
     }
 
-    /// Comments keep the connection warm without an event; whoever cannot see comments asks for events. A comment is one
-    /// line without an empty line after it: with one, several clients deliver an empty event.
+    /// Comments keep the connection warm without an event; whoever cannot see comments asks for events.
     func heartbeat(asEvent: Bool, at: Timestamp) -> [UInt8] {
         switch self {
         case .eventStream:
-            asEvent ? encode(HubEvent(transient: "heartbeat", at: at) { _ in }) : Self.comment
+            asEvent ? encode(HubEvent(transient: "heartbeat", at: at) { _ in }) : SSEEncoder.heartbeatComment
         case .ndjson: encode(HubEvent(transient: "heartbeat", at: at) { _ in })
         case .text: Self.blank
         }
     }
 
-    private static let comment = Array(":\n".utf8)
     private static let blank: [UInt8] = [0x0A]
 }

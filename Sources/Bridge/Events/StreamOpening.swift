@@ -2,6 +2,7 @@ import Access
 import Basics
 import EventLog
 import EventLoops
+import EventStream
 import Exchanges
 import HTTPModel
 import JSONBytes
@@ -21,14 +22,16 @@ final class StreamOpening: ExchangeOwner {
     private let plan: StreamPlan
     private var subscriber: Subscriber?
     /// The last durable event sent, or the place it started from.
-    private var position = EventID(epoch: "", sequence: 0)
-    private var resume = ResumePosition.fresh(at: EventID(epoch: "", sequence: 0))
+    private var position: EventID
+    private var resume: ResumePosition
     private var sent = 0
 
     init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.Wishes) {
         self.bridge = bridge
         self.call = call
         self.wishes = wishes
+        position = bridge.hub.last
+        resume = .fresh(at: bridge.hub.last)
         plan = StreamPlan(
             caller: call.caller,
             filter: wishes.filter,
@@ -115,7 +118,7 @@ final class StreamOpening: ExchangeOwner {
         let filter = wishes.filter
         let bound = LoopBound(self, on: loop)
         bridge.pipeline.store.reader.read { connection in
-            try EventTable(connection).page(
+            try EventTable(connection).read(
                 after: position,
                 filter: filter,
                 limit: Self.pageEvents,
@@ -125,7 +128,8 @@ final class StreamOpening: ExchangeOwner {
             loop?.post { loop in
                 guard let this = bound.value(on: loop) else { return }
                 switch result {
-                case .success(let page): this.send(page, to: this.subscriber, on: loop)
+                case .success(.page(let page)): this.send(page, to: this.subscriber, on: loop)
+                case .success(.outside(let bounds)): this.fallOut(bounds, this.subscriber, on: loop)
                 case .failure: this.call.exchange.abort(on: loop)
                 }
             }
@@ -164,6 +168,15 @@ final class StreamOpening: ExchangeOwner {
         if let subscriber { bridge.hub.remove(subscriber) }
     }
 
+    /// Retention was faster than the reader: it is told, and goes on from now.
+    private func fallOut(_ bounds: EventLogBounds, _ subscriber: Subscriber?, on loop: isolated EventLoop) {
+        guard let subscriber, subscriber.standing == .replaying else { return }
+        bridge.hub.recordResume(recovered: false)
+        resume = .reset(oldest: bounds.oldest, newest: bounds.newest)
+        write(reset(oldest: bounds.oldest, newest: bounds.newest, on: loop), on: loop)
+        goLive(subscriber, on: loop)
+    }
+
     private func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         switch resume {
         case .fresh: break
@@ -197,11 +210,11 @@ final class StreamOpening: ExchangeOwner {
     private func hello(at position: EventID, _ outcome: String, on loop: isolated EventLoop) -> HubEvent {
         var writer = JSONWriter()
         writer.object { object in
-            object.member("id", position.description)
+            object.member("id", position.text)
             object.member("type", "hello")
             object.member("at", loop.wallClock)
             object.member("version", bridge.settings.version)
-            object.member("epoch", position.epoch)
+            object.member("epoch", position.epoch.text)
             object.member("resume", outcome)
             object.member("retry", Self.retryMilliseconds)
             object.member("link", bridge.linkStatus)
@@ -211,10 +224,10 @@ final class StreamOpening: ExchangeOwner {
 
     private func reset(oldest: EventID?, newest: EventID, on loop: isolated EventLoop) -> HubEvent {
         HubEvent(transient: "reset", at: loop.wallClock) { object in
-            object.member("requested", wishes.cursorText.map { String($0.prefix(128)) })
-            object.member("oldest", oldest?.description)
-            object.member("newest", newest.description)
-            object.member("epoch", newest.epoch)
+            object.member("requested", wishes.cursor?.text)
+            object.member("oldest", oldest?.text)
+            object.member("newest", newest.text)
+            object.member("epoch", newest.epoch.text)
             object.array("reload", of: ["/v1/runs", "/v1/messages", "/v1/outbox", "/v1/status"])
         }
     }

@@ -1,5 +1,5 @@
 package import Access
-package import EventLog
+package import EventStream
 
 /// What a stream was asked to be. Streams with one plan share their bytes, and this value.
 package struct StreamPlan: Hashable {

@@ -11,9 +11,17 @@ package final class LiveRuns {
     package var defaults = SessionDefaults.standard
     /// Runs that have begun and not ended, in the order they began.
     package private(set) var active: [Run] = []
+    /// Runs whose end is on its way to the subscribers. Their last pieces of text may be too.
+    private(set) var ending: [Run] = []
+    /// One leaves with its event; where the disk took no event, with time.
+    private static let mostEnding = 64
 
     package init(pipeline: EventPipeline) {
         self.pipeline = pipeline
+        _ = pipeline.hub.observe { [weak self] event in
+            guard let self, !self.ending.isEmpty, event.type == "run.ended" else { return }
+            self.ending.removeAll { $0.id == event.run }
+        }
     }
 
     package func run(id: String) -> Run? { active.first { $0.id == id } }
@@ -29,6 +37,8 @@ package final class LiveRuns {
         case .started(let run): publish("run.started", run, on: loop)
         case .ended(let run):
             active.removeAll { $0.id == run.id }
+            if ending.count == Self.mostEnding { ending.removeFirst() }
+            ending.append(run)
             publish("run.ended", run, on: loop)
         case .stepChanged(let step): publish(step, of: run, on: loop)
         case .textAppended(_, let offset, let text): pass(text, at: offset, replaces: false, of: run, on: loop)

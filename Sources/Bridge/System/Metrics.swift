@@ -1,6 +1,7 @@
 import Basics
 import EventLog
 import EventLoops
+import EventStream
 import Exchanges
 import HTTPModel
 import Observability

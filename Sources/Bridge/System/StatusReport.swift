@@ -1,5 +1,5 @@
 import Basics
-import EventLog
+import EventStream
 import JSONBytes
 import Outbox
 import Upstream
@@ -44,9 +44,9 @@ struct StatusReport: JSONWritable, Equatable {
             }
             object.object("runs") { $0.member("active", activeRuns) }
             object.object("events") { inner in
-                inner.member("epoch", last.epoch)
-                inner.member("first", first?.description)
-                inner.member("last", last.description)
+                inner.member("epoch", last.epoch.text)
+                inner.member("first", first?.text)
+                inner.member("last", last.text)
                 inner.member("subscribers", subscribers)
             }
         }
@@ -66,7 +66,7 @@ struct StatusReport: JSONWritable, Equatable {
             "outbox    \(outbox.pending) pending, \(outbox.unconfirmed) unconfirmed, \(outbox.failed) failed\(age)"
         )
         lines.append("runs      \(activeRuns == 0 ? "idle" : "\(activeRuns) active")")
-        lines.append("events    \(last.description), \(subscribers) subscribed")
+        lines.append("events    \(last.text), \(subscribers) subscribed")
         return lines.joined(separator: "\n") + "\n"
     }
 

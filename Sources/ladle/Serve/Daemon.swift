@@ -41,7 +41,6 @@ final class Daemon {
         self.store = store
         hub = EventHub(last: plan.lastEvent, bufferLimit: plan.subscriberBuffer)
         pipeline = EventPipeline(store: store, hub: hub)
-        pipeline.first = plan.firstEvent
         link = UpstreamLink(
             target: plan.target,
             signer: plan.device,

@@ -3,6 +3,7 @@ import Basics
 import Configuration
 import Discovery
 import EventLoops
+import EventStream
 import Observability
 import TLS
 import Upstream
@@ -15,7 +16,8 @@ extension ServePlan {
         found target: LinkTarget,
         data: String,
         state: String,
-        isDemo: Bool
+        isDemo: Bool,
+        lastEvent: EventID
     ) throws -> ServePlan {
         let tls = try ListenerTLS.make(settings)
         let surroundings = ListenAddress.Surroundings(
@@ -47,6 +49,7 @@ extension ServePlan {
             tokenFile: tokenFile,
             isDemo: isDemo,
             seed: seed,
+            lastEvent: lastEvent,
             hostNames: settings.list(.accessHosts) + (tls?.names ?? []),
             origins: try origins(settings),
             surroundings: surroundings,

@@ -3,7 +3,7 @@ import Activity
 import Basics
 import Bridge
 import Configuration
-import EventLog
+import EventStream
 import Exchanges
 import Observability
 import Outbox
@@ -23,8 +23,7 @@ struct ServePlan: Sendable {
     let tokenFile: StateFile
     let isDemo: Bool
     let seed: UInt64
-    var lastEvent = EventID(epoch: "", sequence: 0)
-    var firstEvent: EventID?
+    let lastEvent: EventID
     let hostNames: [String]
     let origins: OriginList
     let surroundings: ListenAddress.Surroundings

@@ -6,6 +6,7 @@ import Configuration
 import DemoGateway
 import EventLog
 import EventLoops
+import EventStream
 import Exchanges
 import Observability
 import Server
@@ -76,7 +77,7 @@ final class Service: Sendable {
         if isDemo { demo = try await startDemo(settings) }
         let relay = EventRelay(loop)
         let (store, opening) = try openStore(data, settings, relay)
-        let bounds = try await store.reader.read { try EventTable($0).bounds() }
+        let newest = try await store.reader.read { try EventTable($0).bounds().newest }
         let finder = GatewayFinder(settings: settings, places: places)
         let found = try finder.target(demo: demo)
         var plan = try ServePlan.make(
@@ -85,10 +86,9 @@ final class Service: Sendable {
             found: found,
             data: data.path,
             state: path,
-            isDemo: isDemo
+            isDemo: isDemo,
+            lastEvent: newest
         )
-        plan.lastEvent = bounds.newest
-        plan.firstEvent = bounds.oldest
         let tokens = try await FirstToken.load(store, data)
         plan.accessTokens = tokens.records
         let audit = Self.audit(settings, data, voice.log)
@@ -128,7 +128,7 @@ final class Service: Sendable {
             directory: directory,
             modules: TokenTable.migrations,
             clock: { Timestamp(milliseconds: cs_wall_ms()) },
-            makeEpoch: { Hex.encode(SecureRandom.bytes(5)) },
+            makeEpoch: { EventEpoch.make(random: .random(in: 0 ... .max)) },
             published: { relay?.pass($0) }
         )
         configuration.keepEvents = Int(settings.int(.eventsKeep))
