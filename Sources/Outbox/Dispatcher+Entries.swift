@@ -197,6 +197,7 @@ extension Dispatcher {
                 slots[id]?.pending?.isStalled = true
                 writes[write] = id
                 stalledWrites.append(write)
+                refuseCommands(id, .storage(problem))
             }
         }
     }
@@ -208,8 +209,10 @@ extension Dispatcher {
             actions.append(.answer(token, .failure(refusal)))
         }
         leaveWire(id)
-        if let slot = slots.removeValue(forKey: id) { leaveLane(slot) }
+        let former = slots.removeValue(forKey: id)
+        if let former { leaveLane(former) }
         if let current { admit(current) }
+        carryOut(former?.deferred ?? [], on: id)
     }
 
     private mutating func holdStorage() {
@@ -261,19 +264,40 @@ extension Dispatcher {
             if before != .unconfirmed { wantScan(id) }
         case .delivered, .cancelled:
             leaveLane(slot)
-            if slot.awaitsRunUntilMs == nil { slots[id] = nil }
+            if slot.awaitsRunUntilMs == nil { retire(id) }
         case .failed, .expired:
             leaveLane(slot)
         }
         readyLanes.append(slot.lane)
     }
 
-    private mutating func drainDeferred(_ id: String) {
-        guard let inputs = slots[id]?.deferred, !inputs.isEmpty else {
-            expireIfDue(id)
-            return
+    /// Final, and no longer in our care: what was asked of it meanwhile is answered by what it has become.
+    private mutating func retire(_ id: String) {
+        guard let slot = slots.removeValue(forKey: id) else { return }
+        for input in slot.deferred {
+            switch input {
+            case .cancel(let force, let token): cancel(slot.entry, force: force, token)
+            case .retry(let version, let token): retry(slot.entry, expectedVersion: version, token)
+            case .outcome, .proof, .adopt, .routeChanged, .linkLost: continue
+            }
         }
+    }
+
+    /// Whoever asks for something is told now; only what has happened waits for the disk.
+    private mutating func refuseCommands(_ id: String, _ refusal: OutboxRefusal) {
+        let tokens = slots[id]?.deferred.compactMap(\.token) ?? []
+        slots[id]?.deferred.removeAll { $0.token != nil }
+        for token in tokens { actions.append(.answer(token, .failure(refusal))) }
+    }
+
+    private mutating func drainDeferred(_ id: String) {
+        let inputs = slots[id]?.deferred ?? []
         slots[id]?.deferred.removeAll()
+        carryOut(inputs, on: id)
+        expireIfDue(id)
+    }
+
+    private mutating func carryOut(_ inputs: [DispatcherSlot.Deferred], on id: String) {
         for input in inputs {
             if slots[id] == nil, let token = input.token {
                 actions.append(.answer(token, .failure(.notFound)))
@@ -281,7 +305,6 @@ extension Dispatcher {
                 apply(input, to: id)
             }
         }
-        expireIfDue(id)
     }
 
     mutating func expireIfDue(_ id: String) {

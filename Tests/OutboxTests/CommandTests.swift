@@ -46,6 +46,36 @@ struct `A person's command` {
         #expect(world.sent == ["a"])
     }
 
+    @Test func `to cancel or retry while its last state is being written is answered by that state`() {
+        for isRetry in [false, true] {
+            var world = World()
+            world.enqueue("a")
+            world.online()
+            world.holdsWrites = true
+            world.send(.evidence(key: "a", .runEvent))
+            let token = CommandToken(7)
+            world.send(
+                isRetry ? .retry(id: "a", expectedVersion: nil, token) : .cancel(id: "a", force: true, token)
+            )
+            #expect(world.answers.isEmpty)
+            world.releaseWrite()
+            #expect(world.state("a") == .delivered)
+            #expect(world.answers[token] == .failure(.alreadyDispatched(.delivered)))
+        }
+    }
+
+    @Test func `to cancel while the disk takes nothing is refused at once`() {
+        var world = World()
+        world.enqueue("a")
+        world.online()
+        world.holdsWrites = true
+        world.send(.evidence(key: "a", .runEvent))
+        world.send(.cancel(id: "a", force: false, CommandToken(7)))
+        world.storageProblem = .full
+        world.releaseWrite()
+        #expect(world.answers[CommandToken(7)] == .failure(.storage(.full)))
+    }
+
     @Test func `is answered only when it is on disk`() {
         var world = World()
         world.enqueue("a")
