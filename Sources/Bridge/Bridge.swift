@@ -2,7 +2,7 @@ import Access
 package import Basics
 package import EventLoops
 package import Exchanges
-import HTTPModel
+package import HTTPModel
 package import Observability
 package import Upstream
 
@@ -27,6 +27,7 @@ package final class Bridge: Responder {
     /// Lists of the gateway as last written to the database.
     var keptLists: [String: [UInt8]] = [:]
     package var documents: DocumentDesk?
+    private(set) lazy var frames = FrameFeed(self)
     package internal(set) var isShuttingDown = false
     /// Requests that stay open for an entry of theirs.
     var followers: [ObjectIdentifier: any EntryFollower] = [:]
@@ -59,6 +60,7 @@ package final class Bridge: Responder {
         router = Router(routes)
         tally = RequestTally(routes: routes)
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
+        pipeline.hub.ended = { [unowned self] caller in streamSlots.release(caller) }
     }
 
     package var hub: EventHub { pipeline.hub }
@@ -91,6 +93,7 @@ package final class Bridge: Responder {
             case .ready(let call):
                 switch call.route.body {
                 case .none: return .takes(bodyBytes: 0)
+                case .unused: return .takes(bodyBytes: Route.jsonBytes)
                 case .upTo(let limit, _): return .takes(bodyBytes: limit)
                 case .message: return .takes(bodyBytes: settings.messageBodyLimit())
                 }
@@ -213,7 +216,13 @@ package final class Bridge: Responder {
                 retryable: false
             ).adding(.acceptEncoding, "identity")
         }
-        guard case .upTo(_, let types) = body, let field = head.fields[.contentType] else { return }
+        let types: [MediaType]
+        switch body {
+        case .none, .message: return
+        case .unused: types = [.json]
+        case .upTo(_, let listed): types = listed
+        }
+        guard let field = head.fields[.contentType] else { return }
         guard let type = try? MediaType(parsing: field),
             types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
         else { throw .unsupportedMediaType(types) }
@@ -253,13 +262,30 @@ package final class Bridge: Responder {
         request.route.handler(self, call, loop)
     }
 
+    private func count(_ call: Call) {
+        guard !call.isCounted else { return }
+        call.isCounted = true
+        tally.count(call.exchange, place: call.request.place)
+    }
+
+    /// A stream is answered with its head, however long it lasts.
+    func beginStream(_ call: Call, _ head: ResponseHead, on loop: isolated EventLoop) {
+        call.exchange.beginStream(head, on: loop)
+        count(call)
+    }
+
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
-        let call = exchange.notes as? Call
-        tally.count(exchange, place: call?.request.place)
-        if exchange.problemCode != nil || call?.route.changesState ?? false { log(exchange, call, on: loop) }
-        guard let call else { return }
+        let notes = exchange.notes
         exchange.notes = nil
+        guard let call = notes as? Call else {
+            if let caller = (notes as? Subscriber)?.plan.caller { return access.finished(exchange, by: caller) }
+            tally.count(exchange, place: nil)
+            if exchange.problemCode != nil { log(exchange, nil, on: loop) }
+            return
+        }
         let request = call.request
+        count(call)
+        if exchange.problemCode != nil || request.route.changesState { log(exchange, call, on: loop) }
         if request.hasToken { access.finished(exchange, by: request.caller) }
         guard request.route.changesState, let audit = access.audit, let status = exchange.status else { return }
         let now = loop.wallClock
@@ -268,7 +294,7 @@ package final class Bridge: Responder {
             status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
         let body = exchange.body
         let (who, from, requestID) = (call.caller.label, exchange.connection.remote, exchange.requestID)
-        let (what, which) = (call.route.operation, exchange.subject ?? call.parameters.first)
+        let (what, which) = (call.route.operation, call.subject ?? call.parameters.first)
         audit.record {
             AuditRecord(
                 at: now,

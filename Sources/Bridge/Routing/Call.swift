@@ -10,6 +10,9 @@ package final class Call {
     package let exchange: Exchange
     package let request: Request
     var hasBegun = false
+    var isCounted = false
+    /// What a change was about, for the audit file.
+    var subject: String?
 
     init(_ exchange: Exchange, _ request: Request) {
         self.exchange = exchange

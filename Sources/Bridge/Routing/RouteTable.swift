@@ -13,6 +13,15 @@ package enum RouteTable {
             produces: MetricsOperation.types,
             handler: MetricsOperation.handle
         ),
+        Route("getOpenAPIAsJSON", .get, "/openapi.json", scope: .read, handler: OpenAPIDocument.json),
+        Route(
+            "getOpenAPIAsYAML",
+            .get,
+            "/openapi.yaml",
+            scope: .read,
+            produces: [.yaml],
+            handler: OpenAPIDocument.yaml
+        ),
         Route("getReadiness", .get, "/readyz", scope: .read, handler: SystemOperations.readiness),
         Route(
             "getActivity",
@@ -23,6 +32,15 @@ package enum RouteTable {
             handler: RunOperations.activity
         ),
         Route("listAgents", .get, "/v1/agents", scope: .read, handler: SessionOperations.agents),
+        Route(
+            "getFrames",
+            .get,
+            "/v1/debug/frames",
+            scope: .admin,
+            produces: [.json, .eventStream],
+            query: ["before", "limit", "since"],
+            handler: FrameOperations.frames
+        ),
         Route(
             "streamEvents",
             .get,
@@ -130,7 +148,7 @@ package enum RouteTable {
             .post,
             "/v1/outbox/{id}/retry",
             scope: .send,
-            body: Route.json,
+            body: .unused,
             handler: OutboxCommands.retry
         ),
         Route(
@@ -209,7 +227,7 @@ package enum RouteTable {
             handler: RunOperations.list
         ),
         Route("getRun", .get, "/v1/runs/{id}", scope: .read, produces: [.json, .plain], handler: RunOperations.get),
-        Route("abortRun", .post, "/v1/runs/{id}/abort", scope: .send, body: Route.json, handler: AbortOperations.run),
+        Route("abortRun", .post, "/v1/runs/{id}/abort", scope: .send, body: .unused, handler: AbortOperations.run),
         Route(
             "listSessions",
             .get,
@@ -223,7 +241,7 @@ package enum RouteTable {
             .post,
             "/v1/sessions/{key}/abort",
             scope: .send,
-            body: Route.json,
+            body: .unused,
             handler: AbortOperations.session
         ),
         Route(
@@ -243,7 +261,7 @@ package enum RouteTable {
             .post,
             "/v1/tokens/{id}/rotate",
             scope: .admin,
-            body: Route.json,
+            body: .unused,
             handler: TokenOperations.rotate
         ),
     ]

@@ -26,7 +26,7 @@ extension Bridge {
                 "operation": .string(call?.route.operation),
                 "path": call == nil
                     ? .string(String(decoding: exchange.head.path.prefix(120), as: UTF8.self)) : .absent,
-                "subject": .string(exchange.subject ?? call?.parameters.first),
+                "subject": .string(call?.subject ?? call?.parameters.first),
                 "status": code == 0 ? .absent : .int(code),
                 "code": .string(exchange.problemCode),
                 "who": .string(call?.caller.label),

@@ -24,8 +24,7 @@ struct RequestTally {
     mutating func count(_ exchange: Exchange, place: Int?) {
         let digit = Int(exchange.status?.code ?? 0) / 100
         let slot = (place ?? routes.count) * Self.classes.count + (digit < Self.classes.count ? digit : 5)
-        // A stream is answered once its head is out, however long it lasts.
-        let end = exchange.streamedAt ?? cs_monotonic_ns()
+        let end = cs_monotonic_ns()
         if seconds[slot] == nil { seconds[slot] = Histogram() }
         seconds[slot]?.observe(nanoseconds: end > exchange.startedAt ? end - exchange.startedAt : 0)
         if let code = exchange.problemCode { count(problem: code) }

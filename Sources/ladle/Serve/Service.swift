@@ -32,6 +32,7 @@ final class Service: Sendable {
     private let tls: ListenerTLS?
     private let audit: AuditTrail
     private let voice: ServeVoice
+    private let finder: GatewayFinder
 
     private init(
         loop: EventLoop,
@@ -43,7 +44,8 @@ final class Service: Sendable {
         notes: [String],
         tls: ListenerTLS?,
         audit: AuditTrail,
-        voice: ServeVoice
+        voice: ServeVoice,
+        finder: GatewayFinder
     ) {
         self.loop = loop
         self.daemon = daemon
@@ -55,6 +57,7 @@ final class Service: Sendable {
         self.tls = tls
         self.audit = audit
         self.voice = voice
+        self.finder = finder
     }
 
     static func start(_ settings: Settings, places: SettingsPlaces, _ voice: ServeVoice) async throws -> Service {
@@ -74,7 +77,8 @@ final class Service: Sendable {
         let relay = EventRelay(loop)
         let (store, opening) = try openStore(data, settings, relay)
         let bounds = try await store.reader.read { try EventTable($0).bounds() }
-        let found = try GatewayFinder(settings: settings, places: places).target(demo: demo)
+        let finder = GatewayFinder(settings: settings, places: places)
+        let found = try finder.target(demo: demo)
         var plan = try ServePlan.make(
             settings,
             log: voice.log,
@@ -102,7 +106,8 @@ final class Service: Sendable {
             notes: Self.notes(opening, isDemo: isDemo, tokens, plan) + Exposure.lines(addresses, plan),
             tls: plan.tls,
             audit: audit,
-            voice: voice
+            voice: voice,
+            finder: finder
         )
     }
 
@@ -194,6 +199,7 @@ final class Service: Sendable {
 
     func waitUntilStopped() async {
         followCertificate()
+        if demo == nil { GatewaySearch(finder: finder, loop: loop, daemon: daemon).start(signals) }
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
