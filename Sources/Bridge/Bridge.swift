@@ -2,7 +2,7 @@ import Access
 package import Basics
 package import EventLoops
 package import Exchanges
-package import HTTPModel
+import HTTPModel
 package import Observability
 package import Upstream
 

@@ -43,6 +43,8 @@ package struct GatewayFaults: Sendable, Equatable {
     package var garbage = 0
     /// Attempts to connect that are cut right after the TCP handshake.
     package var refuseConnections = 0
+    /// How far the gateway's clock is ahead.
+    package var clockSkewMs = 0
 
     package init() {}
 
@@ -55,7 +57,8 @@ package struct GatewayFaults: Sendable, Equatable {
 
 extension GatewayFaults {
     package static let names = [
-        "ackThenClose", "closeBeforeAck", "delivery", "doubleAck", "editAfterRead", "garbage", "historyWithoutKeys",
+        "ackThenClose", "clockSkewMs", "closeBeforeAck", "delivery", "doubleAck", "editAfterRead", "garbage",
+        "historyWithoutKeys",
         "lostDedupe",
         "mute",
         "oversizedBytes", "pairing", "refuse", "refuseConnections", "retryAfterMs", "sendError", "sendErrorCode",
@@ -66,6 +69,7 @@ extension GatewayFaults {
     package mutating func set(_ name: String, to value: String) throws(DemoGatewayOptionError) {
         switch name {
         case "ackThenClose": ackThenClose = try number(name, value, from: -1)
+        case "clockSkewMs": clockSkewMs = try number(name, value, from: -1 << 40)
         case "closeBeforeAck": closeBeforeAck = try number(name, value, from: -1)
         case "doubleAck": doubleAck = try number(name, value, from: -1)
         case "editAfterRead": editAfterRead = try number(name, value, from: -1)
@@ -102,7 +106,8 @@ extension GatewayFaults {
 
     var described: WireValue {
         [
-            "ackThenClose": ackThenClose, "closeBeforeAck": closeBeforeAck, "delivery": delivery.text,
+            "ackThenClose": ackThenClose, "clockSkewMs": clockSkewMs, "closeBeforeAck": closeBeforeAck,
+            "delivery": delivery.text,
             "doubleAck": doubleAck, "editAfterRead": editAfterRead, "garbage": garbage,
             "historyWithoutKeys": historyWithoutKeys,
             "lostDedupe": lostDedupe, "mute": mute, "oversizedBytes": oversizedBytes, "pairing": pairing,

@@ -1,16 +1,14 @@
 import Commands
 import Discovery
-import JSONBytes
 
 /// `ladle discover`: gateways that announce themselves on the local network, or in a domain's DNS.
 enum DiscoverCommand {
     private static let seconds: Int64 = 3
 
-    static func run(_ command: ParsedCommand) -> ExitStatus {
-        let wait = command["--timeout"].flatMap(Int64.init) ?? seconds
+    static func run(_ command: ParsedCommand, width: Int) throws(CommandFailure) -> ExitCode {
+        let wait = command["--timeout"].map { Int64($0) ?? 0 } ?? seconds
         guard (1...60).contains(wait) else {
-            Console.warn("--timeout is a number of seconds from 1 to 60")
-            return .usage
+            throw CommandFailure(UsageError("--timeout takes 1 to 60 seconds", command: command.path))
         }
         let found: [DiscoveredGateway]
         do {
@@ -20,16 +18,13 @@ enum DiscoverCommand {
                 found = MulticastBrowser().browse(milliseconds: wait * 1000)
             }
         } catch {
-            Console.warn("\(error)")
-            return .unavailable
+            throw CommandFailure(.unavailable, "DISCOVERY_FAILED", "\(error)")
         }
         let report = DiscoveryReport(found)
-        if command.has("--json") {
-            var writer = JSONWriter()
-            report.write(to: &writer)
-            Console.say(String(decoding: writer.bytes, as: UTF8.self))
+        if Program.json(command) {
+            Program.say { report.write(to: &$0) }
         } else {
-            Console.say(found.isEmpty ? "no gateway announces itself here" : report.table())
+            Console.put(report.table(width: width))
         }
         return .ok
     }
