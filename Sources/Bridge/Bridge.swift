@@ -272,6 +272,12 @@ package final class Bridge: Responder {
         request.route.handler(self, call, loop)
     }
 
+    private func count(_ call: Call) {
+        guard !call.isCounted else { return }
+        call.isCounted = true
+        tally.count(call.exchange, place: call.request.place)
+    }
+
     /// A stream counts as answered with its head, however long it lasts.
     func beginStream(_ call: Call, _ head: ResponseHead, on loop: isolated EventLoop) {
         var head = head
@@ -279,19 +285,21 @@ package final class Bridge: Responder {
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
         call.exchange.beginStream(head, on: loop)
-        call.isCounted = true
-        tally.count(call.exchange, place: call.request.place)
+        count(call)
     }
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
         let notes = exchange.notes
         exchange.notes = nil
-        if let subscriber = notes as? Subscriber { return access.finished(exchange, by: subscriber.plan.caller) }
-        let call = notes as? Call
-        if !(call?.isCounted ?? false) { tally.count(exchange, place: call?.request.place) }
-        if exchange.problemCode != nil || call?.route.changesState ?? false { log(exchange, call, on: loop) }
-        guard let call else { return }
+        guard let call = notes as? Call else {
+            if let caller = (notes as? Subscriber)?.plan.caller { return access.finished(exchange, by: caller) }
+            tally.count(exchange, place: nil)
+            if exchange.problemCode != nil { log(exchange, nil, on: loop) }
+            return
+        }
         let request = call.request
+        count(call)
+        if exchange.problemCode != nil || request.route.changesState { log(exchange, call, on: loop) }
         if request.hasToken { access.finished(exchange, by: request.caller) }
         // A handler that has begun says itself how it went.
         if !call.hasBegun, let status = exchange.status { call.settle(status, exchange.problemCode, on: loop) }

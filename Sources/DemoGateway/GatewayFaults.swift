@@ -45,6 +45,8 @@ package struct GatewayFaults: Sendable, Equatable {
     package var garbage = 0
     /// Attempts to connect that are cut right after the TCP handshake.
     package var refuseConnections = 0
+    /// How far the gateway's clock is ahead.
+    package var clockSkewMs = 0
 
     package init() {}
 
@@ -57,15 +59,17 @@ package struct GatewayFaults: Sendable, Equatable {
 
 extension GatewayFaults {
     package static let names = [
-        "ackThenClose", "closeBeforeAck", "delivery", "doubleAck", "editAfterRead", "garbage", "historyWithoutKeys",
-        "loseSend", "lostDedupe", "mute", "oversizedBytes", "pairing", "refuse", "refuseConnections", "retryAfterMs",
-        "sendError", "sendErrorCode", "seqGapEvery", "silence", "slowAckMs", "strippedScopes",
+        "ackThenClose", "clockSkewMs", "closeBeforeAck", "delivery", "doubleAck", "editAfterRead", "garbage",
+        "historyWithoutKeys", "loseSend", "lostDedupe", "mute", "oversizedBytes", "pairing", "refuse",
+        "refuseConnections", "retryAfterMs", "sendError", "sendErrorCode", "seqGapEvery", "silence", "slowAckMs",
+        "strippedScopes",
     ]
 
     /// Sets one fault from text; the error names what would have been accepted.
     package mutating func set(_ name: String, to value: String) throws(DemoGatewayOptionError) {
         switch name {
         case "ackThenClose": ackThenClose = try number(name, value, from: -1)
+        case "clockSkewMs": clockSkewMs = try number(name, value, from: -1 << 40)
         case "closeBeforeAck": closeBeforeAck = try number(name, value, from: -1)
         case "doubleAck": doubleAck = try number(name, value, from: -1)
         case "editAfterRead": editAfterRead = try number(name, value, from: -1)
@@ -103,7 +107,8 @@ extension GatewayFaults {
 
     var described: WireValue {
         [
-            "ackThenClose": ackThenClose, "closeBeforeAck": closeBeforeAck, "delivery": delivery.text,
+            "ackThenClose": ackThenClose, "clockSkewMs": clockSkewMs, "closeBeforeAck": closeBeforeAck,
+            "delivery": delivery.text,
             "doubleAck": doubleAck, "editAfterRead": editAfterRead, "garbage": garbage,
             "historyWithoutKeys": historyWithoutKeys, "loseSend": loseSend, "lostDedupe": lostDedupe, "mute": mute,
             "oversizedBytes": oversizedBytes,

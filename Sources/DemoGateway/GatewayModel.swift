@@ -79,7 +79,7 @@ package final class GatewayModel {
         startClocks()
     }
 
-    var wallMs: Int64 { now.wall.milliseconds }
+    var wallMs: Int64 { now.wall.milliseconds &+ Int64(faults.clockSkewMs) }
     var mainSessionKey: String { "agent:main:\(options.mainKey)" }
 
     // MARK: - Inputs

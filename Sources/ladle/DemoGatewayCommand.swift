@@ -4,7 +4,7 @@ import EventLoops
 
 /// `ladle demo-gateway`: the gateway alone, for trying other clients and for tests.
 enum DemoGatewayCommand {
-    static func run(_ command: ParsedCommand) async -> ExitStatus {
+    static func run(_ command: ParsedCommand) async throws(CommandFailure) -> ExitCode {
         ProcessLimits.raiseDescriptors()
         ProcessLimits.ignoreBrokenPipes()
         var options = DemoGatewayOptions()
@@ -13,8 +13,7 @@ enum DemoGatewayCommand {
                 for value in command.all("--\(name)") { try options.set(name, to: value.isEmpty ? "true" : value) }
             }
         } catch {
-            Console.warn("\(error)")
-            return .usage
+            throw CommandFailure(UsageError("\(error)", command: command.path))
         }
         do {
             let loop = try EventLoop(label: "ladle.demo")
@@ -27,8 +26,7 @@ enum DemoGatewayCommand {
             }
             return .ok
         } catch {
-            Console.warn("\(error)")
-            return .unavailable
+            throw CommandFailure(.unavailable, "NOT_STARTED", "\(error)")
         }
     }
 }

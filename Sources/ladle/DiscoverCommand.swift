@@ -8,19 +8,20 @@ import Upstream
 enum DiscoverCommand {
     private static let seconds: Int64 = 3
 
-    static func run(_ command: ParsedCommand, _ settings: Settings) -> ExitStatus {
-        let wait = command["--timeout"].flatMap(Int64.init) ?? seconds
+    static func run(_ command: ParsedCommand, _ settings: Settings, width: Int) throws(CommandFailure) -> ExitCode {
+        let wait = command["--timeout"].map { Int64($0) ?? 0 } ?? seconds
         guard (1...60).contains(wait) else {
-            Console.warn("--timeout is a number of seconds from 1 to 60")
-            return .usage
+            throw CommandFailure(UsageError("--timeout takes 1 to 60 seconds", command: command.path))
         }
         var servers = DNSServer.system()
         if let text = command["--server"] {
             guard let server = DNSServer(text), command["--domain"] != nil else {
-                Console.warn(
-                    "--server is the address of a name server, ADDRESS or ADDRESS:PORT, to ask about a --domain"
+                throw CommandFailure(
+                    UsageError(
+                        "--server is the address of a name server, ADDRESS or ADDRESS:PORT, to ask about a --domain",
+                        command: command.path
+                    )
                 )
-                return .usage
             }
             servers = [server]
         }
@@ -32,16 +33,13 @@ enum DiscoverCommand {
                 found = MulticastBrowser().browse(milliseconds: wait * 1000)
             }
         } catch {
-            Console.warn("\(error)")
-            return .unavailable
+            throw CommandFailure(.unavailable, "DISCOVERY_FAILED", "\(error)")
         }
         let report = DiscoveryReport(found, pinned: pinned(settings))
-        if command.has("--json") {
-            var writer = JSONWriter()
-            report.write(to: &writer)
-            Console.say(String(decoding: writer.bytes, as: UTF8.self))
+        if Program.json(command) {
+            Program.say { report.write(to: &$0) }
         } else {
-            Console.say(found.isEmpty ? "no gateway announces itself here" : report.table())
+            Console.put(report.table(width: width))
         }
         return .ok
     }

@@ -1,40 +1,54 @@
 import Access
 import Commands
 import Configuration
+import JSONBytes
 
 /// From arguments to a command. One table knows them all; what needs the serving side of the program is run here.
 enum Program {
-    static func run(_ arguments: [String]) async -> ExitStatus {
+    static func run(_ arguments: [String]) async -> ExitCode {
         let io = ProcessIO()
         let services = CommandServices(version: Version.text, secretFault: secretFault)
         let runner = CommandRunner(io: io, services: services)
+        let command: ParsedCommand
         switch runner.run(arguments) {
-        case .finished(let code): return ExitStatus(rawValue: code.rawValue) ?? .software
-        case .external(let command):
+        case .finished(let code): return code
+        case .external(let found): command = found
+        }
+        do throws(CommandFailure) {
             let places = SettingsPlaces(environment: io.environment)
+            let loader = SettingsLoader(command: command, io: io, services: services)
             switch command.name {
             case "serve":
-                let (settings, problems, _) = SettingsLoader(command: command, io: io, services: services).load()
+                let (settings, problems, _) = loader.load()
                 guard problems.isEmpty else {
                     for problem in problems { Console.warn("\(problem)") }
                     return .configuration
                 }
                 return await ServeCommand.run(settings, places: places)
-            case "demo-gateway": return await DemoGatewayCommand.run(command)
-            case "discover":
-                let (settings, _, _) = SettingsLoader(command: command, io: io, services: services).load()
-                return DiscoverCommand.run(command, settings)
             case "doctor":
-                let (settings, problems, _) = SettingsLoader(command: command, io: io, services: services).load()
-                return await Doctor(settings: settings, problems: problems, places: places, json: command.has("--json"))
-                    .run()
-            case "outbox recover": return await RecoverCommand.run(command, places: places)
-            case "tls self-signed": return SelfSignedCommand.run(command, places: places)
-            default:
-                Console.warn("\(command.name) is not built into this program")
-                return .software
+                let (settings, problems, _) = loader.load()
+                return await Doctor(settings: settings, problems: problems, places: places).run(json: json(command))
+            case "demo-gateway": return try await DemoGatewayCommand.run(command)
+            case "discover":
+                let (settings, _, _) = loader.load()
+                return try DiscoverCommand.run(command, settings, width: io.columns)
+            case "outbox recover": return try await RecoverCommand.run(command, places: places)
+            case "tls self-signed": return try SelfSignedCommand.run(command, places: places)
+            default: throw CommandFailure(.internal, "NOT_BUILT", "\(command.name) is not built into this program")
             }
+        } catch {
+            runner.fail(error, json: json(command))
+            return error.exit
         }
+    }
+
+    static func json(_ command: ParsedCommand) -> Bool { command.has("--json") }
+
+    /// The one JSON object of a command.
+    static func say(json body: (inout JSONWriter) -> Void) {
+        var writer = JSONWriter()
+        body(&writer)
+        Console.say(String(decoding: writer.bytes, as: UTF8.self))
     }
 
     static let environment: [String: String] = ProcessIO().environment

@@ -6,41 +6,46 @@ import Store
 
 /// `ladle outbox recover`: what was set aside, and with `--restore` or `--discard` what becomes of it.
 enum RecoverCommand {
-    static func run(_ command: ParsedCommand, places: SettingsPlaces) async -> ExitStatus {
+    static func run(_ command: ParsedCommand, places: SettingsPlaces) async throws(CommandFailure) -> ExitCode {
         guard let state = command["--state"].map(places.expanded) ?? places.stateDirectory(Settings()) else {
-            Console.warn("there is no home directory; name the state directory with --state")
-            return .usage
+            throw usage("there is no home directory; name the state directory with --state", command)
         }
         guard !(command.has("--restore") && command.has("--discard")) else {
-            Console.warn("--restore and --discard exclude each other")
-            return .usage
+            throw usage("--restore and --discard exclude each other", command)
         }
         // The demo has a store of its own.
         let found = [state, state + "/demo"].lazy.compactMap { folder in
             StateStore.inspectSetAside(in: folder).map { (folder, $0) }
         }.first
         guard let (folder, inspected) = found else {
-            Console.say(command.has("--json") ? "{}" : "nothing is set aside in \(state)")
+            Console.say(Program.json(command) ? "{}" : "nothing is set aside in \(state)")
             return .ok
         }
         var report = inspected
         if command.has("--restore") || command.has("--discard") {
-            do {
-                let directory = try Service.open(folder)
-                let (store, _) = try Service.openStore(directory, Settings())
-                report = try await store.recover(restoring: command.has("--restore")) ?? report
-                await store.close()
-                directory.release()
-            } catch let failure as StartFailure {
-                Console.warn("\(failure.message); stop ladle serve first")
-                return failure.status
-            } catch {
-                Console.warn("\(error)")
-                return .software
-            }
+            report = try await settle(folder, restoring: command.has("--restore")) ?? report
         }
-        Console.say(command.has("--json") ? json(report) : text(report, command))
+        Console.say(Program.json(command) ? json(report) : text(report, command))
         return .ok
+    }
+
+    private static func settle(_ folder: String, restoring: Bool) async throws(CommandFailure) -> RecoveryReport? {
+        do {
+            let directory = try Service.open(folder)
+            let (store, _) = try Service.openStore(directory, Settings())
+            let report = try await store.recover(restoring: restoring)
+            await store.close()
+            directory.release()
+            return report
+        } catch let failure as StartFailure {
+            throw CommandFailure(failure.status, "STATE_IN_USE", "\(failure.message); stop ladle serve first")
+        } catch {
+            throw CommandFailure(.internal, "NOT_RECOVERED", "\(error)")
+        }
+    }
+
+    private static func usage(_ text: String, _ command: ParsedCommand) -> CommandFailure {
+        CommandFailure(UsageError(text, command: command.path))
     }
 
     private static func json(_ report: RecoveryReport) -> String {

@@ -91,6 +91,11 @@ extension Bridge {
                 (["kind": "late"], counters.lateAnswers),
             ]
         )
+        page.gauge(
+            "ladle_link_clock_skew_seconds",
+            "How far the gateway's clock is ahead of ours.",
+            seconds: Double(link.clockSkewMs) / 1000
+        )
         page.gauge("ladle_link_calls_pending", "Requests the gateway has not answered yet.", link.pendingCalls)
     }
 

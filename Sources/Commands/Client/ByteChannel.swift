@@ -45,7 +45,7 @@ package enum ClientError: Error, Equatable, Sendable {
         }
     }
 
-    var hint: String? {
+    package var hint: String? {
         switch self {
         case .notRunning: "start it with: ladle serve    (or name its socket with --socket PATH)"
         case .notAllowed: "run the command as the user that runs ladle serve"

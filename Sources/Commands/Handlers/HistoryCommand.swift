@@ -24,7 +24,7 @@ enum HistoryCommand {
             let name = style.bold(role == "user" ? "you" : Printable.line(role))
             let state = message["state"]?.string.flatMap { $0 == "sent" ? nil : " (\(Printable.line($0)))" } ?? ""
             let steps = message["steps"]?.count ?? 0
-            let note = state + (steps > 0 ? style.dim(" \(steps) steps") : "")
+            let note = state + (steps > 0 ? style.dim(steps == 1 ? " 1 step" : " \(steps) steps") : "")
             invocation.print("\(style.dim(time.short(message["at"]?.string))) \(name)\(note)")
             let text = message["text"]?.string ?? ""
             for line in (io.isOutputTerminal ? Printable.text(text) : text).split(

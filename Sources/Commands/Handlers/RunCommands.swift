@@ -39,14 +39,13 @@ enum RunCommands {
             return .ok
         }
         let time = LocalTime(invocation.io)
-        var table = TextTable("ID", "STATE", "SESSION", "STARTED", "STEPS", "TEXT")
+        var table = TextTable("ID", "STATE", "SESSION", "AT", "TEXT")
         for run in runs.elements {
             table.add(
                 run["id"]?.string ?? "",
                 run["state"]?.string ?? "",
                 run["session"]?.string ?? "",
                 time.short(run["startedAt"]?.string),
-                String(run["steps"]?.count ?? 0),
                 RunEnd(run).errorText ?? run["text"]?.string ?? ""
             )
         }
@@ -101,8 +100,10 @@ struct RunEnd {
 
 /// One step as a line.
 enum StepLine {
-    static func text(_ step: JSONValue, _ style: Style) -> String {
-        let label = Printable.line(step["label"]?.string ?? step["kind"]?.string ?? "")
+    /// - Parameter width: the columns the line may take; nil cuts nothing.
+    static func text(_ step: JSONValue, _ style: Style, width: Int? = nil) -> String {
+        var label = Printable.line(step["label"]?.string ?? step["kind"]?.string ?? "")
+        if let width { label = DisplayWidth.fitted(label, max(10, width - 3)) }
         let detail = step["detail"]?.string.map { style.dim("  " + Printable.line($0)) } ?? ""
         switch step["state"]?.string {
         case "done": return style.good("✓ ") + label

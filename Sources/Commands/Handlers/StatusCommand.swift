@@ -10,12 +10,13 @@ enum StatusCommand {
         rows.append(("Ladle", "\(text(status["version"])) since \(time.short(status["startedAt"]?.string))\(demo)"))
         let link = status["link"]
         let state = text(link?["state"])
-        rows.append(("Link", style.state(state) + " since \(time.short(link?["since"]?.string))" + gateway(link)))
-        if let detail = link?["detail"]?.string, state != "online" {
+        rows.append(("Link", style.state(state) + " since \(time.short(link?["since"]?.string))"))
+        if let detail = link?["detail"]?.string, state != "online" || link?["code"] != nil {
             rows.append(("", Printable.line(detail) + (link?["code"]?.string.map { " (\(Printable.line($0)))" } ?? "")))
         }
         if let hint = link?["hint"]?.string { rows.append(("", style.bold("→ ") + Printable.line(hint))) }
         if let retry = link?["retryAt"]?.string { rows.append(("", "tries again \(time.relative(retry))")) }
+        if let gateway = gateway(link) { rows.append(("Gateway", gateway)) }
         if let scopes = link?["scopes"], scopes.count > 0 {
             rows.append(("Scopes", Printable.line(scopes.elements.compactMap(\.string).joined(separator: ", "))))
         }
@@ -28,12 +29,12 @@ enum StatusCommand {
         return .ok
     }
 
-    private static func gateway(_ link: JSONValue?) -> String {
+    private static func gateway(_ link: JSONValue?) -> String? {
         var words: [String] = []
         if let url = link?["url"]?.string { words.append(url) }
-        if let version = link?["gateway"]?["version"]?.string { words.append("gateway \(version)") }
+        if let version = link?["gateway"]?["version"]?.string { words.append("version \(version)") }
         if let number = link?["protocol"]?.int { words.append("protocol \(number)") }
-        return words.isEmpty ? "" : ", " + Printable.line(words.joined(separator: ", "))
+        return words.isEmpty ? nil : Printable.line(words.joined(separator: ", "))
     }
 
     private static func outbox(_ value: JSONValue?, _ style: Style) -> String {

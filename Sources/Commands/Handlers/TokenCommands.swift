@@ -53,14 +53,13 @@ enum TokenCommands {
             return .ok
         }
         let time = LocalTime(invocation.io)
-        var table = TextTable("ID", "NAME", "SCOPES", "SESSIONS", "CREATED", "LAST USED", "EXPIRES")
+        var table = TextTable("ID", "NAME", "SCOPES", "SESSIONS", "USED", "EXPIRES")
         for token in tokens.elements {
             table.add(
                 token["id"]?.string ?? "",
                 token["name"]?.string ?? "",
                 token["scopes"].words,
-                token["sessions"] == nil ? "all" : token["sessions"].words,
-                time.short(token["createdAt"]?.string),
+                token["sessions"].words,
                 token["lastUsedAt"]?.string.map { time.short($0) } ?? "never",
                 token["expiresAt"]?.string.map { time.relative($0) } ?? "never"
             )

@@ -28,6 +28,9 @@ final class WatchCommand {
 
     private func run() throws(CommandFailure) -> ExitCode {
         let client = try invocation.client()
+        if invocation.io.isErrorTerminal, !invocation.json {
+            invocation.io.writeError(invocation.io.errorStyle.dim("Watching; Ctrl-C ends it.\n"))
+        }
         while !isOver {
             askedWait = nil
             let other: ClientResponse?

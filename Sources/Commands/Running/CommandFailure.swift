@@ -30,7 +30,7 @@ package struct CommandFailure: Error, Sendable {
         self.init(error.exit, error.code, error.message, hint: error.hint)
     }
 
-    init(_ error: UsageError) {
+    package init(_ error: UsageError) {
         let help = (["ladle"] + error.command + ["--help"]).joined(separator: " ")
         self.init(.usage, "USAGE", error.message, hint: error.hint ?? "see: \(help)")
     }

@@ -66,12 +66,12 @@ struct Invocation {
         }
     }
 
-    /// `--socket`, `LADLE_SOCKET`, else the socket in the state directory that is configured.
+    /// `--socket` or `--state`, `LADLE_SOCKET`, else the socket in the state directory that is configured.
     private func socketPath() throws(CommandFailure) -> String {
         let places = SettingsPlaces(environment: io.environment)
         if let path = command["--socket"] { return places.expanded(path) }
-        if let path = io.environment["LADLE_SOCKET"], !path.isEmpty { return path }
         if let folder = command["--state"] { return places.expanded(folder) + "/ladle.sock" }
+        if let path = io.environment["LADLE_SOCKET"], !path.isEmpty { return path }
         var sources = SettingsSources()
         sources.environment = io.environment.filter { $0.key == "LADLE_STATE" }
         // A damaged configuration is for `ladle config check` to tell; here only the place matters.

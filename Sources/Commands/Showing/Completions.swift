@@ -88,19 +88,20 @@ package enum Completions {
 
     private static func dashed(_ path: [String]) -> String { path.map { " " + $0 }.joined() }
 
+    /// `path` is the command path itself in zsh, so that the place has another name.
     private static func zsh() -> String {
         var text = """
             #compdef ladle
             _ladle() {
-                local path index word previous
-                path=
+                local place index word previous
+                place=
                 for ((index = 2; index < CURRENT; index++)); do
-                    word="$path $words[index]"
+                    word="$place $words[index]"
                     case "$word" in
 
             """
-        for node in nodes().dropFirst() { text += "        '\(dashed(node.path))') path='\(dashed(node.path))' ;;\n" }
-        text += "        esac\n    done\n    previous=$words[CURRENT-1]\n    case \"$path:$previous\" in\n"
+        for node in nodes().dropFirst() { text += "        '\(dashed(node.path))') place='\(dashed(node.path))' ;;\n" }
+        text += "        esac\n    done\n    previous=$words[CURRENT-1]\n    case \"$place:$previous\" in\n"
         for node in nodes() {
             for (option, values) in values(node) {
                 let action: String
@@ -112,7 +113,7 @@ package enum Completions {
                 text += "    '\(dashed(node.path)):\(option)') \(action); return ;;\n"
             }
         }
-        text += "    esac\n    case \"$path\" in\n"
+        text += "    esac\n    case \"$place\" in\n"
         for node in nodes() {
             text +=
                 "    '\(dashed(node.path))') compadd -- \((words(node) + node.optionNames).joined(separator: " ")) ;;\n"
@@ -125,16 +126,17 @@ package enum Completions {
             # fish completion for ladle
             complete -c ladle -f
             function __ladle_at
-                set -l path
+                set -l place
                 for word in (commandline -opc)[2..-1]
-                    string match -q -- '-*' $word; or set -a path $word
+                    contains -- "$place $word" $__ladle_places; and set place "$place $word"
                 end
-                test "$path" = "$argv"
+                test "$place" = "$argv"
             end
+            set -g __ladle_places \(nodes().dropFirst().map { "'\(dashed($0.path))'" }.joined(separator: " "))
 
             """
         for node in nodes() {
-            let condition = "-n '__ladle_at \(node.path.joined(separator: " "))'"
+            let condition = "-n '__ladle_at \"\(dashed(node.path))\"'"
             for subcommand in node.spec.visibleSubcommands {
                 text += "complete -c ladle \(condition) -a \(subcommand.name) -d '\(quoted(subcommand.summary))'\n"
             }

@@ -21,7 +21,7 @@ final class LiveView {
         default:
             guard ended.insert(id).inserted else { return }
             clear()
-            io.writeError(line + "\n")
+            io.writeError((isTerminal ? StepLine.text(step, io.errorStyle, width: io.columns) : line) + "\n")
         }
     }
 

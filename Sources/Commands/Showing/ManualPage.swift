@@ -5,6 +5,8 @@ package enum ManualPage {
     package static func text(version: String) -> String {
         var lines = [
             ".TH LADLE 1 \"\" \"ladle \(escaped(version))\" \"User Commands\"",
+            // Names of settings must not be broken or stretched.
+            ".nh", ".ad l",
             ".SH NAME",
             "ladle \\- \(escaped(CommandTable.root.summary))",
             ".SH SYNOPSIS",

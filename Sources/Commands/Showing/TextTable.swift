@@ -1,4 +1,6 @@
-/// Rows under headings, fitted to a width. The last column gives way first; the others only when that is not enough.
+/// Rows under headings, fitted to a width. The last column gives way first, then those between; the first one names the
+/// row in other commands, so that it is cut only where nothing else is left to cut. Columns with nothing in them are left
+/// out.
 struct TextTable {
     private let headings: [String]
     private var rows: [[String]] = []
@@ -7,17 +9,19 @@ struct TextTable {
         self.headings = headings
     }
 
-    mutating func add(_ cells: String...) { rows.append(cells.map(Printable.line)) }
+    mutating func add(_ cells: String...) {
+        rows.append(headings.indices.map { $0 < cells.count ? Printable.line(cells[$0]) : "" })
+    }
 
     /// - Parameter width: nil for output that is no terminal: nothing is cut then.
     func text(width: Int?, style: Style) -> String {
-        var widths = headings.indices.map { column in
-            ([headings] + rows).map { DisplayWidth.of(column < $0.count ? $0[column] : "") }.max() ?? 0
-        }
+        let columns = headings.indices.filter { column in rows.contains { !$0[column].isEmpty } }
+        let shown = ([headings] + rows).map { cells in columns.map { cells[$0] } }
+        var widths = columns.indices.map { column in shown.map { DisplayWidth.of($0[column]) }.max() ?? 0 }
         if let width { shrink(&widths, to: width) }
-        let lines = ([headings] + rows).enumerated().map { index, cells in
+        let lines = shown.enumerated().map { index, cells in
             let line = widths.indices.map { column in
-                let cell = DisplayWidth.fitted(column < cells.count ? cells[column] : "", widths[column])
+                let cell = DisplayWidth.fitted(cells[column], widths[column])
                 return column == widths.count - 1 ? cell : DisplayWidth.padded(cell, widths[column])
             }.joined(separator: "  ")
             return index == 0 ? style.dim(line) : line
@@ -27,9 +31,12 @@ struct TextTable {
 
     private func shrink(_ widths: inout [Int], to width: Int) {
         var excess = widths.reduce(0, +) + 2 * (widths.count - 1) - width
-        // What is still readable of a column.
-        for (column, least) in [(widths.count - 1, 12)] + widths.indices.dropLast().reversed().map({ ($0, 8) })
-        where excess > 0 {
+        let last = widths.count - 1
+        let between = widths.indices.dropFirst().dropLast().reversed()
+        // What is still readable of a column, then what is still there of it.
+        let steps =
+            [(last, 16)] + between.map { ($0, 11) } + [(last, 5)] + between.map { ($0, 5) } + [(0, 8), (last, 1)]
+        for (column, least) in steps where excess > 0 && column >= 0 {
             let cut = min(excess, max(0, widths[column] - least))
             widths[column] -= cut
             excess -= cut

@@ -14,7 +14,8 @@ package enum CommandTable {
             $0.takesConfiguration = true
             $0.examples = [
                 "ladle serve", "ladle serve --demo",
-                "ladle serve --gateway ws://100.101.102.103:18789 --token-file ~/.gateway-token --listen tailnet",
+                "ladle serve --gateway ws://100.64.0.1:18789 --token-file ~/token",
+                "ladle serve --listen tailnet --tls-cert cert.pem --tls-key key.pem",
             ]
         },
         send, history, watch,

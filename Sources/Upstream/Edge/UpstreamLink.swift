@@ -55,6 +55,7 @@ package final class UpstreamLink {
     package var status: LinkStatus { machine.status }
     package var hello: Hello? { machine.hello }
     package var counters: LinkCounters { machine.counters }
+    package var clockSkewMs: Int64 { machine.clockSkewMs }
     package var isOnline: Bool { machine.isOnline }
     package var pendingCalls: Int { completions.count }
     package var target: LinkTarget { machine.target }

@@ -29,6 +29,8 @@ package struct LinkStatus: Sendable, Equatable, JSONWritable {
     package var scopes: [String]
     package var retryAt: Timestamp?
     package var requestId: String?
+    /// How far the gateway's clock is ahead of ours, in whole seconds; nil where they agree well enough.
+    package var clockSkewMs: Int64?
 
     package init(state: LinkState, code: String? = nil, detail: String, since: Timestamp, url: String?) {
         self.state = state
@@ -52,6 +54,7 @@ package struct LinkStatus: Sendable, Equatable, JSONWritable {
             writer.array("scopes", of: scopes)
             writer.member("retryAt", retryAt)
             writer.member("requestId", requestId)
+            writer.member("clockSkewMs", clockSkewMs)
         }
     }
 }

@@ -67,7 +67,11 @@ extension LinkMachine {
                 return []
             }
             switch calls.receive(response, now: now.milliseconds) {
-            case .outcome(let id, let outcome): return [.outcome(id, outcome)]
+            case .outcome(let id, let outcome):
+                guard case .failed(let error, _) = outcome, let scope = error.missingScope else {
+                    return [.outcome(id, outcome)]
+                }
+                return lacks(scope) + [.outcome(id, outcome)]
             case .late(let id, let outcome):
                 counters.lateAnswers += 1
                 return [.late(id, outcome)]
@@ -137,6 +141,7 @@ extension LinkMachine {
 
     private mutating func sendConnect(_ challenge: Challenge, _ now: LinkTime) -> [Action] {
         guard let configuration, let id = handshake?.requestId else { return [] }
+        clockSkewMs = challenge.timestampMs &- now.wall.milliseconds
         var credentials = ConnectRequest.Credentials(token: configuration.token, password: configuration.password)
         let stored = tokenKey.flatMap { tokens[$0] }?.token
         if credentials.isEmpty || sendsDeviceTokenToo { credentials.deviceToken = stored }

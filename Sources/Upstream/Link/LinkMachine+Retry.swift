@@ -150,7 +150,13 @@ extension LinkMachine {
         )
         status.hint = rejection.hint
         status.requestId = rejection.requestId
+        status.clockSkewMs = notableSkewMs
         return status
+    }
+
+    /// Less is the way of the challenge, and does no harm.
+    private var notableSkewMs: Int64? {
+        abs(clockSkewMs) < 5000 ? nil : (clockSkewMs + (clockSkewMs > 0 ? 500 : -500)) / 1000 * 1000
     }
 
     func onlineStatus(_ hello: Hello, _ now: LinkTime) -> LinkStatus {
@@ -158,17 +164,28 @@ extension LinkMachine {
         status.protocolVersion = hello.protocolVersion
         status.gatewayVersion = hello.serverVersion
         status.scopes = hello.scopes
-        let missing = (configuration?.scopes ?? []).filter { !Scopes.covers(hello.scopes, $0) }
-        if !missing.isEmpty {
-            status.code = "SCOPES_REDUCED"
-            status.detail = "Connected, but without \(missing.joined(separator: ", "))."
-            status.hint = Scopes.hint(
-                toGain: missing[0],
-                requested: configuration?.scopes ?? [],
-                deviceId: signer.deviceId
-            )
-        }
+        status.clockSkewMs = notableSkewMs
+        reduce(&status)
         return status
+    }
+
+    /// A hello may list scopes that are not in effect; the first call that is refused for one shows it.
+    mutating func lacks(_ scope: String) -> [Action] {
+        guard status.state == .online, Scopes.covers(status.scopes, scope) else { return [] }
+        var next = status
+        next.scopes.removeAll { Scopes.covers([$0], scope) }
+        reduce(&next)
+        return show(next)
+    }
+
+    /// Says which of the scopes asked for are not there.
+    private func reduce(_ status: inout LinkStatus) {
+        let asked = configuration?.scopes ?? []
+        let missing = asked.filter { !Scopes.covers(status.scopes, $0) }
+        guard let first = missing.first else { return }
+        status.code = "SCOPES_REDUCED"
+        status.detail = "Connected, but without \(missing.joined(separator: ", "))."
+        status.hint = Scopes.hint(toGain: first, requested: asked, deviceId: signer.deviceId)
     }
 
     /// Keeps `since` while the same state lasts, and reports only what people would see as a change.

@@ -75,6 +75,8 @@ package struct LinkMachine {
     var triedDeviceToken = false
     var droppedDeviceToken = false
     var sentDeviceToken = false
+    /// As the last challenge showed it.
+    package internal(set) var clockSkewMs: Int64 = 0
     let idPrefix: String
     var nextWireId: UInt64 = 1
 

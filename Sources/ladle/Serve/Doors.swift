@@ -1,6 +1,7 @@
 import Access
 import Basics
 import Bridge
+import Commands
 import Discovery
 import EventLoops
 import Exchanges

@@ -1,4 +1,5 @@
 import Basics
+import Commands
 import Configuration
 import DemoGateway
 import JSONBytes

@@ -1,5 +1,6 @@
 import Access
 import Basics
+import Commands
 import Configuration
 import EventLoops
 import TLS
@@ -127,11 +128,14 @@ final class ListenerTLS: Sendable {
 
 /// `ladle tls self-signed`: a certificate for a host that has no other, which clients trust by its fingerprint.
 enum SelfSignedFiles {
-    static let days = 365
-
     /// Neither file is replaced when it exists; both are 0600.
     /// - Returns: the SHA-256 fingerprint to give to clients.
-    static func write(certificate: String, key: String, names: [String]) throws -> String {
+    static func write(
+        certificate: String,
+        key: String,
+        names: [String],
+        days: Int = 365
+    ) throws(StartFailure) -> String {
         let made: SelfSignedCertificate
         do throws(TLSError) {
             made = try SelfSignedCertificate.make(names: names, validDays: days)

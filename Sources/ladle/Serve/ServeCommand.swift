@@ -2,6 +2,7 @@ import Access
 import Basics
 import Bridge
 import CSystem
+import Commands
 import Configuration
 import DemoGateway
 import EventLog
@@ -20,7 +21,7 @@ import Darwin
 
 /// `ladle serve`: from settings to a process that serves until it is told to stop.
 enum ServeCommand {
-    static func run(_ settings: Settings, places: SettingsPlaces) async -> ExitStatus {
+    static func run(_ settings: Settings, places: SettingsPlaces) async -> ExitCode {
         ProcessLimits.raiseDescriptors()
         ProcessLimits.ignoreBrokenPipes()
         let voice = ServeVoice(settings)
@@ -31,7 +32,7 @@ enum ServeCommand {
             voice.log.flush()
             return .ok
         } catch {
-            let failure = error as? StartFailure ?? StartFailure(message: "\(error)", status: .software)
+            let failure = error as? StartFailure ?? StartFailure(message: "\(error)", status: .internal)
             voice.complain(failure.message)
             return failure.status
         }
@@ -41,5 +42,5 @@ enum ServeCommand {
 /// Why serving did not begin, for the person who typed the command.
 struct StartFailure: Error {
     let message: String
-    let status: ExitStatus
+    let status: ExitCode
 }

@@ -2,6 +2,7 @@ import Access
 import Basics
 import Bridge
 import CSystem
+import Commands
 import Configuration
 import DemoGateway
 import EventLog

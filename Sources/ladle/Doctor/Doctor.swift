@@ -1,0 +1,71 @@
+import Basics
+import Commands
+import Configuration
+import JSONBytes
+
+/// `ladle doctor`: looks at everything that commonly goes wrong and prints, for each, the one command that mends it. With a
+/// server running it asks that; without one it looks for itself, up to connecting to the gateway as `serve` would.
+struct Doctor {
+    let settings: Settings
+    let problems: [ConfigurationProblem]
+    let places: SettingsPlaces
+
+    func run(json: Bool) async -> ExitCode {
+        var findings = configuration()
+        if let path = places.stateDirectory(settings) {
+            let socket = path + "/ladle.sock"
+            do throws(ClientError) {
+                let status = try DaemonProbe.status(socket: socket, version: Version.text)
+                let version = status["version"]?.string ?? ""
+                findings.append(.fine("daemon", "ladle \(version) is serving"))
+                findings += HostCheck.state(path, isServing: true)
+                findings += LinkCheck.findings(status["link"])
+                findings += outbox(status["outbox"])
+            } catch {
+                findings += HostCheck.state(path, isServing: false)
+                findings.append(HostCheck.daemon(error, socket: socket))
+                findings += await LinkCheck.ownLook(settings, places, state: path)
+                findings += HostCheck.ports(settings)
+            }
+        } else {
+            findings.append(.wrong("state", "there is no home directory", "ladle serve --state DIR", .configuration))
+        }
+        findings += HostCheck.exposure(settings)
+        report(findings, json)
+        return findings.first { !$0.isFine }?.exit ?? .ok
+    }
+
+    private func configuration() -> [Finding] {
+        let wrong = problems.map {
+            Finding.wrong(
+                "configuration",
+                "\($0.origin): \($0.message)",
+                $0.hint ?? "ladle config reference",
+                .configuration
+            )
+        }
+        return wrong.isEmpty ? [.fine("configuration", "every value is valid")] : wrong
+    }
+
+    private func outbox(_ outbox: JSONValue?) -> [Finding] {
+        let stuck = (outbox?["failed"]?.int ?? 0) + (outbox?["unconfirmed"]?.int ?? 0)
+        guard stuck > 0 else { return [] }
+        let text = stuck == 1 ? "1 message waits" : "\(stuck) messages wait"
+        return [.wrong("outbox", "\(text) for a decision of yours", "ladle outbox list")]
+    }
+
+    private func report(_ findings: [Finding], _ json: Bool) {
+        if json {
+            return Program.say { writer in
+                writer.object { object in
+                    object.member("ok", findings.allSatisfy(\.isFine))
+                    object.array("checks", of: findings)
+                }
+            }
+        }
+        let io = ProcessIO()
+        for finding in findings {
+            Console.say(io.line(isFine: finding.isFine, finding.check, finding.detail, hint: finding.hint))
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Basics
+import Commands
+import Configuration
+import Discovery
+import EventLoops
+import Store
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// What this host has to offer: a state directory of one's own, room on the disk, free ports, a socket with someone
+/// behind it.
+enum HostCheck {
+    /// Below this a burst of events or one large message fills the disk.
+    private static let leastFreeBytes: UInt64 = 200 << 20
+
+    static func state(_ path: String, isServing: Bool) -> [Finding] {
+        guard SystemPath.exists(path) else { return [.fine("state", "\(path) will be made at the first start")] }
+        guard unsafe access(path, W_OK | X_OK) == 0 else {
+            return [.wrong("state", "\(path) cannot be written", "sudo chown -R \"$(id -un)\" \(path)", .noPermission)]
+        }
+        return [isServing ? .fine("state", "\(path) is the server's") : lock(path), disk(path)]
+    }
+
+    private static func lock(_ path: String) -> Finding {
+        do throws(StateDirectoryError) {
+            try StateDirectory(path: path).release()
+            return .fine("state", "\(path) is free")
+        } catch {
+            let (hint, exit): (String, ExitCode) =
+                switch error {
+                case .inUse(_, let pid): (pid.map { "kill \($0)" } ?? "fuser -v \(path)/ladle.lock", .temporary)
+                case .openToOthers: ("chmod 700 \(path)", .noPermission)
+                case .foreignOwner: ("sudo chown -R \"$(id -un)\" \(path)", .noPermission)
+                case .notADirectory: ("ladle serve --state DIR", .configuration)
+                case .cannotCreate, .cannotLock: ("chmod u+rwx \(path)", .noPermission)
+                }
+            return .wrong("state", "\(error)", hint, exit)
+        }
+    }
+
+    private static func disk(_ path: String) -> Finding {
+        var facts = statvfs()
+        guard unsafe statvfs(path, &facts) == 0 else { return .fine("disk", "the free space is not known") }
+        let free = UInt64(facts.f_bavail) * UInt64(facts.f_frsize)
+        let text = "\(free >> 20) MiB free at \(path)"
+        guard free < leastFreeBytes else { return .fine("disk", text) }
+        return .wrong("disk", "nearly full: \(text)", "du -xhd1 \(path) | sort -h", .temporary)
+    }
+
+    static func daemon(_ error: ClientError, socket: String) -> Finding {
+        switch error {
+        case .notRunning where SystemPath.exists(socket):
+            let text = "\(socket) is left over from a server that is gone; the next start replaces it"
+            return .wrong("daemon", text, "ladle serve")
+        case .notRunning: return .wrong("daemon", "ladle serve is not running", "ladle serve")
+        case .notAllowed:
+            let hint = "sudo -u \"$(stat -c %U \(socket))\" ladle doctor"
+            return .wrong("daemon", error.message, hint, .noPermission)
+        default: return .wrong("daemon", error.message, "ladle serve", .temporary)
+        }
+    }
+
+    // MARK: Listeners
+
+    static func ports(_ settings: Settings) -> [Finding] {
+        addresses(settings).compactMap { address in
+            guard case .ip(let ip, port: let port) = address, port != 0 else { return nil }
+            do throws(SystemError) {
+                _ = try Socket.listen(on: address)
+                return .fine("listen", "\(address) is free")
+            } catch {
+                guard error.isAddressInUse else {
+                    return .wrong("listen", "\(address): \(error.reason)", "ladle serve --listen 127.0.0.1:0")
+                }
+                let other = (1...20).lazy.compactMap { port.addingReportingOverflow($0).partialValue }
+                    .map { SocketAddress.ip(ip, port: $0) }.first { (try? Socket.listen(on: $0)) != nil }
+                let hint = "ladle serve --listen \(other?.description ?? "127.0.0.1:0")"
+                return .wrong("listen", "\(address) is taken by another program", hint)
+            }
+        }
+    }
+
+    /// A network may be trusted; that its members can read tokens along is said all the same.
+    static func exposure(_ settings: Settings) -> [Finding] {
+        var faults: [Finding] = []
+        var surroundings = ListenAddress.Surroundings()
+        surroundings.isProtected = isProtected(settings)
+        for text in settings.list(.listen) {
+            do throws(ListenAddress.Fault) {
+                _ = try ListenAddress.parse(text, surroundings)
+            } catch  where text.hasPrefix("fd:") {
+                continue
+            } catch {
+                faults.append(.wrong("listen", "\(error)", "ladle serve --listen tailnet", .configuration))
+            }
+        }
+        guard settings.text(.tlsCert) == nil else { return faults }
+        for case .ip(let ip, port: let port) in addresses(settings) where !ip.isLoopback && !ip.isTailnet {
+            faults.append(
+                .wrong(
+                    "exposure",
+                    "\(SocketAddress.ip(ip, port: port)) is open to the network in cleartext: who listens in has every token",
+                    "ladle tls self-signed --host \"$(hostname)\"   (then: ladle serve --tls-cert FILE --tls-key FILE)",
+                    .configuration
+                )
+            )
+        }
+        return faults
+    }
+
+    private static func isProtected(_ settings: Settings) -> Bool {
+        settings.bool(.insecureLAN) || settings.text(.tlsCert) != nil
+    }
+
+    private static func addresses(_ settings: Settings) -> [SocketAddress] {
+        var surroundings = ListenAddress.Surroundings()
+        surroundings.isProtected = true
+        surroundings.tailnet = { NetworkInterface.tailnetAddresses(NetworkInterface.all()) }
+        return settings.list(.listen).flatMap { (try? ListenAddress.parse($0, surroundings)) ?? [] }.map(\.address)
+    }
+}

@@ -1,0 +1,132 @@
+import Commands
+import Configuration
+import EventLoops
+import JSONBytes
+import TLS
+import Upstream
+
+/// What the link to the gateway says about itself, and what mends it.
+enum LinkCheck {
+    static func findings(_ link: JSONValue?) -> [Finding] {
+        let state = link?["state"]?.string ?? "unknown"
+        let code = link?["code"]?.string
+        let detail = link?["detail"]?.string ?? ""
+        var list: [Finding] = []
+        if state == "online", code == nil {
+            list.append(.fine("gateway", "\(link?["url"]?.string ?? "") is connected"))
+        } else {
+            let text = "\(detail) (\(code ?? state))"
+            let exit: ExitCode =
+                switch state {
+                case "online", "refused", "waiting_for_approval": .noPermission
+                default: .unavailable
+                }
+            list.append(.wrong("gateway", text, hint(link, code), exit))
+        }
+        let scopes = link?["scopes"]?.elements.compactMap(\.string) ?? []
+        if state == "online", code == nil, !Scopes.covers(scopes, Scopes.write) {
+            let granted = scopes.isEmpty ? "no scope" : scopes.joined(separator: ", ")
+            let text = "the link asks for \(granted) alone, so that sends are refused"
+            list.append(.wrong("scopes", text, "ladle serve --gateway-scopes read,write", .noPermission))
+        }
+        if let skew = link?["clockSkewMs"]?.int {
+            let text = "this host's clock is \(abs(skew) / 1000) s \(skew > 0 ? "behind" : "ahead of") the gateway's"
+            list.append(.wrong("clock", text, clockHint, .unavailable))
+        } else if state == "online" {
+            list.append(.fine("clock", "it agrees with the gateway's"))
+        }
+        return list
+    }
+
+    private static var clockHint: String {
+        #if os(Linux)
+        "sudo timedatectl set-ntp true"
+        #else
+        "sudo sntp -sS time.apple.com"
+        #endif
+    }
+
+    /// The link refers to the doctor where it cannot know more; the doctor must not.
+    private static func hint(_ link: JSONValue?, _ code: String?) -> String {
+        if let hint = link?["hint"]?.string, hint != "ladle doctor" { return hint }
+        switch code {
+        case "GATEWAY_NOT_FOUND": return "ladle serve --gateway ws://HOST:18789 --token-file FILE"
+        case "UPGRADE_REFUSED", "NOT_A_GATEWAY": return "ladle discover"
+        case "DEVICE_AUTH_SIGNATURE_EXPIRED": return clockHint
+        default:
+            if code?.hasPrefix("DEVICE_") ?? false { return "openclaw devices list" }
+            return "openclaw gateway status   (on the gateway's host)"
+        }
+    }
+
+    // MARK: Without a server
+
+    /// How long a gateway may take to show what it thinks of us.
+    private static let patienceMilliseconds: Int64 = 6000
+
+    static func ownLook(_ settings: Settings, _ places: SettingsPlaces, state: String) async -> [Finding] {
+        guard !settings.bool(.demo) else { return [] }
+        let target: LinkTarget
+        do {
+            target = try GatewayFinder(settings: settings, places: places).target(demo: nil)
+        } catch {
+            let text = (error as? StartFailure)?.message ?? "\(error)"
+            return [.wrong("gateway", text, "ladle config check", .configuration)]
+        }
+        // Only with the key `serve` uses: another one would leave a pairing request that nobody wants.
+        guard SystemPath.exists(state + "/device-key"),
+            let device = try? DeviceIdentity.loadOrCreate(at: state + "/device-key")
+        else {
+            guard case .none(let rejection, _) = target else { return [] }
+            return [.wrong("gateway", rejection.detail, rejection.hint ?? "ladle discover")]
+        }
+        let stored = try? StateFile(state + "/device-tokens.json").read().map { try DeviceTokenStore(parsing: $0) }
+        guard let loop = try? EventLoop(label: "ladle.doctor") else { return [] }
+        loop.start()
+        let status = await loop.look(at: target, device, stored ?? DeviceTokenStore(), patienceMilliseconds)
+        await loop.stop()
+        var writer = JSONWriter()
+        status.write(to: &writer)
+        return findings((try? JSONDocument(parsing: writer.bytes))?.root)
+    }
+}
+
+extension EventLoop {
+    fileprivate func look(
+        at target: LinkTarget,
+        _ device: DeviceIdentity,
+        _ tokens: DeviceTokenStore,
+        _ milliseconds: Int64
+    ) async -> LinkStatus {
+        let link = UpstreamLink(target: target, signer: device, tokens: tokens, on: self)
+        let ear = LinkEar()
+        link.handler = ear
+        let status = await withCheckedContinuation { (done: CheckedContinuation<LinkStatus, Never>) in
+            ear.heard = done
+            link.start(on: self)
+            after(milliseconds: milliseconds) { ear.settle(link.status) }
+        }
+        link.stop(on: self)
+        return status
+    }
+}
+
+/// Waits for the first state that says something.
+private final class LinkEar: UpstreamLinkHandler {
+    var heard: CheckedContinuation<LinkStatus, Never>?
+
+    func settle(_ status: LinkStatus) {
+        heard?.resume(returning: status)
+        heard = nil
+    }
+
+    func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop) {
+        if status.state != .connecting { settle(status) }
+    }
+
+    func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {}
+    func linkReceived(_ event: GatewayEvent, on loop: isolated EventLoop) {}
+    func linkLost(events: Int64, on loop: isolated EventLoop) {}
+    func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
+    func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) {}
+}

@@ -1,0 +1,299 @@
+"""Every command of `ladle` against a running server, over its socket: for people on a terminal, with --json, in a pipe; exit
+codes; tables that fit; completions that shells load; the manual page."""
+
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+import unicodedata
+
+from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+
+options()
+tally = Tally()
+CODES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+LATER = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
+seen = set()
+
+
+def pipe(*arguments, code=0, env=None, stdin=""):
+    """In a pipe: standard output, standard error."""
+    run = subprocess.run([LADLE, *arguments], input=stdin, capture_output=True, text=True, timeout=60,
+                         env={**os.environ, "LADLE_SOCKET": SOCKET, **(env or {})})
+    tally.check(run.returncode == code, f"ladle {' '.join(arguments)}: exit {run.returncode}, not {code}: {run.stderr}{run.stdout}")
+    tally.check("\x1b" not in run.stdout + run.stderr, f"colour in a pipe: ladle {' '.join(arguments)}")
+    return run.stdout, run.stderr
+
+
+def as_json(*arguments, code=0, lines=False, **more):
+    """With --json: one object, or one a line, and nothing else."""
+    seen.add(" ".join(word for word in arguments if re.fullmatch(r"[a-z-]+", word))[:200])
+    out, _ = pipe(*arguments, "--json", code=code, **more)
+    texts = out.splitlines() if lines else [out]
+    try:
+        values = [json.loads(text) for text in texts]
+        tally.check(all(isinstance(value, dict) for value in values), f"an object: {out[:200]}")
+        return values if lines else values[0]
+    except ValueError:
+        tally.check(False, f"ladle {' '.join(arguments)} --json: {out[:300]!r}")
+        return values if lines else {}
+
+
+def terminal(*arguments, code=0, columns=80, env=None, keys=None, seconds=30):
+    """On a terminal so many columns wide: all it showed, colours kept."""
+    pid, descriptor = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        os.environ.update({"LADLE_SOCKET": SOCKET, "TERM": "xterm-256color", **(env or {})})
+        os.execv(LADLE, ["ladle", *arguments])
+    out = b""
+    end = time.monotonic() + seconds
+    if keys:
+        os.write(descriptor, keys)
+    while time.monotonic() < end:
+        if select.select([descriptor], [], [], 0.1)[0]:
+            try:
+                out += os.read(descriptor, 1 << 16)
+            except OSError:
+                break
+    else:
+        os.kill(pid, signal.SIGKILL)
+    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    tally.check(ended == code, f"on a terminal, ladle {' '.join(arguments)}: exit {ended}, not {code}: {out.decode()}")
+    return out.decode().replace("\r\n", "\n")
+
+
+def width(line):
+    return sum(0 if unicodedata.combining(c) or c == "\ufe0f" else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+               for c in CODES.sub("", line))
+
+
+def fits(*arguments, whole=()):
+    """Fits every width, and keeps whole what other commands are given."""
+    for columns in (72, 80, 120, 200):
+        shown = terminal(*arguments, columns=columns)
+        broad = [line for line in shown.splitlines() if width(line) > columns]
+        tally.check(not broad, f"{columns} columns, ladle {' '.join(arguments)}: {broad}")
+        for text in whole:
+            tally.check(text in shown, f"{columns} columns, ladle {' '.join(arguments)}: {text} is cut")
+
+
+gateway = DemoGateway("--speed", "20")
+server = Serve(gateway=gateway.url).linked()
+SOCKET = server.state + "/ladle.sock"
+
+# send: ids for scripts, step lines for people, replies that can be piped.
+sent = as_json("send", "hello there")
+out, _ = pipe("send", "--wait", "hello again")
+tally.check(out.count("\n") == 1 and "hello again" in out, f"a reply alone in the pipe: {out!r}")
+answer = as_json("send", "--wait=30", "hello json")
+tally.check(answer["reply"] and answer["run"]["state"] == "completed", "the whole answer")
+out, _ = pipe("send", "--wait", stdin="from standard input\n")
+tally.check("from standard input" in out, "the text from standard input")
+shown = terminal("send", "--wait", "append the weather to weather.txt")
+plain = CODES.sub("", shown)
+tally.check("✓ " in plain and "weather.txt" in plain.splitlines()[-1], f"steps and the reply: {plain}")
+tally.check(shown.count("\x1b[2K") >= 2, "a line that lives")
+tally.check(all(width(part) <= 80 for line in shown.splitlines() for part in line.split("\r") if "✓" in part), "steps fit")
+tally.check("\x1b" in shown and "\x1b[3" not in terminal("send", "--wait", "hello", env={"NO_COLOR": "1"}), "NO_COLOR")
+tally.check("\x1b" not in terminal("status", env={"NO_COLOR": "1"}), "no code at all with NO_COLOR")
+tally.check("\x1b" not in terminal("status", env={"TERM": "dumb"}), "nor on a dumb terminal")
+for arguments in (["--ttl", "1h"], ["--not-before", LATER], ["--idempotency-key", "k1"], ["--thinking", "low"],
+                  ["--session", "work"], ["--attach", __file__]):
+    entry = as_json("send", *arguments, "with " + arguments[0])
+    tally.check(entry["state"] in ("queued", "sending", "accepted"), f"{arguments[0]}: {entry}")
+tally.check(as_json("send", "--idempotency-key", "k1", "with --idempotency-key")["id"], "the same again")
+tally.check(as_json("send", "stop", code=64)["code"] == "STOP_WORD", "a stop word")
+as_json("send", "--force", "stop")
+for arguments in (["--ttl", "soon"], ["--wait=0"], ["--not-before", "noon"], ["--thinking", "deeply"], ["--attach", "/no/file"],
+                  ["--no-such-option"], ["--idempotency-key", 'a"b']):
+    tally.check("code" in as_json("send", *arguments, "x", code=64), f"{arguments} is a usage error")
+pipe("send", stdin="", code=64)
+
+# What was said and done.
+history = as_json("history")
+tally.check(len(history["messages"]) > 5, "a history")
+tally.check(len(as_json("history", "--limit", "2")["messages"]) == 2, "of two")
+as_json("history", "--session", "work")
+as_json("history", "--before", history["before"]) if "before" in history else None
+fits("status")
+tally.check("hello there" in terminal("history"), "for people too")
+runs = as_json("runs")["runs"]
+fits("runs", whole=[runs[0]["id"]])
+tally.check(as_json("runs", runs[0]["id"])["steps"] is not None, "one run")
+terminal("runs", runs[0]["id"])
+as_json("runs", "--active")
+as_json("runs", "--limit", "1", "--session", "main")
+as_json("runs", "no-such-run", code=64)
+as_json("activity")
+tally.check(terminal("activity").strip(), "a headline")
+
+# The outbox.
+waiting = as_json("send", "--not-before", LATER, "much later")
+entries = as_json("outbox")["entries"]
+fits("outbox", whole=[waiting["id"], "queued"])
+as_json("outbox", "list", "--only", "queued")
+as_json("outbox", "list", "--session", "work", "--limit", "1")
+tally.check(as_json("outbox", "show", waiting["id"])["notBefore"], "one entry")
+tally.check("much later" in terminal("outbox", "show", waiting["id"]), "for people")
+tally.check("attempts" in as_json("outbox", "show", sent["id"]), "with its attempts")
+terminal("outbox", "show", sent["id"])
+as_json("outbox", "retry", waiting["id"], code=69)
+tally.check(as_json("outbox", "cancel", waiting["id"])["state"] == "cancelled", "taken back")
+tally.check("cancelled" in pipe("outbox", "cancel", as_json("send", "--not-before", LATER, "x")["id"])[0], "in words")
+as_json("outbox", "cancel", "--force", as_json("send", "--not-before", LATER, "y")["id"])
+as_json("outbox", "show", "no-such-entry", code=64)
+as_json("outbox", "recover")
+
+# Following what goes on, and stopping it.
+watch = subprocess.Popen([LADLE, "watch", "--json", "--limit", "3"], stdout=subprocess.PIPE, text=True,
+                         env={**os.environ, "LADLE_SOCKET": SOCKET})
+until(lambda: server.json("GET", "/v1/status")[1]["events"]["subscribers"] == 1, what="the watcher")
+pipe("send", "hello watcher")
+events = [json.loads(line) for line in watch.communicate(timeout=20)[0].splitlines()]
+tally.check(len([e for e in events if e["type"] != "hello"]) >= 3 and watch.returncode == 0, f"{len(events)} events watched")
+seen.add("watch")
+cursor = next(event["id"] for event in events if event["type"] == "hello")
+again = as_json("watch", "--since", cursor, "--limit", "3", lines=True)
+tally.check([e.get("id") for e in again if e["type"] != "hello"][0] > cursor, "and again from there")
+as_json("watch", "--timeout", "1", "--types", "link", lines=True)
+as_json("watch", "--since", "nonsense", code=64)
+terminal("watch", "--since", cursor, "--limit", "4", "--session", "main")
+slow = DemoGateway("--speed", "1")
+busy = Serve(gateway=slow.url).linked()
+SOCKET = busy.state + "/ladle.sock"
+sent = as_json("send", "append the weather to weather.txt")
+active = until(lambda: [r for r in json.loads(pipe("runs", "--active", "--json")[0])["runs"]], what="a run")
+shown = terminal("activity")
+tally.check(active[0]["id"] in shown, f"what goes on: {shown}")
+as_json("abort", active[0]["id"])
+until(lambda: json.loads(pipe("runs", active[0]["id"], "--json")[0])["state"] == "aborted", what="the end")
+as_json("abort", "--session", "main")
+pipe("abort", code=64)
+as_json("abort", "no-such-run", code=64)
+as_json("send", "--wait=1", "append the weather to weather.txt", code=75)
+SOCKET = server.state + "/ladle.sock"
+
+# The agent's files.
+for name, field in (("identity", "name"), ("profile", "callName")):
+    as_json(name, "set", f"{field}=Wren")
+    tally.check(as_json(name)["fields"][field] == "Wren", f"{name} is set")
+    tally.check("Wren" in terminal(name), "and shown")
+    tally.check("Wren" in pipe(name, "show", "--markdown")[0], "and the file")
+    as_json(name, "show", "--refresh", "--agent", "main")
+    as_json(name, "set", f"no-such-field=x", code=64)
+    pipe(name, "set", "nothing", code=64)
+    editor = pathlib.Path(scratch(), "editor")
+    editor.write_text('#!/bin/sh\nsed -i s/Wren/Robin/ "$1"\n')
+    editor.chmod(0o700)
+    as_json(name, "edit", env={"EDITOR": str(editor)})
+    tally.check(as_json(name)["fields"][field] == "Robin", f"{name} is edited")
+    tally.check("Nothing" in pipe(name, "edit", env={"EDITOR": "true"})[0], "or not")
+
+# Who gets in.
+token = as_json("token", "create", "--name", "kitchen light with a rather long name", "--scopes", "read,send",
+                "--session", "main", "--expires", "90d")
+out, err = pipe("token", "create", "--name", "cellar", "--scopes", "read")
+tally.check(re.fullmatch(r"ldl_\w+\n", out) and "shown only now" in err, "the secret alone in the pipe")
+listed = as_json("token")["tokens"]
+fits("token", whole=[token["id"]])
+tally.check(as_json("token", "rotate", token["id"])["token"] != token["token"], "another secret")
+as_json("token", "revoke", token["id"])
+tally.check("evoked" in pipe("token", "revoke", next(t["id"] for t in listed if t["name"] == "cellar"))[0], "in words")
+as_json("token", "revoke", token["id"], code=64)
+pipe("token", "create", "--name", "x", code=64)
+as_json("token", "create", "--name", "x", "--scopes", "everything", code=64)
+tally.check(as_json("clients")["requests"] == [], "nobody asks")
+asked = [server.json("POST", "/v1/pairing", {"name": f"phone {i}", "scopes": ["read", "send"]})[1] for i in range(2)]
+fits("clients", whole=[asked[0]["code"]])
+as_json("clients", "approve", asked[0]["code"], "--scopes", "read")
+tally.check("sent away" in pipe("clients", "reject", asked[1]["code"])[0], "in words")
+as_json("clients", "reject", "NO-CODE", code=64)
+as_json("clients", "approve", "NO-CODE", code=64)
+
+# What needs no server.
+tally.check(as_json("version")["version"] in pipe("version")[0] + pipe("--version")[0], "the version")
+state = ["--state", server.state]
+as_json("doctor", *state)
+tally.check("✓" in terminal("doctor", *state), "a doctor for people")
+tally.check(as_json("config", "check")["ok"], "a configuration")
+tally.check(as_json("config", "check", "--log-level", "loud", code=78)["ok"] is False, "a wrong one")
+pipe("config", "check", "--no-such-key", "1", code=64)
+tally.check(as_json("config", "show", "--origin"), "its values")
+fits("config", "show", "--origin", whole=["outbox.offline"])
+tally.check("| `log.level`" in pipe("config", "reference")[0] or "log.level" in pipe("config", "reference")[0], "its reference")
+as_json("discover", "--timeout", "1")
+as_json("discover", "--timeout", "no", code=64)
+folder = scratch()
+files = ["--cert", folder + "/c.pem", "--key", folder + "/k.pem"]
+tally.check(len(as_json("tls", "self-signed", "--host", "a.example", "--days", "9", *files)["sha256"]) == 64, "a certificate")
+as_json("tls", "self-signed", *files, code=77)
+as_json("tls", "self-signed", "--days", "no", *files, code=64)
+pipe("demo-gateway", "--protocol", "5", code=64)
+pipe("serve", "--log-level", "loud", code=78)
+pipe("serve", "--listen", f"127.0.0.1:{server.port}", "--demo", "--state", scratch(), code=69)
+pipe("serve", "--demo", *state, code=75)
+for arguments in ([], ["--help"], ["help"], ["help", "outbox", "show"], ["serve", "--help"], ["token", "--help"]):
+    tally.check("Usage: ladle" in pipe(*arguments)[0], f"help of {arguments}")
+    broad = [line for line in terminal(*arguments, columns=80).splitlines() if width(line) > 80]
+    tally.check(not broad, f"help fits: {broad}")
+pipe("nonsense", code=64)
+tally.check("outbox" in pipe("outbux", code=64)[1], "the nearest command is named")
+
+# Nobody there.
+missing = as_json("status", "--socket", folder + "/none.sock", code=69)
+tally.check(missing["code"] == "NOT_RUNNING" and "ladle serve" in missing["hint"], "and what to do")
+pipe("status", "--state", folder, code=69)
+
+# The completions: bash loads them and completes; others where they are installed.
+script = pathlib.Path(folder, "ladle.bash")
+script.write_text(pipe("completions", "bash")[0])
+ASK = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); COMPREPLY=(); _ladle; printf "%s\\n" "${COMPREPLY[@]}"'
+
+
+def complete(*words):
+    run = subprocess.run(["bash", "--norc", "-euc", ASK, "bash", str(script), *words], capture_output=True, text=True)
+    tally.check(run.returncode == 0 and not run.stderr, f"bash: {words}: {run.stderr}")
+    return set(run.stdout.split())
+
+
+tally.check({"send", "serve", "outbox", "doctor"} <= complete("ladle", ""), "commands")
+tally.check(complete("ladle", "outbox", "ca") == {"cancel"}, "commands of commands")
+tally.check(complete("ladle", "serve", "--log-level", "") == {"error", "warning", "info", "debug"}, "values")
+tally.check({"--wait", "--session", "--json"} <= complete("ladle", "send", "--"), "options")
+tally.check("--session" in complete("ladle", "send", "--session", "work", "--"), "options behind a value")
+tally.check(complete("ladle", "completions", "") >= {"bash", "zsh", "fish"}, "shells")
+for shell, check in (("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])):
+    text = pipe("completions", shell)[0]
+    pathlib.Path(folder, shell).write_text(text)
+    if subprocess.run(["sh", "-c", f"command -v {shell}"], capture_output=True).returncode == 0:
+        run = subprocess.run([*check, folder + "/" + shell], capture_output=True, text=True)
+        tally.check(run.returncode == 0 and not run.stderr, f"{shell}: {run.stderr}")
+    else:
+        print(f"not run: {shell} is not installed")
+pipe("completions", "tcsh", code=64)
+
+# The manual page, without a complaint of groff's where that is installed.
+page = pipe("man")[0]
+tally.check(page.startswith(".TH LADLE 1"), "a manual page")
+if subprocess.run(["sh", "-c", "command -v groff"], capture_output=True).returncode == 0:
+    run = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-rLL=80n"], input=page, capture_output=True, text=True)
+    tally.check(run.returncode == 0 and not run.stderr, f"groff: {run.stderr[:300]}")
+    tally.check("EXIT STATUS" in re.sub(".\b", "", run.stdout) and "outbox" in run.stdout, "it has what it must have")
+
+# Nothing of the table was left out.
+places = re.findall(r"^        '( [^']+)'\) path=", script.read_text(), re.M)
+leaves = {p.strip() for p in places if not any(q.startswith(p + " ") for q in places)}
+done = {name for name in leaves if any((" " + run + " ").startswith(f" {name} ") or run.startswith(name) for run in seen)}
+usual = {"outbox list", "identity show", "profile show", "token list", "clients list"}
+without = leaves - done - usual - {"serve", "demo-gateway", "config reference", "completions", "help"}
+tally.check(not without, f"commands nobody tried with --json: {without}")
+tally.end()

@@ -1,0 +1,164 @@
+"""`ladle doctor` on everything it promises to find, each provoked for real: the sentence, the command that mends it, the exit
+code, and that the command does."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+
+from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+
+options()
+tally = Tally()
+
+
+def doctor(*arguments, state, wrap=(), **more):
+    run = subprocess.run(
+        [*wrap, LADLE, "doctor", "--state", state, *arguments], capture_output=True, text=True, timeout=60, **more)
+    report = subprocess.run(
+        [*wrap, LADLE, "doctor", "--json", "--state", state, *arguments], capture_output=True, text=True, timeout=60, **more)
+    found = json.loads(report.stdout)
+    tally.check(report.returncode == run.returncode, f"one exit code in both forms: {run.returncode}")
+    tally.check(found["ok"] == (run.returncode == 0), "and it says whether all is well")
+    for check in found["checks"]:
+        tally.check(check["ok"] or check.get("hint"), f"a problem without a command: {check}")
+        # The free space changes from run to run.
+        said = re.sub(r"\d+ MiB", "", check["detail"]) in re.sub(r"\d+ MiB", "", run.stdout)
+        tally.check(said, f"the text says it too: {check}")
+        tally.check(check.get("hint") != "ladle doctor", "the doctor does not refer to itself")
+    return run.returncode, {check["check"]: check for check in found["checks"]}
+
+
+def finds(name, found, check, sentence, command, exit_code):
+    code, checks = found
+    entry = checks.get(check, {"ok": True, "detail": "nothing"})
+    tally.check(
+        not entry["ok"] and sentence in entry["detail"] and command in entry.get("hint", "") and code == exit_code,
+        f"{name}: exit {code}, {entry}")
+
+
+gateway = DemoGateway()
+server = Serve(gateway=gateway.url).linked()
+code, checks = doctor(state=server.state)
+tally.check(code == 0 and all(c["ok"] for c in checks.values()), f"all is well: {checks}")
+tally.check({"configuration", "daemon", "state", "disk", "gateway", "clock"} <= checks.keys(), f"it looked: {checks.keys()}")
+
+# The gateway goes away, with the server running and without it.
+token = ["--token-file", str(pathlib.Path(server.state) / "gateway-token")]
+gateway.kill()
+until(lambda: "GATEWAY_UNREACHABLE" in server.output, what="the loss")
+finds("unreachable", doctor(state=server.state), "gateway", "does not answer", "openclaw gateway status", 69)
+server.stop()
+own = ["--gateway", gateway.url, *token]
+finds("not running", doctor(*own, state=server.state), "daemon", "is not running", "ladle serve", 69)
+finds("unreachable, by itself", doctor(*own, state=server.state), "gateway", "does not answer", "openclaw gateway status", 69)
+finds("no such name", doctor("--gateway", "wss://no-such-host.invalid", state=server.state), "gateway",
+      "cannot be looked up", "getent hosts", 69)
+finds("no gateway", doctor(state=server.state, env={**os.environ, "HOME": scratch(), "OPENCLAW_STATE_DIR": scratch()}),
+      "gateway", "", "ladle", 69)
+with socket.create_server(("127.0.0.1", 0)) as web:
+    web.listen()
+    pid = os.fork()
+    if pid == 0:
+        while True:
+            peer, _ = web.accept()
+            peer.recv(1000)
+            peer.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            peer.close()
+    finds("something else", doctor("--gateway", f"ws://127.0.0.1:{web.getsockname()[1]}", *token, state=server.state),
+          "gateway", "answered HTTP 404", "ladle discover", 69)
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+
+
+def linked(name, *faults, state="online", arguments=()):
+    """A gateway with a fault and a server that has met it."""
+    other = DemoGateway(*faults)
+    serve = Serve(*arguments, gateway=other.url)
+    until(lambda: serve.json("GET", "/v1/status")[1]["link"]["state"] == state, what=f"{name}: {state}")
+    return doctor(state=serve.state), serve, other
+
+
+found, serve, other = linked("wrong token", "--token", "another", state="refused")
+finds("wrong token", found, "gateway", "token is not the gateway's", "openclaw config get gateway.auth.token", 77)
+serve.stop()
+finds("wrong token, by itself", doctor("--gateway", other.url, "--token-file", serve.state + "/gateway-token", state=serve.state),
+      "gateway", "token is not the gateway's", "openclaw config get gateway.auth.token", 69)
+
+found, serve, other = linked("pairing", "--pairing", "true", state="waiting_for_approval")
+finds("pairing pending", found, "gateway", "not approved", "openclaw devices approve ", 77)
+
+_, serve, other = linked("scopes", "--fault", "strippedScopes=operator.write,operator.admin")
+serve.call("POST", "/v1/messages", b"hello", {"Content-Type": "text/plain"})
+until(lambda: serve.json("GET", "/v1/status")[1]["link"].get("code"), what="the refusal")
+finds("missing scope", doctor(state=serve.state), "gateway", "without operator.write", "openclaw devices rotate --device ", 77)
+found, serve, other = linked("few scopes", arguments=["--gateway-scopes", "read"])
+finds("few scopes", found, "scopes", "sends are refused", "ladle serve --gateway-scopes read,write", 77)
+
+for skew, word in [(90_000, "90 s behind"), (-3_600_000, "3600 s ahead of")]:
+    found, serve, other = linked("clock", "--fault", f"clockSkewMs={skew}")
+    finds(f"clock skew {skew}", found, "clock", word, "timedatectl set-ntp true", 69)
+
+# The socket is left over: the next start replaces it.
+stale = Serve()
+stale.kill()
+tally.check(pathlib.Path(stale.state, "ladle.sock").exists(), "a socket is left over")
+finds("stale socket", doctor("--demo", state=stale.state), "daemon", "left over", "ladle serve", 69)
+again = Serve(state=stale.state)
+tally.check(doctor("--demo", state=stale.state)[0] == 0, "and the command mends it")
+
+# A port that is taken, and the one to take instead.
+port = again.port
+empty = scratch()
+os.chmod(empty, 0o700)
+found = doctor("--demo", "--listen", f"127.0.0.1:{port}", state=empty)
+finds("port taken", found, "listen", f"127.0.0.1:{port} is taken", "ladle serve --listen 127.0.0.1:", 69)
+chosen = int(found[1]["listen"]["hint"].rsplit(":", 1)[1])
+tally.check(chosen != port and Serve(port=chosen).port == chosen, "the port it names is free")
+
+# The directory belongs to a process that does not answer, to somebody else, to everybody.
+again.process.send_signal(19)
+found = doctor("--demo", state=again.state)
+finds("not answering", found, "state", "in use by another ladle", f"kill {again.process.pid}", 75)
+again.process.send_signal(18)
+os.chmod(empty, 0o755)
+found = doctor("--demo", state=empty)
+finds("open to others", found, "state", "open to other users", f"chmod 700 {empty}", 77)
+os.chmod(empty, 0o500)
+if os.getuid() == 0:
+    # Root may write everywhere; somebody else asks. The program has to be within reach for them too.
+    shared = scratch()
+    os.chmod(shared, 0o755)
+    os.chmod(empty, 0o755)
+    copy = shutil.copy(LADLE, shared)
+    run = subprocess.run([copy, "doctor", "--json", "--demo", "--state", empty], capture_output=True, text=True, user=65534,
+                         env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
+    checks = {check["check"]: check for check in json.loads(run.stdout)["checks"]}
+    finds("not writable", (run.returncode, checks), "state", "cannot be written", "chown", 77)
+else:
+    finds("not writable", doctor("--demo", state=empty), "state", "cannot be written", "chown", 77)
+
+# A disk that is nearly full: a small one of our own, where the system lets us have it.
+mounted = ["unshare", "--mount", "--map-root-user"]
+if subprocess.run([*mounted, "true"], capture_output=True).returncode == 0:
+    small = scratch()
+    script = f'mount -t tmpfs -o size=50m,mode=700 tmpfs "{small}" && exec "$@"'
+    found = doctor("--demo", state=small, wrap=[*mounted, "sh", "-c", script, "sh"])
+    finds("disk nearly full", found, "disk", "nearly full: ", f"du -xhd1 {small}", 75)
+else:
+    print("not run: a small disk (unshare is not allowed here)")
+
+# A listener open to the network in cleartext, and one that is not even allowed.
+os.chmod(empty, 0o700)
+found = doctor("--demo", "--listen", "0.0.0.0:0", "--insecure-lan", state=empty)
+finds("exposed", found, "exposure", "open to the network in cleartext", "ladle tls self-signed", 69)
+found = doctor("--demo", "--listen", "0.0.0.0:0", state=empty)
+finds("exposed without leave", found, "listen", "others on the network could read along", "ladle serve --listen tailnet", 69)
+
+# A setting that is wrong.
+found = doctor("--demo", "--log-level", "loud", state=empty)
+finds("configuration", found, "configuration", "log.level", "", 78)
+tally.end()
