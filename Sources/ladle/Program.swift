@@ -6,7 +6,11 @@ import Configuration
 enum Program {
     static func run(_ arguments: [String]) async -> ExitStatus {
         let io = ProcessIO()
-        let services = CommandServices(version: Version.text, secretFault: secretFault)
+        let services = CommandServices(
+            version: Version.text,
+            discover: { ServiceCredentials.found(io.environment) },
+            secretFault: secretFault
+        )
         let runner = CommandRunner(io: io, services: services)
         switch runner.run(arguments) {
         case .finished(let code): return ExitStatus(rawValue: code.rawValue) ?? .software

@@ -83,6 +83,7 @@ final class Daemon {
         doors = Doors(server: server, plan: plan, rules: rules)
         drainMilliseconds = plan.settings.int(.limitsDrain)
         desk.keepTokens = { tokens in plan.keep(tokens) }
+        desk.linkMoved = plan.linkMoved
     }
 
     func listen(on loop: isolated EventLoop) throws {

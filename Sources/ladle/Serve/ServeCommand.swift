@@ -23,9 +23,7 @@ enum ServeCommand {
         ProcessLimits.raiseDescriptors()
         ProcessLimits.ignoreBrokenPipes()
         do {
-            let service = try await Service.start(settings, places: places)
-            service.announce()
-            await service.waitUntilStopped()
+            try await Service.start(settings, places: places).run()
             return .ok
         } catch let error as StartFailure {
             Console.warn(error.message)

@@ -30,6 +30,7 @@ final class Service: Sendable {
     private let notes: [String]
     private let tls: ListenerTLS?
     private let audit: AuditTrail
+    private let manager: ServiceManager
 
     private init(
         loop: EventLoop,
@@ -40,7 +41,8 @@ final class Service: Sendable {
         addresses: [SocketAddress],
         notes: [String],
         tls: ListenerTLS?,
-        audit: AuditTrail
+        audit: AuditTrail,
+        manager: ServiceManager
     ) {
         self.loop = loop
         self.daemon = daemon
@@ -51,6 +53,7 @@ final class Service: Sendable {
         self.notes = notes
         self.tls = tls
         self.audit = audit
+        self.manager = manager
     }
 
     static func start(_ settings: Settings, places: SettingsPlaces) async throws -> Service {
@@ -78,6 +81,8 @@ final class Service: Sendable {
         plan.accessTokens = tokens.records
         let audit = AuditTrail(path: data.path + "/audit.log") { Console.warn("audit: \($0.path): \($0.reason)") }
         plan.audit = audit
+        let manager = ServiceManager(Program.environment)
+        plan.linkMoved = { manager.show($0) }
         let (daemon, addresses) = try await loop.launch(plan, store, opening, relay)
         return Service(
             loop: loop,
@@ -88,7 +93,8 @@ final class Service: Sendable {
             addresses: addresses,
             notes: Self.notes(opening, isDemo: isDemo, tokens, plan) + Exposure.lines(addresses, plan),
             tls: plan.tls,
-            audit: audit
+            audit: audit,
+            manager: manager
         )
     }
 
@@ -149,7 +155,7 @@ final class Service: Sendable {
         return notes
     }
 
-    func announce() {
+    private func announce() {
         let scheme = tls == nil ? "http" : "https"
         for note in notes { Console.say("ladle: \(note)") }
         for address in addresses {
@@ -167,28 +173,50 @@ final class Service: Sendable {
 
     /// SIGHUP reads the certificate again at once; files that change are noticed by themselves, in a while.
     private func followCertificate() {
-        guard let tls else { return }
-        let look: @Sendable () -> Void = {
-            switch tls.reload() {
-            case .unchanged: break
-            case .replaced: Console.say("ladle: new certificate, SHA-256 \(tls.pin)")
+        let look: @Sendable () -> Void = { [tls] in
+            switch tls?.reload() {
+            case .unchanged, nil: break
+            case .replaced: Console.say("ladle: new certificate, SHA-256 \(tls?.pin ?? "")")
             case .kept(let fault): Console.warn("keeping the old certificate: \(fault)")
             }
         }
-        signals.watch(SIGHUP, look)
-        CertificateClock.start(look)
+        signals.watch(SIGHUP) { [manager] in
+            manager.reloading()
+            look()
+            manager.ready()
+        }
+        if tls != nil { CertificateClock.start(look) }
     }
 
-    func waitUntilStopped() async {
+    /// The loop and the store have to answer before the service manager hears that all is well.
+    private func feedWatchdog() {
+        guard let milliseconds = manager.heartbeatMilliseconds else { return }
+        BackgroundWork.after(milliseconds: milliseconds) { [self] in
+            loop.post { [self] _ in
+                Task {
+                    await store.answer()
+                    manager.alive()
+                    feedWatchdog()
+                }
+            }
+        }
+    }
+
+    /// Serves until it is asked to stop. Who reads that it listens may signal it.
+    func run() async {
         followCertificate()
+        feedWatchdog()
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
+                manager.stopping()
                 loop.post { loop in
                     guard let daemon = self.daemon.value(on: loop) else { return resume.run() }
                     daemon.stop(on: loop) { resume.run() }
                 }
             }
+            announce()
+            manager.ready()
         }
         await store.close()
         await audit.finish()
