@@ -9,13 +9,10 @@ package protocol ExchangeSink: AnyObject {
     /// The head of an answer whose body follows piece by piece and has no stated length.
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop)
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome
-    /// The same for bytes that go to many: `frame` keeps their form on the wire from one sink to the next.
-    func write(
-        _ bytes: Span<UInt8>,
-        sharing frame: inout [UInt8],
-        for exchange: Exchange,
-        on loop: isolated EventLoop
-    ) -> WriteOutcome
+    /// The way past the exchange for bytes that go to many; nil where each stream has its own form of them.
+    func outlet(for exchange: Exchange) -> StreamOutlet?
+    /// Bytes that were handed to the outlet wait: the peer has so long to take them.
+    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop)
     func end(_ exchange: Exchange, on loop: isolated EventLoop)
     /// Ends without an orderly end, so that the peer sees the body as cut.
     func abort(_ exchange: Exchange, on loop: isolated EventLoop)
@@ -25,6 +22,28 @@ package protocol ExchangeSink: AnyObject {
     func limitWaiting(to bytes: Int, for exchange: Exchange)
     /// After an admission that came later: the body may come.
     func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop)
+}
+
+/// Where the bytes of a stream leave, and in which form.
+package struct StreamOutlet {
+    package enum Form: Hashable, Sendable {
+        case plain
+        /// A chunk of RFC 9112 §7.1.
+        case chunk
+    }
+
+    package let form: Form
+    package let target: any StreamTarget
+
+    package init(_ form: Form, to target: any StreamTarget) {
+        self.form = form
+        self.target = target
+    }
+}
+
+/// Takes bytes that are in their form already, and knows nothing of requests.
+package protocol StreamTarget: AnyObject {
+    func take(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome
 }
 
 package enum WriteOutcome: Equatable, Sendable {
@@ -135,11 +154,11 @@ package final class Exchange {
         return sink.write(bytes, for: self, on: loop)
     }
 
-    /// For bytes that go to many; `frame` is empty at first and handed from one to the next.
-    package func write(_ bytes: Span<UInt8>, sharing frame: inout [UInt8], on loop: isolated EventLoop) -> WriteOutcome
-    {
-        guard state == .streaming, let sink else { return .gone }
-        return sink.write(bytes, sharing: &frame, for: self, on: loop)
+    /// Good until `gone` or the end.
+    package var outlet: StreamOutlet? { state == .streaming ? sink?.outlet(for: self) : nil }
+
+    package func outletWaits(on loop: isolated EventLoop) {
+        sink?.outletWaits(for: self, on: loop)
     }
 
     package func write(_ bytes: [UInt8], on loop: isolated EventLoop) -> WriteOutcome {

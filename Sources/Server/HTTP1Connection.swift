@@ -250,20 +250,19 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     }
 
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
-        var frame: [UInt8] = []
-        return write(bytes, sharing: &frame, for: exchange, on: loop)
-    }
-
-    func write(
-        _ bytes: Span<UInt8>,
-        sharing frame: inout [UInt8],
-        for exchange: Exchange,
-        on loop: isolated EventLoop
-    ) -> WriteOutcome {
         guard self.exchange === exchange else { return .gone }
         guard isChunked else { return pass(bytes, on: loop) }
-        if frame.isEmpty { HTTP1Encoder.appendChunk(bytes, to: &frame) }
-        return pass(frame.span, on: loop)
+        var chunk: [UInt8] = []
+        HTTP1Encoder.appendChunk(bytes, to: &chunk)
+        return pass(chunk.span, on: loop)
+    }
+
+    func outlet(for exchange: Exchange) -> StreamOutlet? {
+        StreamOutlet(isChunked ? .chunk : .plain, to: stream)
+    }
+
+    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {
+        if self.exchange === exchange { updateDeadline(on: loop) }
     }
 
     private func pass(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {

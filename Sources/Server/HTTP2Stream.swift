@@ -128,14 +128,9 @@ final class HTTP2Stream: ExchangeSink {
         connection.begin(head, on: id, loop: loop)
     }
 
-    func write(
-        _ bytes: Span<UInt8>,
-        sharing frame: inout [UInt8],
-        for exchange: Exchange,
-        on loop: isolated EventLoop
-    ) -> WriteOutcome {
-        write(bytes, for: exchange, on: loop)
-    }
+    /// Frames, windows and the connection's order are each stream's own.
+    func outlet(for exchange: Exchange) -> StreamOutlet? { nil }
+    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
 
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
         guard self.exchange === exchange else { return .gone }

@@ -44,13 +44,8 @@ package final class EventHub: TurnEndWork {
         if let id = event.id { last = id }
         for group in groups.values {
             guard Subscriber.admits(event, filter: group.filter, caller: group.caller) else { continue }
-            var isWanted = false
-            for subscriber in group.members where subscriber.isBehind { keep(event, for: subscriber, on: loop) }
-            for subscriber in group.members where !subscriber.isBehind {
-                isWanted = true
-                break
-            }
-            guard isWanted else { continue }
+            for subscriber in group.behind { keep(event, for: subscriber, on: loop) }
+            guard !group.members.isEmpty else { continue }
             if group.batch.isEmpty {
                 if dirty.isEmpty { loop.whenTurnEnds(self) }
                 dirty.append(group)
@@ -80,25 +75,49 @@ package final class EventHub: TurnEndWork {
     private func flush(_ group: SubscriberGroup, on loop: isolated EventLoop) {
         let batch = group.batch
         group.batch = []
-        let span = batch.span
-        var frame: [UInt8] = []
-        var gone: [Subscriber] = []
-        for subscriber in group.members where !subscriber.isBehind {
-            counters.deliveries &+= 1
-            switch subscriber.exchange.write(span, sharing: &frame, on: loop) {
-            case .written: continue
-            case .waiting: subscriber.isBehind = true
-            case .full, .gone: gone.append(subscriber)
+        // Copies: a peer found gone leaves the group while it is walked.
+        let members = group.members
+        counters.deliveries &+= UInt64(members.count)
+        if let form = group.key.form {
+            let targets = group.targets
+            let framed = form == .chunk ? Self.chunk(of: batch) : batch
+            let span = framed.span
+            for place in targets.indices {
+                let outcome = targets[place].take(span, on: loop)
+                if outcome == .written { continue }
+                if case .waiting = outcome { members[place].exchange.outletWaits(on: loop) }
+                settle(outcome, members[place], of: group, on: loop)
+            }
+        } else {
+            let span = batch.span
+            for subscriber in members {
+                settle(subscriber.exchange.write(span, on: loop), subscriber, of: group, on: loop)
             }
         }
-        for subscriber in gone { cut(subscriber, on: loop) }
         if group.batch.isEmpty {
             group.batch = batch
             group.batch.removeAll(keepingCapacity: true)
         }
     }
 
+    private static func chunk(of bytes: [UInt8]) -> [UInt8] {
+        Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + [0x0D, 0x0A]
+    }
+
     // MARK: Slow readers
+
+    private func settle(
+        _ outcome: WriteOutcome,
+        _ subscriber: Subscriber,
+        of group: SubscriberGroup,
+        on loop: isolated EventLoop
+    ) {
+        switch outcome {
+        case .written: break
+        case .waiting: group.fallBehind(subscriber)
+        case .full, .gone: cut(subscriber, on: loop)
+        }
+    }
 
     private func keep(_ event: HubEvent, for subscriber: Subscriber, on loop: isolated EventLoop) {
         if subscriber.backlog.count > subscriber.backlogStart, let last = subscriber.backlog.last,
@@ -138,7 +157,7 @@ package final class EventHub: TurnEndWork {
         }
         subscriber.backlog = []
         subscriber.backlogStart = 0
-        subscriber.isBehind = false
+        subscriber.group?.catchUp(subscriber)
     }
 
     /// The reader comes back with its last id and misses nothing inside the window.
@@ -167,6 +186,7 @@ package final class EventHub: TurnEndWork {
         guard subscriber.phase == .replaying else { return }
         subscriber.phase = .live
         subscriber.isBehind = subscriber.exchange.waitingBytes > 0
+        let form = subscriber.exchange.outlet?.form
         subscriber.exchange.drained = { [weak self, weak subscriber] in
             if let subscriber { self?.drained(subscriber, on: loop) }
         }
@@ -180,6 +200,7 @@ package final class EventHub: TurnEndWork {
             session: subscriber.filter.session,
             run: subscriber.filter.run,
             format: subscriber.format,
+            form: form,
             sessions: subscriber.caller.sessions,
             alone: alone
         )
@@ -197,7 +218,7 @@ package final class EventHub: TurnEndWork {
         subscriber.ended = nil
         guard let group = subscriber.group else { return }
         group.remove(subscriber)
-        if group.members.isEmpty { groups[group.key] = nil }
+        if group.isEmpty { groups[group.key] = nil }
     }
 
     /// Ends streams in an orderly way after a last event of their own.
@@ -238,7 +259,7 @@ package final class EventHub: TurnEndWork {
             let bytes = subscriber.format.heartbeat(asEvent: subscriber.heartbeatAsEvent, at: loop.wallClock)
             switch subscriber.exchange.write(bytes, on: loop) {
             case .written: continue
-            case .waiting: subscriber.isBehind = true
+            case .waiting: subscriber.group?.fallBehind(subscriber)
             case .full, .gone: gone.append(subscriber)
             }
         }

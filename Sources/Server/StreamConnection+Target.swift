@@ -1,0 +1,16 @@
+package import EventLoops
+package import Exchanges
+package import Transport
+
+/// Fanned-out bytes go from the hub to the socket in one call and touch one object a subscriber: at a thousand
+/// subscribers the cost of each further one is a cache miss.
+extension StreamConnection: StreamTarget {
+    package func take(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {
+        switch send(bytes, on: loop) {
+        case .sent: .written
+        case .queued(let count): .waiting(count)
+        case .overflow: .full
+        case .closed: .gone
+        }
+    }
+}
