@@ -46,8 +46,6 @@ def units():
     with tempfile.TemporaryDirectory() as folder:
         runtime = pathlib.Path(folder, "runtime")
         runtime.mkdir()
-        runtime.chmod(0o777)
-        pathlib.Path(folder).chmod(0o755)
         for kind in ("system", "user"):
             place = pathlib.Path(folder, kind)
             place.mkdir()
@@ -57,11 +55,13 @@ def units():
                 pathlib.Path(place, file.name).write_text(text)
             service = str(place / "ladle.service")
             environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "HOME": folder}
-            # A user's manager never runs as root, which `security` would count against the unit.
-            unprivileged = ["setpriv", "--reuid=1", "--clear-groups"] if kind == "user" and os.getuid() == 0 else []
+            rated = place / "rated" / "ladle.service"
+            rated.parent.mkdir()
+            # A user's manager runs as that user, which the rating has to be told.
+            identity = "[Service]\nUser=someone\n" if kind == "user" else "[Service]\n"
+            rated.write_text(pathlib.Path(service).read_text().replace("[Service]\n", identity))
             rating = subprocess.run(
-                [*unprivileged, "systemd-analyze", f"--{kind}", "security", "--offline=true", service],
-                capture_output=True, text=True, env=environment)
+                ["systemd-analyze", "security", "--offline=true", str(rated)], capture_output=True, text=True)
             found = re.search(r"exposure level for ladle\.service: ([\d.]+)", rating.stdout)
             level = float(found.group(1)) if found else 10
             print(f"{kind} unit: exposure {level} (systemd {version})")
