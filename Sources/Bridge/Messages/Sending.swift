@@ -120,7 +120,7 @@ final class Sending {
     }
 
     private func answer(_ entry: OutboxEntry, isReplay: Bool, on loop: isolated EventLoop) {
-        call.exchange.subject = entry.id
+        call.subject = entry.id
         fields.append((.location, "/v1/outbox/\(entry.id)"))
         if let stream { return stream.open(entry, isReplay: isReplay, fields, on: loop) }
         guard let seconds = request.waitSeconds, seconds > 0 else {

@@ -10,6 +10,8 @@ package final class Call {
     package let exchange: Exchange
     package let request: Request
     var hasBegun = false
+    /// What a change was about, for the audit file.
+    var subject: String?
 
     init(_ exchange: Exchange, _ request: Request) {
         self.exchange = exchange

@@ -31,6 +31,7 @@ final class Service: Sendable {
     private let tls: ListenerTLS?
     private let audit: AuditTrail
     private let manager: ServiceManager
+    private let finder: GatewayFinder
 
     private init(
         loop: EventLoop,
@@ -42,7 +43,8 @@ final class Service: Sendable {
         notes: [String],
         tls: ListenerTLS?,
         audit: AuditTrail,
-        manager: ServiceManager
+        manager: ServiceManager,
+        finder: GatewayFinder
     ) {
         self.loop = loop
         self.daemon = daemon
@@ -54,6 +56,7 @@ final class Service: Sendable {
         self.tls = tls
         self.audit = audit
         self.manager = manager
+        self.finder = finder
     }
 
     static func start(_ settings: Settings, places: SettingsPlaces) async throws -> Service {
@@ -73,7 +76,8 @@ final class Service: Sendable {
         let relay = EventRelay(loop)
         let (store, opening) = try openStore(data, settings, relay)
         let bounds = try await store.reader.read { try EventTable($0).bounds() }
-        let found = try GatewayFinder(settings: settings, places: places).target(demo: demo)
+        let finder = GatewayFinder(settings: settings, places: places)
+        let found = try finder.target(demo: demo)
         var plan = try ServePlan.make(settings, found: found, data: data.path, state: path, isDemo: isDemo)
         plan.lastEvent = bounds.newest
         plan.firstEvent = bounds.oldest
@@ -94,7 +98,8 @@ final class Service: Sendable {
             notes: Self.notes(opening, isDemo: isDemo, tokens, plan) + Exposure.lines(addresses, plan),
             tls: plan.tls,
             audit: audit,
-            manager: manager
+            manager: manager,
+            finder: finder
         )
     }
 
@@ -206,6 +211,7 @@ final class Service: Sendable {
     func run() async {
         followCertificate()
         feedWatchdog()
+        if demo == nil { GatewaySearch(finder: finder, loop: loop, daemon: daemon).start(signals) }
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
