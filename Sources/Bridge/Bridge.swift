@@ -36,6 +36,7 @@ package final class Bridge: Responder {
     package var requests: [String: UInt64] {
         Dictionary(uniqueKeysWithValues: zip(routes, counts).map { ($0.operation, $1) })
     }
+    private let refusals = RefusalPace()
     private let routes: [Route]
     private let places: [ObjectIdentifier: Int]
     private var counts: [UInt64]
@@ -55,7 +56,7 @@ package final class Bridge: Responder {
         self.link = link
         self.live = live
         startedAt = loop.wallClock
-        streamSlots = StreamSlots(perCaller: settings.streamsPerCaller)
+        streamSlots = StreamSlots(perCaller: settings.streamsPerCaller, total: settings.streams)
         router = Router(routes)
         self.routes = routes
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
@@ -76,6 +77,8 @@ package final class Bridge: Responder {
         /// tailscaled has to be asked who this is.
         case ask(WhoisQuestion)
         case ready(Call)
+        /// One guess at a credential too many.
+        case throttled(Problem)
     }
 
     package func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission {
@@ -90,6 +93,8 @@ package final class Bridge: Responder {
             case .ask(let question):
                 ask(question, for: exchange, on: loop)
                 return .later
+            case .throttled(let problem):
+                return refusals.hold(exchange, problem, on: loop) ? .later : .answered
             case .ready(let call):
                 switch call.route.body {
                 case .none: return .takes(bodyBytes: 0)
@@ -149,7 +154,10 @@ package final class Bridge: Responder {
         if !match.isOpen {
             switch access.identify(settings.peer(exchange.connection), facts, on: loop) {
             case .caller(let known): caller = known
-            case .refused(let refusal): throw Problem(refusal).closing()
+            case .refused(let refusal):
+                let problem = Problem(refusal).closing()
+                if problem.status == .tooManyRequests { return .throttled(problem) }
+                throw problem
             case .whois(let question):
                 if mayAsk, access.whois != nil { return .ask(question) }
             }
@@ -201,6 +209,7 @@ package final class Bridge: Responder {
 
     private func begin(_ request: Request, _ exchange: Exchange) -> Call {
         let call = Call(exchange, request)
+        if request.route.changesState { call.audit = access.audit }
         exchange.notes = call
         return call
     }
@@ -272,26 +281,8 @@ package final class Bridge: Responder {
         }
         let request = call.request
         if request.hasToken { access.finished(exchange, by: request.caller) }
-        guard request.route.changesState, let audit = access.audit, let status = exchange.status else { return }
-        let now = loop.wallClock
-        let code = exchange.problemCode ?? "\(status.code)"
-        let outcome: AuditRecord.Outcome =
-            status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
-        let body = exchange.body
-        let (who, from, requestID) = (call.caller.label, exchange.connection.remote, exchange.requestID)
-        let (what, which) = (call.route.operation, call.subject ?? call.parameters.first)
-        audit.record {
-            AuditRecord(
-                at: now,
-                who: who,
-                from: "\(from)",
-                what: what,
-                which: which,
-                outcome: outcome,
-                requestID: requestID,
-                text: body.isEmpty ? nil : AuditRecord.TextMark(body)
-            )
-        }
+        // A handler that has begun says itself how it went.
+        if !call.hasBegun, let status = exchange.status { call.settle(status, exchange.problemCode, on: loop) }
     }
 
     package func refused(

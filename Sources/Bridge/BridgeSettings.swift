@@ -9,6 +9,7 @@ package struct BridgeSettings {
     package var version: String
     package var isDemo: Bool
     package var streamsPerCaller = 20
+    package var streams = 20_000
     package var outboxLimits = OutboxTable.Limits()
     /// How long a message may wait, in milliseconds, where its sender does not say.
     package var outboxTTL: Int64 = 48 * 3_600_000

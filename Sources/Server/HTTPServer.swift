@@ -37,7 +37,14 @@ package final class HTTPServer {
     let responder: any Responder
     private var listeners: [Listener] = []
     private var connections: [HTTPConnection] = []
-    private var perPeer: [NetworkAddress: Int] = [:]
+    private var perPeer: [PeerKey: Int] = [:]
+
+    /// Whose connections are counted together: another user's of this host, or those of a place elsewhere.
+    private enum PeerKey: Hashable {
+        case user(UInt32)
+        /// Who has one IPv6 address has the whole network of it.
+        case network(NetworkAddress)
+    }
     private var sweep: TimerID?
     private var nextNumber: UInt64
     private(set) var isDraining = false
@@ -110,17 +117,22 @@ package final class HTTPServer {
         connections.append(connection)
         counters.open += 1
         armSweep(on: loop)
-        connection.start(overLimit: isOverLimit(peer), on: loop)
+        connection.start(overLimit: isOverLimit(info), on: loop)
     }
 
-    private func isOverLimit(_ peer: SocketAddress) -> Bool {
-        guard case .ip(let single, _) = peer else { return connections.count > limits.connections }
-        // Who has one IPv6 address has the whole network of it.
-        let address = single.network
-        perPeer[address, default: 0] += 1
-        let isOver =
-            connections.count > limits.connections
-            || (!address.isLoopback && perPeer[address, default: 0] > limits.connectionsPerPeer)
+    /// Nil for the owner, and on loopback where users cannot be told.
+    private func key(of info: ConnectionInfo) -> PeerKey? {
+        if let user = info.user { return user == limits.owner ? nil : .user(user) }
+        guard case .ip(let address, _) = info.remote, !address.isLoopback else { return nil }
+        return .network(address.network)
+    }
+
+    private func isOverLimit(_ info: ConnectionInfo) -> Bool {
+        var isOver = connections.count > limits.connections
+        if let key = key(of: info) {
+            perPeer[key, default: 0] += 1
+            if perPeer[key, default: 0] > limits.connectionsPerPeer { isOver = true }
+        }
         if isOver { counters.overLimit += 1 }
         return isOver
     }
@@ -135,10 +147,9 @@ package final class HTTPServer {
             last.place = UInt32(truncatingIfNeeded: place)
         }
         counters.open -= 1
-        if case .ip(let single, _) = connection.info.remote {
-            let address = single.network
-            let count = (perPeer[address] ?? 1) - 1
-            perPeer[address] = count > 0 ? count : nil
+        if let key = key(of: connection.info) {
+            let count = (perPeer[key] ?? 1) - 1
+            perPeer[key] = count > 0 ? count : nil
         }
         if isDraining, connections.isEmpty { finishDrain() }
     }

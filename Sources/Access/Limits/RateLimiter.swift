@@ -85,28 +85,3 @@ package struct RateLimiter: Sendable {
         table.fullAt = table.fullAt.filter { $0.value > now }
     }
 }
-
-/// How many streams each limited caller has open.
-package struct StreamSlots: Sendable {
-    package let perCaller: Int
-    private var open: [String: Int] = [:]
-
-    package init(perCaller: Int = 20) {
-        self.perCaller = max(perCaller, 1)
-    }
-
-    /// False when the caller has all its streams; the owner is not counted.
-    package mutating func take(_ caller: Caller) -> Bool {
-        guard caller.isLimited else { return true }
-        let count = open[caller.label, default: 0]
-        guard count < perCaller else { return false }
-        open[caller.label] = count + 1
-        return true
-    }
-
-    /// Once for each successful `take`.
-    package mutating func release(_ caller: Caller) {
-        guard caller.isLimited, let count = open[caller.label] else { return }
-        open[caller.label] = count > 1 ? count - 1 : nil
-    }
-}

@@ -17,10 +17,12 @@ extension Bridge {
     }
 
     /// A stream over a limit is opened all the same, told why, and closed: clients give up for good on a status.
-    func streamRefusal(for caller: Caller, now: Timestamp) -> String? {
+    func streamRefusal(for call: Call, now: Timestamp) -> String? {
         if isShuttingDown { return "shutting_down" }
-        guard access.isCurrent(caller, now: now) else { return "token_revoked" }
-        return streamSlots.take(caller) ? nil : "too_many_streams"
+        guard access.isCurrent(call.caller, now: now) else { return "token_revoked" }
+        let hasSlot = streamSlots.take(call.caller)
+        if let limit = streamSlots.headers(for: call.caller) { call.exchange.state(limit) }
+        return hasSlot ? nil : "too_many_streams"
     }
 
     func shutdownEvent(reason: String, retryMilliseconds: Int, on loop: isolated EventLoop) -> HubEvent {

@@ -16,6 +16,7 @@ final class LongPoll: ExchangeOwner {
     private let seconds: Int
     private var observer: UInt64?
     private var timer: TimerID?
+    private var holdsSlot = false
     private var position = EventID(epoch: "", sequence: 0)
 
     init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.Wishes, seconds: Int) {
@@ -75,6 +76,7 @@ final class LongPoll: ExchangeOwner {
 
     private func wait(on loop: isolated EventLoop) {
         guard seconds > 0 else { return answer(events: [], cursor: position, reset: nil, on: loop) }
+        guard takeSlot(on: loop) else { return }
         observer = bridge.hub.observe { [weak self] event in
             guard let self, event.id != nil, self.observer != nil else { return }
             guard event.isMeant(for: self.call.caller, by: self.wishes.filter) else { return }
@@ -94,7 +96,18 @@ final class LongPoll: ExchangeOwner {
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
     func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
 
+    /// A poll that waits counts like an open stream.
+    private func takeSlot(on loop: isolated EventLoop) -> Bool {
+        guard !holdsSlot else { return true }
+        holdsSlot = bridge.streamSlots.take(call.caller)
+        if let limit = bridge.streamSlots.headers(for: call.caller) { call.exchange.state(limit) }
+        if !holdsSlot { call.fail(.tooManyStreams, on: loop) }
+        return holdsSlot
+    }
+
     private func stop(on loop: isolated EventLoop) {
+        if holdsSlot { bridge.streamSlots.release(call.caller) }
+        holdsSlot = false
         if let observer { bridge.hub.stopObserving(observer) }
         observer = nil
         if let timer { loop.cancel(timer) }

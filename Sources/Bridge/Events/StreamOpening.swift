@@ -64,9 +64,13 @@ final class StreamOpening: ExchangeOwner {
         // Proxies must neither keep, change nor gather what has to arrive at once.
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
+        if call.exchange.method == .head {
+            call.exchange.beginStream(head, on: loop)
+            return call.exchange.end(on: loop)
+        }
+        let refusal = bridge.streamRefusal(for: call, now: loop.wallClock)
         call.exchange.beginStream(head, on: loop)
-        if call.exchange.method == .head { return call.exchange.end(on: loop) }
-        if let refusal = bridge.streamRefusal(for: call.caller, now: loop.wallClock) {
+        if let refusal {
             write(hello(at: bridge.hub.last, "fresh", on: loop), on: loop)
             write(bridge.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)
             return call.exchange.end(on: loop)

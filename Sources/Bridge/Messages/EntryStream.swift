@@ -51,6 +51,8 @@ final class EntryStream: EntryFollower, ExchangeOwner {
         head.fields.append(.xAccelBuffering, "no")
         for field in fields { head.fields.append(field.name, field.value) }
         call.exchange.owner = self
+        let refusal = bridge.streamRefusal(for: call, now: loop.wallClock)
+        holdsSlot = refusal == nil
         call.exchange.beginStream(head, on: loop)
         guard call.exchange.isStreaming else { return stop(on: loop) }
         call.exchange.limitWaiting(to: bridge.hub.bufferLimit)
@@ -61,11 +63,10 @@ final class EntryStream: EntryFollower, ExchangeOwner {
         early = []
         for event in waiting where isOpen { write(event, on: loop) }
         guard isOpen else { return }
-        if let reason = bridge.streamRefusal(for: call.caller, now: loop.wallClock) {
-            write(bridge.shutdownEvent(reason: reason, retryMilliseconds: 30_000, on: loop), on: loop)
+        if let refusal {
+            write(bridge.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)
             return end(on: loop)
         }
-        holdsSlot = true
         beat(on: loop)
     }
 

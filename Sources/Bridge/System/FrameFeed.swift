@@ -7,7 +7,7 @@ import JSONBytes
 import Upstream
 
 /// Those who follow the frame log. Each frame becomes its block once and is written to all; a slow reader is cut.
-final class FrameFeed {
+final class FrameFeed: ExchangeOwner {
     private struct Follower {
         let exchange: Exchange
         let caller: Caller
@@ -29,15 +29,14 @@ final class FrameFeed {
         var head = ResponseHead(.ok, contentType: StreamFormat.eventStream.contentType)
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
+        let refusal = exchange.method == .head ? nil : bridge.streamRefusal(for: call, now: loop.wallClock)
         exchange.beginStream(head, on: loop)
         guard exchange.isStreaming else { return }
         if exchange.method == .head { return exchange.end(on: loop) }
         exchange.limitWaiting(to: bridge.hub.bufferLimit)
-        if let refusal = bridge.streamRefusal(for: call.caller, now: loop.wallClock) {
-            return end(exchange, reason: refusal, on: loop)
-        }
+        if let refusal { return end(exchange, reason: refusal, on: loop) }
         followers[ObjectIdentifier(exchange)] = Follower(exchange: exchange, caller: call.caller)
-        exchange.gone = { [weak self] in self?.remove(exchange, on: loop) }
+        exchange.owner = self
         var kept: [UInt8] = []
         for entry in bridge.link.log?.after(since) ?? [] { kept += Self.block(entry) }
         // The head reaches the reader also where no frame has come yet.
@@ -53,6 +52,9 @@ final class FrameFeed {
             end(follower.exchange, reason: "shutting_down", on: loop)
         }
     }
+
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { remove(exchange, on: loop) }
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
 
     private func tell(_ block: [UInt8], on loop: isolated EventLoop) {
         for follower in followers.values { write(block, to: follower.exchange, on: loop) }
@@ -75,7 +77,7 @@ final class FrameFeed {
 
     private func remove(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard let follower = followers.removeValue(forKey: ObjectIdentifier(exchange)) else { return }
-        exchange.gone = nil
+        exchange.owner = nil
         bridge.streamSlots.release(follower.caller)
         guard followers.isEmpty else { return }
         bridge.link.onFrame = nil

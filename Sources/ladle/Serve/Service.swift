@@ -29,8 +29,12 @@ final class Service: Sendable {
     private let addresses: [SocketAddress]
     private let notes: [String]
     private let tls: ListenerTLS?
+<<<<<<< HEAD
     private let audit: AuditTrail
     private let manager: ServiceManager
+=======
+    private let audit: AuditTrail?
+>>>>>>> hub/main
     private let finder: GatewayFinder
 
     private init(
@@ -42,8 +46,12 @@ final class Service: Sendable {
         addresses: [SocketAddress],
         notes: [String],
         tls: ListenerTLS?,
+<<<<<<< HEAD
         audit: AuditTrail,
         manager: ServiceManager,
+=======
+        audit: AuditTrail?,
+>>>>>>> hub/main
         finder: GatewayFinder
     ) {
         self.loop = loop
@@ -83,7 +91,7 @@ final class Service: Sendable {
         plan.firstEvent = bounds.oldest
         let tokens = try await FirstToken.load(store, data)
         plan.accessTokens = tokens.records
-        let audit = AuditTrail(path: data.path + "/audit.log") { Console.warn("audit: \($0.path): \($0.reason)") }
+        let audit = Self.audit(settings, data)
         plan.audit = audit
         let manager = ServiceManager(Program.environment)
         plan.linkMoved = { manager.show($0) }
@@ -127,6 +135,15 @@ final class Service: Sendable {
         configuration.keepEvents = Int(settings.int(.eventsKeep))
         configuration.keepEventsMs = settings.int(.eventsKeepFor)
         return try StateStore.open(configuration)
+    }
+
+    private static func audit(_ settings: Settings, _ directory: StateDirectory) -> AuditTrail? {
+        guard settings.bool(.audit) else { return nil }
+        return AuditTrail(
+            path: directory.path + "/audit.log",
+            limit: UInt64(clamping: settings.int(.auditMaxBytes)),
+            keep: Int(settings.int(.auditKeep))
+        ) { Console.warn("audit: \($0.path): \($0.reason)") }
     }
 
     private static func startDemo(_ settings: Settings) async throws -> DemoGatewayHandle {
@@ -225,7 +242,7 @@ final class Service: Sendable {
             manager.ready()
         }
         await store.close()
-        await audit.finish()
+        await audit?.finish()
         await loop.stop()
     }
 }
