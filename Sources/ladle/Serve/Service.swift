@@ -29,12 +29,8 @@ final class Service: Sendable {
     private let addresses: [SocketAddress]
     private let notes: [String]
     private let tls: ListenerTLS?
-<<<<<<< HEAD
-    private let audit: AuditTrail
-    private let manager: ServiceManager
-=======
     private let audit: AuditTrail?
->>>>>>> hub/main
+    private let manager: ServiceManager
     private let finder: GatewayFinder
 
     private init(
@@ -46,12 +42,8 @@ final class Service: Sendable {
         addresses: [SocketAddress],
         notes: [String],
         tls: ListenerTLS?,
-<<<<<<< HEAD
-        audit: AuditTrail,
-        manager: ServiceManager,
-=======
         audit: AuditTrail?,
->>>>>>> hub/main
+        manager: ServiceManager,
         finder: GatewayFinder
     ) {
         self.loop = loop
@@ -193,21 +185,25 @@ final class Service: Sendable {
         }
     }
 
-    /// SIGHUP reads the certificate again at once; files that change are noticed by themselves, in a while.
-    private func followCertificate() {
-        let look: @Sendable () -> Void = { [tls] in
-            switch tls?.reload() {
-            case .unchanged, nil: break
-            case .replaced: Console.say("ladle: new certificate, SHA-256 \(tls?.pin ?? "")")
-            case .kept(let fault): Console.warn("keeping the old certificate: \(fault)")
-            }
-        }
-        signals.watch(SIGHUP) { [manager] in
+    /// SIGHUP looks at certificate and gateway again at once; in a while what changed is noticed without it.
+    private func followFiles() {
+        let search = demo == nil ? GatewaySearch(finder: finder, loop: loop, daemon: daemon) : nil
+        search?.start()
+        if let tls { CertificateClock.start { Self.renew(tls) } }
+        signals.watch(SIGHUP) { [tls, manager] in
             manager.reloading()
-            look()
+            if let tls { Self.renew(tls) }
+            search?.look(always: true)
             manager.ready()
         }
-        if tls != nil { CertificateClock.start(look) }
+    }
+
+    private static func renew(_ tls: ListenerTLS) {
+        switch tls.reload() {
+        case .unchanged: break
+        case .replaced: Console.say("ladle: new certificate, SHA-256 \(tls.pin)")
+        case .kept(let fault): Console.warn("keeping the old certificate: \(fault)")
+        }
     }
 
     /// The loop and the store have to answer before the service manager hears that all is well.
@@ -226,9 +222,8 @@ final class Service: Sendable {
 
     /// Serves until it is asked to stop. Who reads that it listens may signal it.
     func run() async {
-        followCertificate()
+        followFiles()
         feedWatchdog()
-        if demo == nil { GatewaySearch(finder: finder, loop: loop, daemon: daemon).start(signals) }
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
