@@ -3,7 +3,7 @@ BUILD := swift build
 RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
 export SWIFT_BACKTRACE := enable=no
 
-.PHONY: run build test lint format contract proof fuzz bench coverage release clean packages
+.PHONY: run build test lint format contract proof fuzz bench coverage release deb clean packages
 
 run: release
 	@deploy/run
@@ -43,6 +43,9 @@ release: packages
 	$(RELEASE)
 	@strip -o .build/ladle "$$($(RELEASE) --show-bin-path)/ladle"
 	@echo "release: .build/ladle, $$(wc -c < .build/ladle | tr -d ' ') bytes"
+
+deb: release
+	@deploy/debian/build
 
 clean:
 	rm -rf .build

@@ -143,6 +143,21 @@ int cs_unix_connect(const char *path) {
     return fd;
 }
 
+int cs_unix_send(const char *path, const void *bytes, size_t count) {
+    struct sockaddr_un address;
+    int result = unix_address(path, &address);
+    if (result < 0) return result;
+    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    if (path[0] == '@') address.sun_path[0] = 0;
+    int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    if (fd < 0) return -errno;
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    ssize_t sent = sendto(fd, bytes, count, 0, (struct sockaddr *)&address, length);
+    int error = errno;
+    close(fd);
+    return sent < 0 ? -error : 0;
+}
+
 int cs_unix_pair(int fds[2]) {
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) < 0) return -errno;
     cs_adopt(fds[0]);

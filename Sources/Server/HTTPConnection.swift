@@ -19,6 +19,8 @@ protocol WireProtocol: AnyObject {
 final class HTTPConnection: StreamHandler {
     /// How every HTTP/2 connection with prior knowledge starts, and no HTTP/1 request we serve.
     private static let prefaceStart = Array("PRI".utf8)
+    /// When the server stops, connections that have said nothing yet get this long.
+    private static let lateRequestMilliseconds: Int64 = 100
 
     let stream: StreamConnection
     private(set) var info: ConnectionInfo
@@ -68,10 +70,15 @@ final class HTTPConnection: StreamHandler {
     }
 
     func drain(on loop: isolated EventLoop) {
-        if let wire { wire.drain(on: loop) } else { stream.close(on: loop) }
+        if let wire { return wire.drain(on: loop) }
+        // Accepted a moment ago: its request may be on its way, and to close now would refuse it.
+        loop.after(milliseconds: Self.lateRequestMilliseconds) {
+            if let wire = self.wire { wire.drain(on: loop) } else { self.cut(on: loop) }
+        }
     }
 
     func cut(on loop: isolated EventLoop) {
+        guard !isClosed else { return }
         stream.close(on: loop)
     }
 

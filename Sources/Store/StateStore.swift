@@ -346,6 +346,11 @@ package actor StateStore {
         }
     }
 
+    /// Returns once both queues have worked off what waited before: what a watchdog asks. Nothing is written.
+    package func answer() async {
+        try? await reader.read { _ in }
+    }
+
     // MARK: Recovery
 
     nonisolated var setAsideFiles: SetAsideFiles { SetAsideFiles(directory: configuration.directory.path) }

@@ -7,7 +7,11 @@ import JSONBytes
 enum Program {
     static func run(_ arguments: [String]) async -> ExitCode {
         let io = ProcessIO()
-        let services = CommandServices(version: Version.text, secretFault: secretFault)
+        let services = CommandServices(
+            version: Version.text,
+            discover: { ServiceCredentials.found(io.environment) },
+            secretFault: secretFault
+        )
         let runner = CommandRunner(io: io, services: services)
         let command: ParsedCommand
         switch runner.run(arguments) {

@@ -65,14 +65,15 @@ def until(condition, seconds=20, every=0.01, what="the condition"):
 
 
 class Program:
-    """One run of the binary. `ready` is the pattern of the output line after which it is of use."""
+    """One run of the binary. `ready` is the pattern of the output line after which it is of use; `prefix` is a command
+    that executes it."""
 
-    def __init__(self, arguments, ready, env=None, cwd=None, **more):
+    def __init__(self, arguments, ready, env=None, cwd=None, prefix=(), **more):
         self.lines = []
         self.match = None
         self._seen = threading.Event()
         self.process = subprocess.Popen(
-            [LADLE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            [*prefix, LADLE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
             text=True, cwd=cwd, env={**os.environ, "SWIFT_BACKTRACE": "enable=no", **(env or {})}, **more)
         atexit.register(self.kill)
         threading.Thread(target=self._read, args=(re.compile(ready),), daemon=True).start()

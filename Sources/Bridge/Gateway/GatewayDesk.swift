@@ -30,6 +30,8 @@ package final class GatewayDesk: UpstreamLinkHandler {
     var loggedLink: LinkStatus?
     /// Where device tokens are kept; writes the file off the loop.
     package var keepTokens: ((DeviceTokenStore) -> Void)?
+    /// The link has another state.
+    package var linkMoved: ((LinkStatus) -> Void)?
     /// A run has ended; its event is on its way.
     package var runEnded: ((Run) -> Void)?
     /// Identity and profile follow the link, and the runs that may have written them.
@@ -88,6 +90,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
             book.linkLost()
             documents?.linkClosed()
         }
+        linkMoved?(status)
         pipeline.pass(
             HubEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) },
             on: loop

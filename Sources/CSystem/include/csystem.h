@@ -60,6 +60,8 @@ int cs_tcp_connect(const struct cs_address *address);
 int cs_unix_listen(const char *path, uint32_t mode, int backlog);
 int cs_unix_connect(const char *path);
 int cs_unix_pair(int fds[2]);
+// One datagram to a path, or on Linux to an abstract name behind `@`.
+int cs_unix_send(const char *path, const void *bytes, size_t count);
 int cs_accept(int listener, struct cs_address *peer);
 int cs_local_address(int fd, struct cs_address *address);
 int cs_peer_address(int fd, struct cs_address *address);

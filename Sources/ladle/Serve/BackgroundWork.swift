@@ -2,10 +2,10 @@ import Dispatch
 
 /// Looks at the certificate files now and then; renewals come every few weeks.
 enum CertificateClock {
-    private static let seconds = 30
+    private static let milliseconds = 30_000
 
     static func start(_ look: @escaping @Sendable () -> Void) {
-        BackgroundWork.after(seconds: seconds) {
+        BackgroundWork.after(milliseconds: milliseconds) {
             look()
             start(look)
         }
@@ -20,7 +20,7 @@ enum BackgroundWork {
         queue.async(execute: work)
     }
 
-    static func after(seconds: Int, _ work: @escaping @Sendable () -> Void) {
-        queue.asyncAfter(deadline: .now() + .seconds(seconds), execute: work)
+    static func after(milliseconds: Int, _ work: @escaping @Sendable () -> Void) {
+        queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: work)
     }
 }

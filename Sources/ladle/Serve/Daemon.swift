@@ -92,6 +92,7 @@ final class Daemon {
         pipeline.log = plan.log
         bridge.moreMetrics = { [unowned server] page in server.writeMetrics(to: &page) }
         desk.keepTokens = { tokens in plan.keep(tokens) }
+        desk.linkMoved = plan.linkMoved
     }
 
     func listen(on loop: isolated EventLoop) throws {

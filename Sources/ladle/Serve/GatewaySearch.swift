@@ -1,34 +1,23 @@
 import EventLoops
 import Upstream
 
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
-
 /// Looks again where the gateway is: every half minute while none was found, and on SIGHUP, which also takes a changed token
 /// file or OpenClaw configuration into use and ends a wait.
 struct GatewaySearch: Sendable {
-    private static let seconds = 30
+    private static let milliseconds = 30_000
 
     let finder: GatewayFinder
     let loop: EventLoop
     let daemon: LoopBound<Daemon>
 
-    func start(_ signals: Signals) {
-        signals.watch(SIGHUP) { look(always: true) }
-        again()
-    }
-
-    private func again() {
-        BackgroundWork.after(seconds: Self.seconds) {
+    func start() {
+        BackgroundWork.after(milliseconds: Self.milliseconds) {
             look(always: false)
-            again()
+            start()
         }
     }
 
-    private func look(always: Bool) {
+    func look(always: Bool) {
         loop.post { loop in
             guard let link = daemon.value(on: loop)?.link, always || link.target == .notFound else { return }
             BackgroundWork.run { find() }

@@ -26,9 +26,7 @@ enum ServeCommand {
         ProcessLimits.ignoreBrokenPipes()
         let voice = ServeVoice(settings)
         do {
-            let service = try await Service.start(settings, places: places, voice)
-            service.announce()
-            await service.waitUntilStopped()
+            try await Service.start(settings, places: places, voice).run()
             voice.log.flush()
             return .ok
         } catch {

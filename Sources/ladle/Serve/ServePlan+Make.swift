@@ -26,10 +26,12 @@ extension ServePlan {
             tailnet: { NetworkInterface.tailnetAddresses(NetworkInterface.all()) },
             inherited: InheritedSocket.all(Program.environment)
         )
+        // Sockets that were handed over take the place of the default listener.
+        let takesInherited = !surroundings.inherited.isEmpty && !settings.isSet(.listen)
         var listen = [ListenAddress.control(in: state)]
         var tailnetPorts: [UInt16] = []
         do throws(ListenAddress.Fault) {
-            for text in settings.list(.listen) {
+            for text in takesInherited ? ["fd:"] : settings.list(.listen) {
                 listen += try ListenAddress.parse(text, surroundings)
                 if let port = try ListenAddress.tailnetPort(text) { tailnetPorts.append(port) }
             }

@@ -34,6 +34,8 @@ struct ServePlan: Sendable {
     let tailscaledPaths: [String]
     var audit: AuditTrail?
     var accessTokens: [TokenRecord] = []
+    /// Who else hears of the link.
+    var linkMoved: (@Sendable (LinkStatus) -> Void)?
 
     var scheme: String { tls == nil ? "http" : "https" }
     var servePath: String? { settings.text(.accessTailnetServe) }

@@ -33,6 +33,7 @@ final class Service: Sendable {
     private let notes: [String]
     private let tls: ListenerTLS?
     private let audit: AuditTrail?
+    private let manager: ServiceManager
     private let finder: GatewayFinder
     private let voice: ServeVoice
 
@@ -46,6 +47,7 @@ final class Service: Sendable {
         notes: [String],
         tls: ListenerTLS?,
         audit: AuditTrail?,
+        manager: ServiceManager,
         finder: GatewayFinder,
         voice: ServeVoice
     ) {
@@ -58,6 +60,7 @@ final class Service: Sendable {
         self.notes = notes
         self.tls = tls
         self.audit = audit
+        self.manager = manager
         self.finder = finder
         self.voice = voice
     }
@@ -94,6 +97,8 @@ final class Service: Sendable {
         plan.accessTokens = tokens.records
         let audit = Self.audit(settings, data, voice.log)
         plan.audit = audit
+        let manager = ServiceManager(Program.environment)
+        plan.linkMoved = { manager.show($0) }
         let (daemon, addresses) = try await loop.launch(plan, store, opening, relay)
         return Service(
             loop: loop,
@@ -106,6 +111,7 @@ final class Service: Sendable {
                 + Exposure.lines(addresses, plan),
             tls: plan.tls,
             audit: audit,
+            manager: manager,
             finder: finder,
             voice: voice
         )
@@ -180,7 +186,7 @@ final class Service: Sendable {
         return notes
     }
 
-    func announce() {
+    private func announce() {
         let scheme = tls == nil ? "http" : "https"
         for note in notes { voice.say("serve.note", note) }
         for address in addresses {
@@ -195,33 +201,57 @@ final class Service: Sendable {
         }
     }
 
-    /// SIGHUP reads the certificate again at once; files that change are noticed by themselves, in a while.
-    private func followCertificate() {
-        // Without a certificate there is nothing to read again; the signal must not end the process all the same.
-        guard let tls else { return signals.watch(SIGHUP) {} }
-        let look: @Sendable () -> Void = { [log = voice.log] in
-            switch tls.reload() {
-            case .unchanged: break
-            case .replaced: log.notice("tls.renewed", ["sha256": .string(tls.pin)])
-            case .kept(let fault): log.warning("tls.kept", ["error": .string(fault)])
-            }
+    /// SIGHUP looks at certificate and gateway again at once; in a while what changed is noticed without it.
+    private func followFiles() {
+        let search = demo == nil ? GatewaySearch(finder: finder, loop: loop, daemon: daemon) : nil
+        search?.start()
+        if let tls { CertificateClock.start { [log = voice.log] in Self.renew(tls, log) } }
+        signals.watch(SIGHUP) { [tls, manager, log = voice.log] in
+            manager.reloading()
+            if let tls { Self.renew(tls, log) }
+            search?.look(always: true)
+            manager.ready()
         }
-        signals.watch(SIGHUP, look)
-        CertificateClock.start(look)
     }
 
-    func waitUntilStopped() async {
-        followCertificate()
-        if demo == nil { GatewaySearch(finder: finder, loop: loop, daemon: daemon).start(signals) }
+    private static func renew(_ tls: ListenerTLS, _ log: Log) {
+        switch tls.reload() {
+        case .unchanged: break
+        case .replaced: log.notice("tls.renewed", ["sha256": .string(tls.pin)])
+        case .kept(let fault): log.warning("tls.kept", ["error": .string(fault)])
+        }
+    }
+
+    /// The loop and the store have to answer before the service manager hears that all is well.
+    private func feedWatchdog() {
+        guard let milliseconds = manager.heartbeatMilliseconds else { return }
+        BackgroundWork.after(milliseconds: milliseconds) { [self] in
+            loop.post { [self] _ in
+                Task {
+                    await store.answer()
+                    manager.alive()
+                    feedWatchdog()
+                }
+            }
+        }
+    }
+
+    /// Serves until it is asked to stop. Who reads that it listens may signal it.
+    func run() async {
+        followFiles()
+        feedWatchdog()
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
                 voice.log.info("serve.stopping")
+                manager.stopping()
                 loop.post { loop in
                     guard let daemon = self.daemon.value(on: loop) else { return resume.run() }
                     daemon.stop(on: loop) { resume.run() }
                 }
             }
+            announce()
+            manager.ready()
         }
         await store.close()
         await audit?.finish()

@@ -22,14 +22,22 @@ final class Signals: Sendable {
         }
     }
 
-    /// For the life of the process: the source keeps itself.
+    /// For the life of the process: the source keeps itself. Returns once the signal is caught; until then it does what
+    /// it does by default, and none is lost.
     func watch(_ number: Int32, _ work: @escaping @Sendable () -> Void) {
-        signal(number, SIG_IGN)
+        let isCaught = DispatchSemaphore(value: 0)
         queue.async { [queue] in
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { withExtendedLifetime(source, work) }
+            source.setRegistrationHandler {
+                #if canImport(Darwin)
+                signal(number, SIG_IGN)
+                #endif
+                isCaught.signal()
+            }
             source.activate()
         }
+        isCaught.wait()
     }
 }
 

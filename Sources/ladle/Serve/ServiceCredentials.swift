@@ -1,0 +1,21 @@
+import Configuration
+
+/// Secrets that the service manager passes on (systemd's `LoadCredential=`): files in `$CREDENTIALS_DIRECTORY`, each of
+/// which stands in for a key as long as nobody sets it.
+enum ServiceCredentials {
+    private static let keys: [(name: String, key: ConfigurationKey)] = [
+        ("ladle.gateway-token", .gatewayTokenFile),
+        ("ladle.gateway-password", .gatewayPasswordFile),
+        ("ladle.tls-cert", .tlsCert),
+        ("ladle.tls-key", .tlsKey),
+    ]
+
+    static func found(_ environment: [String: String]) -> [SettingsSources.Found] {
+        guard let directory = environment["CREDENTIALS_DIRECTORY"], directory.hasPrefix("/") else { return [] }
+        return keys.compactMap { name, key in
+            let path = directory + "/" + name
+            return SystemPath.exists(path)
+                ? SettingsSources.Found(key: key, text: path, source: "the service manager's credentials") : nil
+        }
+    }
+}
