@@ -122,7 +122,10 @@ let package = Package(
             ),
             .testTarget(
                 name: "IntegrationTests",
-                dependencies: ["ladle", "TestSupport", "JSONBytes", "CSystem", "Basics"],
+                dependencies: [
+                    "ladle", "TestSupport", "Bridge", "Access", "EventLoops", "HTTPModel", "JSONBytes", "CSystem",
+                    "Basics",
+                ],
                 swiftSettings: strict
             ),
         ]

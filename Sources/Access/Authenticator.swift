@@ -140,9 +140,12 @@ package struct Authenticator: Sendable {
     private mutating func failure(_ credential: Credential, _ peer: Peer, now: Timestamp) -> AccessRefusal {
         failures &+= 1
         let byPeer = limiter.take(.auth, peer.limitKey, now: now.milliseconds)
-        let byPrefix = limiter.take(.auth, .tokenPrefix(credential.prefixKey), now: now.milliseconds)
+        // What a throttled peer goes on guessing at is not counted, so that it cannot fill the table.
         guard byPeer.allowed else { return .rateLimited(.auth, byPeer) }
+        let byPrefix = limiter.take(.auth, .tokenPrefix(credential.prefixKey), now: now.milliseconds)
         guard byPrefix.allowed else { return .rateLimited(.auth, byPrefix) }
-        return .notPaired(credentialSent: true)
+        var refusal = AccessRefusal.notPaired(credentialSent: true)
+        refusal.rateLimit = byPeer.headers
+        return refusal
     }
 }

@@ -26,6 +26,7 @@ package final class Bridge: Responder {
     /// Lists of the gateway as last written to the database.
     var keptLists: [String: [UInt8]] = [:]
     package var documents: DocumentDesk?
+    private(set) lazy var frames = FrameFeed(self)
     package internal(set) var isShuttingDown = false
     /// Requests that stay open for an entry of theirs.
     var followers: [ObjectIdentifier: any EntryFollower] = [:]
@@ -35,6 +36,7 @@ package final class Bridge: Responder {
     package var requests: [String: UInt64] {
         Dictionary(uniqueKeysWithValues: zip(routes, counts).map { ($0.operation, $1) })
     }
+    private let refusals = RefusalPace()
     private let routes: [Route]
     private let places: [ObjectIdentifier: Int]
     private var counts: [UInt64]
@@ -54,11 +56,12 @@ package final class Bridge: Responder {
         self.link = link
         self.live = live
         startedAt = loop.wallClock
-        streamSlots = StreamSlots(perCaller: settings.streamsPerCaller, inAll: settings.streams)
+        streamSlots = StreamSlots(perCaller: settings.streamsPerCaller, total: settings.streams)
         router = Router(routes)
         self.routes = routes
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
         counts = [UInt64](repeating: 0, count: routes.count)
+        pipeline.hub.ended = { [unowned self] caller in streamSlots.release(caller) }
     }
 
     package var hub: EventHub { pipeline.hub }
@@ -74,6 +77,8 @@ package final class Bridge: Responder {
         /// tailscaled has to be asked who this is.
         case ask(WhoisQuestion)
         case ready(Call)
+        /// One guess at a credential too many.
+        case throttled(Problem)
     }
 
     package func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission {
@@ -88,10 +93,12 @@ package final class Bridge: Responder {
             case .ask(let question):
                 ask(question, for: exchange, on: loop)
                 return .later
+            case .throttled(let problem):
+                return refusals.hold(exchange, problem, on: loop) ? .later : .answered
             case .ready(let call):
                 switch call.route.body {
                 case .none: return .takes(bodyBytes: 0)
-                case .upTo(Route.jsonBytes, _): return .takes(bodyBytes: settings.bodyBytes)
+                case .unused, .upTo(Route.jsonBytes, _): return .takes(bodyBytes: settings.bodyBytes)
                 case .upTo(let limit, _): return .takes(bodyBytes: limit)
                 case .message: return .takes(bodyBytes: settings.messageBodyLimit())
                 }
@@ -147,7 +154,10 @@ package final class Bridge: Responder {
         if !match.isOpen {
             switch access.identify(settings.peer(exchange.connection), facts, on: loop) {
             case .caller(let known): caller = known
-            case .refused(let refusal): throw Problem(refusal).closing()
+            case .refused(let refusal):
+                let problem = Problem(refusal).closing()
+                if problem.status == .tooManyRequests { return .throttled(problem) }
+                throw problem
             case .whois(let question):
                 if mayAsk, access.whois != nil { return .ask(question) }
             }
@@ -199,6 +209,7 @@ package final class Bridge: Responder {
 
     private func begin(_ request: Request, _ exchange: Exchange) -> Call {
         let call = Call(exchange, request)
+        if request.route.changesState { call.audit = access.audit }
         exchange.notes = call
         return call
     }
@@ -214,7 +225,13 @@ package final class Bridge: Responder {
                 retryable: false
             ).adding(.acceptEncoding, "identity")
         }
-        guard case .upTo(_, let types) = body, let field = head.fields[.contentType] else { return }
+        let types: [MediaType]
+        switch body {
+        case .none, .message: return
+        case .unused: types = [.json]
+        case .upTo(_, let listed): types = listed
+        }
+        guard let field = head.fields[.contentType] else { return }
         guard let type = try? MediaType(parsing: field),
             types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
         else { throw .unsupportedMediaType(types) }
@@ -256,30 +273,16 @@ package final class Bridge: Responder {
     }
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
-        guard let call = exchange.notes as? Call else { return }
+        let notes = exchange.notes
         exchange.notes = nil
+        guard let call = notes as? Call else {
+            if let caller = (notes as? Subscriber)?.plan.caller { access.finished(exchange, by: caller) }
+            return
+        }
         let request = call.request
         if request.hasToken { access.finished(exchange, by: request.caller) }
-        guard request.route.changesState, let audit = access.audit, let status = exchange.status else { return }
-        let now = loop.wallClock
-        let code = exchange.problemCode ?? "\(status.code)"
-        let outcome: AuditRecord.Outcome =
-            status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
-        let body = exchange.body
-        let (who, from, requestID) = (call.caller.label, exchange.connection.remote, exchange.requestID)
-        let (what, which) = (call.route.operation, exchange.subject ?? call.parameters.first)
-        audit.record {
-            AuditRecord(
-                at: now,
-                who: who,
-                from: "\(from)",
-                what: what,
-                which: which,
-                outcome: outcome,
-                requestID: requestID,
-                text: body.isEmpty ? nil : AuditRecord.TextMark(body)
-            )
-        }
+        // A handler that has begun says itself how it went.
+        if !call.hasBegun, let status = exchange.status { call.settle(status, exchange.problemCode, on: loop) }
     }
 
     package func refused(

@@ -40,7 +40,14 @@ package final class HTTPServer {
     let responder: any Responder
     private var listeners: [Listener] = []
     private var connections: [HTTPConnection] = []
-    private var perPeer: [NetworkAddress: Int] = [:]
+    private var perPeer: [PeerKey: Int] = [:]
+
+    /// Whose connections are counted together: another user's of this host, or those of a place elsewhere.
+    private enum PeerKey: Hashable {
+        case user(UInt32)
+        /// Who has one IPv6 address has the whole network of it.
+        case network(NetworkAddress)
+    }
     private var sweep: TimerID?
     private var nextNumber: UInt64
     private(set) var isDraining = false
@@ -110,39 +117,43 @@ package final class HTTPServer {
             user: user
         )
         let connection = HTTPConnection(stream, info: info, server: self, on: loop)
-        connection.place = connections.count
+        connection.place = UInt32(truncatingIfNeeded: connections.count)
         connections.append(connection)
         counters.open += 1
         armSweep(on: loop)
-        connection.start(overLimit: isOverLimit(peer), on: loop)
+        connection.start(overLimit: isOverLimit(info), on: loop)
     }
 
-    private func isOverLimit(_ peer: SocketAddress) -> Bool {
-        guard case .ip(let single, _) = peer else { return connections.count > limits.connections }
-        // Who has one IPv6 address has the whole network of it.
-        let address = single.network
-        perPeer[address, default: 0] += 1
-        let isOver =
-            connections.count > limits.connections
-            || (!address.isLoopback && perPeer[address, default: 0] > limits.connectionsPerPeer)
+    /// Nil for the owner, and on loopback where users cannot be told.
+    private func key(of info: ConnectionInfo) -> PeerKey? {
+        if let user = info.user { return user == limits.owner ? nil : .user(user) }
+        guard case .ip(let address, _) = info.remote, !address.isLoopback else { return nil }
+        return .network(address.network)
+    }
+
+    private func isOverLimit(_ info: ConnectionInfo) -> Bool {
+        var isOver = connections.count > limits.connections
+        if let key = key(of: info) {
+            perPeer[key, default: 0] += 1
+            if perPeer[key, default: 0] > limits.connectionsPerPeer { isOver = true }
+        }
         if isOver { counters.overLimit += 1 }
         return isOver
     }
 
     /// The connection is closed and no longer kept.
     func forget(_ connection: HTTPConnection, on loop: isolated EventLoop) {
-        let place = connection.place
+        let place = Int(connection.place)
         guard place < connections.count, connections[place] === connection else { return }
         let last = connections.removeLast()
         if last !== connection {
             connections[place] = last
-            last.place = place
+            last.place = UInt32(truncatingIfNeeded: place)
         }
         counters.open -= 1
-        if case .ip(let single, _) = connection.info.remote {
-            let address = single.network
-            let count = (perPeer[address] ?? 1) - 1
-            perPeer[address] = count > 0 ? count : nil
+        if let key = key(of: connection.info) {
+            let count = (perPeer[key] ?? 1) - 1
+            perPeer[key] = count > 0 ? count : nil
         }
         if isDraining, connections.isEmpty { finishDrain() }
     }
@@ -183,11 +194,13 @@ package final class HTTPServer {
             var isNeeded = false
             var late: [HTTPConnection] = []
             for connection in self.connections {
-                guard let deadline = connection.deadline else { continue }
-                if deadline <= loop.now { late.append(connection) } else { isNeeded = true }
+                guard connection.deadline != HTTPConnection.noDeadline else { continue }
+                if connection.deadline <= loop.now { late.append(connection) } else { isNeeded = true }
             }
             for connection in late { connection.deadlinePassed(on: loop) }
-            if isNeeded || late.contains(where: { $0.deadline != nil }) { self.armSweep(on: loop) }
+            if isNeeded || late.contains(where: { $0.deadline != HTTPConnection.noDeadline }) {
+                self.armSweep(on: loop)
+            }
         }
     }
 

@@ -17,8 +17,10 @@ package struct ServerLimits: Sendable {
     /// After an answer that ends the connection: time for the peer to read it and close.
     package var lingerMilliseconds: Int64 = 2000
     package var connections = 15_000
-    /// From one address, the owner's not counted.
+    /// Of one address or user of this host, the owner's not counted.
     package var connectionsPerPeer = 256
+    /// The uid whose connections are the owner's.
+    package var owner: UInt32?
     /// Unsent bytes of ordinary answers to one peer; a peer that pipelines without reading is cut here.
     package var answerBytes = 4 << 20
     /// Pipelined bytes kept while an answer is under way; above it reading pauses.

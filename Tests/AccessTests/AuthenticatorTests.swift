@@ -60,7 +60,7 @@ struct AuthenticatorTests {
         let caller = gate.identify(.unix(Peer.owner), .get(token: secret.reveal()), now: .start)
         #expect(caller == .caller(.token(TokenCaller(id: record.id, name: "dashboard", scopes: .read))))
         let wrong = gate.identify(.unix(Peer.owner), .get(token: "ldl_wrong"), now: .start)
-        #expect(wrong == .refused(.notPaired(credentialSent: true)))
+        #expect(wrong == .refused(.firstWrongCredential))
     }
 
     @Test func `malformed credentials of every kind get one and the same answer`() throws {
@@ -80,7 +80,7 @@ struct AuthenticatorTests {
             gate.tokens.insert(record)
             let request = RequestFacts(method: "GET", hosts: ["localhost:1"], authorization: authorization)
             let answer = gate.identify(.loopback(Peer.owner), request, now: .after(1))
-            #expect(answer == .refused(.notPaired(credentialSent: true)), "\(authorization)")
+            #expect(answer == .refused(.firstWrongCredential), "\(authorization)")
         }
         #expect(
             AccessRefusal.notPaired(credentialSent: true).authenticate
@@ -145,7 +145,7 @@ struct AuthenticatorTests {
         #expect(first == .caller(.ticket(buyer: buyer, path: "/v1/events")))
         #expect(
             gate.identify(.remote("192.0.2.1"), request, now: .after(59_999))
-                == .refused(.notPaired(credentialSent: true))
+                == .refused(.firstWrongCredential)
         )
     }
 

@@ -59,3 +59,13 @@ extension TokenRecord {
         return TokenRecord.issue(wish, now: .start, random: [UInt8](repeating: seed, count: 10))
     }
 }
+
+extension AccessRefusal {
+    /// With nine more to go this minute.
+    static var firstWrongCredential: AccessRefusal {
+        var refusal = AccessRefusal.notPaired(credentialSent: true)
+        var limiter = RateLimiter()
+        refusal.rateLimit = limiter.take(.auth, .uid(0), now: 0).headers
+        return refusal
+    }
+}

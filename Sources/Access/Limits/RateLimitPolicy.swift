@@ -41,6 +41,7 @@ package struct RateLimitPolicy: Equatable, Sendable {
 }
 
 /// draft-ietf-httpapi-ratelimit-headers-10: `RateLimit-Policy: "sends";q=5;w=5` and `RateLimit: "sends";r=4;t=1`.
+/// A limit of things open at one time has no window.
 package struct RateLimitHeaders: Equatable, Sendable {
     package let policy: String
     package let limit: String

@@ -85,35 +85,3 @@ package struct RateLimiter: Sendable {
         table.fullAt = table.fullAt.filter { $0.value > now }
     }
 }
-
-/// How many streams are open, in all and for each limited caller.
-package struct StreamSlots: Sendable {
-    package let perCaller: Int
-    package let inAll: Int
-    private var open: [String: Int] = [:]
-    private var count = 0
-
-    package init(perCaller: Int = 20, inAll: Int = 20_000) {
-        self.perCaller = max(perCaller, 1)
-        self.inAll = max(inAll, 1)
-    }
-
-    /// False when all are taken, or the caller has all its own; the owner has no share of its own.
-    package mutating func take(_ caller: Caller) -> Bool {
-        guard count < inAll else { return false }
-        if caller.isLimited {
-            let own = open[caller.label, default: 0]
-            guard own < perCaller else { return false }
-            open[caller.label] = own + 1
-        }
-        count += 1
-        return true
-    }
-
-    /// Once for each successful `take`.
-    package mutating func release(_ caller: Caller) {
-        count -= 1
-        guard caller.isLimited, let count = open[caller.label] else { return }
-        open[caller.label] = count > 1 ? count - 1 : nil
-    }
-}

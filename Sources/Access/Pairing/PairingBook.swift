@@ -5,6 +5,7 @@ package import Basics
 /// No token exists until it is collected: approval only allows one. Applications live five minutes; approval gives at
 /// least one more to collect. A new application of the same name from the same place supersedes the waiting one.
 package struct PairingBook: Sendable {
+    package static let prefix = "ldp_"
     package static let lifeMilliseconds: Int64 = 300_000
     private static let collectMilliseconds: Int64 = 60_000
     /// Without letters and digits that look alike, and without vowels, so that no words arise.
@@ -58,7 +59,7 @@ package struct PairingBook: Sendable {
             if case .pending = entry.state { entries[key]?.state = .superseded }
         }
         guard makeRoom(for: from) else { return .failure(.tooMany) }
-        let id = SecureCode.secret(prefix: "ldp_")
+        let id = SecureCode.secret(prefix: Self.prefix)
         let request = PairingRequest(
             code: newCode(),
             name: wish.name,

@@ -23,6 +23,12 @@ package enum TokenText {
         return Array(text.suffix(checkLength)) == check(of: text.dropLast(checkLength))
     }
 
+    /// For text from outside that may be a secret by mistake, such as a token where its id belongs.
+    package static func masked(_ text: String) -> String {
+        [prefix, PairingBook.prefix, TicketBook.prefix].contains { text.hasPrefix($0) }
+            ? text.prefix(shownLength) + "…" : text
+    }
+
     package static func shown(_ text: Secret) -> String { String(text.reveal().prefix(shownLength)) }
 
     /// CRC-32 (the reflected 0xEDB88320 one) in six digits of base 62.

@@ -83,8 +83,14 @@ package final class AccessDesk {
         let key = RateLimitKey.session(caller: caller.label, session: session)
         let verdict = authenticator.limiter.take(.sends, key, now: loop.wallClock.milliseconds)
         guard verdict.allowed else { throw Problem(.rateLimited(.sends, verdict)) }
-        exchange.commonFields.append((FieldName.rateLimitPolicy.canonical, verdict.headers.policy))
-        exchange.commonFields.append((FieldName.rateLimit.canonical, verdict.headers.limit))
+        exchange.state(verdict.headers)
+    }
+
+    /// An application for pairing, by whoever can reach the server, the owner too.
+    func admitApplication(_ exchange: Exchange, from peer: Peer, on loop: isolated EventLoop) throws(Problem) {
+        let verdict = authenticator.limiter.take(.pairing, peer.limitKey, now: loop.wallClock.milliseconds)
+        guard verdict.allowed else { throw Problem(.rateLimited(.pairing, verdict)) }
+        exchange.state(verdict.headers)
     }
 
     /// Whether the owner is told by the connection alone, so that one look at it serves all its requests: not where
@@ -136,8 +142,8 @@ package final class AccessDesk {
     ) {
         tokenEnded?(id, reason)
         pipeline.hub.end(
-            where: { $0.caller.tokenID == id },
-            with: { _ in HubEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock) },
+            where: { $0.tokenID == id },
+            with: { HubEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock) },
             on: loop
         )
         for exchange in (underWay[id] ?? [:]).values where exchange !== asking {
@@ -181,5 +187,13 @@ package final class AccessDesk {
             try TokenTable(transaction.connection).touch(uses)
         } completion: { _ in
         }
+    }
+}
+
+extension Exchange {
+    /// Every answer to this request tells how much of a limit is left.
+    func state(_ limit: RateLimitHeaders) {
+        commonFields.append((FieldName.rateLimitPolicy.canonical, limit.policy))
+        commonFields.append((FieldName.rateLimit.canonical, limit.limit))
     }
 }

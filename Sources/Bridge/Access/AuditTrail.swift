@@ -8,8 +8,8 @@ package final class AuditTrail: Sendable {
     private let file: Locked<AuditFile>
     private let failed: @Sendable (AuditFile.Failure) -> Void
 
-    package init(path: String, failed: @escaping @Sendable (AuditFile.Failure) -> Void) {
-        file = Locked(AuditFile(path: path))
+    package init(path: String, limit: UInt64, keep: Int, failed: @escaping @Sendable (AuditFile.Failure) -> Void) {
+        file = Locked(AuditFile(path: path, limit: limit, keep: keep))
         self.failed = failed
     }
 

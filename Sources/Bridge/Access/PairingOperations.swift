@@ -13,13 +13,8 @@ enum PairingOperations {
 
     static func apply(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         let peer = bridge.settings.peer(call.exchange.connection)
-        let verdict = bridge.access.authenticator.limiter.take(
-            .pairing,
-            peer.limitKey,
-            now: loop.wallClock.milliseconds
-        )
         do throws(Problem) {
-            guard verdict.allowed else { throw Problem(.rateLimited(.pairing, verdict)) }
+            try bridge.access.admitApplication(call.exchange, from: peer, on: loop)
             let body = try call.jsonObject()
             guard let name = body["name"]?.string else {
                 throw .unprocessable("name", "`name` is what the host's owner will see, a string.")
@@ -38,7 +33,7 @@ enum PairingOperations {
                     retryAfterMs: 60_000
                 )
             case .success(let receipt):
-                call.exchange.subject = receipt.code
+                call.subject = receipt.code
                 let response = Response.json(.accepted) { writer in
                     writer.object { object in
                         object.member("id", receipt.id.reveal())
@@ -81,6 +76,8 @@ enum PairingOperations {
         _ loop: isolated EventLoop
     ) {
         let (record, secret) = TokenRecord.issue(wish, now: loop.wallClock, random: SecureRandom.bytes(10))
+        call.audit = bridge.access.audit
+        call.subject = record.id
         bridge.access.save(record, on: loop) { result in
             switch result {
             case .success:
@@ -138,7 +135,7 @@ enum PairingOperations {
             guard let code = body["code"]?.string, !code.isEmpty else {
                 throw .unprocessable("code", "`code` is what the applicant's screen shows.")
             }
-            call.exchange.subject = String(code.prefix(16))
+            call.subject = String(code.prefix(16))
             switch try change(code, body) {
             case .success(let request): call.respond(.json(.ok, request), on: loop)
             case .failure(.notRequested(let scopes)):

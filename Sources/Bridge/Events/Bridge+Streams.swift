@@ -19,17 +19,12 @@ extension Bridge {
     /// A stream over a limit is opened all the same, told why, and closed: clients give up for good on a status.
     func streamRefusal(for call: Call, now: Timestamp) -> String? {
         if isShuttingDown { return "shutting_down" }
-        let caller = call.caller
-        guard access.isCurrent(caller, now: now) else { return "token_revoked" }
+        guard access.isCurrent(call.caller, now: now) else { return "token_revoked" }
         // Streams must leave room for the requests that share their connection.
-        guard call.exchange.connection.openStreams <= settings.streamsPerConnection else { return "too_many_streams" }
-        return streamSlots.take(caller) ? nil : "too_many_streams"
-    }
-
-    func opened(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        hub.add(subscriber, on: loop)
-        let caller = subscriber.caller
-        subscriber.ended = { [unowned self] in self.streamSlots.release(caller) }
+        guard call.exchange.connection.openStreams < settings.streamsPerConnection else { return "too_many_streams" }
+        let hasSlot = streamSlots.take(call.caller)
+        if let limit = streamSlots.headers(for: call.caller) { call.exchange.state(limit) }
+        return hasSlot ? nil : "too_many_streams"
     }
 
     func shutdownEvent(reason: String, retryMilliseconds: Int, on loop: isolated EventLoop) -> HubEvent {
@@ -87,9 +82,9 @@ extension Bridge {
     package func shutDownStreams(on loop: isolated EventLoop) {
         isShuttingDown = true
         endFollowers(on: loop)
+        frames.shutDown(on: loop)
         hub.end(
-            with: { _ in shutdownEvent(reason: "shutting_down", retryMilliseconds: .random(in: 1000...10_000), on: loop)
-            },
+            with: { shutdownEvent(reason: "shutting_down", retryMilliseconds: .random(in: 1000...10_000), on: loop) },
             on: loop
         )
     }

@@ -6,7 +6,7 @@ import JSONBytes
 import Store
 
 /// `?poll=N`: the events after a cursor, or the first ones that come within N seconds.
-final class LongPoll {
+final class LongPoll: ExchangeOwner {
     private static let mostEvents = 1000
     private static let mostBytes = 1 << 20
 
@@ -16,6 +16,7 @@ final class LongPoll {
     private let seconds: Int
     private var observer: UInt64?
     private var timer: TimerID?
+    private var holdsSlot = false
     private var position = EventID(epoch: "", sequence: 0)
 
     init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.Wishes, seconds: Int) {
@@ -75,9 +76,10 @@ final class LongPoll {
 
     private func wait(on loop: isolated EventLoop) {
         guard seconds > 0 else { return answer(events: [], cursor: position, reset: nil, on: loop) }
+        guard takeSlot(on: loop) else { return }
         observer = bridge.hub.observe { [weak self] event in
             guard let self, event.id != nil, self.observer != nil else { return }
-            guard Subscriber.admits(event, filter: self.wishes.filter, caller: self.call.caller) else { return }
+            guard event.isMeant(for: self.call.caller, by: self.wishes.filter) else { return }
             self.stop(on: loop)
             self.read(mayWait: false, on: loop)
         }
@@ -88,15 +90,29 @@ final class LongPoll {
                 self.answer(events: [], cursor: self.position, reset: nil, on: loop)
             }
         }
-        call.exchange.gone = { self.stop(on: loop) }
+        call.exchange.owner = self
+    }
+
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
+
+    /// A poll that waits counts like an open stream.
+    private func takeSlot(on loop: isolated EventLoop) -> Bool {
+        guard !holdsSlot else { return true }
+        holdsSlot = bridge.streamSlots.take(call.caller)
+        if let limit = bridge.streamSlots.headers(for: call.caller) { call.exchange.state(limit) }
+        if !holdsSlot { call.fail(.tooManyStreams, on: loop) }
+        return holdsSlot
     }
 
     private func stop(on loop: isolated EventLoop) {
+        if holdsSlot { bridge.streamSlots.release(call.caller) }
+        holdsSlot = false
         if let observer { bridge.hub.stopObserving(observer) }
         observer = nil
         if let timer { loop.cancel(timer) }
         timer = nil
-        call.exchange.gone = nil
+        call.exchange.owner = nil
     }
 
     private func answer(events: [StoredEvent], cursor: EventID, reset: EventLogBounds?, on loop: isolated EventLoop) {

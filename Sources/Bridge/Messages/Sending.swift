@@ -120,7 +120,9 @@ final class Sending {
     }
 
     private func answer(_ entry: OutboxEntry, isReplay: Bool, on loop: isolated EventLoop) {
-        call.exchange.subject = entry.id
+        call.subject = entry.id
+        // However long the answer may take: it is in the outbox now.
+        call.settle(.accepted, on: loop)
         fields.append((.location, "/v1/outbox/\(entry.id)"))
         if let stream { return stream.open(entry, isReplay: isReplay, fields, on: loop) }
         guard let seconds = request.waitSeconds, seconds > 0 else {

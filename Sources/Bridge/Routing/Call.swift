@@ -10,6 +10,10 @@ package final class Call {
     package let exchange: Exchange
     package let request: Request
     var hasBegun = false
+    /// What a change was about, for the audit file.
+    var subject: String?
+    /// Where its line goes, when it is one that changes something; nil once the line is written.
+    var audit: AuditTrail?
 
     init(_ exchange: Exchange, _ request: Request) {
         self.exchange = exchange
@@ -25,10 +29,12 @@ package final class Call {
     package var wantsText: Bool { request.wantsText }
 
     package func respond(_ response: Response, on loop: isolated EventLoop) {
+        settle(response.head.status, on: loop)
         exchange.respond(response, on: loop)
     }
 
     package func fail(_ problem: Problem, on loop: isolated EventLoop) {
+        settle(problem.status, problem.code, on: loop)
         exchange.respond(problem, on: loop)
     }
 
@@ -40,6 +46,32 @@ package final class Call {
             return respond(Response(.notModified).adding(.etag, tag.text), on: loop)
         }
         respond(response.adding(.etag, tag.text), on: loop)
+    }
+
+    /// Leaves the audit line: once, as soon as the change is made or refused, whether or not anyone is left to be told.
+    func settle(_ status: HTTPStatus, _ code: String? = nil, on loop: isolated EventLoop) {
+        guard let audit else { return }
+        self.audit = nil
+        let now = loop.wallClock
+        let code = code ?? "\(status.code)"
+        let outcome: AuditRecord.Outcome =
+            status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
+        let body = exchange.body
+        let (who, from, requestID) = (caller.label, exchange.connection.remote, exchange.requestID)
+        let which = subject ?? parameters.first ?? query["agent"]
+        let what = route.operation
+        audit.record {
+            AuditRecord(
+                at: now,
+                who: who,
+                from: "\(from)",
+                what: what,
+                which: which.map(TokenText.masked),
+                outcome: outcome,
+                requestID: requestID,
+                text: body.isEmpty ? nil : AuditRecord.TextMark(body)
+            )
+        }
     }
 
     // MARK: Query parameters

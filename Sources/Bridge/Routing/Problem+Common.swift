@@ -67,6 +67,15 @@ extension Problem {
         )
     }
 
+    package static let tooManyStreams = Problem(
+        .tooManyRequests,
+        "TOO_MANY_STREAMS",
+        "Too many streams",
+        "As many streams and waiting polls are open as one caller, or all together, may have.",
+        retryable: true,
+        retryAfterMs: 30_000
+    )
+
     package static func preflight(_ fields: [CORSField]) -> Response {
         var response = Response(.noContent)
         for field in fields { response.head.fields.append(field.name, field.value) }

@@ -181,7 +181,7 @@ extension ConfigurationKey {
     )
     package static let auditKeep = ConfigurationKey(
         "audit.keep",
-        .int(0...100),
+        .int(1...100),
         "5",
         "Rotated audit files that are kept"
     )
@@ -369,7 +369,7 @@ extension ConfigurationKey {
         "limits.connectionsPerPeer",
         .int(1...1_000_000),
         "256",
-        "Connections of one address"
+        "Connections of one address, or of one other user of this host"
     )
     package static let limitsBodyBytes = ConfigurationKey(
         "limits.bodyBytes",

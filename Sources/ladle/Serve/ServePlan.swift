@@ -69,6 +69,7 @@ struct ServePlan: Sendable {
         limits.bodyBytesPerSecond = Int(settings.int(.limitsBodyRate))
         limits.stallMilliseconds = settings.int(.limitsWriteStall)
         limits.connections = Int(settings.int(.limitsConnections))
+        limits.owner = PeerLookup.ownerUID
         limits.connectionsPerPeer = Int(settings.int(.limitsConnectionsPerPeer))
         return limits
     }
@@ -101,9 +102,9 @@ struct ServePlan: Sendable {
             messageBodyLimit: { link.hello?.policy.maxPayload ?? Self.bodyBeforeFirstHello }
         )
         edge.streamsPerConnection = Int(settings.int(.eventsStreamsPerConnection))
-        edge.streams = Int(settings.int(.eventsStreams))
         edge.bodyBytes = Int(settings.int(.limitsBodyBytes))
         edge.streamsPerCaller = Int(settings.int(.eventsStreamsPerCaller))
+        edge.streams = Int(settings.int(.eventsStreams))
         edge.outboxTTL = settings.int(.outboxTTL)
         edge.outboxLimits.entries = Int(settings.int(.outboxMaxEntries))
         edge.outboxLimits.perSession = Int(settings.int(.outboxMaxPerSession))

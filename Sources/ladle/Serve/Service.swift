@@ -29,7 +29,8 @@ final class Service: Sendable {
     private let addresses: [SocketAddress]
     private let notes: [String]
     private let tls: ListenerTLS?
-    private let audit: AuditTrail
+    private let audit: AuditTrail?
+    private let finder: GatewayFinder
 
     private init(
         loop: EventLoop,
@@ -40,7 +41,8 @@ final class Service: Sendable {
         addresses: [SocketAddress],
         notes: [String],
         tls: ListenerTLS?,
-        audit: AuditTrail
+        audit: AuditTrail?,
+        finder: GatewayFinder
     ) {
         self.loop = loop
         self.daemon = daemon
@@ -51,6 +53,7 @@ final class Service: Sendable {
         self.notes = notes
         self.tls = tls
         self.audit = audit
+        self.finder = finder
     }
 
     static func start(_ settings: Settings, places: SettingsPlaces) async throws -> Service {
@@ -70,13 +73,14 @@ final class Service: Sendable {
         let relay = EventRelay(loop)
         let (store, opening) = try openStore(data, settings, relay)
         let bounds = try await store.reader.read { try EventTable($0).bounds() }
-        let found = try GatewayFinder(settings: settings, places: places).target(demo: demo)
+        let finder = GatewayFinder(settings: settings, places: places)
+        let found = try finder.target(demo: demo)
         var plan = try ServePlan.make(settings, found: found, data: data.path, state: path, isDemo: isDemo)
         plan.lastEvent = bounds.newest
         plan.firstEvent = bounds.oldest
         let tokens = try await FirstToken.load(store, data)
         plan.accessTokens = tokens.records
-        let audit = AuditTrail(path: data.path + "/audit.log") { Console.warn("audit: \($0.path): \($0.reason)") }
+        let audit = Self.audit(settings, data)
         plan.audit = audit
         let (daemon, addresses) = try await loop.launch(plan, store, opening, relay)
         return Service(
@@ -88,7 +92,8 @@ final class Service: Sendable {
             addresses: addresses,
             notes: Self.notes(opening, isDemo: isDemo, tokens, plan) + Exposure.lines(addresses, plan),
             tls: plan.tls,
-            audit: audit
+            audit: audit,
+            finder: finder
         )
     }
 
@@ -116,6 +121,15 @@ final class Service: Sendable {
         configuration.keepEvents = Int(settings.int(.eventsKeep))
         configuration.keepEventsMs = settings.int(.eventsKeepFor)
         return try StateStore.open(configuration)
+    }
+
+    private static func audit(_ settings: Settings, _ directory: StateDirectory) -> AuditTrail? {
+        guard settings.bool(.audit) else { return nil }
+        return AuditTrail(
+            path: directory.path + "/audit.log",
+            limit: UInt64(clamping: settings.int(.auditMaxBytes)),
+            keep: Int(settings.int(.auditKeep))
+        ) { Console.warn("audit: \($0.path): \($0.reason)") }
     }
 
     private static func startDemo(_ settings: Settings) async throws -> DemoGatewayHandle {
@@ -182,6 +196,7 @@ final class Service: Sendable {
 
     func waitUntilStopped() async {
         followCertificate()
+        if demo == nil { GatewaySearch(finder: finder, loop: loop, daemon: daemon).start(signals) }
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
@@ -192,7 +207,7 @@ final class Service: Sendable {
             }
         }
         await store.close()
-        await audit.finish()
+        await audit?.finish()
         await loop.stop()
     }
 }

@@ -1,0 +1,40 @@
+/// How many streams are open: in all, and for each limited caller.
+package struct StreamSlots: Sendable {
+    package let perCaller: Int
+    package let total: Int
+    private var open: [String: Int] = [:]
+    private var count = 0
+
+    package init(perCaller: Int = 20, total: Int = 20_000) {
+        self.perCaller = max(perCaller, 1)
+        self.total = max(total, 1)
+    }
+
+    /// False when there are too many already; the owner counts only towards all.
+    package mutating func take(_ caller: Caller) -> Bool {
+        guard count < total else { return false }
+        if caller.isLimited {
+            let own = open[caller.label, default: 0]
+            guard own < perCaller else { return false }
+            open[caller.label] = own + 1
+        }
+        count += 1
+        return true
+    }
+
+    /// Once for each successful `take`.
+    package mutating func release(_ caller: Caller) {
+        count -= 1
+        guard caller.isLimited, let own = open[caller.label] else { return }
+        open[caller.label] = own > 1 ? own - 1 : nil
+    }
+
+    /// What a limited caller is told about its streams.
+    package func headers(for caller: Caller) -> RateLimitHeaders? {
+        guard caller.isLimited else { return nil }
+        return RateLimitHeaders(
+            policy: "\"streams\";q=\(perCaller);qu=\"concurrent-requests\"",
+            limit: "\"streams\";r=\(perCaller - open[caller.label, default: 0])"
+        )
+    }
+}
