@@ -98,8 +98,7 @@ package final class Bridge: Responder {
             case .ready(let call):
                 switch call.route.body {
                 case .none: return .takes(bodyBytes: 0)
-                case .unused: return .takes(bodyBytes: settings.bodyBytes)
-                case .upTo(Route.jsonBytes, _): return .takes(bodyBytes: settings.bodyBytes)
+                case .unused, .upTo(Route.jsonBytes, _): return .takes(bodyBytes: settings.bodyBytes)
                 case .upTo(let limit, _): return .takes(bodyBytes: limit)
                 case .message: return .takes(bodyBytes: settings.messageBodyLimit())
                 }

@@ -17,11 +17,11 @@ package final class ConnectionInfo {
     package let remote: SocketAddress
     package let door: Door
     package let isEncrypted: Bool
+    /// Answers without end under way on it, where it can have many.
+    package var openStreams: UInt16 = 0
     /// The user at the other end, by peer credentials or by the kernel's socket table; nil where nobody can tell.
     package let user: UInt32?
     package let local: SocketAddress
-    /// Answers without end under way on it, where it can have many.
-    package var openStreams: UInt32 = 0
     /// SHA-256 of the client's certificate, where it showed one.
     package let clientCertificate: [UInt8]?
     /// The responder's own notes about this connection.

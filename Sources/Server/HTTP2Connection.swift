@@ -89,6 +89,8 @@ final class HTTP2Connection: WireProtocol {
         case .closed(let id, _):
             let stream = streams.removeValue(forKey: id)
             stream?.closed(on: loop)
+            // Not before the answer has gone: clients take GOAWAY for the end.
+            if refusal != nil { session.finishDrain() }
         case .failed(let code, let abuse):
             server.counters.refused["HTTP2_\(abuse.map { "\($0)" } ?? "\(code)")", default: 0] += 1
             isClosing = true
@@ -98,8 +100,7 @@ final class HTTP2Connection: WireProtocol {
 
     private func begin(_ id: HTTP2StreamID, _ head: RequestHead, ends: Bool, on loop: isolated EventLoop) {
         if let refusal {
-            refuse(id, refusal, on: loop)
-            return session.finishDrain()
+            return refuse(id, refusal, on: loop)
         }
         server.counters.requestsHTTP2 += 1
         let stream = HTTP2Stream(id, of: self)

@@ -29,6 +29,9 @@ package final class HTTPServer {
         }
     }
 
+    /// Peers that keep their end open must not hold up the process that wants to stop.
+    private static let drainLingerMilliseconds: Int64 = 250
+
     package let limits: ServerLimits
     /// Sent with every answer, already as header lines: the version, and what every answer of an API needs.
     let commonFields: [UInt8]
@@ -219,7 +222,10 @@ package final class HTTPServer {
         isDraining = true
         drained = done
         stopListening(on: loop)
-        for connection in connections { connection.drain(on: loop) }
+        for connection in connections {
+            connection.stream.lingerMilliseconds = min(limits.lingerMilliseconds, Self.drainLingerMilliseconds)
+            connection.drain(on: loop)
+        }
         if connections.isEmpty { return finishDrain() }
         loop.after(milliseconds: milliseconds) {
             for connection in self.connections { connection.cut(on: loop) }

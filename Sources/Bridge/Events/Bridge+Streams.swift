@@ -22,9 +22,7 @@ extension Bridge {
         if isShuttingDown { return "shutting_down" }
         guard access.isCurrent(call.caller, now: now) else { return "token_revoked" }
         // Streams must leave room for the requests that share their connection.
-        guard call.exchange.connection.openStreams < UInt32(clamping: settings.streamsPerConnection) else {
-            return "too_many_streams"
-        }
+        guard call.exchange.connection.openStreams < settings.streamsPerConnection else { return "too_many_streams" }
         let hasSlot = streamSlots.take(call.caller)
         if let limit = streamSlots.headers(for: call.caller) { call.exchange.state(limit) }
         return hasSlot ? nil : "too_many_streams"

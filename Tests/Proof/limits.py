@@ -1,0 +1,303 @@
+"""Deadlines and limits of the listeners, each set low and then overrun: the answer is a problem document where there can be one,
+the connection ends in time, and the next client is served. Then the ways to stop: with thousands of streams, with peers that
+do not let go, at the second signal; and the exit codes."""
+
+import json
+import pathlib
+import random
+import resource
+import select
+import signal
+import socket
+import ssl
+import subprocess
+import time
+
+import h2.config
+import h2.connection
+import h2.events
+
+from harness import LADLE, Serve, Tally, options, scratch, until
+
+chosen = options(streams=(1500, 8000))
+tally = Tally()
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+
+
+class Wire:
+    """A connection that sends what it is told, and what came back."""
+
+    def __init__(self, port, data=b"", buffer=None, host="127.0.0.1"):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        self.socket.settimeout(5)
+        self.socket.connect((host, port))
+        self.start = time.monotonic()
+        self.socket.sendall(data)
+
+    def rest(self, seconds=8, drip=b"", every=0.1):
+        """Everything until the end, and how long that took; None where it did not end. Drips bytes meanwhile."""
+        data, end = b"", time.monotonic() + seconds
+        self.socket.settimeout(every if drip else seconds)
+        while time.monotonic() < end:
+            try:
+                piece = self.socket.recv(65536)
+                if not piece:
+                    return data, time.monotonic() - self.start
+                data += piece
+            except TimeoutError:
+                if drip:
+                    try:
+                        self.socket.sendall(drip)
+                    except OSError:
+                        pass
+            except ConnectionResetError:
+                return data, time.monotonic() - self.start
+        return data, None
+
+
+def problem(data):
+    head, _, body = data.partition(b"\r\n\r\n")
+    if b"application/problem+json" not in head:
+        return None, None
+    return int(head.split()[1]), json.loads(body).get("code")
+
+
+def host(server):
+    return f"Host: 127.0.0.1:{server.port}\r\n".encode()
+
+
+def served(server, what):
+    tally.check(server.call("GET", "/healthz")[0] == 200, f"{what}: the next client is served")
+
+
+# Deadlines
+quick = Serve("--limits-header-timeout", "1s", "--limits-idle", "1s", "--limits-body-rate", "1KiB", "--limits-body-grace", "1s",
+              "--limits-write-stall", "1s", "--limits-linger", "300ms", "--limits-body-bytes", "2KiB", "--limits-header-bytes", "1KiB",
+              "--limits-header-fields", "10", "--limits-request-line", "300B", "--limits-answer-bytes", "256KiB")
+TEXT = b"Content-Type: text/plain\r\n"
+for what, data, drip, wanted, least, most in (
+    ("a head that stops", b"GET / HTTP/1.1\r\nHos", b"", (408, "REQUEST_TIMEOUT"), 0.9, 3.2),
+    ("a head byte by byte", b"GET / HTTP/1.1\r\nX: ", b"a", (408, "REQUEST_TIMEOUT"), 0.9, 3.2),
+    ("a body that stops", b"POST /v1/messages HTTP/1.1\r\n" + host(quick) + TEXT + b"Content-Length: 99\r\n\r\nabc", b"", (408, "REQUEST_TIMEOUT"), 0.9, 4.5),
+    ("a body byte by byte", b"POST /v1/messages HTTP/1.1\r\n" + host(quick) + TEXT + b"Content-Length: 9999\r\n\r\n", b"a", (408, "REQUEST_TIMEOUT"), 0.9, 4.5),
+    ("chunks byte by byte", b"POST /v1/messages HTTP/1.1\r\n" + host(quick) + TEXT + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n", (408, "REQUEST_TIMEOUT"), 0.9, 4.5),
+    ("nothing at all", b"", b"", (None, None), 0.9, 3.2),
+    ("nothing behind an answer", b"GET /healthz HTTP/1.1\r\n" + host(quick) + b"\r\n", b"", (None, None), 0.9, 3.2),
+):
+    wire = Wire(quick.port, data)
+    got, took = wire.rest(drip=drip)
+    tally.check(problem(got) == wanted and took and least < took < most, f"{what}: {problem(got)} after {took} s")
+    served(quick, what)
+# An answer nobody reads: all of its connection's memory comes back
+wire = Wire(quick.port, (b"GET /v1/status HTTP/1.1\r\n" + host(quick) + b"\r\n") * 3000, buffer=4096)
+before = quick.descriptors()
+until(lambda: quick.descriptors() < before, 6, what="the end of a peer that reads nothing")
+tally.check(True, "a peer that does not read is let go")
+wire.socket.close()
+# After a refusal the peer may read, not stay
+before = quick.descriptors()
+wire = Wire(quick.port, b"BROKEN\r\n\r\n")
+until(lambda: wire.socket.recv(4096), 2)
+until(lambda: quick.descriptors() <= before, 2, what="the end of lingering")
+tally.check(time.monotonic() - wire.start < 1.5, f"a refused peer that stays is cut after the linger: {time.monotonic() - wire.start:.1f} s")
+
+# Sizes
+for what, data, wanted in (
+    ("body", b"POST /v1/tokens HTTP/1.1\r\n" + host(quick) + b"Content-Type: application/json\r\nContent-Length: 3000\r\n\r\n" + b"a" * 3000, (413, "BODY_TOO_LARGE")),
+    ("head", b"GET /healthz HTTP/1.1\r\n" + host(quick) + b"X: " + b"a" * 1100 + b"\r\n\r\n", (431, "HEAD_TOO_LARGE")),
+    ("fields", b"GET /healthz HTTP/1.1\r\n" + host(quick) + b"X: a\r\n" * 12 + b"\r\n", (431, "HEAD_TOO_LARGE")),
+    ("request line", b"GET /" + b"a" * 400 + b" HTTP/1.1\r\n" + host(quick) + b"\r\n", (414, "REQUEST_LINE_TOO_LONG")),
+):
+    got, took = Wire(quick.port, data).rest()
+    tally.check(problem(got) == wanted and took is not None, f"the size of a {what}: {problem(got)}")
+    served(quick, what)
+tally.check(quick.stop() == 0, "the first server ends as it should")
+
+# Numbers
+folder = scratch()
+subprocess.run([LADLE, "tls", "self-signed", "--host", "localhost", "--cert", f"{folder}/c.pem", "--key", f"{folder}/k.pem"], check=True, capture_output=True)
+few = Serve("--limits-connections", "5", "--events-streams", "3")
+# Of `demo`'s own connections none counts here: those are the gateway's.
+held = [Wire(few.port, b"GET /healthz HTTP/1.1\r\n" + host(few) + b"\r\n") for _ in range(5)]
+for wire in held:
+    until(lambda: wire.socket.recv(4096), 2)
+got, took = Wire(few.port).rest()
+tally.check(problem(got) == (503, "TOO_MANY_CONNECTIONS") and b"retry-after" in got.lower(), f"a sixth connection of five: {got[:40]!r}")
+got, took = Wire(few.port, b"GET /healthz HTTP/1.1\r\n" + host(few) + b"\r\n").rest()
+tally.check(problem(got) == (503, "TOO_MANY_CONNECTIONS"), "the same for one that has asked already")
+held.pop().socket.close()
+until(lambda: few.call("GET", "/healthz")[0] == 200, 2, what="room")
+for wire in held:
+    wire.socket.close()
+time.sleep(0.1)
+
+
+def stream(server, query="", fields=b""):
+    return Wire(server.port, b"GET /v1/events" + query.encode() + b" HTTP/1.1\r\n" + host(server) + b"Accept: text/event-stream\r\n" + fields + b"\r\n")
+
+
+def reads(wire, what, seconds=3):
+    data, end = b"", time.monotonic() + seconds
+    wire.socket.settimeout(0.2)
+    while what not in data and time.monotonic() < end:
+        try:
+            piece = wire.socket.recv(65536)
+        except TimeoutError:
+            continue
+        if not piece:
+            break
+        data += piece
+    return data
+
+
+held = [stream(few) for _ in range(3)]
+tally.check(all(b"event: hello" in reads(wire, b"event: hello") for wire in held), "three streams of three")
+data, took = stream(few).rest(3)
+tally.check(data.startswith(b"HTTP/1.1 200 ") and b"event: hello" in data and b"too_many_streams" in data and took, "a fourth is told why, and ends")
+held.pop().socket.close()
+until(lambda: b"too_many" not in stream(few, "?limit=1").rest(0.3)[0], 3, what="room for a stream")
+tally.check(few.stop() == 0, "the second server ends as it should")
+
+# Over TLS, where HTTP/2 clients want to be told in HTTP/2
+secure = Serve("--limits-connections", "2", "--tls-cert", f"{folder}/c.pem", "--tls-key", f"{folder}/k.pem")
+trust = ssl.create_default_context(cafile=f"{folder}/c.pem")
+
+
+def tls(protocol):
+    trust.set_alpn_protocols([protocol])
+    return trust.wrap_socket(socket.create_connection(("127.0.0.1", secure.port), 5), server_hostname="localhost")
+
+
+held = [tls("http/1.1"), tls("http/1.1")]
+for peer in held:
+    peer.sendall(f"GET /healthz HTTP/1.1\r\nHost: localhost:{secure.port}\r\n\r\n".encode())
+    peer.recv(4096)
+peer = tls("http/1.1")
+data = b""
+while piece := peer.recv(4096):
+    data += piece
+tally.check(problem(data) == (503, "TOO_MANY_CONNECTIONS"), f"TLS and HTTP/1.1 over the limit: {data[:40]!r}")
+peer = tls("h2")
+talk = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
+talk.initiate_connection()
+talk.send_headers(1, [(":method", "GET"), (":scheme", "https"), (":authority", f"localhost:{secure.port}"), (":path", "/healthz")], end_stream=True)
+peer.sendall(talk.data_to_send())
+status, body, ended = None, b"", False
+peer.settimeout(5)
+while not ended:
+    piece = peer.recv(65536)
+    if not piece:
+        ended = True
+        break
+    for event in talk.receive_data(piece):
+        if isinstance(event, h2.events.ResponseReceived):
+            status = dict(event.headers)[":status"]
+        elif isinstance(event, h2.events.DataReceived):
+            body += event.data
+    outgoing = talk.data_to_send()
+    if outgoing:
+        try:
+            peer.sendall(outgoing)
+        except OSError:
+            pass
+tally.check(status == "503" and json.loads(body)["code"] == "TOO_MANY_CONNECTIONS" and ended, f"TLS and HTTP/2 over the limit: {status} {body[:60]!r}")
+for peer in held:
+    peer.close()
+tally.check(secure.stop() == 0, "the third server ends as it should")
+
+# One address that is not this machine's loopback
+addresses = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split()
+outside = next((one for one in addresses if "." in one), None)
+if outside:
+    reach = Serve("--limits-connections-per-peer", "4", "--insecure-lan", "--listen", f"127.0.0.1:0,{outside}:0")
+    port = int(until(lambda: next((line.rsplit(":", 1)[1] for line in reach.lines if f"listening on http://{outside}:" in line), None), 5))
+    ask = f"GET /healthz HTTP/1.1\r\nHost: {outside}:{port}\r\n\r\n".encode()
+    held = [Wire(port, ask, host=outside) for _ in range(4)]
+    for wire in held:
+        until(lambda: wire.socket.recv(4096), 2)
+    got, took = Wire(port, ask, host=outside).rest()
+    tally.check(problem(got) == (503, "TOO_MANY_CONNECTIONS"), f"a fifth connection of one address with four: {got[:40]!r}")
+    served(reach, "one address")
+    tally.check(reach.stop() == 0, "the fourth server ends as it should")
+
+
+# Stopping: thousands of streams, some of which do not read, and a request that never ends
+many = Serve("--events-streams", "20000")
+wires = [stream(many) for _ in range(chosen.streams)]
+for wire in wires:
+    wire.socket.setblocking(False)
+until(lambda: many.json("GET", "/v1/status")[1]["events"]["subscribers"] >= chosen.streams, 30, what="the streams")
+stuck = [Wire(many.port, b"POST /v1/messages HTTP/1.1\r\n" + host(many) + TEXT + b"Content-Length: 99\r\n\r\nabc") for _ in range(20)]
+idle = [Wire(many.port) for _ in range(200)]
+time.sleep(0.2)
+start = time.monotonic()
+many.process.send_signal(signal.SIGTERM)
+poll = select.poll()
+data = {wire.socket.fileno(): b"" for wire in wires}
+by_number = {wire.socket.fileno(): wire.socket for wire in wires}
+for number in data:
+    poll.register(number, select.POLLIN)
+open_ = set(data)
+while open_ and time.monotonic() - start < 8:
+    for number, _ in poll.poll(100):
+        try:
+            piece = by_number[number].recv(65536)
+        except BlockingIOError:
+            continue
+        except ConnectionResetError:
+            piece = b""
+        data[number] += piece
+        if not piece:
+            poll.unregister(number)
+            open_.discard(number)
+streams_took = time.monotonic() - start
+code = many.process.wait(10)
+took = time.monotonic() - start
+told = [one for one in data.values() if b"event: shutdown" in one and one.endswith(b"0\r\n\r\n")]
+waits = [int(one.rsplit(b"retry: ", 1)[1].split(b"\n")[0]) for one in told]
+tally.check(len(told) == chosen.streams, f"{len(told)} of {chosen.streams} streams had their last event and their end")
+tally.check(waits and max(waits) > 8000 and min(waits) < 2000, f"they come back spread over {min(waits, default=0)} to {max(waits, default=0)} ms")
+tally.check(code == 0 and took <= 5.3, f"stopped after {took:.2f} s with exit code {code}")
+print(f"drain: {chosen.streams} streams told and closed after {streams_took:.2f} s, all over after {took:.2f} s (20 requests never ended)")
+for wire in wires + stuck + idle:
+    wire.socket.close()
+
+calm = Serve()
+keep = Wire(calm.port, b"GET /healthz HTTP/1.1\r\n" + host(calm) + b"\r\n")
+keep.socket.recv(4096)
+start = time.monotonic()
+tally.check(calm.stop() == 0 and time.monotonic() - start < 1.5, f"without anything under way it stops after {time.monotonic() - start:.2f} s")
+
+for first, second, code in ((signal.SIGTERM, signal.SIGTERM, 143), (signal.SIGINT, signal.SIGINT, 130), (signal.SIGINT, signal.SIGTERM, 143)):
+    again = Serve()
+    wire = Wire(again.port, b"POST /v1/messages HTTP/1.1\r\n" + host(again) + TEXT + b"Content-Length: 99\r\n\r\nabc")
+    time.sleep(0.1)
+    again.process.send_signal(first)
+    time.sleep(0.3)
+    tally.check(again.process.poll() is None, "the first signal waits for the request under way")
+    start = time.monotonic()
+    again.process.send_signal(second)
+    got = again.process.wait(5)
+    tally.check(got in (code, -second) and time.monotonic() - start < 0.5, f"the second signal ends it after {time.monotonic() - start:.2f} s: {got}, not {code}")
+
+# Exit codes
+here = Serve()
+
+
+def exits(*arguments):
+    return subprocess.run([LADLE, *arguments], capture_output=True, text=True, timeout=20)
+
+
+for what, code, arguments in (
+    ("a port that is taken", 69, ["serve", "--demo", "--state", scratch(), "--listen", f"127.0.0.1:{here.port}"]),
+    ("a state directory in use", 75, ["serve", "--demo", "--state", here.state, "--listen", "127.0.0.1:0"]),
+    ("an unknown option", 64, ["serve", "--nonsense"]),
+    ("a value out of range", 78, ["serve", "--demo", "--state", scratch(), "--listen", "127.0.0.1:0", "--limits-idle", "1ms"]),
+    ("a public address without TLS", 78, ["serve", "--demo", "--state", scratch(), "--listen", "0.0.0.0:0"]),
+):
+    got = exits(*arguments)
+    tally.check(got.returncode in ((64, 78) if code in (64, 78) else (code,)) and got.stderr, f"{what}: {got.returncode}, not {code}: {got.stderr!r}")
+tally.check(here.stop() == 0, "the last server ends as it should")
+tally.end()
