@@ -1,6 +1,7 @@
 import Basics
 import Commands
 import Configuration
+import Discovery
 import EventLoops
 import JSONBytes
 
@@ -157,13 +158,23 @@ struct Doctor {
     }
 
     private func listeners(isServing: Bool) -> [Finding] {
+        let exposure = Exposure(settings)
         var list: [Finding] = []
+        if let state = places.stateDirectory(settings) {
+            let control = ListenAddress.control(in: state).address
+            list.append(Finding(check: "exposure", isFine: true, detail: exposure.line(control)))
+        }
+        if let path = settings.text(.accessTailnetServe) {
+            list.append(Finding(check: "exposure", isFine: true, detail: exposure.line(.unix(path: path))))
+        }
         for text in settings.list(.listen) {
             var surroundings = ListenAddress.Surroundings()
             surroundings.isProtected = settings.bool(.insecureLAN) || settings.text(.tlsCert) != nil
+            surroundings.tailnet = { NetworkInterface.tailnetAddresses(NetworkInterface.all()) }
             do {
                 let doors = try ListenAddress.parse(text, surroundings)
                 for door in doors {
+                    list.append(Finding(check: "exposure", isFine: true, detail: exposure.line(door.address)))
                     if case .ip(let address, port: _) = door.address, !address.isLoopback, !address.isTailnet,
                         settings.text(.tlsCert) == nil
                     {

@@ -86,7 +86,7 @@ final class Service: Sendable {
             directory: directory,
             demo: demo,
             addresses: addresses,
-            notes: Self.notes(opening, isDemo: isDemo, tokens, plan) + Exposure.lines(addresses, plan),
+            notes: Self.notes(opening, isDemo: isDemo, tokens, plan) + addresses.map(Exposure(settings).line),
             tls: plan.tls,
             audit: audit
         )
