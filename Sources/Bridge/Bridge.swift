@@ -26,6 +26,7 @@ package final class Bridge: Responder {
     /// Lists of the gateway as last written to the database.
     var keptLists: [String: [UInt8]] = [:]
     package var documents: DocumentDesk?
+    private(set) lazy var frames = FrameFeed(self)
     package internal(set) var isShuttingDown = false
     /// Requests that stay open for an entry of theirs.
     var followers: [ObjectIdentifier: any EntryFollower] = [:]
@@ -60,6 +61,7 @@ package final class Bridge: Responder {
         self.routes = routes
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
         counts = [UInt64](repeating: 0, count: routes.count)
+        pipeline.hub.ended = { [unowned self] caller in streamSlots.release(caller) }
     }
 
     package var hub: EventHub { pipeline.hub }
@@ -96,6 +98,7 @@ package final class Bridge: Responder {
             case .ready(let call):
                 switch call.route.body {
                 case .none: return .takes(bodyBytes: 0)
+                case .unused: return .takes(bodyBytes: Route.jsonBytes)
                 case .upTo(let limit, _): return .takes(bodyBytes: limit)
                 case .message: return .takes(bodyBytes: settings.messageBodyLimit())
                 }
@@ -222,7 +225,13 @@ package final class Bridge: Responder {
                 retryable: false
             ).adding(.acceptEncoding, "identity")
         }
-        guard case .upTo(_, let types) = body, let field = head.fields[.contentType] else { return }
+        let types: [MediaType]
+        switch body {
+        case .none, .message: return
+        case .unused: types = [.json]
+        case .upTo(_, let listed): types = listed
+        }
+        guard let field = head.fields[.contentType] else { return }
         guard let type = try? MediaType(parsing: field),
             types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
         else { throw .unsupportedMediaType(types) }
@@ -264,8 +273,12 @@ package final class Bridge: Responder {
     }
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
-        guard let call = exchange.notes as? Call else { return }
+        let notes = exchange.notes
         exchange.notes = nil
+        guard let call = notes as? Call else {
+            if let caller = (notes as? Subscriber)?.plan.caller { access.finished(exchange, by: caller) }
+            return
+        }
         let request = call.request
         if request.hasToken { access.finished(exchange, by: request.caller) }
         // A handler that has begun says itself how it went.

@@ -73,6 +73,8 @@ package final class DemoGatewayServer {
         perform(model.received(message, from: id, now: Self.instant()), on: loop)
     }
 
+    func heardClose(_ code: UInt16, _ reason: String) { model.lastClose = (code, reason) }
+
     func closed(_ id: ConnectionID, on loop: isolated EventLoop) {
         guard sockets.removeValue(forKey: id) != nil else { return }
         perform(model.closed(id, now: Self.instant()), on: loop)

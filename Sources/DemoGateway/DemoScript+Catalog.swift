@@ -6,7 +6,7 @@ extension DemoScript {
         let words = text.split { $0 == " " || $0 == "\n" }.map(String.init)
         if words.first == "burst" { return burst(words) }
         if words.first == "echo" { return echo(message) }
-        if text.contains("---identity---") { return identityFrame(message, read: read) }
+        if text.contains("---identity---") || text.contains("---user---") { return identityFrame(message, read: read) }
         if text.contains("append the weather") { return appendWeather }
         if text.contains("train") { return bookTrain }
         if text.contains("http://") || text.contains("https://") || text.contains("fetch") { return fetch(message) }

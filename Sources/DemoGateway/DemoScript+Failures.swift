@@ -46,8 +46,8 @@ extension DemoScript {
 
     /// Answers the request for both files in one delimited text, and takes new texts in the same form.
     static func identityFrame(_ message: String, read: (String) -> String?) -> DemoScript {
-        let identity = part(of: message, from: "---IDENTITY---", to: "---USER---")
-        let user = part(of: message, from: "---USER---", to: "---END---")
+        let identity = part(of: message, behind: "---IDENTITY---")
+        let user = part(of: message, behind: "---USER---")
         var files: [String: String] = [:]
         for (name, text) in [("IDENTITY.md", identity), ("USER.md", user)] {
             // A request shows a placeholder in brackets where the text is to stand.
@@ -76,14 +76,15 @@ extension DemoScript {
         return DemoScript(name: "identity-frame", steps: steps)
     }
 
-    private static func part(of message: String, from start: String, to end: String) -> String? {
+    /// The lines behind a mark, up to the next one of any kind.
+    private static func part(of message: String, behind mark: String) -> String? {
         let lines = message.split(separator: "\n", omittingEmptySubsequences: false)
-        func isLine(_ wanted: String) -> (Substring) -> Bool {
-            { line in line.filter { $0 != " " && $0 != "\r" } == wanted }
+        func isLine(_ wanted: String...) -> (Substring) -> Bool {
+            { line in wanted.contains(line.filter { $0 != " " && $0 != "\r" }) }
         }
-        guard let first = lines.firstIndex(where: isLine(start)) else { return nil }
+        guard let first = lines.firstIndex(where: isLine(mark)) else { return nil }
         let rest = lines[(first + 1)...]
-        let last = rest.firstIndex(where: isLine(end)) ?? rest.endIndex
+        let last = rest.firstIndex(where: isLine("---IDENTITY---", "---USER---", "---END---")) ?? rest.endIndex
         var body = Array(rest[..<last])
         while body.first?.allSatisfy(\.isWhitespace) == true { body.removeFirst() }
         while body.last?.allSatisfy(\.isWhitespace) == true { body.removeLast() }

@@ -115,7 +115,9 @@ final class DemoSocket: StreamHandler {
         case .message(let message): server?.received(message.bytes, from: id, on: loop)
         case .answerPing(let payload): sendFrame(.pong, payload, on: loop)
         case .pong: break
-        case .answerClose(let close): self.close(close.code, close.reason, on: loop)
+        case .answerClose(let close):
+            server?.heardClose(close.code, close.reason)
+            self.close(close.code, close.reason, on: loop)
         case .failed(let error): self.close(error.closeCode, "", on: loop)
         case .finished: finish(on: loop)
         }

@@ -35,6 +35,8 @@ package struct GatewayFaults: Sendable, Equatable {
     package var historyWithoutKeys = false
     /// The answer to chat.send waits this long.
     package var slowAckMs = 0
+    /// Someone adds a line to a file right after it was read.
+    package var editAfterRead = 0
     /// Bytes of padding in an unknown event that follows each hello.
     package var oversizedBytes = 0
     /// Text messages that are no JSON, one after each hello and each ack.
@@ -53,7 +55,8 @@ package struct GatewayFaults: Sendable, Equatable {
 
 extension GatewayFaults {
     package static let names = [
-        "ackThenClose", "closeBeforeAck", "delivery", "doubleAck", "garbage", "historyWithoutKeys", "lostDedupe",
+        "ackThenClose", "closeBeforeAck", "delivery", "doubleAck", "editAfterRead", "garbage", "historyWithoutKeys",
+        "lostDedupe",
         "mute",
         "oversizedBytes", "pairing", "refuse", "refuseConnections", "retryAfterMs", "sendError", "sendErrorCode",
         "seqGapEvery", "silence", "slowAckMs", "strippedScopes",
@@ -65,6 +68,7 @@ extension GatewayFaults {
         case "ackThenClose": ackThenClose = try number(name, value, from: -1)
         case "closeBeforeAck": closeBeforeAck = try number(name, value, from: -1)
         case "doubleAck": doubleAck = try number(name, value, from: -1)
+        case "editAfterRead": editAfterRead = try number(name, value, from: -1)
         case "garbage": garbage = try number(name, value, from: -1)
         case "oversizedBytes": oversizedBytes = try number(name, value, from: 0, to: 64 << 20)
         case "refuseConnections": refuseConnections = try number(name, value, from: -1)
@@ -99,7 +103,8 @@ extension GatewayFaults {
     var described: WireValue {
         [
             "ackThenClose": ackThenClose, "closeBeforeAck": closeBeforeAck, "delivery": delivery.text,
-            "doubleAck": doubleAck, "garbage": garbage, "historyWithoutKeys": historyWithoutKeys,
+            "doubleAck": doubleAck, "editAfterRead": editAfterRead, "garbage": garbage,
+            "historyWithoutKeys": historyWithoutKeys,
             "lostDedupe": lostDedupe, "mute": mute, "oversizedBytes": oversizedBytes, "pairing": pairing,
             "refuse": refuse?.code ?? "none", "refuseConnections": refuseConnections, "retryAfterMs": retryAfterMs,
             "sendError": sendError, "sendErrorCode": sendErrorCode, "seqGapEvery": seqGapEvery, "silence": silence,

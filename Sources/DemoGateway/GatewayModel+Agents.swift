@@ -64,9 +64,18 @@ extension GatewayModel {
         guard let agent = workspace(request) else { return .invalid("unknown agent id") }
         let name = request.string("name") ?? ""
         guard AgentWorkspace.isAllowed(name) else { return .invalid("unsupported file \"\(name)\"") }
+        defer { editAfterRead(agent.id, name) }
         return .ok([
             "agentId": agent.id, "workspace": agent.path, "file": fileEntry(agent, name, withContent: true),
         ])
+    }
+
+    private func editAfterRead(_ id: String, _ name: String) {
+        guard let place = agents.firstIndex(where: { $0.id == id }), agents[place].files[name] != nil,
+            GatewayFaults.strikes(&faults.editAfterRead)
+        else { return }
+        agents[place].files[name]?.content += Array("\nAdded by someone else at \(wallMs).\n".utf8)
+        agents[place].files[name]?.updatedAt = wallMs
     }
 
     func filesSet(_ request: GatewayRequest) -> GatewayReply {

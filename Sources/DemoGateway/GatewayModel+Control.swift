@@ -63,7 +63,7 @@ extension GatewayModel {
                 body: recorded.lines.flatMap { $0 + [0x0a] }
             )
         case ("POST", "/demo/say"): return say(value("session") ?? mainSessionKey, value("text") ?? text(body))
-        case ("GET", "/demo/file"), ("PUT", "/demo/file"):
+        case ("GET", "/demo/file"), ("PUT", "/demo/file"), ("DELETE", "/demo/file"):
             return file(method, agentID: value("agent") ?? "main", name: value("name") ?? "IDENTITY.md", body)
         default: return pairingControl(method, path, value)
         }
@@ -152,6 +152,9 @@ extension GatewayModel {
             return missing("no such agent or file")
         }
         if method == "PUT" { agents[place].files[name] = .init(content: body, updatedAt: wallMs) }
+        if method == "DELETE", agents[place].files.removeValue(forKey: name) != nil {
+            return answer(200, ["removed": name])
+        }
         guard let file = agents[place].files[name] else { return missing("the file does not exist") }
         return ControlAnswer(status: 200, contentType: "text/markdown; charset=utf-8", body: file.content)
     }
@@ -166,6 +169,9 @@ extension GatewayModel {
             "connections": connections.count, "open": openConnections.count, "sessions": sessions.count,
             "activeRuns": runs.keys.sorted(), "accepted": accepted, "uptimeMs": uptimeMs,
             "pendingApprovals": approvals.map(\.id), "faults": faults.described,
+            "lastClose": lastClose.map { (close: (code: UInt16, reason: String)) -> WireValue in
+                ["code": Int(close.code), "reason": close.reason]
+            },
         ]
     }
 

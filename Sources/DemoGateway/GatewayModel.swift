@@ -38,6 +38,8 @@ package final class GatewayModel {
     var callCounter = 0
     var accepted = 0
     var recorded = RecordRing()
+    /// How the last client that closed in good order said goodbye.
+    var lastClose: (code: UInt16, reason: String)?
     /// Until then connects are told that the gateway starts.
     var startingUntil: UInt64 = 0
 

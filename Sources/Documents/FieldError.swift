@@ -6,6 +6,8 @@ package enum FieldError: Error, Equatable, Sendable {
     case wrongType(DocumentField, found: String)
     case lineBreak(DocumentField)
     case controlCharacter(DocumentField, scalar: UInt32)
+    /// U+FFFD stands where a reader met bytes that are no text.
+    case notText(DocumentField)
     case tooLong(DocumentField, bytes: Int, limit: Int)
     /// The value is one of the templates' hints, which every reader takes for "not set".
     case placeholder(DocumentField)
@@ -20,7 +22,7 @@ package enum FieldError: Error, Equatable, Sendable {
         switch self {
         case .unknownField(let name, _), .readOnlyField(let name): name
         case .wrongType(let field, _), .lineBreak(let field), .controlCharacter(let field, _),
-            .tooLong(let field, _, _), .placeholder(let field), .unrepresentable(let field):
+            .notText(let field), .tooLong(let field, _, _), .placeholder(let field), .unrepresentable(let field):
             field.rawValue
         case .notAnObject, .fileTooLarge, .notUTF8, .nulByte: nil
         }
@@ -36,6 +38,7 @@ package enum FieldError: Error, Equatable, Sendable {
         case .lineBreak(let field): "\"\(field.rawValue)\" takes a single line"
         case .controlCharacter(let field, let scalar):
             "\"\(field.rawValue)\" holds the control character U+\(Self.hex(scalar))"
+        case .notText(let field): "\"\(field.rawValue)\" holds U+FFFD or half a surrogate pair, which is no text"
         case .tooLong(let field, let bytes, let limit):
             "\"\(field.rawValue)\" has \(bytes) bytes, at most \(limit) are allowed"
         case .placeholder(let field):

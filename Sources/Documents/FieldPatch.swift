@@ -70,6 +70,7 @@ package struct FieldPatch: Sendable, Equatable {
                 guard scalar == "\n" || scalar == "\r" else {
                     throw .controlCharacter(field, scalar: scalar.value)
                 }
+            case "\u{FFFD}": throw .notText(field)
             case "\t":
                 guard field.takesLines else { throw .controlCharacter(field, scalar: scalar.value) }
             default:

@@ -1,5 +1,5 @@
 /// Which events a reader wants. Types are exact names or a family: `run.*`.
-package struct EventFilter: Sendable, Equatable {
+package struct EventFilter: Sendable, Hashable {
     package var types: [String]
     package var session: String?
     package var run: String?

@@ -13,14 +13,15 @@ package final class ConnectionInfo {
         case serve
     }
 
-    package let door: Door
+    // In an order without gaps: one for each connection.
     package let remote: SocketAddress
-    package let local: SocketAddress
+    package let door: Door
     package let isEncrypted: Bool
-    /// SHA-256 of the client's certificate, where it showed one.
-    package let clientCertificate: [UInt8]?
     /// The user at the other end, by peer credentials or by the kernel's socket table; nil where nobody can tell.
     package let user: UInt32?
+    package let local: SocketAddress
+    /// SHA-256 of the client's certificate, where it showed one.
+    package let clientCertificate: [UInt8]?
     /// The responder's own notes about this connection.
     package var memo: AnyObject?
 

@@ -30,6 +30,13 @@ package struct StreamOutlet {
         case plain
         /// A chunk of RFC 9112 §7.1.
         case chunk
+
+        package func framed(_ bytes: [UInt8]) -> [UInt8] {
+            switch self {
+            case .plain: bytes
+            case .chunk: Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + [0x0D, 0x0A]
+            }
+        }
     }
 
     package let form: Form
@@ -48,11 +55,19 @@ package protocol StreamTarget: AnyObject {
 
 package enum WriteOutcome: Equatable, Sendable {
     case written
-    /// Taken, but so many bytes wait now; `Exchange.drained` tells when none does.
+    /// Taken, but so many bytes wait now; the owner's `drained` tells when none does.
     case waiting(Int)
     /// Not taken: it would have gone over the limit.
     case full
     case gone
+}
+
+/// Who keeps an exchange open.
+package protocol ExchangeOwner: AnyObject {
+    /// The peer has gone, or the stream was cut; not called after `end` or an answer.
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop)
+    /// Nothing waits any more.
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop)
 }
 
 /// One request and its answer, whatever the protocol. Owned by the loop; answered once.
@@ -64,8 +79,10 @@ package final class Exchange {
     package private(set) var head: RequestHead
     /// The head is byte for byte the one before it on this connection: what was found out from that still holds.
     package let repeatsLast: Bool
-    package let method: HTTPMethod
     package let version: HTTPVersion
+    private var state = State.open
+    package private(set) var status: HTTPStatus?
+    package let method: HTTPMethod
     package let connection: ConnectionInfo
     /// Unique in this process; in problem documents and the log.
     package let number: UInt64
@@ -75,20 +92,14 @@ package final class Exchange {
     package var body: [UInt8] = []
     /// The responder's own notes from admission to answer.
     package var notes: AnyObject?
-    /// The peer has gone, or the stream was cut; not called after `end` or an answer.
-    package var gone: (() -> Void)?
-    /// Nothing waits any more.
-    package var drained: (() -> Void)?
-    package private(set) var status: HTTPStatus?
+    /// Kept until the answer or the end.
+    package var owner: (any ExchangeOwner)?
     /// The code of the problem it was answered with.
     package private(set) var problemCode: String?
     /// Fields that every answer to this request has, whatever comes of it.
     package var commonFields: [(name: String, value: String)] = []
-    /// What a change was about, for the audit file.
-    package var subject: String?
     /// Given up with the answer; until then the sink keeps the exchange too.
     private var sink: (any ExchangeSink)?
-    private var state = State.open
 
     package init(
         head: RequestHead,
@@ -154,7 +165,7 @@ package final class Exchange {
         return sink.write(bytes, for: self, on: loop)
     }
 
-    /// Good until `gone` or the end.
+    /// Good until the end.
     package var outlet: StreamOutlet? { state == .streaming ? sink?.outlet(for: self) : nil }
 
     package func outletWaits(on loop: isolated EventLoop) {
@@ -188,14 +199,18 @@ package final class Exchange {
     package func peerLeft(on loop: isolated EventLoop) {
         guard state != .over else { return }
         state = .over
-        let gone = gone
+        let owner = owner
         release { _ in }
-        gone?()
+        owner?.peerLeft(self, on: loop)
+    }
+
+    /// From the sink: nothing waits any more.
+    package func outputDrained(on loop: isolated EventLoop) {
+        owner?.drained(self, on: loop)
     }
 
     private func release(_ last: (any ExchangeSink) -> Void) {
-        if gone != nil { gone = nil }
-        if drained != nil { drained = nil }
+        if owner != nil { owner = nil }
         guard let sink else { return }
         last(sink)
         self.sink = nil

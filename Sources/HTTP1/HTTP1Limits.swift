@@ -1,16 +1,22 @@
-/// Bounds on what one message may cost before anything of it is believed.
+/// Bounds on what one message may cost before anything of it is believed. Each connection keeps them, so they are small.
 package struct HTTP1Limits: Sendable, Equatable {
     /// Without its CR LF. Most servers and proxies take 8 KiB.
-    package var requestLine: Int
+    package var requestLine: Int { Int(lineBound) }
     /// All fields with their line ends and the empty line.
-    package var fieldBlock: Int
-    package var fieldCount: Int
+    package var fieldBlock: Int { Int(blockBound) }
+    package var fieldCount: Int { Int(countBound) }
     /// The default; a route may set another on the parser once it knows the head.
-    package var body: Int
+    package let body: Int
     /// All chunk extensions of one body. Nothing uses them; one byte of data per long extension is an attack.
-    package var chunkExtensions: Int
+    package var chunkExtensions: Int { Int(extensionBound) }
     /// All trailer lines of one body. They are checked and dropped.
-    package var trailer: Int
+    package var trailer: Int { Int(trailerBound) }
+
+    private let lineBound: UInt16
+    private let blockBound: UInt16
+    private let countBound: UInt16
+    private let extensionBound: UInt16
+    private let trailerBound: UInt16
 
     /// Sizes are cut to what the slot table can address.
     package init(
@@ -21,12 +27,12 @@ package struct HTTP1Limits: Sendable, Equatable {
         chunkExtensions: Int = 1024,
         trailer: Int = 4096
     ) {
-        self.requestLine = min(max(requestLine, 16), 65_000)
-        self.fieldBlock = min(max(fieldBlock, 2), 65_000)
-        self.fieldCount = max(fieldCount, 1)
+        lineBound = UInt16(min(max(requestLine, 16), 65_000))
+        blockBound = UInt16(min(max(fieldBlock, 2), 65_000))
+        countBound = UInt16(min(max(fieldCount, 1), 65_000))
         self.body = max(body, 0)
-        self.chunkExtensions = max(chunkExtensions, 0)
-        self.trailer = max(trailer, 0)
+        extensionBound = UInt16(min(max(chunkExtensions, 0), 65_000))
+        trailerBound = UInt16(min(max(trailer, 0), 65_000))
     }
 
     package static let server = HTTP1Limits()

@@ -32,20 +32,19 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     private var exchange: Exchange?
     /// Bytes that came while an answer was under way.
     private var pipelined: [UInt8] = []
+    /// Answers made while input is worked through leave in one write.
+    private var out: [UInt8] = []
+    private var takenAtWatch: UInt64 = 0
     private var isPaused = false
     /// The exchange waits for its admission.
     private var isDeferred = false
     /// Too much output waits for the peer.
     private var isChoked = false
     private var inputEnded = false
-    /// Answers made while input is worked through leave in one write.
-    private var out: [UInt8] = []
+    private var isBodyWanted = true
     private var isGathering = false
     private var ending = Ending.keepAlive
     private var phase: Phase?
-    private var takenAtWatch: UInt64 = 0
-    private var bodyStart: UInt64 = 0
-    private var isBodyWanted = true
     private var isStream = false
     /// The stream's body has chunks; an older peer's ends with the connection alone.
     private var isChunked = false
@@ -136,7 +135,6 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     }
 
     private func takeBody(upTo limit: Int, on loop: isolated EventLoop) {
-        bodyStart = loop.now
         parser.bodyLimit = limit
         if parser.framing.expectsContinue { out.append(contentsOf: HTTP1Encoder.continueResponse) }
     }
@@ -235,6 +233,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
         isChunked = if case .http10 = exchange.version { false } else { exchange.method != .head }
         isStream = true
         pipelined = []
+        exchange.connection.memo = nil
         server.counters.openStreams += 1
         let isGathered = isGathering
         if !isGathered { beginGathering() }
@@ -310,7 +309,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     func drained(on loop: isolated EventLoop) {
         if phase == .output { phase = nil }
         updateDeadline(on: loop)
-        if isStream { exchange?.drained?() }
+        if isStream { exchange?.outputDrained(on: loop) }
         guard isChoked else { return }
         isChoked = false
         resume(on: loop)
@@ -422,7 +421,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     }
 
     private func isBodyOnTime(_ exchange: Exchange, on loop: isolated EventLoop) -> Bool {
-        let milliseconds = Int64(clamping: (loop.now - bodyStart) / 1_000_000) - server.limits.bodyGraceMilliseconds
+        let milliseconds =
+            Int64(clamping: (loop.now &- exchange.startedAt) / 1_000_000) - server.limits.bodyGraceMilliseconds
         guard milliseconds > 0 else { return true }
         return Int64(exchange.body.count) * 1000 >= Int64(server.limits.bodyBytesPerSecond) * milliseconds
     }

@@ -95,7 +95,7 @@ final class HTTP2Stream: ExchangeSink {
     }
 
     func drained(on loop: isolated EventLoop) {
-        exchange?.drained?()
+        exchange?.outputDrained(on: loop)
     }
 
     func closed(on loop: isolated EventLoop) {

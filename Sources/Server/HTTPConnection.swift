@@ -24,9 +24,10 @@ final class HTTPConnection: StreamHandler {
     private(set) var info: ConnectionInfo
     let server: HTTPServer
     /// Where the server keeps it.
-    var place = 0
+    var place: UInt32 = 0
     /// When patience with the peer ends, in monotonic nanoseconds.
-    private(set) var deadline: UInt64?
+    private(set) var deadline = HTTPConnection.noDeadline
+    static let noDeadline = UInt64.max
     private var wire: (any WireProtocol)?
     private var early: [UInt8] = []
     private var isRefusing = false
@@ -52,7 +53,7 @@ final class HTTPConnection: StreamHandler {
 
     func setDeadline(_ milliseconds: Int64?, on loop: isolated EventLoop) {
         guard let milliseconds, !isClosed else {
-            deadline = nil
+            deadline = Self.noDeadline
             return
         }
         deadline = loop.now &+ UInt64(clamping: milliseconds) &* 1_000_000
@@ -60,7 +61,7 @@ final class HTTPConnection: StreamHandler {
     }
 
     func deadlinePassed(on loop: isolated EventLoop) {
-        deadline = nil
+        deadline = Self.noDeadline
         server.counters.timedOut += 1
         if let wire { wire.deadlinePassed(on: loop) } else { stream.close(on: loop) }
     }
@@ -145,7 +146,7 @@ final class HTTPConnection: StreamHandler {
     }
 
     func closed(_ reason: CloseReason, on loop: isolated EventLoop) {
-        deadline = nil
+        deadline = Self.noDeadline
         isClosed = true
         if case .tls = reason { server.counters.handshakesFailed += 1 }
         let last = wire

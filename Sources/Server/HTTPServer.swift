@@ -113,7 +113,7 @@ package final class HTTPServer {
             user: user
         )
         let connection = HTTPConnection(stream, info: info, server: self, on: loop)
-        connection.place = connections.count
+        connection.place = UInt32(truncatingIfNeeded: connections.count)
         connections.append(connection)
         counters.open += 1
         armSweep(on: loop)
@@ -139,12 +139,12 @@ package final class HTTPServer {
 
     /// The connection is closed and no longer kept.
     func forget(_ connection: HTTPConnection, on loop: isolated EventLoop) {
-        let place = connection.place
+        let place = Int(connection.place)
         guard place < connections.count, connections[place] === connection else { return }
         let last = connections.removeLast()
         if last !== connection {
             connections[place] = last
-            last.place = place
+            last.place = UInt32(truncatingIfNeeded: place)
         }
         counters.open -= 1
         if let key = key(of: connection.info) {
@@ -190,11 +190,13 @@ package final class HTTPServer {
             var isNeeded = false
             var late: [HTTPConnection] = []
             for connection in self.connections {
-                guard let deadline = connection.deadline else { continue }
-                if deadline <= loop.now { late.append(connection) } else { isNeeded = true }
+                guard connection.deadline != HTTPConnection.noDeadline else { continue }
+                if connection.deadline <= loop.now { late.append(connection) } else { isNeeded = true }
             }
             for connection in late { connection.deadlinePassed(on: loop) }
-            if isNeeded || late.contains(where: { $0.deadline != nil }) { self.armSweep(on: loop) }
+            if isNeeded || late.contains(where: { $0.deadline != HTTPConnection.noDeadline }) {
+                self.armSweep(on: loop)
+            }
         }
     }
 

@@ -52,15 +52,15 @@ package final class StreamConnection: Pollable {
     private static let keptCapacity = 16 << 10
 
     private let socket: Socket
+    private var interest: Readiness = .readable
     private var tls: TLSSession?
     private var handler: (any StreamHandler)?
     private var registration: Registration?
     private var state: State
-    private var interest: Readiness = .readable
-    private var waiting: [UInt8] = []
-    private var waitingStart = 0
     private var wantsInput = true
     private var inputEnded = false
+    private var waiting: [UInt8] = []
+    private var waitingStart = 0
     private var lingered = 0
     /// Bytes the kernel has taken so far: whoever waits for a slow peer tells slow from stalled by it.
     package private(set) var takenBytes: UInt64 = 0

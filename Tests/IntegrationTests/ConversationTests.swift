@@ -64,6 +64,20 @@ import Testing
         #expect(listed.contains(reply?["id"]?.string))
     }
 
+    @Test func `a stream with a limit ends after so many events, live or from the log`() async throws {
+        let ladle = try await LadleProcess(SendTests.fast)
+        let live = try ladle.connect()
+        try live.send(ladle.requestBytes("GET", "/v1/events?types=message&limit=2"))
+        var text = String(decoding: try live.receive(), as: UTF8.self)
+        let start = try #require(try ladle.request("GET", "/v1/events?poll=0").json["cursor"]?.string)
+        _ = try say("hello", ladle)
+        while case let more = try live.receive(), !more.isEmpty { text += String(decoding: more, as: UTF8.self) }
+        #expect(text.ranges(of: "event: message\n").count == 2)
+        #expect(text.hasSuffix("\r\n0\r\n\r\n"))
+        let logged = try ladle.request("GET", "/v1/events?types=message&limit=2&since=\(start)").body
+        #expect(logged.ranges(of: "event: message\n").count == 2)
+    }
+
     @Test func `while the gateway is away the kept conversation is shown with what still waits`() async throws {
         let first = try await LadleProcess(SendTests.fast)
         let id = try say("hello", first)

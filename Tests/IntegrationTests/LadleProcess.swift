@@ -28,14 +28,15 @@ final class LadleProcess: Sendable {
         _ arguments: [String] = [],
         listen: String = "127.0.0.1:0",
         state: ScratchDirectory? = nil,
-        demo: Bool = true
+        demo: Bool = true,
+        environment: [String: String] = [:]
     ) async throws {
         let state = try state ?? ScratchDirectory()
         let process = Process()
         process.executableURL = URL(filePath: Self.program)
         process.arguments =
             ["serve", "--state", state.path, "--listen", listen] + (demo ? ["--demo"] : []) + arguments
-        process.environment = ["PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no"]
+        process.environment = ["PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no"].merging(environment) { $1 }
         let output = Pipe()
         process.standardOutput = output
         process.standardError = output

@@ -90,7 +90,7 @@ struct HTTP2ServerTests {
         let drained = Inbox<Bool>()
         let waiting = await server.with { parts, loop in
             let stream = parts.responder.streams[0]
-            stream.drained = { drained.put(true) }
+            stream.owner = DrainWatch(drained)
             // More than the client's window lets out.
             _ = stream.write([UInt8](repeating: 0x78, count: 200_000), on: loop)
             return stream.waitingBytes
@@ -149,4 +149,13 @@ struct HTTP2ServerTests {
         client.socket.close()
         #expect(try await drained.next())
     }
+}
+
+private final class DrainWatch: ExchangeOwner {
+    private let drained: Inbox<Bool>
+
+    init(_ drained: Inbox<Bool>) { self.drained = drained }
+
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {}
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) { drained.put(true) }
 }

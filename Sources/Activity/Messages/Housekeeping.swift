@@ -27,9 +27,9 @@ package enum Housekeeping {
         return parts.count == 1 || (parts.count == 2 && ["on", "off", "full", "default", "inherit"].contains(parts[1]))
     }
 
-    /// The frame in which clients ask for, and agents give, both profile files.
+    /// The frame in which clients ask for, and agents give, the profile files: at least two of its marks.
     private static func isIdentityFrame(_ text: String) -> Bool {
-        text.containsText("---IDENTITY---") && text.containsText("---USER---")
+        ["---IDENTITY---", "---USER---", "---END---"].count { text.containsText($0) } >= 2
     }
 
     private static let prompts = [

@@ -142,8 +142,8 @@ package final class AccessDesk {
     ) {
         tokenEnded?(id, reason)
         pipeline.hub.end(
-            where: { $0.caller.tokenID == id },
-            with: { _ in HubEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock) },
+            where: { $0.tokenID == id },
+            with: { HubEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock) },
             on: loop
         )
         for exchange in (underWay[id] ?? [:]).values where exchange !== asking {

@@ -33,7 +33,7 @@ enum PairingOperations {
                     retryAfterMs: 60_000
                 )
             case .success(let receipt):
-                call.exchange.subject = receipt.code
+                call.subject = receipt.code
                 let response = Response.json(.accepted) { writer in
                     writer.object { object in
                         object.member("id", receipt.id.reveal())
@@ -77,7 +77,7 @@ enum PairingOperations {
     ) {
         let (record, secret) = TokenRecord.issue(wish, now: loop.wallClock, random: SecureRandom.bytes(10))
         call.audit = bridge.access.audit
-        call.exchange.subject = record.id
+        call.subject = record.id
         bridge.access.save(record, on: loop) { result in
             switch result {
             case .success:
@@ -135,7 +135,7 @@ enum PairingOperations {
             guard let code = body["code"]?.string, !code.isEmpty else {
                 throw .unprocessable("code", "`code` is what the applicant's screen shows.")
             }
-            call.exchange.subject = String(code.prefix(16))
+            call.subject = String(code.prefix(16))
             switch try change(code, body) {
             case .success(let request): call.respond(.json(.ok, request), on: loop)
             case .failure(.notRequested(let scopes)):

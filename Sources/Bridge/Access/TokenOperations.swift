@@ -17,7 +17,7 @@ enum TokenOperations {
         do throws(Problem) {
             let wish = try TokenForm.wish(try call.jsonObject(), bridge, now: loop.wallClock)
             let (record, secret) = TokenRecord.issue(wish, now: loop.wallClock, random: SecureRandom.bytes(10))
-            call.exchange.subject = record.id
+            call.subject = record.id
             bridge.access.save(record, on: loop) { result in
                 answer(call, .created, record, secret, result, on: loop)
             }
@@ -29,7 +29,7 @@ enum TokenOperations {
     static func rotate(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         guard let known = find(bridge, call) else { return call.fail(unknown, on: loop) }
         let (record, secret) = known.rotated()
-        call.exchange.subject = record.id
+        call.subject = record.id
         bridge.access.save(record, on: loop) { result in
             if case .success = result {
                 bridge.access.endWork(
@@ -45,7 +45,7 @@ enum TokenOperations {
 
     static func revoke(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         guard let known = find(bridge, call) else { return call.fail(unknown, on: loop) }
-        call.exchange.subject = known.id
+        call.subject = known.id
         bridge.access.revoke(known.id, asked: call.exchange, on: loop) { result in
             switch result {
             case .success: call.respond(Response(.noContent), on: loop)

@@ -39,9 +39,8 @@ final class ChatAsker {
         waiting[key] = Waiting(done: done, timer: timer)
         let call = ChatSend(sessionKey: "agent:\(agent):main", message: text, idempotencyKey: key)
         link.call(call, on: loop) { [weak self] result in
-            if case .failure(let failure) = result {
-                self?.finish(key, .failure(Problem(failure, reading: "the agent's answer")), on: loop)
-            }
+            guard let self, case .failure(let failure) = result else { return }
+            self.finish(key, .failure(Problem(failure, reading: "the agent's answer", over: self.link)), on: loop)
         }
     }
 

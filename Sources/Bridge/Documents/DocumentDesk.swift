@@ -24,6 +24,8 @@ package final class DocumentDesk {
         var isFresh: Bool
         /// The gateway has no such file.
         var isMissing: Bool
+        /// Of the gateway's own file, where it tells it.
+        var hash: String?
     }
 
     /// How long a fresh copy is taken as the gateway's file without asking again.
@@ -37,6 +39,8 @@ package final class DocumentDesk {
     let mayAskByChat: Bool
     let asker: ChatAsker
     private(set) var defaultAgent = "main"
+    /// This gateway tells hashes, and so takes them as guards of a write.
+    private(set) var hasGuards = false
     private var copies: [Name: Copy] = [:]
     private var queues: [Name: [() -> Void]] = [:]
     private let refreshMilliseconds: Int64
@@ -84,6 +88,7 @@ package final class DocumentDesk {
     }
 
     package func linkClosed() {
+        hasGuards = false
         for name in copies.keys { copies[name]?.isFresh = false }
         asker.linkClosed()
     }
@@ -144,17 +149,25 @@ package final class DocumentDesk {
             guard let self else { return }
             switch result {
             case .success(let file):
-                let bytes = Array((file.content ?? "").utf8)
-                done(.success(self.learned(name, bytes, isMissing: file.missing, on: loop)))
-            case .failure(let failure): done(.failure(Problem(failure, reading: name.kind.fileName)))
+                if file.hash != nil { self.hasGuards = true }
+                done(.success(self.learned(name, file, on: loop)))
+            case .failure(let failure):
+                done(.failure(Problem(failure, reading: name.kind.fileName, over: self.link)))
             }
         }
     }
 
     /// Takes in what the gateway's file holds; a change raises an event.
-    func learned(_ name: Name, _ bytes: [UInt8], isMissing: Bool, on loop: isolated EventLoop) -> Copy {
+    private func learned(_ name: Name, _ file: AgentFile, on loop: isolated EventLoop) -> Copy {
+        let bytes = Array((file.content ?? "").utf8)
         let before = copies[name]
-        let copy = Copy(bytes: bytes, asOf: loop.wallClock, isFresh: link.isOnline, isMissing: isMissing)
+        let copy = Copy(
+            bytes: bytes,
+            asOf: loop.wallClock,
+            isFresh: link.isOnline,
+            isMissing: file.missing,
+            hash: file.hash
+        )
         if copies.count < Self.mostCopies || before != nil { copies[name] = copy }
         guard before?.bytes != bytes else { return copy }
         let key = name.key

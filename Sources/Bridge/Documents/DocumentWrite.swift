@@ -67,7 +67,7 @@ final class DocumentWrite {
             let wanted = try wantedBytes(over: current)
             // The same bytes need no write, and no scope.
             if wanted == current.bytes, !current.isMissing { return finish(.success((current, nil))) }
-            set(wanted, on: loop)
+            set(wanted, over: current, on: loop)
         } catch {
             finish(.failure(error))
         }
@@ -91,13 +91,17 @@ final class DocumentWrite {
         }
     }
 
-    private func set(_ wanted: [UInt8], on loop: isolated EventLoop) {
+    private func set(_ wanted: [UInt8], over current: DocumentDesk.Copy, on loop: isolated EventLoop) {
         let content = String(decoding: wanted, as: UTF8.self)
-        let call = AgentsFilesSet(agentId: name.agent, name: name.kind.fileName, content: content)
+        let expected: AgentsFilesSet.Guard? =
+            current.isMissing && desk.hasGuards ? .missing : current.hash.map { .hash($0) }
+        let call = AgentsFilesSet(agentId: name.agent, name: name.kind.fileName, content: content, expected: expected)
         desk.link.call(call, on: loop) { (result: Result<AgentFile?, CallFailure>) in
             guard case .failure(let failure) = result else { return self.check(wanted, path: .rpc, on: loop) }
             if self.desk.mayAskByChat, failure.isMissingScope { return self.ask(content, wanted, on: loop) }
-            self.finish(.failure(Problem(failure, reading: self.name.kind.fileName)))
+            // A guard that did not hold: the change is made again on top of what someone else wrote.
+            if expected != nil, failure.isRefusal, self.attempt < Self.attempts { return self.write(on: loop) }
+            self.finish(.failure(Problem(failure, reading: self.name.kind.fileName, over: self.desk.link)))
         }
     }
 
@@ -127,15 +131,28 @@ final class DocumentWrite {
         _ path: DocumentView.WritePath,
         on loop: isolated EventLoop
     ) {
-        if copy.bytes == wanted || isAsWanted(copy) { return finish(.success((copy, path))) }
+        if copy.bytes == wanted || isAsWanted(copy, path, wanted) { return finish(.success((copy, path))) }
         if attempt < Self.attempts, case .fields = change, path == .rpc { return write(on: loop) }
         finish(.failure(.writeNotSeen(name.kind)))
     }
 
-    /// An agent that was asked by chat may put the file in other words, as long as the fields read as wanted.
-    private func isAsWanted(_ copy: DocumentDesk.Copy) -> Bool {
-        guard case .fields(let patch) = change else { return false }
+    /// Someone may have added to the file since, and an agent that was asked by chat may put it in other words: what counts
+    /// are the fields; of a whole file, all but the blank lines at its end.
+    private func isAsWanted(
+        _ copy: DocumentDesk.Copy,
+        _ path: DocumentView.WritePath,
+        _ wanted: [UInt8]
+    ) -> Bool {
+        guard case .fields(let patch) = change else {
+            return path == .chat && Self.trimmed(copy.bytes).elementsEqual(Self.trimmed(wanted))
+        }
         let fields = FieldDocument(kind: name.kind, bytes: copy.bytes).fields
         return patch.changes.allSatisfy { fields[$0.key] ?? "" == $0.value }
+    }
+
+    private static func trimmed(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+        var rest = bytes[...]
+        while let last = rest.last, last == 0x0A || last == 0x0D || last == 0x20 { rest.removeLast() }
+        return rest
     }
 }

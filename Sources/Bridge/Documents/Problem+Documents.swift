@@ -8,25 +8,20 @@ extension CallFailure {
     var isMissingScope: Bool {
         if case .gateway(let error, _) = self { error.missingScope != nil } else { false }
     }
+
+    /// The gateway answered no, for a reason other than a scope.
+    var isRefusal: Bool {
+        if case .gateway(let error, _) = self { error.missingScope == nil } else { false }
+    }
 }
 
 extension Problem {
     /// A gateway call that did not succeed.
-    init(_ failure: CallFailure, reading what: String) {
+    init(_ failure: CallFailure, reading what: String, over link: UpstreamLink) {
         switch failure {
         case .gateway(let error, _):
-            if let scope = error.missingScope {
-                self.init(
-                    .forbidden,
-                    "GATEWAY_SCOPE_MISSING",
-                    "Gateway scope missing",
-                    "The gateway lets this link do that only with \(scope).",
-                    hint:
-                        "ladle serve --gateway-scopes read,write,admin, then on the gateway's host: openclaw devices list "
-                        + "and openclaw devices approve REQUEST-ID",
-                    retryable: false,
-                    requiredScopes: error.requiredScopes.isEmpty ? [scope] : error.requiredScopes
-                )
+            if let missing = Problem(missingScope: error, over: link) {
+                self = missing
                 return
             }
             let isUnknown = error.message.contains("unknown agent") || error.code == "NOT_FOUND"

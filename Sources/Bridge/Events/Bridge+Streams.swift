@@ -25,12 +25,6 @@ extension Bridge {
         return hasSlot ? nil : "too_many_streams"
     }
 
-    func opened(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        hub.add(subscriber, on: loop)
-        let caller = subscriber.caller
-        subscriber.ended = { [unowned self] in self.streamSlots.release(caller) }
-    }
-
     func shutdownEvent(reason: String, retryMilliseconds: Int, on loop: isolated EventLoop) -> HubEvent {
         .shutdown(reason: reason, retryMilliseconds: retryMilliseconds, at: loop.wallClock)
     }
@@ -86,9 +80,9 @@ extension Bridge {
     package func shutDownStreams(on loop: isolated EventLoop) {
         isShuttingDown = true
         endFollowers(on: loop)
+        frames.shutDown(on: loop)
         hub.end(
-            with: { _ in shutdownEvent(reason: "shutting_down", retryMilliseconds: .random(in: 1000...10_000), on: loop)
-            },
+            with: { shutdownEvent(reason: "shutting_down", retryMilliseconds: .random(in: 1000...10_000), on: loop) },
             on: loop
         )
     }

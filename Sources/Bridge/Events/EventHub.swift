@@ -1,8 +1,7 @@
-import Access
-import Basics
+package import Access
 package import EventLog
 package import EventLoops
-import Exchanges
+package import Exchanges
 
 /// Fans events out. An event is encoded once a format, the events of one turn leave in one write a subscriber, and a slow
 /// reader has a bounded backlog of its own, so that nobody waits for it.
@@ -21,9 +20,11 @@ package final class EventHub: TurnEndWork {
     /// The newest durable event handed to subscribers.
     package private(set) var last: EventID
     package private(set) var counters = Counters()
+    package private(set) var count = 0
+    /// Told of each stream's end.
+    var ended: ((Caller) -> Void)?
     private var groups: [SubscriberGroup.Key: SubscriberGroup] = [:]
     private var dirty: [SubscriberGroup] = []
-    private var subscribers: [ObjectIdentifier: Subscriber] = [:]
     private var heartbeats: [Int: TimerID] = [:]
     private var nextAlone: UInt64 = 0
     private var waiters: [UInt64: (HubEvent) -> Void] = [:]
@@ -34,8 +35,6 @@ package final class EventHub: TurnEndWork {
         self.bufferLimit = bufferLimit
     }
 
-    package var count: Int { subscribers.count }
-
     // MARK: Events in
 
     /// Durable events come here once their row is committed, in the order of their numbers.
@@ -43,16 +42,26 @@ package final class EventHub: TurnEndWork {
         counters.events &+= 1
         if let id = event.id { last = id }
         for group in groups.values {
-            guard Subscriber.admits(event, filter: group.filter, caller: group.caller) else { continue }
+            guard !(group.members.isEmpty && group.behind.isEmpty), group.plan.admits(event), countDown(group) else {
+                continue
+            }
             for subscriber in group.behind { keep(event, for: subscriber, on: loop) }
             guard !group.members.isEmpty else { continue }
             if group.batch.isEmpty {
                 if dirty.isEmpty { loop.whenTurnEnds(self) }
                 dirty.append(group)
             }
-            group.batch.append(contentsOf: event.bytes(in: group.key.format))
+            group.batch.append(contentsOf: event.bytes(in: group.plan.format))
         }
         for waiter in waiters.values { waiter(event) }
+    }
+
+    /// False when a counted stream has had its last.
+    private func countDown(_ group: SubscriberGroup) -> Bool {
+        guard let remaining = group.remaining else { return true }
+        guard remaining > 0 else { return false }
+        group.remaining = remaining - 1
+        return true
     }
 
     /// Calls for every event until removed: long polls and `wait` look for theirs.
@@ -66,6 +75,8 @@ package final class EventHub: TurnEndWork {
         waiters[id] = nil
     }
 
+    // MARK: Events out
+
     package func turnEnded(on loop: isolated EventLoop) {
         let work = dirty
         dirty.removeAll(keepingCapacity: true)
@@ -75,24 +86,10 @@ package final class EventHub: TurnEndWork {
     private func flush(_ group: SubscriberGroup, on loop: isolated EventLoop) {
         let batch = group.batch
         group.batch = []
-        // Copies: a peer found gone leaves the group while it is walked.
-        let members = group.members
-        counters.deliveries &+= UInt64(members.count)
-        if let form = group.key.form {
-            let targets = group.targets
-            let framed = form == .chunk ? Self.chunk(of: batch) : batch
-            let span = framed.span
-            for place in targets.indices {
-                let outcome = targets[place].take(span, on: loop)
-                if outcome == .written { continue }
-                if case .waiting = outcome { members[place].exchange.outletWaits(on: loop) }
-                settle(outcome, members[place], of: group, on: loop)
-            }
-        } else {
-            let span = batch.span
-            for subscriber in members {
-                settle(subscriber.exchange.write(span, on: loop), subscriber, of: group, on: loop)
-            }
+        counters.deliveries &+= UInt64(group.members.count)
+        fanOut(batch, to: group, on: loop)
+        if group.remaining == 0 {
+            for subscriber in group.members { finish(subscriber, on: loop) }
         }
         if group.batch.isEmpty {
             group.batch = batch
@@ -100,69 +97,66 @@ package final class EventHub: TurnEndWork {
         }
     }
 
-    private static func chunk(of bytes: [UInt8]) -> [UInt8] {
-        Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + [0x0D, 0x0A]
+    private func fanOut(_ bytes: [UInt8], to group: SubscriberGroup, on loop: isolated EventLoop) {
+        // Copies: a peer found gone leaves the group while it is walked.
+        let members = group.members
+        guard let form = group.key.form else {
+            let span = bytes.span
+            for subscriber in members { settle(subscriber.exchange.write(span, on: loop), subscriber, on: loop) }
+            return
+        }
+        let targets = group.targets
+        let framed = form.framed(bytes)
+        let span = framed.span
+        for place in targets.indices {
+            let outcome = targets[place].take(span, on: loop)
+            if outcome == .written { continue }
+            if case .waiting = outcome { members[place].exchange.outletWaits(on: loop) }
+            settle(outcome, members[place], on: loop)
+        }
     }
 
-    // MARK: Slow readers
-
-    private func settle(
-        _ outcome: WriteOutcome,
-        _ subscriber: Subscriber,
-        of group: SubscriberGroup,
-        on loop: isolated EventLoop
-    ) {
+    private func settle(_ outcome: WriteOutcome, _ subscriber: Subscriber, on loop: isolated EventLoop) {
         switch outcome {
         case .written: break
-        case .waiting: group.fallBehind(subscriber)
+        case .waiting: if subscriber.standing == .caughtUp { subscriber.group.place(subscriber, as: .behind) }
         case .full, .gone: cut(subscriber, on: loop)
         }
     }
 
+    // MARK: Slow readers
+
     private func keep(_ event: HubEvent, for subscriber: Subscriber, on loop: isolated EventLoop) {
-        if subscriber.backlog.count > subscriber.backlogStart, let last = subscriber.backlog.last,
-            let joined = last.joined(with: event, at: loop.wallClock)
-        {
-            subscriber.backlog[subscriber.backlog.count - 1] = joined
-            subscriber.backlogBytes += joined.data.count - last.data.count
-        } else {
-            subscriber.backlog.append(event)
-            subscriber.backlogBytes += event.data.count
-        }
+        let backlog = subscriber.backlog ?? Backlog()
+        subscriber.backlog = backlog
+        backlog.append(event, on: loop)
+        guard backlog.bytes + subscriber.exchange.waitingBytes > bufferLimit else { return }
         // Deferred, because the caller walks the group.
-        if subscriber.backlogBytes + subscriber.exchange.waitingBytes > bufferLimit {
-            subscriber.phase = .over
-            subscriber.backlog = []
-            subscriber.backlogBytes = 0
-            let bound = LoopBound(subscriber, on: loop)
-            let hub = LoopBound(self, on: loop)
-            loop.post { loop in
-                if let subscriber = bound.value(on: loop) { hub.value(on: loop)?.cut(subscriber, on: loop) }
-            }
+        subscriber.backlog = nil
+        let bound = LoopBound(subscriber, on: loop)
+        loop.post { loop in
+            if let subscriber = bound.value(on: loop) { subscriber.group.hub.cut(subscriber, on: loop) }
         }
     }
 
-    private func drained(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        guard subscriber.isBehind, subscriber.phase == .live else { return }
-        while subscriber.backlogStart < subscriber.backlog.count {
-            let event = subscriber.backlog[subscriber.backlogStart]
-            subscriber.backlogStart += 1
-            subscriber.backlogBytes -= event.data.count
+    func drained(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+        guard subscriber.standing == .behind else { return }
+        while let event = subscriber.backlog?.next() {
             counters.deliveries &+= 1
-            switch subscriber.exchange.write(event.bytes(in: subscriber.format), on: loop) {
+            switch subscriber.exchange.write(event.bytes(in: subscriber.plan.format), on: loop) {
             case .written: continue
             case .waiting: return
             case .full, .gone: return cut(subscriber, on: loop)
             }
         }
-        subscriber.backlog = []
-        subscriber.backlogStart = 0
-        subscriber.group?.catchUp(subscriber)
+        subscriber.backlog = nil
+        if subscriber.group.remaining == 0 { return finish(subscriber, on: loop) }
+        subscriber.group.place(subscriber, as: .caughtUp)
     }
 
     /// The reader comes back with its last id and misses nothing inside the window.
     private func cut(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        guard subscribers[ObjectIdentifier(subscriber)] != nil else { return }
+        guard subscriber.standing != .over else { return }
         counters.cut &+= 1
         remove(subscriber)
         subscriber.exchange.abort(on: loop)
@@ -171,66 +165,65 @@ package final class EventHub: TurnEndWork {
     // MARK: Subscribers
 
     /// Takes a stream in; it gets live events once it calls `goLive`.
-    package func add(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+    /// - Parameter limit: events before it ends by itself.
+    package func add(
+        _ exchange: Exchange,
+        _ plan: StreamPlan,
+        limit: Int?,
+        on loop: isolated EventLoop
+    ) -> Subscriber {
         counters.opened &+= 1
-        subscribers[ObjectIdentifier(subscriber)] = subscriber
-        subscriber.exchange.limitWaiting(to: bufferLimit)
-        subscriber.exchange.gone = { [weak self, weak subscriber] in
-            if let subscriber { self?.remove(subscriber) }
-        }
-        armHeartbeat(subscriber.heartbeatSeconds, on: loop)
+        count += 1
+        if limit != nil { nextAlone += 1 }
+        let key = SubscriberGroup.Key(plan: plan, form: exchange.outlet?.form, alone: limit == nil ? nil : nextAlone)
+        let group = groups[key] ?? SubscriberGroup(key, in: self, remaining: limit)
+        groups[key] = group
+        let subscriber = Subscriber(exchange, in: group)
+        exchange.limitWaiting(to: bufferLimit)
+        exchange.owner = subscriber
+        group.place(subscriber, as: .replaying)
+        armHeartbeat(plan.heartbeatSeconds, on: loop)
+        return subscriber
     }
 
     /// From here on it gets what is delivered; the caller has sent everything up to `last`.
     package func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        guard subscriber.phase == .replaying else { return }
-        subscriber.phase = .live
-        subscriber.isBehind = subscriber.exchange.waitingBytes > 0
-        let form = subscriber.exchange.outlet?.form
-        subscriber.exchange.drained = { [weak self, weak subscriber] in
-            if let subscriber { self?.drained(subscriber, on: loop) }
-        }
-        var alone: UInt64?
-        if subscriber.remaining != nil {
-            nextAlone += 1
-            alone = nextAlone
-        }
-        let key = SubscriberGroup.Key(
-            types: subscriber.filter.types,
-            session: subscriber.filter.session,
-            run: subscriber.filter.run,
-            format: subscriber.format,
-            form: form,
-            sessions: subscriber.caller.sessions,
-            alone: alone
-        )
-        let group = groups[key] ?? SubscriberGroup(key: key, first: subscriber)
+        guard subscriber.standing == .replaying else { return }
+        subscriber.exchange.owner = subscriber
+        let group = subscriber.group
         // Bytes gathered before it came are not its own.
         if !group.batch.isEmpty { flush(group, on: loop) }
-        groups[key] = group
-        group.add(subscriber)
+        group.place(subscriber, as: subscriber.exchange.waitingBytes > 0 ? .behind : .caughtUp)
     }
 
     package func remove(_ subscriber: Subscriber) {
-        subscriber.phase = .over
-        guard subscribers.removeValue(forKey: ObjectIdentifier(subscriber)) != nil else { return }
-        subscriber.ended?()
-        subscriber.ended = nil
-        guard let group = subscriber.group else { return }
-        group.remove(subscriber)
+        guard subscriber.standing != .over else { return }
+        count -= 1
+        let group = subscriber.group
+        group.place(subscriber, as: .over)
+        subscriber.backlog = nil
         if group.isEmpty { groups[group.key] = nil }
+        ended?(group.plan.caller)
     }
 
-    /// Ends streams in an orderly way after a last event of their own.
+    /// Ends one stream in an orderly way.
+    package func finish(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+        guard subscriber.standing != .over else { return }
+        remove(subscriber)
+        subscriber.exchange.end(on: loop)
+    }
+
+    /// Ends streams after a last event of their own.
     package func end(
-        where isMeant: (Subscriber) -> Bool = { _ in true },
-        with event: (Subscriber) -> HubEvent,
+        where isMeant: (Caller) -> Bool = { _ in true },
+        with event: () -> HubEvent,
         on loop: isolated EventLoop
     ) {
-        for subscriber in subscribers.values where isMeant(subscriber) {
-            _ = subscriber.exchange.write(event(subscriber).bytes(in: subscriber.format), on: loop)
-            remove(subscriber)
-            subscriber.exchange.end(on: loop)
+        for group in Array(groups.values) where isMeant(group.plan.caller) {
+            for subscriber in group.all {
+                _ = subscriber.exchange.write(event().bytes(in: group.plan.format), on: loop)
+                finish(subscriber, on: loop)
+            }
         }
     }
 
@@ -243,8 +236,7 @@ package final class EventHub: TurnEndWork {
     /// One timer for all streams of one interval.
     private func armHeartbeat(_ seconds: Int, on loop: isolated EventLoop) {
         guard heartbeats[seconds] == nil else { return }
-        heartbeats[seconds] = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in
-            guard let self else { return }
+        heartbeats[seconds] = loop.after(milliseconds: Int64(seconds) * 1000) { [unowned self] in
             self.heartbeats[seconds] = nil
             self.beat(seconds, on: loop)
         }
@@ -252,18 +244,11 @@ package final class EventHub: TurnEndWork {
 
     private func beat(_ seconds: Int, on loop: isolated EventLoop) {
         var isNeeded = false
-        var gone: [Subscriber] = []
-        for subscriber in subscribers.values where subscriber.heartbeatSeconds == seconds {
+        for group in Array(groups.values) where group.plan.heartbeatSeconds == seconds {
             isNeeded = true
-            guard !subscriber.isBehind, subscriber.phase == .live else { continue }
-            let bytes = subscriber.format.heartbeat(asEvent: subscriber.heartbeatAsEvent, at: loop.wallClock)
-            switch subscriber.exchange.write(bytes, on: loop) {
-            case .written: continue
-            case .waiting: subscriber.group?.fallBehind(subscriber)
-            case .full, .gone: gone.append(subscriber)
-            }
+            let plan = group.plan
+            fanOut(plan.format.heartbeat(asEvent: plan.heartbeatAsEvent, at: loop.wallClock), to: group, on: loop)
         }
-        for subscriber in gone { cut(subscriber, on: loop) }
         if isNeeded { armHeartbeat(seconds, on: loop) }
     }
 }

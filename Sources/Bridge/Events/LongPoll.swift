@@ -6,7 +6,7 @@ import JSONBytes
 import Store
 
 /// `?poll=N`: the events after a cursor, or the first ones that come within N seconds.
-final class LongPoll {
+final class LongPoll: ExchangeOwner {
     private static let mostEvents = 1000
     private static let mostBytes = 1 << 20
 
@@ -79,7 +79,7 @@ final class LongPoll {
         guard takeSlot(on: loop) else { return }
         observer = bridge.hub.observe { [weak self] event in
             guard let self, event.id != nil, self.observer != nil else { return }
-            guard Subscriber.admits(event, filter: self.wishes.filter, caller: self.call.caller) else { return }
+            guard event.isMeant(for: self.call.caller, by: self.wishes.filter) else { return }
             self.stop(on: loop)
             self.read(mayWait: false, on: loop)
         }
@@ -90,8 +90,11 @@ final class LongPoll {
                 self.answer(events: [], cursor: self.position, reset: nil, on: loop)
             }
         }
-        call.exchange.gone = { self.stop(on: loop) }
+        call.exchange.owner = self
     }
+
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
 
     /// A poll that waits counts like an open stream.
     private func takeSlot(on loop: isolated EventLoop) -> Bool {
@@ -109,7 +112,7 @@ final class LongPoll {
         observer = nil
         if let timer { loop.cancel(timer) }
         timer = nil
-        call.exchange.gone = nil
+        call.exchange.owner = nil
     }
 
     private func answer(events: [StoredEvent], cursor: EventID, reset: EventLogBounds?, on loop: isolated EventLoop) {

@@ -8,7 +8,7 @@ import JSONBytes
 import Store
 
 /// Brings one stream from its request to live events: hello, what was missed, the texts of active runs, then live.
-final class StreamOpening {
+final class StreamOpening: ExchangeOwner {
     /// One page of the log: small enough that other readers get their turn.
     private static let pageEvents = 500
     private static let pageBytes = 256 << 10
@@ -18,8 +18,10 @@ final class StreamOpening {
     private let bridge: Bridge
     private let call: Call
     private let wishes: EventStreamOperation.Wishes
-    private let format: StreamFormat
+    private let plan: StreamPlan
     private var subscriber: Subscriber?
+    /// The last durable event sent, or the place it started from.
+    private var position = EventID(epoch: "", sequence: 0)
     private var resume = ResumePosition.fresh(at: EventID(epoch: "", sequence: 0))
     private var sent = 0
 
@@ -27,7 +29,13 @@ final class StreamOpening {
         self.bridge = bridge
         self.call = call
         self.wishes = wishes
-        format = StreamFormat(call.answerType)
+        plan = StreamPlan(
+            caller: call.caller,
+            filter: wishes.filter,
+            format: StreamFormat(call.answerType),
+            heartbeatSeconds: wishes.heartbeatSeconds,
+            heartbeatAsEvent: wishes.heartbeatAsEvent
+        )
     }
 
     func start(on loop: isolated EventLoop) {
@@ -52,7 +60,7 @@ final class StreamOpening {
     private func open(_ position: ResumePosition, on loop: isolated EventLoop) {
         guard call.exchange.isOpen else { return }
         resume = position
-        var head = ResponseHead(.ok, contentType: format.contentType)
+        var head = ResponseHead(.ok, contentType: plan.format.contentType)
         // Proxies must neither keep, change nor gather what has to arrive at once.
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
@@ -86,18 +94,11 @@ final class StreamOpening {
             write(hello(at: start, "reset", on: loop), on: loop)
             write(reset(oldest: oldest, newest: newest, on: loop), on: loop)
         }
-        let subscriber = Subscriber(
-            exchange: call.exchange,
-            caller: call.caller,
-            filter: wishes.filter,
-            format: format,
-            heartbeatSeconds: wishes.heartbeatSeconds,
-            heartbeatAsEvent: wishes.heartbeatAsEvent,
-            remaining: wishes.limit,
-            position: start
-        )
+        position = start
+        let subscriber = bridge.hub.add(call.exchange, plan, limit: wishes.limit, on: loop)
         self.subscriber = subscriber
-        bridge.opened(subscriber, on: loop)
+        // It may stay for days, and needs no more of its request than whose it was.
+        call.exchange.notes = subscriber
         armTimeout(subscriber, on: loop)
         if wishes.wantsSnapshot { writeSnapshot(on: loop) }
         if case .recovered = resume { replay(subscriber, on: loop) } else { goLive(subscriber, on: loop) }
@@ -106,10 +107,10 @@ final class StreamOpening {
     // MARK: Catching up
 
     private func replay(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        guard subscriber.phase == .replaying else { return }
+        guard subscriber.standing == .replaying else { return }
         // Only what the hub has handed out: the rest comes live, and so exactly once.
-        guard subscriber.position.sequence < bridge.hub.last.sequence else { return goLive(subscriber, on: loop) }
-        let position = subscriber.position
+        guard position.sequence < bridge.hub.last.sequence else { return goLive(subscriber, on: loop) }
+        let position = position
         let filter = wishes.filter
         let bound = LoopBound(self, on: loop)
         bridge.pipeline.store.reader.read { connection in
@@ -131,64 +132,65 @@ final class StreamOpening {
     }
 
     private func send(_ page: EventTable.Page, to subscriber: Subscriber?, on loop: isolated EventLoop) {
-        guard let subscriber, subscriber.phase == .replaying else { return }
+        guard let subscriber, subscriber.standing == .replaying else { return }
         let end = bridge.hub.last.sequence
         var isFull = false
         for stored in page.events where stored.id.sequence <= end {
             let event = HubEvent(stored)
-            guard subscriber.admits(event) else { continue }
-            switch call.exchange.write(event.bytes(in: format), on: loop) {
+            guard plan.admits(event) else { continue }
+            switch call.exchange.write(event.bytes(in: plan.format), on: loop) {
             case .written: break
             case .waiting: isFull = true
             case .full, .gone:
                 bridge.hub.remove(subscriber)
                 return call.exchange.abort(on: loop)
             }
-            if countDown(subscriber, on: loop) { return }
+            if isLast(subscriber) { return bridge.hub.finish(subscriber, on: loop) }
         }
-        subscriber.position.sequence = min(page.next.sequence, end)
+        position.sequence = min(page.next.sequence, end)
         guard isFull, call.exchange.waitingBytes > 0 else { return replay(subscriber, on: loop) }
         // The reader is slower than the disk: the next page waits until it has this one.
-        call.exchange.drained = { [weak self] in
-            guard let self else { return }
-            self.call.exchange.drained = nil
-            self.replay(subscriber, on: loop)
-        }
+        call.exchange.owner = self
+    }
+
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard let subscriber else { return }
+        exchange.owner = subscriber
+        replay(subscriber, on: loop)
+    }
+
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {
+        if let subscriber { bridge.hub.remove(subscriber) }
     }
 
     private func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         switch resume {
         case .fresh: break
         case .recovered, .reset:
-            for event in bridge.activeTexts(on: loop) where subscriber.admits(event) { write(event, on: loop) }
+            for event in bridge.activeTexts(on: loop) where plan.admits(event) { write(event, on: loop) }
         }
         bridge.hub.goLive(subscriber, on: loop)
     }
 
     // MARK: Ending by itself
 
-    private func countDown(_ subscriber: Subscriber, on loop: isolated EventLoop) -> Bool {
-        guard let remaining = subscriber.remaining else { return false }
-        subscriber.remaining = remaining - 1
-        guard remaining <= 1 else { return false }
-        bridge.hub.remove(subscriber)
-        call.exchange.end(on: loop)
-        return true
+    private func isLast(_ subscriber: Subscriber) -> Bool {
+        guard let remaining = subscriber.group.remaining else { return false }
+        subscriber.group.remaining = remaining - 1
+        return remaining <= 1
     }
 
     private func armTimeout(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard let seconds = wishes.timeoutSeconds else { return }
-        loop.after(milliseconds: Int64(seconds) * 1000) { [weak subscriber, weak hub = bridge.hub] in
-            guard let subscriber, let hub, subscriber.phase != .over else { return }
-            hub.remove(subscriber)
-            subscriber.exchange.end(on: loop)
+        loop.after(milliseconds: Int64(seconds) * 1000) { [weak subscriber] in
+            if let subscriber { subscriber.group.hub.finish(subscriber, on: loop) }
         }
     }
 
     // MARK: Events of the stream itself
 
     private func write(_ event: HubEvent, on loop: isolated EventLoop) {
-        _ = call.exchange.write(event.bytes(in: format), on: loop)
+        _ = call.exchange.write(event.bytes(in: plan.format), on: loop)
     }
 
     private func hello(at position: EventID, _ outcome: String, on loop: isolated EventLoop) -> HubEvent {
@@ -217,6 +219,6 @@ final class StreamOpening {
     }
 
     private func writeSnapshot(on loop: isolated EventLoop) {
-        for event in bridge.snapshot(on: loop) where subscriber?.admits(event) ?? false { write(event, on: loop) }
+        for event in bridge.snapshot(on: loop) where plan.admits(event) { write(event, on: loop) }
     }
 }

@@ -1,67 +1,63 @@
-package import Access
-package import EventLog
-import EventLoops
+package import EventLoops
 package import Exchanges
 
-/// One open stream. It is caught up (`live`), still reading the log (`replaying`), or behind with a backlog of its own.
-package final class Subscriber {
-    enum Phase {
+/// One open stream. Small: there may be ten thousand that wait for something to happen.
+package final class Subscriber: ExchangeOwner {
+    enum Standing {
+        /// Still reading the log.
         case replaying
-        case live
+        /// Has every event, and nothing waits for it.
+        case caughtUp
+        /// Bytes wait in its connection: new events go to the backlog.
+        case behind
         case over
     }
 
     package let exchange: Exchange
-    package let caller: Caller
-    package let filter: EventFilter
-    package let format: StreamFormat
-    package let heartbeatSeconds: Int
-    let heartbeatAsEvent: Bool
-    /// Events still to be sent before the stream ends by itself; nil without end.
-    var remaining: Int?
-    var phase = Phase.replaying
-    /// The last durable event sent, or the place it started from.
-    var position: EventID
-    /// Events that wait for the reader, shared with everyone else's, deltas of one run joined.
-    var backlog: [HubEvent] = []
-    var backlogStart = 0
-    var backlogBytes = 0
-    /// Bytes wait in the connection: new events go to the backlog.
-    var isBehind = false
+    let group: SubscriberGroup
+    var standing = Standing.replaying
     /// Where its group keeps it.
-    var place = 0
-    weak var group: SubscriberGroup?
-    /// Once, when the stream is no more.
-    var ended: (() -> Void)?
+    var place: UInt32 = 0
+    /// Only while it is behind.
+    var backlog: Backlog?
 
-    package init(
-        exchange: Exchange,
-        caller: Caller,
-        filter: EventFilter,
-        format: StreamFormat,
-        heartbeatSeconds: Int,
-        heartbeatAsEvent: Bool,
-        remaining: Int?,
-        position: EventID
-    ) {
+    init(_ exchange: Exchange, in group: SubscriberGroup) {
         self.exchange = exchange
-        self.caller = caller
-        self.filter = filter
-        self.format = format
-        self.heartbeatSeconds = heartbeatSeconds
-        self.heartbeatAsEvent = heartbeatAsEvent
-        self.remaining = remaining
-        self.position = position
+        self.group = group
     }
 
-    func admits(_ event: HubEvent) -> Bool {
-        Self.admits(event, filter: filter, caller: caller)
+    package var plan: StreamPlan { group.plan }
+
+    package func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {
+        group.hub.remove(self)
     }
 
-    /// A caller bound to sessions sees those; events without a session carry nothing of any.
-    static func admits(_ event: HubEvent, filter: EventFilter, caller: Caller) -> Bool {
-        guard filter.admits(type: event.type, session: event.session, run: event.run) else { return false }
-        guard let session = event.session else { return true }
-        return caller.mayUse(session: session)
+    package func drained(_ exchange: Exchange, on loop: isolated EventLoop) {
+        group.hub.drained(self, on: loop)
+    }
+}
+
+/// Events that wait for a slow reader, shared with everyone else's; deltas of one run are joined.
+final class Backlog {
+    private var events: [HubEvent] = []
+    private var start = 0
+    private(set) var bytes = 0
+
+    func append(_ event: HubEvent, on loop: isolated EventLoop) {
+        if start < events.count, let last = events.last, let joined = last.joined(with: event, at: loop.wallClock) {
+            events[events.count - 1] = joined
+            bytes += joined.data.count - last.data.count
+        } else {
+            events.append(event)
+            bytes += event.data.count
+        }
+    }
+
+    func next() -> HubEvent? {
+        guard start < events.count else { return nil }
+        let event = events[start]
+        start += 1
+        bytes -= event.data.count
+        return event
     }
 }

@@ -1,90 +1,80 @@
-import Access
-import EventLog
 import Exchanges
 
 /// Subscribers that get the very same bytes.
 final class SubscriberGroup {
     struct Key: Hashable {
-        let types: [String]
-        let session: String?
-        let run: String?
-        let format: StreamFormat
+        let plan: StreamPlan
         /// On the wire; nil where every stream has its own.
         let form: StreamOutlet.Form?
-        let sessions: Set<String>?
-        /// A counted stream is alone: it may have to end in the middle of a batch.
+        /// A counted stream is alone: it ends in the middle of what others get.
         let alone: UInt64?
     }
 
     let key: Key
-    let filter: EventFilter
-    let caller: Caller
+    unowned let hub: EventHub
     /// Those with nothing waiting, and at the same places where their bytes go, when the group has a form.
     private(set) var members: [Subscriber] = []
     private(set) var targets: [any StreamTarget] = []
-    /// Those whose events wait in a backlog.
     private(set) var behind: [Subscriber] = []
+    private(set) var replaying: [Subscriber] = []
+    /// Events still to come before the stream ends by itself; nil without end.
+    var remaining: Int?
     /// What this turn's events become on the wire.
     var batch: [UInt8] = []
 
-    init(key: Key, first: Subscriber) {
+    init(_ key: Key, in hub: EventHub, remaining: Int?) {
         self.key = key
-        filter = first.filter
-        caller = first.caller
+        self.hub = hub
+        self.remaining = remaining
     }
 
-    var isEmpty: Bool { members.isEmpty && behind.isEmpty }
+    var plan: StreamPlan { key.plan }
+    var isEmpty: Bool { members.isEmpty && behind.isEmpty && replaying.isEmpty }
+    var all: [Subscriber] { members + behind + replaying }
 
-    func add(_ subscriber: Subscriber) {
-        subscriber.group = self
-        if subscriber.isBehind {
-            subscriber.place = behind.count
-            behind.append(subscriber)
-            return
+    /// Takes a new one in, moves one between the lists, or lets it go.
+    func place(_ subscriber: Subscriber, as standing: Subscriber.Standing) {
+        leave(subscriber)
+        subscriber.standing = standing
+        switch standing {
+        case .replaying: Self.append(subscriber, to: &replaying)
+        case .behind: Self.append(subscriber, to: &behind)
+        case .over: break
+        case .caughtUp:
+            if key.form != nil {
+                guard let target = subscriber.exchange.outlet?.target else { return }
+                targets.append(target)
+            }
+            Self.append(subscriber, to: &members)
         }
-        if key.form != nil {
-            guard let target = subscriber.exchange.outlet?.target else { return }
-            targets.append(target)
-        }
-        subscriber.place = members.count
-        members.append(subscriber)
     }
 
-    func remove(_ subscriber: Subscriber) {
-        guard subscriber.group === self else { return }
-        subscriber.group = nil
-        if subscriber.isBehind {
-            Self.take(subscriber, from: &behind)
-        } else if Self.take(subscriber, from: &members), key.form != nil {
-            targets.swapAt(subscriber.place, targets.count - 1)
+    private func leave(_ subscriber: Subscriber) {
+        switch subscriber.standing {
+        case .replaying: Self.take(subscriber, from: &replaying)
+        case .behind: Self.take(subscriber, from: &behind)
+        case .over: break
+        case .caughtUp:
+            guard Self.take(subscriber, from: &members), key.form != nil else { return }
+            targets.swapAt(Int(subscriber.place), targets.count - 1)
             targets.removeLast()
         }
     }
 
-    func fallBehind(_ subscriber: Subscriber) {
-        move(subscriber, isBehind: true)
-    }
-
-    func catchUp(_ subscriber: Subscriber) {
-        move(subscriber, isBehind: false)
-    }
-
-    private func move(_ subscriber: Subscriber, isBehind: Bool) {
-        guard subscriber.group === self, subscriber.isBehind != isBehind else { return }
-        remove(subscriber)
-        subscriber.isBehind = isBehind
-        add(subscriber)
+    private static func append(_ subscriber: Subscriber, to list: inout [Subscriber]) {
+        subscriber.place = UInt32(truncatingIfNeeded: list.count)
+        list.append(subscriber)
     }
 
     /// The last one takes the place of the one that goes.
     @discardableResult
     private static func take(_ subscriber: Subscriber, from list: inout [Subscriber]) -> Bool {
-        let place = subscriber.place
+        let place = Int(subscriber.place)
         guard place < list.count, list[place] === subscriber else { return false }
         let last = list.removeLast()
         if last !== subscriber {
             list[place] = last
-            last.place = place
+            last.place = UInt32(truncatingIfNeeded: place)
         }
         return true
     }

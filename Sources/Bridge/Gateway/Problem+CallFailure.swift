@@ -5,20 +5,26 @@ import Upstream
 
 /// What a failed call to the gateway means to the one who caused it.
 extension Problem {
-    init(_ failure: CallFailure, for action: String) {
+    /// The link lacks a scope; nil for any other refusal. The hint is the command that gives it this one.
+    init?(missingScope error: GatewayError, over link: UpstreamLink) {
+        let scopes = error.requiredScopes
+        guard let scope = error.missingScope ?? scopes.first else { return nil }
+        self.init(
+            .forbidden,
+            "GATEWAY_SCOPE_MISSING",
+            "Gateway scope missing",
+            "The gateway lets this link do that only with \(scope).",
+            hint: link.hint(toGain: scope),
+            retryable: false,
+            requiredScopes: scopes
+        )
+    }
+
+    init(_ failure: CallFailure, for action: String, over link: UpstreamLink) {
         switch failure {
         case .gateway(let error, _):
-            let scopes = error.requiredScopes
-            guard scopes.isEmpty else {
-                self.init(
-                    .forbidden,
-                    "GATEWAY_SCOPE_MISSING",
-                    "Gateway scope missing",
-                    "The gateway does not let this link do that: \(error.message).",
-                    hint: "add \(scopes.joined(separator: ",")) to gateway.scopes and approve the device again",
-                    retryable: false,
-                    requiredScopes: scopes
-                )
+            if let missing = Problem(missingScope: error, over: link) {
+                self = missing
                 return
             }
             self.init(

@@ -8,7 +8,7 @@ import JSONBytes
 import Outbox
 
 /// `POST /v1/messages` with `Accept: text/event-stream`: the events of this message and its run, up to the terminal one.
-final class EntryStream: EntryFollower {
+final class EntryStream: EntryFollower, ExchangeOwner {
     private static let heartbeatMilliseconds: Int64 = 15_000
 
     private let bridge: Bridge
@@ -50,7 +50,7 @@ final class EntryStream: EntryFollower {
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
         for field in fields { head.fields.append(field.name, field.value) }
-        call.exchange.gone = { [weak self] in self?.stop(on: loop) }
+        call.exchange.owner = self
         let refusal = bridge.streamRefusal(for: call, now: loop.wallClock)
         holdsSlot = refusal == nil
         call.exchange.beginStream(head, on: loop)
@@ -145,6 +145,8 @@ final class EntryStream: EntryFollower {
 
     // MARK: The end
 
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
     func entryChanged(_ changed: OutboxEntry, on loop: isolated EventLoop) {}
     func runEnded(_ id: String, on loop: isolated EventLoop) {}
 

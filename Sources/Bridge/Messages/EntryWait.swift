@@ -6,7 +6,7 @@ import Exchanges
 import Outbox
 
 /// A request that waits for what becomes of its message. It is told, it never asks.
-final class EntryWait: EntryFollower {
+final class EntryWait: EntryFollower, ExchangeOwner {
     /// A run may end a moment before the write that calls its entry delivered.
     private static let settleMilliseconds: Int64 = 2000
 
@@ -33,7 +33,7 @@ final class EntryWait: EntryFollower {
 
     func start(seconds: Int, on loop: isolated EventLoop) {
         bridge.follow(self)
-        call.exchange.gone = { [weak self] in self?.stop(on: loop) }
+        call.exchange.owner = self
         timer = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in
             guard let self else { return }
             self.timer = nil
@@ -82,6 +82,9 @@ final class EntryWait: EntryFollower {
     }
 
     // MARK: The end
+
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
 
     private func giveUp(on loop: isolated EventLoop) {
         finish(.success(EntryAnswer.accepted(entry, call, bridge, fields)), on: loop)

@@ -72,7 +72,7 @@ final class MessageList {
             switch result {
             case .success(let page): readEntries(page, on: loop)
             case .failure(.gateway(let error, _)) where !error.requiredScopes.isEmpty:
-                call.fail(Problem(.gateway(error, payload: nil), for: "read messages"), on: loop)
+                call.fail(Problem(.gateway(error, payload: nil), for: "read messages", over: bridge.link), on: loop)
             case .failure: readCache(on: loop)
             }
         }

@@ -120,7 +120,7 @@ final class Sending {
     }
 
     private func answer(_ entry: OutboxEntry, isReplay: Bool, on loop: isolated EventLoop) {
-        call.exchange.subject = entry.id
+        call.subject = entry.id
         // However long the answer may take: it is in the outbox now.
         call.settle(.accepted, on: loop)
         fields.append((.location, "/v1/outbox/\(entry.id)"))

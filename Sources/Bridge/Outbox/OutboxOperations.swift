@@ -104,9 +104,16 @@ extension Call {
 
     /// A resource whose validator is made of its bytes.
     func respondTagged(_ response: Response, on loop: isolated EventLoop) {
+        respond(response, tag: EntityTag(ofBytes: response.body), on: loop)
+    }
+}
+
+extension EntityTag {
+    /// FNV-1a: tells versions of one resource apart, and nothing else.
+    init(ofBytes bytes: [UInt8]) {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in response.body { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        respond(response, tag: EntityTag(String(hash, radix: 16)), on: loop)
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        self.init(String(hash, radix: 16))
     }
 }
 

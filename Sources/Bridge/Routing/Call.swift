@@ -10,6 +10,8 @@ package final class Call {
     package let exchange: Exchange
     package let request: Request
     var hasBegun = false
+    /// What a change was about, for the audit file.
+    var subject: String?
     /// Where its line goes, when it is one that changes something; nil once the line is written.
     var audit: AuditTrail?
 
@@ -56,7 +58,7 @@ package final class Call {
             status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
         let body = exchange.body
         let (who, from, requestID) = (caller.label, exchange.connection.remote, exchange.requestID)
-        let which = exchange.subject ?? parameters.first ?? query["agent"]
+        let which = subject ?? parameters.first ?? query["agent"]
         let what = route.operation
         audit.record {
             AuditRecord(

@@ -14,6 +14,8 @@ package final class Route: Sendable {
         case none
         /// JSON, or what else is listed; at most so many bytes.
         case upTo(Int, types: [MediaType])
+        /// None is needed, and a JSON one is not looked at.
+        case unused
         /// As large as the link's policy lets a message be.
         case message
     }

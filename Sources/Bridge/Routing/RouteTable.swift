@@ -5,6 +5,15 @@ import HTTPModel
 package enum RouteTable {
     package static let routes: [Route] = [
         Route("getHealth", .get, "/healthz", scope: nil, handler: SystemOperations.health),
+        Route("getOpenAPIAsJSON", .get, "/openapi.json", scope: .read, handler: OpenAPIDocument.json),
+        Route(
+            "getOpenAPIAsYAML",
+            .get,
+            "/openapi.yaml",
+            scope: .read,
+            produces: [.yaml],
+            handler: OpenAPIDocument.yaml
+        ),
         Route("getReadiness", .get, "/readyz", scope: .read, handler: SystemOperations.readiness),
         Route(
             "getActivity",
@@ -15,6 +24,15 @@ package enum RouteTable {
             handler: RunOperations.activity
         ),
         Route("listAgents", .get, "/v1/agents", scope: .read, handler: SessionOperations.agents),
+        Route(
+            "getFrames",
+            .get,
+            "/v1/debug/frames",
+            scope: .admin,
+            produces: [.json, .eventStream],
+            query: ["before", "limit", "since"],
+            handler: FrameOperations.frames
+        ),
         Route(
             "streamEvents",
             .get,
@@ -122,7 +140,7 @@ package enum RouteTable {
             .post,
             "/v1/outbox/{id}/retry",
             scope: .send,
-            body: Route.json,
+            body: .unused,
             handler: OutboxCommands.retry
         ),
         Route(
@@ -201,7 +219,7 @@ package enum RouteTable {
             handler: RunOperations.list
         ),
         Route("getRun", .get, "/v1/runs/{id}", scope: .read, produces: [.json, .plain], handler: RunOperations.get),
-        Route("abortRun", .post, "/v1/runs/{id}/abort", scope: .send, body: Route.json, handler: AbortOperations.run),
+        Route("abortRun", .post, "/v1/runs/{id}/abort", scope: .send, body: .unused, handler: AbortOperations.run),
         Route(
             "listSessions",
             .get,
@@ -215,7 +233,7 @@ package enum RouteTable {
             .post,
             "/v1/sessions/{key}/abort",
             scope: .send,
-            body: Route.json,
+            body: .unused,
             handler: AbortOperations.session
         ),
         Route(
@@ -235,7 +253,7 @@ package enum RouteTable {
             .post,
             "/v1/tokens/{id}/rotate",
             scope: .admin,
-            body: Route.json,
+            body: .unused,
             handler: TokenOperations.rotate
         ),
     ]

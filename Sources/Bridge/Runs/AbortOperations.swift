@@ -85,7 +85,9 @@ final class Aborting {
     }
 
     private func finish(on loop: isolated EventLoop) {
-        if aborted.isEmpty, let failure { return call.fail(Problem(failure, for: "abort"), on: loop) }
+        if aborted.isEmpty, let failure {
+            return call.fail(Problem(failure, for: "abort", over: bridge.link), on: loop)
+        }
         Self.answer(call, aborted: aborted, over: nil, on: loop)
     }
 

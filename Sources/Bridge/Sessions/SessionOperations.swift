@@ -70,7 +70,7 @@ enum SessionOperations {
                 keep(items, name, bridge, now: loop.wallClock)
                 respond(call, name, items, asOf: nil, on: loop)
             case .failure(.gateway(let error, let payload)):
-                call.fail(Problem(.gateway(error, payload: payload), for: "list \(name)"), on: loop)
+                call.fail(Problem(.gateway(error, payload: payload), for: "list \(name)", over: bridge.link), on: loop)
             case .failure: answerKept(bridge, call, name, on: loop)
             }
         }

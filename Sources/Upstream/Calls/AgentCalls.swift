@@ -105,21 +105,35 @@ package struct AgentsFilesGet: GatewayCall {
 
 /// Overwrites a whole file; needs `operator.admin`.
 package struct AgentsFilesSet: GatewayCall {
+    /// What the file has to be still, or the gateway refuses. Only for gateways that tell hashes: older ones refuse a call
+    /// with such a member.
+    package enum Guard: Sendable, Equatable {
+        case hash(String)
+        case missing
+    }
+
     package static let method = "agents.files.set"
     package var agentId: String
     package var name: String
     package var content: String
+    package var expected: Guard?
 
-    package init(agentId: String, name: String, content: String) {
+    package init(agentId: String, name: String, content: String, expected: Guard? = nil) {
         self.agentId = agentId
         self.name = name
         self.content = content
+        self.expected = expected
     }
 
     package func writeParams(to writer: inout JSONWriter) {
         writer.member("agentId", agentId)
         writer.member("name", name)
         writer.member("content", content)
+        switch expected {
+        case .hash(let hash): writer.member("expectedHash", hash)
+        case .missing: writer.member("expectedMissing", true)
+        case nil: break
+        }
     }
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> AgentFile? {

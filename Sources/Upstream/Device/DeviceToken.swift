@@ -61,6 +61,8 @@ package struct DeviceTokenStore: Sendable, Equatable {
         set { tokens[key] = newValue }
     }
 
+    var secrets: [String] { tokens.values.map(\.token) }
+
     package var bytes: [UInt8] {
         var writer = JSONWriter()
         writer.object { writer in

@@ -57,10 +57,8 @@ package final class UpstreamLink {
     package var counters: LinkCounters { machine.counters }
     package var isOnline: Bool { machine.isOnline }
     package var pendingCalls: Int { completions.count }
-    package var log: FrameLog? {
-        get { machine.log }
-        set { machine.log = newValue }
-    }
+    package var target: LinkTarget { machine.target }
+    package var log: FrameLog? { machine.log }
 
     /// For a call that failed with `missingScope`.
     package func hint(toGain scope: String) -> String {

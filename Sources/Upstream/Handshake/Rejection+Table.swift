@@ -83,7 +83,7 @@ extension Rejection {
                 .refused,
                 code,
                 "The gateway has no such credential configured.",
-                hint: Hint.configureAuth,
+                hint: code == "AUTH_TOKEN_NOT_CONFIGURED" ? Hint.configureToken : Hint.configurePassword,
                 next: .stop
             )
         case "AUTH_BOOTSTRAP_TOKEN_INVALID":
@@ -167,21 +167,21 @@ extension Rejection {
             return Rejection(
                 .refused,
                 code,
-                "The gateway saw no device identity in the request.",
-                hint: "ladle doctor",
+                "The gateway saw no device identity in the request, though Ladle sends one.",
+                hint: Hint.log,
                 next: .stop
             )
         case "DEVICE_AUTH_SIGNATURE_EXPIRED", "DEVICE_AUTH_NONCE_REQUIRED", "DEVICE_AUTH_NONCE_MISMATCH":
             // A new connection brings a new challenge; what went wrong was this one's.
             let detail = "The gateway found the signature out of date; something may delay the connection."
-            return Rejection(.offline, code, detail, hint: "ladle doctor", next: .retryAfter(milliseconds: 10_000))
+            return Rejection(.offline, code, detail, hint: Hint.log, next: .retryAfter(milliseconds: 10_000))
         case "DEVICE_AUTH_SIGNATURE_INVALID", "DEVICE_AUTH_PUBLIC_KEY_INVALID", "DEVICE_AUTH_DEVICE_ID_MISMATCH",
             "DEVICE_AUTH_INVALID":
             return Rejection(
                 .refused,
                 code,
-                "The gateway did not accept this device's signature.",
-                hint: "ladle doctor",
+                "The gateway did not accept this device's signature; a new key makes a new device.",
+                hint: Hint.newKey,
                 next: .stop
             )
         default: return nil
@@ -220,11 +220,11 @@ extension Rejection {
             return Rejection(.refused, code, said, hint: "openclaw config get gateway.auth", next: .stop)
         }
         if code.hasPrefix("AUTH_") {
-            let hint = code.hasSuffix("_NOT_CONFIGURED") ? Hint.configureAuth : "openclaw config get gateway.auth"
+            let hint = code.hasSuffix("_NOT_CONFIGURED") ? Hint.configureToken : "openclaw config get gateway.auth"
             return Rejection(.refused, code, said, hint: hint, next: .stop)
         }
         if code.hasPrefix("DEVICE_AUTH_") {
-            return Rejection(.refused, code, said, hint: "ladle doctor", next: .stop)
+            return Rejection(.refused, code, said, hint: Hint.log, next: .stop)
         }
         if error.code == "UNAVAILABLE" || error.retryable == true {
             let starting = error.detailsReason == "startup-sidecars"
@@ -239,7 +239,7 @@ extension Rejection {
             return Rejection(.refused, code, said, hint: "remove the Origin header in the proxy", next: .stop)
         }
         // Unknown refusals are asked again, but slowly: a newer gateway may lift them by itself.
-        return Rejection(.offline, code, said, hint: "ladle doctor", next: .retryAfter(milliseconds: slowMs))
+        return Rejection(.offline, code, said, hint: Hint.log, next: .retryAfter(milliseconds: slowMs))
     }
 
     /// One line of bounded length for people.

@@ -29,11 +29,11 @@ extension Rejection {
             self.init(.offline, "GATEWAY_TIMEOUT", detail, hint: Self.reachHint(url), next: .retry)
         case .certificateNotTrusted(let reason):
             let detail = "The gateway's certificate is not trusted (\(Self.sentence(reason)))."
-            let hint = "set gateway.pin to the SHA-256 that `openclaw gateway status` shows on the gateway's host"
+            let hint = "ladle serve --gateway-pin SHA256  (of the certificate, as the gateway's host shows it)"
             self.init(.refused, "TLS_NOT_TRUSTED", detail, hint: hint, next: .stop)
         case .pinMismatch(let seen):
             let detail = "The gateway's certificate is not the pinned one."
-            let hint = "if the change is yours: set gateway.pin to \(seen ?? "the new certificate's SHA-256")"
+            let hint = "ladle serve --gateway-pin \(seen ?? "SHA256")  (only if you changed the certificate)"
             self.init(.refused, "TLS_PIN_MISMATCH", detail, hint: hint, next: .stop)
         case .tls(let reason):
             let hint = "use ws:// if the gateway has no TLS (gateway.tls.enabled)"
@@ -56,12 +56,18 @@ extension Rejection {
                 .offline,
                 "UPGRADE_REFUSED",
                 detail,
-                hint: "ladle doctor",
+                hint: Self.probeHint(url),
                 next: .retryAfter(milliseconds: 30_000)
             )
         default:
             let detail = "\(url) does not speak WebSocket; is an OpenClaw gateway listening there?"
-            self.init(.offline, "NOT_A_GATEWAY", detail, hint: "ladle doctor", next: .retryAfter(milliseconds: 30_000))
+            self.init(
+                .offline,
+                "NOT_A_GATEWAY",
+                detail,
+                hint: Self.probeHint(url),
+                next: .retryAfter(milliseconds: 30_000)
+            )
         }
     }
 
@@ -127,6 +133,11 @@ extension Rejection {
     }
 
     private static func reachHint(_ url: GatewayURL) -> String {
-        url.hostClass == .loopback ? "openclaw gateway status" : "ladle doctor"
+        "openclaw gateway status" + (url.hostClass == .loopback ? "" : "  (on \(url.host))")
+    }
+
+    /// A gateway answers this whoever asks.
+    static func probeHint(_ url: GatewayURL) -> String {
+        "curl \(url.isTLS ? "-k https" : "http")://\(url.hostField)/healthz"
     }
 }

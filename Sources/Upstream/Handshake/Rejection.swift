@@ -69,8 +69,12 @@ package struct Rejection: Sendable, Equatable {
     /// Commands that help, in one place.
     enum Hint {
         static let token = "openclaw config get gateway.auth.token  (then: ladle serve --token-file FILE)"
-        static let password = "set gateway.password to the gateway's gateway.auth.password"
-        static let configureAuth = "openclaw config set gateway.auth.token TOKEN"
+        static let password = "openclaw config get gateway.auth.password  (then: ladle serve --password-file FILE)"
+        static let configureToken = "openclaw config set gateway.auth.token TOKEN"
+        static let configurePassword = "openclaw config set gateway.auth.password PASSWORD"
+        static let newKey = "mv device-key device-key.old in Ladle's state directory, then: ladle serve"
+        /// Only the gateway knows more than its answer says.
+        static let log = "openclaw logs --follow  (on the gateway's host)"
         static let upgrade = "update OpenClaw on the gateway's host, or Ladle here, so that both speak one protocol"
         static let devices = "openclaw devices list"
         static func approve(_ requestId: String?) -> String {

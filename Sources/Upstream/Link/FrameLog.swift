@@ -38,16 +38,12 @@ package struct FrameLog: Sendable {
     private var start = 0
     private var bytes = 0
     private var next: Int64 = 1
-    package var redaction: FrameRedaction
+    /// Secrets in use; the link keeps them current.
+    var redaction = FrameRedaction()
 
-    package init(
-        maxEntries: Int = standardEntries,
-        maxBytes: Int = standardBytes,
-        redaction: FrameRedaction = FrameRedaction()
-    ) {
+    package init(maxEntries: Int = standardEntries, maxBytes: Int = standardBytes) {
         self.maxEntries = max(maxEntries, 1)
         self.maxBytes = max(maxBytes, 1)
-        self.redaction = redaction
     }
 
     /// `document` nil for bytes that are no JSON: only their number is kept.
@@ -62,8 +58,9 @@ package struct FrameLog: Sendable {
             bytes -= entries[start].frame.count
             start += 1
         }
-        // Dropped entries are removed in one go, so that a full ring costs no shifting per frame.
-        if start >= maxEntries {
+        // Dropped entries are removed in one go, so that a full ring costs no shifting per frame; until then they hold at
+        // most as much again.
+        if start > entries.count / 2 {
             entries.removeFirst(start)
             start = 0
         }

@@ -38,7 +38,8 @@ package struct FrameRedaction: Sendable {
             }
             writer.endArray()
         case .string:
-            if Self.isSecret(name) {
+            // Only a number may be a count of tokens.
+            if Self.isSecret(name) || name.lowercased().hasSuffix("tokens") {
                 writer.string(Self.mark)
             } else if (inFile && Self.isFileContent(name)) || Self.isOpaque(name) {
                 writer.string("[\(value.utf8?.count ?? 0) bytes]")

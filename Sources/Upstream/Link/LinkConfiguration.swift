@@ -1,5 +1,5 @@
 /// What one link is to do. A change of any of it starts the link anew.
-package struct LinkConfiguration: Sendable {
+package struct LinkConfiguration: Sendable, Equatable {
     package var url: GatewayURL
     package var token: String?
     package var password: String?
@@ -30,7 +30,7 @@ package struct LinkConfiguration: Sendable {
 }
 
 /// Where the link should go, or why it cannot go anywhere.
-package enum LinkTarget: Sendable {
+package enum LinkTarget: Sendable, Equatable {
     case gateway(LinkConfiguration)
     /// No retry by the link: whoever configures it tries again. `url` for people, where there is one.
     case none(Rejection, url: String?)

@@ -58,6 +58,12 @@ extension LinkMachine {
         return logged(.outbound, document, size: json.count, at: now)
     }
 
+    /// Whatever the frame log shows from here on is without the secrets in use, wherever they stand in a frame.
+    mutating func protectSecrets() {
+        let own = [configuration?.token, configuration?.password].compactMap(\.self)
+        log?.redaction = FrameRedaction(secrets: own + tokens.secrets)
+    }
+
     mutating func logged(
         _ direction: FrameLog.Direction,
         _ document: JSONDocument?,

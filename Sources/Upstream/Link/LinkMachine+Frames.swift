@@ -120,7 +120,7 @@ extension LinkMachine {
                 .offline,
                 "NOT_A_GATEWAY",
                 "What answers at \(urlText ?? "the address") is no gateway that Ladle understands: \(reason).",
-                hint: "ladle doctor",
+                hint: configuration.map { Rejection.probeHint($0.url) },
                 next: .retryAfter(milliseconds: 30_000)
             )
             return hangUp(WebSocketClose(WebSocketClose.protocolError), failing: .offline) + retry(rejection, now)
@@ -150,7 +150,13 @@ extension LinkMachine {
         )
         guard let params = request.params(challenge: challenge, signer: signer) else {
             let detail = "This device's key could not sign the gateway's challenge."
-            let rejection = Rejection(.refused, "DEVICE_KEY_UNUSABLE", detail, hint: "ladle doctor", next: .stop)
+            let rejection = Rejection(
+                .refused,
+                "DEVICE_KEY_UNUSABLE",
+                detail,
+                hint: Rejection.Hint.newKey,
+                next: .stop
+            )
             return hangUp(WebSocketClose(WebSocketClose.normal), failing: .offline) + retry(rejection, now)
         }
         session?.limits = WebSocketLimits(messageBytes: Limit.hello)
@@ -173,6 +179,7 @@ extension LinkMachine {
         var actions: [Action] = []
         if let token = hello.deviceToken, let key = tokenKey, tokens[key] != token {
             tokens[key] = token
+            protectSecrets()
             actions.append(.keepDeviceToken(token, key))
         }
         // Before anyone can ask for a snapshot, or what changes between the two would be missed.

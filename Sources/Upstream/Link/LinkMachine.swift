@@ -107,6 +107,7 @@ package struct LinkMachine {
         self.random = random
         self.log = log
         status = LinkStatus(state: .offline, detail: "Not started.", since: now.wall, url: nil)
+        protectSecrets()
     }
 
     package var isOnline: Bool { phase == .online && !isShuttingDown }
@@ -131,6 +132,7 @@ package struct LinkMachine {
     package mutating func configure(_ target: LinkTarget, now: LinkTime) -> [Action] {
         var actions = hangUp(WebSocketClose(WebSocketClose.normal, "configuration changed"), failing: .offline)
         self.target = target
+        protectSecrets()
         backoff.reset()
         triedDeviceToken = false
         droppedDeviceToken = false

@@ -41,7 +41,13 @@ final class Daemon {
         hub = EventHub(last: plan.lastEvent, bufferLimit: plan.subscriberBuffer)
         pipeline = EventPipeline(store: store, hub: hub)
         pipeline.first = plan.firstEvent
-        link = UpstreamLink(target: plan.target, signer: plan.device, tokens: plan.tokens, on: loop)
+        link = UpstreamLink(
+            target: plan.target,
+            signer: plan.device,
+            tokens: plan.tokens,
+            log: plan.settings.bool(.debugFrames) ? FrameLog() : nil,
+            on: loop
+        )
         outbox = OutboxDesk(policy: plan.outboxPolicy, pipeline: pipeline, link: link, seed: plan.seed)
         let live = LiveRuns(pipeline: pipeline)
         desk = GatewayDesk(

@@ -6,7 +6,7 @@ import TLS
 import Upstream
 
 /// Which gateway to link to: the demo's, the configured one, or the one this host's OpenClaw configuration tells of.
-struct GatewayFinder {
+struct GatewayFinder: Sendable {
     let settings: Settings
     let places: SettingsPlaces
 

@@ -30,6 +30,7 @@ final class Service: Sendable {
     private let notes: [String]
     private let tls: ListenerTLS?
     private let audit: AuditTrail?
+    private let finder: GatewayFinder
 
     private init(
         loop: EventLoop,
@@ -40,7 +41,8 @@ final class Service: Sendable {
         addresses: [SocketAddress],
         notes: [String],
         tls: ListenerTLS?,
-        audit: AuditTrail?
+        audit: AuditTrail?,
+        finder: GatewayFinder
     ) {
         self.loop = loop
         self.daemon = daemon
@@ -51,6 +53,7 @@ final class Service: Sendable {
         self.notes = notes
         self.tls = tls
         self.audit = audit
+        self.finder = finder
     }
 
     static func start(_ settings: Settings, places: SettingsPlaces) async throws -> Service {
@@ -70,7 +73,8 @@ final class Service: Sendable {
         let relay = EventRelay(loop)
         let (store, opening) = try openStore(data, settings, relay)
         let bounds = try await store.reader.read { try EventTable($0).bounds() }
-        let found = try GatewayFinder(settings: settings, places: places).target(demo: demo)
+        let finder = GatewayFinder(settings: settings, places: places)
+        let found = try finder.target(demo: demo)
         var plan = try ServePlan.make(settings, found: found, data: data.path, state: path, isDemo: isDemo)
         plan.lastEvent = bounds.newest
         plan.firstEvent = bounds.oldest
@@ -88,7 +92,8 @@ final class Service: Sendable {
             addresses: addresses,
             notes: Self.notes(opening, isDemo: isDemo, tokens, plan) + addresses.map(Exposure(settings).line),
             tls: plan.tls,
-            audit: audit
+            audit: audit,
+            finder: finder
         )
     }
 
@@ -190,6 +195,7 @@ final class Service: Sendable {
 
     func waitUntilStopped() async {
         followCertificate()
+        if demo == nil { GatewaySearch(finder: finder, loop: loop, daemon: daemon).start(signals) }
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
