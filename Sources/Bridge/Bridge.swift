@@ -126,13 +126,15 @@ package final class Bridge: Responder {
         on loop: isolated EventLoop
     ) throws(Problem) -> Preparation {
         if let memo = exchange.connection.memo as? AccessMemo {
-            if exchange.repeatsLast, let request = memo.request { return .ready(begin(request, exchange)) }
-            memo.request = nil
+            if exchange.repeatsLast, let request = memo.repeated(access.authenticator.tokens, now: loop.wallClock) {
+                return .ready(begin(request, exchange))
+            }
+            memo.keep(nil)
             if memo.covers(exchange.head) {
                 let match = router.match(exchange.method, exchange.head.path)
                 if let caller = match.isOpen ? .nobody : memo.caller {
                     let result = try prepare(exchange, by: caller, match, mayHaveBody: false, on: loop)
-                    if case .ready(let call) = result { memo.request = call.request }
+                    if case .ready(let call) = result { memo.keep(call.request) }
                     return result
                 }
             }
@@ -165,10 +167,11 @@ package final class Bridge: Responder {
             if access.ownerIsKnownByConnection { AccessMemo.keep(caller, facts, for: exchange) }
         }
         let result = try prepare(exchange, by: caller, match, mayHaveBody: true, on: loop)
-        if case .ready = result,
-            case .refused(let refusal) = browsers.checkSimpleBody(facts, hasToken: caller.tokenID != nil)
-        {
-            throw Problem(refusal).closing()
+        if case .ready(let call) = result {
+            if case .refused(let refusal) = browsers.checkSimpleBody(facts, hasToken: caller.tokenID != nil) {
+                throw Problem(refusal).closing()
+            }
+            AccessMemo.keep(call, facts, access.authenticator.tokens)
         }
         return result
     }
@@ -267,8 +270,9 @@ package final class Bridge: Responder {
         guard let call = exchange.notes as? Call, !call.hasBegun else { return }
         call.hasBegun = true
         let request = call.request
-        if request.hasToken { access.began(exchange, by: request.caller) }
         request.route.handler(self, call, loop)
+        // What was answered at once cannot outlive its token.
+        if request.hasToken, exchange.isOpen || exchange.isStreaming { access.began(exchange, by: request.caller) }
     }
 
     private func count(_ call: Call) {

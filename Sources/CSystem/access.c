@@ -20,6 +20,7 @@
 #ifdef __linux__
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #endif
 
@@ -78,6 +79,18 @@ int cs_socket_ends(int fd, uint8_t local[16], uint16_t *local_port, uint8_t remo
 int cs_diag_open(void) {
     int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     return fd < 0 ? -errno : fd;
+}
+
+int cs_address_changes(void) {
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (fd < 0) return -errno;
+    struct sockaddr_nl groups = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
+    if (bind(fd, (struct sockaddr *)&groups, sizeof groups) != 0) {
+        int failure = -errno;
+        close(fd);
+        return failure;
+    }
+    return fd;
 }
 
 // One exact lookup, not a dump: the kernel hashes the tuple, so the cost does not grow with the number of sockets. It
@@ -217,6 +230,8 @@ int cs_is_established(int fd) {
 #else
 
 int cs_diag_open(void) { return -EPROTONOSUPPORT; }
+
+int cs_address_changes(void) { return -EPROTONOSUPPORT; }
 
 int cs_diag_owner(int diag, const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
                        uint16_t destination_port, struct cs_socket_owner *owner) {

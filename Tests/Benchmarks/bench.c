@@ -2,7 +2,8 @@
 //
 //   bench reference PORT                  the least: one thread, epoll, one write per subscriber
 //   bench fan ADDRESS PATH PIDS COUNT SECONDS    COUNT subscribers read events that carry "seq" and "ts_ns"
-//   bench rest ADDRESS PATH PIDS CONNECTIONS SECONDS    keep-alive GETs, one under way on each connection
+//   bench rest ADDRESS PATH PIDS CONNECTIONS SECONDS [FIELD [turns]]    keep-alive GETs, one under way on each connection;
+//       by turns with another field, so that no head is the one before it
 //   bench publish PORT EVENTS RATE        posts EVENTS to the reference, RATE a second
 //
 // Each measurement prints one line of JSON: work done, server CPU per unit from /proc/PID/task/*/schedstat, percentiles.
@@ -323,11 +324,12 @@ static int fan(const char *place, const char *path, const char *pids, int count,
 
 // ---- requests ----
 
-static int rest(const char *place, const char *path, const char *pids, int count, double seconds) {
+static int rest(const char *place, const char *path, const char *pids, int count, double seconds, const char *field, int turns) {
     int poll = epoll_create1(0);
     char request[512];
     static char buffer[CHUNK];
-    int size = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, place);
+    int size = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n", path, place, field, *field ? "\r\n" : "",
+                        turns ? "X-Turn: 0\r\n" : "");
     struct call {
         int fd;
         uint64_t sent;
@@ -357,6 +359,7 @@ static int rest(const char *place, const char *path, const char *pids, int count
             if (sample_count < sample_room) samples[sample_count++] = now - call->sent;
             done++;
             call->sent = now;
+            if (turns) request[size - 5] = (char)('0' + done / (uint64_t)count % 2);
             send_all(call->fd, request, (size_t)size);
         }
     }
@@ -373,7 +376,8 @@ int main(int count, char **words) {
     if (count == 3 && !strcmp(words[1], "reference")) reference(words[2]);
     if (count == 5 && !strcmp(words[1], "publish")) return publish(words[2], atol(words[3]), atof(words[4]));
     if (count == 7 && !strcmp(words[1], "fan")) return fan(words[2], words[3], words[4], atoi(words[5]), atof(words[6]));
-    if (count == 7 && !strcmp(words[1], "rest")) return rest(words[2], words[3], words[4], atoi(words[5]), atof(words[6]));
+    if (count >= 7 && count <= 9 && !strcmp(words[1], "rest"))
+        return rest(words[2], words[3], words[4], atoi(words[5]), atof(words[6]), count > 7 ? words[7] : "", count == 9);
     fprintf(stderr, "bench reference|publish|fan|rest ...; see the head of bench.c\n");
     return 64;
 }

@@ -24,6 +24,9 @@ package struct TokenIndex: Sendable {
 
     private var slots: [Slot] = []
     private var byDigest: [SecretDigest: Int] = [:]
+    private var byID: [String: Int] = [:]
+    /// Moves when a token is added, changed or revoked: what was found out before may hold no longer.
+    package private(set) var revision: UInt64 = 0
     /// Last uses not yet written; the store takes them now and then.
     private var touched: [String: Timestamp] = [:]
 
@@ -42,26 +45,40 @@ package struct TokenIndex: Sendable {
 
     package var isEmpty: Bool { slots.isEmpty }
 
-    package subscript(id id: String) -> TokenRecord? { slots.first { $0.record.id == id }?.record }
+    package subscript(id id: String) -> TokenRecord? { byID[id].map { slots[$0].record } }
+
+    /// Until when, in milliseconds, an answer of `authenticate` need not be asked for again, the index's revision unchanged:
+    /// the token expires then, or its use is to be noted.
+    package func goodUntil(_ id: String) -> Int64 {
+        guard let place = byID[id] else { return .min }
+        return min(slots[place].expiresAt, slots[place].touchedAt + Self.touchInterval)
+    }
 
     /// Adds a record, or replaces the one of the same id.
     package mutating func insert(_ record: TokenRecord) {
-        if let place = slots.firstIndex(where: { $0.record.id == record.id }) {
+        revision &+= 1
+        if let place = byID[record.id] {
             byDigest[slots[place].digest] = nil
             slots[place] = Slot(record)
             byDigest[record.digest] = place
         } else {
             byDigest[record.digest] = slots.count
+            byID[record.id] = slots.count
             slots.append(Slot(record))
         }
     }
 
     /// The record is gone at once; the edge then closes the streams of this id.
     package mutating func revoke(_ id: String) -> TokenRecord? {
-        guard let place = slots.firstIndex(where: { $0.record.id == id }) else { return nil }
+        guard let place = byID[id] else { return nil }
+        revision &+= 1
         let record = slots.remove(at: place).record
         byDigest = [:]
-        for (place, slot) in slots.enumerated() { byDigest[slot.digest] = place }
+        byID = [:]
+        for (place, slot) in slots.enumerated() {
+            byDigest[slot.digest] = place
+            byID[slot.record.id] = place
+        }
         touched[id] = nil
         return record
     }

@@ -1,16 +1,21 @@
 import Access
+import Basics
 import Exchanges
 import HTTPModel
 
 /// What was found about a connection's first plain request, for those that follow: the host is one of ours, and on the
 /// owner's own connection who asks. Further plain GETs for the same host need no second look. Anything that access rules
-/// could mind (an Origin, a credential, a proxy's field, a body) takes the long way.
+/// could mind (an Origin, a credential, a proxy's field, a body) takes the long way. A client with a token that asks the very
+/// same again is known by that, until something changes about tokens.
 final class AccessMemo {
     private let host: [UInt8]
     /// nil until the caller was identified, which open routes do not need.
     private(set) var caller: Caller?
     /// What the last request asked for; a head that repeats that one's asks for the same.
-    var request: Request?
+    private var request: Request?
+    private var tokenRevision: UInt64 = 0
+    /// Milliseconds of the wall clock.
+    private var tokenGoodUntil: Int64 = 0
 
     private init(host: [UInt8]) {
         self.host = host
@@ -26,6 +31,25 @@ final class AccessMemo {
     static func keep(_ caller: Caller, _ facts: RequestFacts, for exchange: Exchange) {
         guard case .owner = caller, facts.authorization.isEmpty, facts.ticket == nil else { return }
         (exchange.connection.memo as? AccessMemo)?.caller = caller
+    }
+
+    /// Whoever repeats this request is who asked it, and may.
+    func keep(_ request: Request?) { self.request = request }
+
+    /// The same for a caller with a token: with no body, and nothing in the answer for a browser.
+    static func keep(_ call: Call, _ facts: RequestFacts, _ tokens: TokenIndex) {
+        guard case .token(let caller) = call.caller, call.exchange.method == .get || call.exchange.method == .head,
+            facts.body == .none, call.exchange.commonFields.isEmpty,
+            let memo = call.exchange.connection.memo as? AccessMemo
+        else { return }
+        memo.request = call.request
+        memo.tokenRevision = tokens.revision
+        memo.tokenGoodUntil = tokens.goodUntil(caller.id)
+    }
+
+    func repeated(_ tokens: TokenIndex, now: Timestamp) -> Request? {
+        guard let request, request.hasToken else { return request }
+        return tokens.revision == tokenRevision && now.milliseconds < tokenGoodUntil ? request : nil
     }
 
     func covers(_ head: RequestHead) -> Bool {

@@ -61,5 +61,9 @@ struct cs_interface_address {
 // Fills at most `capacity` addresses of this host's interfaces and returns how many there were room for.
 int cs_interface_addresses(struct cs_interface_address *out, int capacity);
 
+// A socket that becomes readable when an address of this host comes or goes; what it says need not be understood.
+// -EPROTONOSUPPORT where the system has none.
+int cs_address_changes(void);
+
 // Who owns the unix socket at `path`; -ENOTSOCK when something else stands there.
 int cs_socket_file_owner(const char *path, uint32_t *uid);

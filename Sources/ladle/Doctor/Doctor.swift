@@ -30,7 +30,7 @@ struct Doctor {
         } else {
             findings.append(.wrong("state", "there is no home directory", "ladle serve --state DIR", .configuration))
         }
-        findings += HostCheck.exposure(settings)
+        findings += HostCheck.exposure(settings, state: places.stateDirectory(settings))
         report(findings, json)
         return findings.first { !$0.isFine }?.exit ?? .ok
     }

@@ -84,9 +84,13 @@ enum HostCheck {
         }
     }
 
-    /// A network may be trusted; that its members can read tokens along is said all the same.
-    static func exposure(_ settings: Settings) -> [Finding] {
-        var faults: [Finding] = []
+    /// What is open to whom. A network may be trusted; that its members can read tokens along is said all the same.
+    static func exposure(_ settings: Settings, state: String?) -> [Finding] {
+        let exposure = Exposure(settings)
+        var doors = addresses(settings)
+        if let path = settings.text(.accessTailnetServe) { doors.insert(.unix(path: path), at: 0) }
+        if let state { doors.insert(ListenAddress.control(in: state).address, at: 0) }
+        var faults = doors.map { Finding.fine("exposure", exposure.line($0)) }
         var surroundings = ListenAddress.Surroundings()
         surroundings.isProtected = isProtected(settings)
         for text in settings.list(.listen) {

@@ -11,6 +11,7 @@ import TLS
 
 /// Opens the places to listen at, and follows the tailnet's addresses as they come and go.
 final class Doors {
+    /// Where the kernel tells of changes this only makes good for what it did not tell.
     private static let followMilliseconds: Int64 = 10_000
 
     private let server: HTTPServer
@@ -20,6 +21,7 @@ final class Doors {
     private var files: [SocketFile] = []
     private var tailnet: [SocketAddress: SocketAddress] = [:]
     private var timer: TimerID?
+    private var watch: AddressWatch?
 
     init(server: HTTPServer, plan: ServePlan, rules: HostRules) {
         self.server = server
@@ -30,6 +32,7 @@ final class Doors {
     func open(on loop: isolated EventLoop) throws {
         for address in plan.listen { try open(address, on: loop) }
         if plan.tailnetPorts.isEmpty { return }
+        watch = try? AddressWatch(on: loop) { [weak self] in self?.update(on: loop) }
         follow(on: loop)
     }
 
@@ -141,6 +144,7 @@ final class Doors {
     func close(on loop: isolated EventLoop) {
         if let timer { loop.cancel(timer) }
         timer = nil
+        watch?.close(on: loop)
         server.stopListening(on: loop)
         for file in files { file.remove() }
         for listen in plan.listen where listen.kind == .control {

@@ -67,7 +67,12 @@ struct ListenAddress: Sendable, Equatable {
     }
 
     static func exposure(of address: NetworkAddress, _ text: String, _ surroundings: Surroundings) -> Fault? {
-        if address.isLoopback || address.isTailnet || surroundings.isProtected { return nil }
+        if address.isLoopback || surroundings.isProtected { return nil }
+        if address.isTailnet {
+            // Providers hand out addresses of this range too; with a tailnet here it is known which are whose.
+            let own = surroundings.tailnet()
+            if own.isEmpty || own.contains(address) { return nil }
+        }
         return Fault(
             description: "`\(text)`: others on the network could read along; give tls.cert and tls.key, or "
                 + "--insecure-lan if the network is trusted"

@@ -108,7 +108,7 @@ final class Service: Sendable {
             demo: demo,
             addresses: addresses,
             notes: Self.warnings(store.health) + Self.notes(opening, isDemo: isDemo, tokens, plan)
-                + Exposure.lines(addresses, plan),
+                + addresses.map(Exposure(settings).line),
             tls: plan.tls,
             audit: audit,
             manager: manager,

@@ -1,0 +1,311 @@
+"""Callers of the tailnet, in a network of this check's own (root on Linux): whois through a tailscaled that may lie, fail
+or say nothing; Serve's socket; addresses that come and go; what may be listened to without TLS.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+if os.environ.get("LADLE_TEST_NETWORK") is None:
+    if not shutil.which("unshare") or not shutil.which("ip") or subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode:
+        print("tailnet: no network of its own can be had here (root, unshare and ip are needed): not run")
+        print("1 passed, 0 failed")
+        sys.exit(0)
+    os.environ["LADLE_TEST_NETWORK"] = "1"
+    os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
+
+from harness import LADLE, Serve, Tally, options, scratch, until
+
+chosen = options()
+tally = Tally()
+NODE, NODE6 = "100.101.102.103", "fd7a:115c:a1e0::1234"
+PORT = 7443
+
+
+def ip(*words):
+    return subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+ip("link", "set", "lo", "up")
+ip("link", "add", "tailscale0", "type", "veth", "peer", "name", "far")
+ip("link", "set", "far", "up")
+ip("link", "set", "tailscale0", "up")
+ip("link", "add", "lan0", "type", "bridge")
+ip("link", "set", "lan0", "up")
+ip("addr", "add", "192.168.77.2/24", "dev", "lan0")
+
+
+class Tailscaled(threading.Thread):
+    """The local API on a socket: documented requests, whatever answer it is told to give."""
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen(64)
+        self.path = path
+        self.answer = b""
+        self.heads = []
+        self.kept = []
+        self.start()
+
+    def run(self):
+        while True:
+            one, _ = self.listener.accept()
+            head = b""
+            while b"\r\n\r\n" not in head and (piece := one.recv(4096)):
+                head += piece
+            self.heads.append(head.decode())
+            if self.answer is None:
+                self.kept.append(one)  # and says nothing
+                continue
+            try:
+                one.sendall(self.answer)
+            except OSError:
+                pass
+            one.close()
+
+
+def ok(body):
+    body = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+def node(login="alice@example.com", tags=None, caps=None):
+    return {
+        "Node": {"ID": 1, "StableID": "n1CNTRL", "Name": "phone.tail1.ts.net.", "ComputedName": "phone", "Tags": tags, "Addresses": [f"{NODE}/32"]},
+        "UserProfile": {"ID": 2, "LoginName": login, "DisplayName": "A"}, "CapMap": caps,
+    }
+
+
+folder = scratch()
+daemon = Tailscaled(f"{folder}/ts.sock")
+os.chown(daemon.path, 12345, 12345)  # tailscaled is another user than Ladle here
+access = [
+    "--access-tailnet-socket", daemon.path, "--access-tailnet-allow", "alice@example.com=read", "--access-tailnet-allow", "tag:kitchen=read,send",
+    "--access-tailnet-allow", "cap:example.com/cap/ladle=read", "--access-tailnet-capability", "--access-tailnet-serve", f"{folder}/serve.sock",
+]
+serve = Serve("--listen", f"tailnet:{PORT}", *access)
+
+
+def dial(host=NODE, path=None):
+    one = socket.socket(socket.AF_UNIX if path else socket.AF_INET6 if ":" in host else socket.AF_INET)
+    one.settimeout(8)
+    one.connect(path or (host, PORT))
+    return one
+
+
+def ask(method="GET", target="/v1/status", fields="", one=None, host=NODE, keep=False):
+    one = one or dial(host)
+    name = f"[{host}]" if ":" in host else host
+    one.sendall(f"{method} {target} HTTP/1.1\r\nHost: {name}:{PORT}\r\n{fields}{'Content-Length: 2' + chr(13) + chr(10) if method == 'POST' else ''}\r\n{'{}' if method == 'POST' else ''}".encode())
+    raw = b""
+    while b"\r\n\r\n" not in raw:
+        piece = one.recv(65536)
+        if not piece:
+            break
+        raw += piece
+    if not keep:
+        one.close()
+    elif length := re.search(rb"\r\ncontent-length: (\d+)", raw.lower()):
+        while len(raw.partition(b"\r\n\r\n")[2]) < int(length[1]):
+            raw += one.recv(65536)
+    return int(raw.split()[1]) if raw else 0
+
+
+def reachable(host=NODE):
+    try:
+        dial(host).close()
+        return True
+    except OSError:
+        return False
+
+
+# -- addresses that come and go
+
+tally.check(not reachable(), "listens on an address it has not")
+for host, mask in ((NODE, 32), (NODE6, 128)):
+    ip("addr", "add", f"{host}/{mask}", "dev", "tailscale0", *(["nodad"] if ":" in host else []))
+    start = time.monotonic()
+    until(lambda: reachable(host), seconds=15, what=f"the listener on {host}")
+    took = time.monotonic() - start
+    tally.check(took < 2, f"{host} was found after {took:.1f} s")
+    print(f"tailnet: {host} was listened to {took * 1000:.0f} ms after it had come")
+stream = dial()
+ip("addr", "del", f"{NODE}/32", "dev", "tailscale0")
+until(lambda: "gone" in serve.output, seconds=5, what="the end of the listener")
+ip("addr", "add", f"{NODE}/32", "dev", "tailscale0")
+until(reachable, seconds=5, what="the listener's return")
+tally.check(True, "the listener came back")
+stream.close()
+# Carrier NAT's addresses are of the same range; beside a real tailnet they are no tailnet.
+ip("addr", "add", "100.64.9.9/24", "dev", "lan0")
+time.sleep(0.3)
+tally.check(not reachable("100.64.9.9"), "listens on a provider's address")
+
+# -- who
+
+daemon.answer = ok(node())
+tally.check(ask() == 200, "a login that is allowed")
+tally.check(ask("POST", "/v1/messages", "Content-Type: application/json\r\n") == 403, "a login that may read sends")
+head = daemon.heads[-1]
+tally.check(
+    re.match(rf"GET /localapi/v0/whois\?addr={NODE}%3A\d+&proto=tcp HTTP/1.1\r\nHost: local-tailscaled.sock\r\n", head) is not None
+    and "Origin" not in head and "Referer" not in head, f"the request is not the documented one: {head}")
+tally.check(ask(host=NODE6) == 200 and "addr=%5Bfd7a" in daemon.heads[-1], f"over IPv6: {daemon.heads[-1][:80]}")
+answers = {
+    "another login": (ok(node("mallory@example.com")), 401, 401), "a login in capitals": (ok(node("ALICE@example.com")), 200, 403),
+    "a tag": (ok(node("tagged-devices", ["tag:kitchen"])), 200, 422), "another tag": (ok(node("tagged-devices", ["tag:bath"])), 401, 401),
+    "an allowed login on a tagged node": (ok(node("alice@example.com", ["tag:bath"])), 401, 401),
+    "a capability": (ok(node("x@y.z", None, {"example.com/cap/ladle": []})), 200, 403),
+    "the tailnet's own grant": (ok(node("x@y.z", None, {"ladle.local/cap/access": [{"scopes": ["read", "send"]}]})), 200, 422),
+    "a grant of unknown scopes": (ok(node("x@y.z", None, {"ladle.local/cap/access": [{"scopes": ["read", "fly"]}]})), 401, 401),
+    "no such peer": (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 401, 401),
+    "forbidden": (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", 401, 401),
+    "an error": (b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\n{}", 401, 401), "nothing": (b"", 401, 401),
+    "garbage": (b"\x16\x03\x01\x02\x00\x01garbage\r\n\r\n", 401, 401), "no HTTP": (json.dumps(node()).encode(), 401, 401),
+    "no JSON": (ok(b"<html>"), 401, 401), "an empty object": (ok({}), 401, 401), "null": (ok(b"null"), 401, 401),
+    "a cut body": (ok(node())[:-20], 401, 401), "a cut head": (b"HTTP/1.1 200 OK\r\nContent-Le", 401, 401),
+    "no node": (ok({"UserProfile": {"LoginName": "alice@example.com"}}), 401, 401),
+    "a redirect": (b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", 401, 401),
+    "too much": (b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n" + b" " * 8_000_000, 401, 401),
+    "an endless head": (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20_000, 401, 401),
+    "two lengths": (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}", 401, 401),
+    "a bad chunk": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}", 401, 401),
+    "tags that are no list": (ok(node(tags="tag:kitchen")), 401, 401), "a login that is no text": (ok(node(login=["alice@example.com"])), 401, 401),
+    "deep JSON": (ok(b"[" * 100_000), 401, 401),
+}
+for what, (answer, reading, sending) in answers.items():
+    daemon.answer = answer
+    got = ask(), ask("POST", "/v1/messages", "Content-Type: application/json\r\n")
+    tally.check(got == (reading, sending), f"{what}: {got} in place of {(reading, sending)}")
+daemon.answer = None
+start = time.monotonic()
+status = ask()
+took = time.monotonic() - start
+tally.check(status == 401 and 1.5 < took < 4, f"a tailscaled that says nothing: {status} after {took:.1f} s")
+tally.check(serve.json("GET", "/v1/status")[0] == 200, "the owner on loopback does not wait for it")
+daemon.answer = ok(node())
+print(f"tailnet: {len(answers) + 2} answers of tailscaled, each let in whom it names and no one else; silence ended after {took:.1f} s")
+
+# -- for how long an answer counts, and what ends it
+
+one = dial()
+before = len(daemon.heads)
+statuses = [ask(one=one, keep=True) for _ in range(5)]
+tally.check(statuses == [200] * 5 and len(daemon.heads) - before == 1, f"five requests of one connection asked {len(daemon.heads) - before} times")
+tally.check(ask(fields="X-Forwarded-For: 100.64.0.9\r\n", one=one, keep=True) == 401, "a forwarded request is the tailnet peer's")
+if chosen.long:
+    one = dial()
+    tally.check(ask(one=one, keep=True) == 200, "before the grant is taken back")
+    daemon.answer = ok(node("mallory@example.com"))
+    tally.check(ask(one=one, keep=True) == 200, "within 30 s the answer counts")
+    time.sleep(30.5)
+    tally.check(ask(one=one) == 401, "after 30 s it does not")
+    daemon.answer = ok(node())
+token = serve.json("POST", "/v1/tokens", {"name": "t", "scopes": ["read"]})[1]["token"]
+daemon.answer = b""
+tally.check(ask(fields=f"Authorization: Bearer {token}\r\n") == 200, "a token is good without tailscaled")
+tally.check(ask(fields="Authorization: Bearer ldl_wrong\r\n") == 401, "a wrong token on the tailnet")
+daemon.answer = ok(node())
+tally.check(ask(fields="Authorization: Bearer ldl_wrong\r\n") == 401, "a wrong token counts, whoever the peer is")
+tally.check(ask(fields="Tailscale-User-Login: alice@example.com\r\n") == 401, "Serve's fields on a TCP listener")
+
+# -- Serve's socket
+
+alice = "Tailscale-User-Login: alice@example.com\r\nX-Forwarded-For: 100.64.0.7\r\n"
+
+
+def served(fields, uid=12345):
+    return ask(fields=fields, one=dial_as(uid))
+
+
+def dial_as(uid):
+    """The peer of a unix socket is who connects, so that takes a child of that user."""
+    pair = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        os.setgid(uid)
+        os.setuid(uid)
+        try:
+            one = dial(path=f"{folder}/serve.sock")
+            socket.send_fds(pair[1], [b"x"], [one.fileno()])
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    _, numbers, _, _ = socket.recv_fds(pair[0], 1, 1)
+    one = socket.socket(fileno=numbers[0])
+    one.settimeout(8)
+    return one
+
+
+os.chmod(folder, 0o755)
+tally.check(served(alice) == 200, "tailscaled's own uid names alice")
+tally.check(served(alice, uid=0) == 401, "another uid (root) at Serve's socket")
+tally.check(served(alice, uid=54321) == 401, "another uid at Serve's socket")
+tally.check(served("") == 401, "Serve without a name")
+tally.check(served("Tailscale-User-Login: mallory@example.com\r\nX-Forwarded-For: 100.64.0.7\r\n") == 401, "a name that whois denies")
+tally.check(served("Tailscale-User-Login: alice@example.com\r\n") == 401, "a name without an address")
+tally.check(served("Tailscale-User-Login: alice@example.com\r\nX-Forwarded-For: 192.0.2.1\r\n") == 401, "an address outside the tailnet")
+tally.check(served(alice + "X-Forwarded-For: 100.64.0.8\r\n") == 401, "two addresses")
+tally.check(served("Tailscale-User-Login: mallory@example.com\r\n" + alice) == 401, "two names")
+tally.check(served(alice + "Tailscale-Funnel-Request: ?1\r\n") == 403, "Funnel")
+tally.check(served(alice + f"Tailscale-Funnel-Request: ?1\r\nAuthorization: Bearer {token}\r\n") == 403, "Funnel with a token")
+tally.check(served(f"Authorization: Bearer {token}\r\n") == 200, "a token at Serve's socket")
+daemon.answer = b""
+tally.check(served("Tailscale-User-Login: alice@example.com\r\nX-Forwarded-For: 100.64.0.77\r\n") == 401, "Serve's name without whois")
+os.unlink(daemon.path)
+daemon.listener.close()
+tally.check(ask() == 401, "no tailscaled at all")
+
+# -- what may be listened to
+
+cert = subprocess.run(
+    ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{folder}/key.pem",
+     "-out", f"{folder}/cert.pem", "-days", "2", "-subj", "/CN=localhost"], capture_output=True).returncode == 0
+os.chmod(f"{folder}/key.pem", 0o600)
+tls = ["--tls-cert", f"{folder}/cert.pem", "--tls-key", f"{folder}/key.pem"]
+
+
+def start(*arguments):
+    """Exit code, or None when it serves; and what it said until then."""
+    process = subprocess.Popen(
+        [LADLE, "serve", "--demo", "--state", scratch(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said = ""
+    for line in process.stdout:
+        said += line
+        if "listening on http" in line:
+            process.kill()
+            process.wait()
+            return None, said
+    return process.wait(), said
+
+
+for address in ("192.168.77.2:0", "0.0.0.0:0", "[::]:0", "100.64.9.9:0"):
+    code, said = start("--listen", address)
+    tally.check(code == 78 and "tls.cert" in said and "--insecure-lan" in said, f"--listen {address} without TLS: {code} {said[-300:]}")
+code, said = start("--listen", "192.168.77.2:0", "--insecure-lan")
+tally.check(code is None and "open to the network: with a token, in cleartext" in said, f"the switch: {code} {said[-400:]}")
+code, said = start("--listen", "0.0.0.0:0", "--insecure-lan")
+tally.check(code is None and "every network this host is on" in said, f"everywhere: {code} {said[-400:]}")
+if tally.check(cert, "openssl made no certificate"):
+    code, said = start("--listen", "192.168.77.2:0", *tls)
+    tally.check(code is None and "open to the network: with a token, over TLS" in said, f"with TLS: {code} {said[-400:]}")
+code, said = start("--listen", f"tailnet:{PORT + 1}", "--access-tailnet-allow", "alice@example.com=read")
+tally.check(code is None and f"{NODE}:{PORT + 1} is open to the tailnet: allowed identities, everyone else with a token" in said, f"tailnet: {code} {said[-400:]}")
+code, said = start("--listen", "127.0.0.1:0", "--access-loopback", "token")
+tally.check(code is None and "open to this host: everyone needs a token" in said, f"loopback=token: {code} {said[-400:]}")
+doctor = subprocess.run(
+    [LADLE, "doctor", "--json", "--state", scratch(), "--listen", "127.0.0.1:0", "--listen", f"tailnet:{PORT + 2}"], capture_output=True, text=True)
+told = [check["detail"] for check in json.loads(doctor.stdout)["checks"] if check["check"] == "exposure"]
+for part in ("ladle.sock is open to its owner", "is open to this host: its owner without a token", f"{NODE}:{PORT + 2} is open to the tailnet"):
+    tally.check(any(part in line for line in told), f"doctor does not say that {part}: {told}")
+print(f"tailnet: doctor says: {'; '.join(told)}")
+tally.end()
