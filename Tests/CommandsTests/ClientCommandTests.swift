@@ -434,7 +434,7 @@ struct ClientCommandTests {
             .json(200, "{}"),
         ]
         #expect(io.run("status") == .ok)
-        #expect(io.output.contains("waiting_for_approval since 11:00, ws://h:1"))
+        #expect(io.output.contains("waiting_for_approval since 11:00\n"))
         #expect(io.output.contains("→ openclaw devices approve 7"))
         #expect(io.output.contains("2 pending, 1 unconfirmed, oldest 1 min"))
         #expect(io.run("activity") == .ok)

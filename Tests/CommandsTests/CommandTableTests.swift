@@ -82,7 +82,7 @@ struct CommandTableTests {
         }
         for line in page.split(separator: "\n") where line.hasPrefix(".") {
             let request = line.dropFirst().prefix { $0.isLetter }
-            #expect(["TH", "SH", "SS", "TP", "B", "I", "PP", "nf", "fi"].contains(request), "\(line)")
+            #expect(["TH", "SH", "SS", "TP", "B", "I", "PP", "nf", "fi", "nh", "ad"].contains(request), "\(line)")
         }
         #expect(!page.contains("'" + "\n."))
     }

@@ -56,7 +56,7 @@ import Testing
         #expect(try gateway.control("POST", "pairing/approve?id=\(request)").status == 200)
         let told = try stream.read(until: #""state":"online""#)
         #expect(told.contains("event: link"))
-        #expect(try ladle.command(["doctor"]).output.contains("ok   link: online"))
+        #expect(try ladle.command(["doctor"]).output.contains("is connected"))
 
         // The device token it got is good for the next start, without the shared one.
         let path = try eventually { ladle.state.exists("device-tokens.json") ? "device-tokens.json" : nil }

@@ -195,6 +195,8 @@ extension LinkMachine {
         var old = status
         status = next
         old.retryAt = next.retryAt
+        // A clock that drifts is seen with the next change.
+        old.clockSkewMs = next.clockSkewMs
         return old == next ? [] : [.status(next)]
     }
 }
