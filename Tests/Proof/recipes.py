@@ -110,7 +110,8 @@ def followers():
     say("echo fourth")
     found[0].start()
     until(lambda: found[0].count("fourth") == 1, what="what follow.sh missed while it was not there")
-    tally.check(found[0].count("third") == 1, "follow.sh repeats what it had")
+    # It was killed right behind "third": that one may come again, nothing before it.
+    tally.check(found[0].count("third") in (1, 2) and found[0].count("second") == 1, "follow.sh repeats what it had")
     found[0].stop()
 
 
