@@ -189,7 +189,7 @@ def say(server, session):
 stream = Stream(server)
 certificate.write_text("nonsense")
 server.process.send_signal(signal.SIGHUP)
-until(lambda: "keeping the old certificate" in server.output, 5, what="the warning")
+until(lambda: "warning tls.kept" in server.output, 5, what="the warning")
 tally.check(served_pin(server) == own and status(server, context()) == 200, "a broken certificate leaves the old one in place")
 shutil.copy(folder / "other.pem", certificate)
 server.process.send_signal(signal.SIGHUP)
