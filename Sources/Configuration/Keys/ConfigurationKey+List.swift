@@ -472,7 +472,8 @@ extension ConfigurationKey {
 
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
-        gatewayClientName, listen, insecureLAN, unixMode, unixOwner, state, demo, demoProtocol, demoPort, demoSpeed, accessLoopback,
+        gatewayClientName, listen, insecureLAN, unixMode, unixOwner, state, demo, demoProtocol, demoPort, demoSpeed,
+        accessLoopback,
         accessHosts,
         accessOrigins, accessTailnetAllow, accessTailnetCapability, accessTailnetSocket, accessTailnetServe,
         activityLabels, identityWrite, identityRefresh, audit, auditMaxBytes, auditKeep, outboxMaxEntries,
