@@ -128,7 +128,8 @@ extension ConfigurationKey {
         "access.hosts",
         comma,
         "",
-        "Further Host names that are accepted, beside the addresses listened on"
+        "Further Host names that are accepted, beside the addresses listened on; behind a proxy the name it is called by, with the "
+            + "port where that is not the default one"
     )
     package static let accessOrigins = ConfigurationKey(
         "access.origins",
