@@ -139,7 +139,9 @@ enum AvatarOperations {
 
     /// The identity's own field: a picture inside it is served, a URL is only told about.
     private static func fromIdentity(_ identity: DocumentDesk.Copy, _ call: Call, _ loop: isolated EventLoop) {
-        guard let field = FieldDocument(kind: .identity, bytes: identity.bytes).fields[.avatar] else { return call.fail(.notFound("There is no avatar."), on: loop) }
+        guard let field = FieldDocument(kind: .identity, bytes: identity.bytes).fields[.avatar] else {
+            return call.fail(.notFound("There is no avatar."), on: loop)
+        }
         switch AvatarReference(field) {
         case .embedded(let header, let bytes): answer(bytes, header.mimeType, call, loop)
         case .url(let url):

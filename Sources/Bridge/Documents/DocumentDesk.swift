@@ -184,7 +184,8 @@ package final class DocumentDesk {
         )
         if let before, before.bytes != bytes {
             let fields = FieldDocument(kind: name.kind, bytes: before.bytes).fields
-            copy.former = copy.former.suffix(Self.mostFormer - 1) + [Former(tag: Self.tag(of: before.bytes), fields: fields)]
+            copy.former =
+                copy.former.suffix(Self.mostFormer - 1) + [Former(tag: Self.tag(of: before.bytes), fields: fields)]
         }
         if copies.count < Self.mostCopies || before != nil { copies[name] = copy }
         guard before?.bytes != bytes else { return copy }
