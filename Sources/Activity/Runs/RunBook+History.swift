@@ -19,7 +19,7 @@ extension RunBook {
         }
         take(HistoryRow.rows(payload["messages"]), session: session, isPage: true, inFlight: inFlight, to: &changes)
         settle(payload["sessionInfo"], session: session, now: now, to: &changes)
-        return changes
+        return changes + takeOverdue()
     }
 
     mutating func take(
