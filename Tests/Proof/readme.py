@@ -5,6 +5,7 @@ import re
 import subprocess
 
 import pages
+import yaml
 from harness import LADLE, ROOT, Tally, options
 
 options()
@@ -28,5 +29,14 @@ for page in PAGES:
 helped = subprocess.run([LADLE, "help"], capture_output=True, text=True, check=True).stdout
 codes = re.findall(r"^  (\d+) +(\S.*)$", helped.split("Exit codes:")[1], re.MULTILINE)
 tally.check(re.findall(r"^\| (\d+) \| (.*) \|$", README.read_text(), re.MULTILINE) == codes, f"README's exit codes: {codes}")
+
+# Every operation of the contract is called on the page of the API.
+called = [command for _, command, _ in pages.commands(ROOT / "docs" / "api.md")]
+for path, operations in yaml.safe_load((ROOT / "openapi" / "openapi.yaml").read_text())["paths"].items():
+    place = re.sub(r"\\\{\w+\\\}", r"[^/ ]+", re.escape("$ladle" + path)) + r"(?![/\w])"
+    for method in set(operations) & {"get", "put", "post", "patch", "delete"}:
+        named = {"get": r"^(?!.*(-X|--json|-d '))", "post": r"^(?!.*-X (PUT|PATCH|DELETE)).*(-X POST|--json|-d ')"}
+        wanted = re.compile(named.get(method, f"^.*-X {method.upper()}") + ".*" + place, re.DOTALL)
+        tally.check(any(map(wanted.search, called)), f"docs/api.md calls {method.upper()} {path}")
 
 tally.end()
