@@ -50,26 +50,6 @@ import Testing
         #expect(try await gateway.accepted().map(\.key) == [id])
     }
 
-    @Test func `a second yes is not taken for the first where the history shows no keys`() async throws {
-        let gateway = try await TestGateway()
-        let ladle = try await LadleProcess(linkedTo: gateway)
-        let first = try ladle.send("yes")
-        try ladle.entry(first, becomes: "delivered")
-        await gateway.faults([("loseSend", "1"), ("historyWithoutKeys", "true"), ("refuseConnections", "-1")])
-        let second = try ladle.send("yes")
-        try ladle.entry(second, becomes: "unconfirmed")
-        // Down for a while, or its age would not tell the new process from the old one.
-        await gateway.control("POST", "/demo/restart", [("keep", "true"), ("crash", "true"), ("down", "2500")])
-        await gateway.faults([("refuseConnections", "0")])
-        try ladle.link(is: "online")
-        try await Task.sleep(for: .seconds(2))
-        #expect(try await gateway.accepted().map(\.key) == [first])
-        #expect(try ladle.entry(second)["state"]?.string == "unconfirmed")
-        #expect(try ladle.request("POST", "/v1/outbox/\(second)/retry").status == 200)
-        try ladle.entry(second, becomes: "delivered")
-        #expect(try await gateway.accepted().map(\.key) == [first, second])
-    }
-
     @Test func `a gateway that forgot everything gets the message again, under the same key`() async throws {
         let gateway = try await TestGateway()
         let ladle = try await LadleProcess(linkedTo: gateway)
