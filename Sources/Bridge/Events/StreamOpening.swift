@@ -130,7 +130,7 @@ final class StreamOpening: ExchangeOwner {
                 switch result {
                 case .success(.page(let page)): this.send(page, to: this.subscriber, on: loop)
                 case .success(.outside(let bounds)): this.fallOut(bounds, this.subscriber, on: loop)
-                case .failure: this.call.exchange.abort(on: loop)
+                case .failure: this.giveUp(on: loop)
                 }
             }
         }
@@ -146,9 +146,7 @@ final class StreamOpening: ExchangeOwner {
             switch call.exchange.write(event.bytes(in: plan.format), on: loop) {
             case .written: break
             case .waiting: isFull = true
-            case .full, .gone:
-                bridge.hub.remove(subscriber)
-                return call.exchange.abort(on: loop)
+            case .full, .gone: return giveUp(on: loop)
             }
             if isLast(subscriber) { return bridge.hub.finish(subscriber, on: loop) }
         }
@@ -156,6 +154,11 @@ final class StreamOpening: ExchangeOwner {
         guard isFull, call.exchange.waitingBytes > 0 else { return replay(subscriber, on: loop) }
         // The reader is slower than the disk: the next page waits until it has this one.
         call.exchange.owner = self
+    }
+
+    private func giveUp(on loop: isolated EventLoop) {
+        if let subscriber { bridge.hub.remove(subscriber) }
+        call.exchange.abort(on: loop)
     }
 
     func drained(_ exchange: Exchange, on loop: isolated EventLoop) {
