@@ -126,7 +126,7 @@ package final class Bridge: Responder {
         on loop: isolated EventLoop
     ) throws(Problem) -> Preparation {
         if let memo = exchange.connection.memo as? AccessMemo {
-            if exchange.repeatsLast, let request = memo.repeated(access.authenticator.tokens, now: loop.wallClock) {
+            if exchange.repeatsLast, let request = memo.repeated(access, on: loop) {
                 return .ready(begin(request, exchange))
             }
             memo.keep(nil)

@@ -14,6 +14,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#ifdef __APPLE__
+#include <launch.h>
+#include <stdlib.h>
+#endif
 #ifdef __linux__
 #include <linux/sockios.h>
 #endif
@@ -293,3 +297,21 @@ int cs_forbid_core_files(void) {
 }
 
 int cs_ignore_sigpipe(void) { return signal(SIGPIPE, SIG_IGN) == SIG_ERR ? -errno : 0; }
+
+int cs_launchd_sockets(const char *name, int *fds, int capacity) {
+#ifdef __APPLE__
+    int *found = NULL;
+    size_t count = 0;
+    if (launch_activate_socket(name, &found, &count) != 0) return 0;
+    int kept = 0;
+    for (size_t place = 0; place < count; place++) {
+        if (kept < capacity) fds[kept++] = found[place];
+        else close(found[place]);
+    }
+    free(found);
+    return kept;
+#else
+    (void)name, (void)fds, (void)capacity;
+    return 0;
+#endif
+}

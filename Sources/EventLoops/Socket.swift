@@ -65,6 +65,15 @@ package struct Socket: ~Copyable {
         return unsafe cs_peer_address(descriptor.number, &raw) < 0 ? nil : SocketAddress(raw: raw)
     }
 
+    /// What launchd holds for this process under a name; empty on other systems.
+    package static func launchdDescriptors(_ name: String) -> [Int32] {
+        var numbers = [Int32](repeating: -1, count: 16)
+        let count = unsafe numbers.withUnsafeMutableBufferPointer { buffer in
+            unsafe cs_launchd_sockets(name, buffer.baseAddress, Int32(buffer.count))
+        }
+        return Array(numbers.prefix(Int(count)))
+    }
+
     package var isListening: Bool { cs_is_listening(descriptor.number) == 1 }
 
     /// How a connect ended, once the socket is writable.

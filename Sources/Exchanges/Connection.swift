@@ -22,8 +22,6 @@ package final class ConnectionInfo {
     /// The user at the other end, by peer credentials or by the kernel's socket table; nil where nobody can tell.
     package let user: UInt32?
     package let local: SocketAddress
-    /// SHA-256 of the client's certificate, where it showed one.
-    package let clientCertificate: [UInt8]?
     /// The responder's own notes about this connection.
     package var memo: AnyObject?
 
@@ -32,14 +30,12 @@ package final class ConnectionInfo {
         remote: SocketAddress,
         local: SocketAddress,
         isEncrypted: Bool = false,
-        clientCertificate: [UInt8]? = nil,
         user: UInt32? = nil
     ) {
         self.door = door
         self.remote = remote
         self.local = local
         self.isEncrypted = isEncrypted
-        self.clientCertificate = clientCertificate
         self.user = user
     }
 }

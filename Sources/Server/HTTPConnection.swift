@@ -23,7 +23,7 @@ final class HTTPConnection: StreamHandler {
     private static let lateRequestMilliseconds: Int64 = 100
 
     let stream: StreamConnection
-    private(set) var info: ConnectionInfo
+    let info: ConnectionInfo
     let server: HTTPServer
     /// Where the server keeps it.
     var place: UInt32 = 0
@@ -103,14 +103,6 @@ final class HTTPConnection: StreamHandler {
     func connected(on loop: isolated EventLoop) {
         guard let session = stream.session else { return }
         server.counters.handshakes += 1
-        info = ConnectionInfo(
-            door: info.door,
-            remote: info.remote,
-            local: info.local,
-            isEncrypted: true,
-            clientCertificate: session.peerCertificateSHA256,
-            user: info.user
-        )
         setDeadline(server.limits.headMilliseconds, on: loop)
         if isRefusing { return refuseOverLimit(isHTTP2: session.alpn == "h2", on: loop) }
         choose(isHTTP2: session.alpn == "h2", on: loop)

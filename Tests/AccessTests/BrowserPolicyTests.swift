@@ -31,6 +31,8 @@ struct BrowserPolicyTests {
         Host(values: ["LocalHost:18780"], version: .http11, tcp: nil, unix: nil),
         Host(values: ["[::1]:18780"], version: .http2, tcp: nil, unix: nil),
         Host(values: ["box.tail.ts.net:18780"], version: .http11, tcp: nil, unix: nil),
+        Host(values: ["box.tail.ts.net"], version: .http11, tcp: nil, unix: nil),
+        Host(values: ["box.tail.ts.net:443"], version: .http11, tcp: 421, unix: nil),
         Host(values: ["localhost"], version: .http11, tcp: 421, unix: nil),
         Host(values: ["localhost:80"], version: .http11, tcp: 421, unix: nil),
         Host(values: ["localhost.:18780"], version: .http11, tcp: 421, unix: nil),
@@ -206,6 +208,16 @@ struct BrowserPolicyTests {
         #expect(secure.contains("localhost"))
         #expect(!HostList(addresses: [.loopback4], port: 443).contains("localhost"))
         #expect(HostList(addresses: [NetworkAddress(high: 0, low: 0)], port: 1).list == ["localhost:1", "[::1]:1"])
+    }
+
+    @Test func `a configured name is taken as a proxy at the default port passes it on, and with a port as it is`() {
+        let hosts = HostList(addresses: [.loopback4], port: 18780, names: ["Ladle.example.org", "b.example:8443"])
+        for host in ["ladle.example.org", "LADLE.example.org", "ladle.example.org:18780", "b.example:8443"] {
+            #expect(hosts.contains(host))
+        }
+        for host in ["ladle.example.org:8443", "b.example", "b.example:18780", "b.example:8443:18780", "localhost"] {
+            #expect(!hosts.contains(host))
+        }
     }
 
     @Test(arguments: [

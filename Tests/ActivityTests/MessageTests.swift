@@ -192,6 +192,14 @@ struct MessageTests {
         #expect(last.before == nil)
         #expect(page.slice(limit: 4, hasOlder: true).before != nil)
         #expect(MessageCursor("rubbish") == nil)
+        // Between two places, in either order.
+        let places = page.messages.map { MessageCursor($0) }
+        #expect(page.slice(limit: 9, before: places[5], after: places[2]).messages.map(\.text) == ["m3", "m4"])
+        for place in places {
+            for other in places where other.at <= place.at {
+                #expect(page.slice(limit: 9, before: other, after: place).messages.isEmpty)
+            }
+        }
     }
 
     @Test func `a message has the shape of the contract`() {

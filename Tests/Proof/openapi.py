@@ -57,7 +57,8 @@ def main():
     tally.check(run.returncode == 0, "schemathesis finds nothing")
     if os.environ.get("PROOF_REPORT"):
         pathlib.Path(os.environ["PROOF_REPORT"]).write_bytes(report.read_bytes())
-    tally.check(server.process.poll() is None, "the program is still there")
+    if not tally.check(server.process.poll() is None, "the program is still there"):
+        print("".join(server.lines[-60:]))
     tally.end()
 
 

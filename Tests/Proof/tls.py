@@ -189,7 +189,7 @@ def say(server, session):
 stream = Stream(server)
 certificate.write_text("nonsense")
 server.process.send_signal(signal.SIGHUP)
-until(lambda: "keeping the old certificate" in server.output, 5, what="the warning")
+until(lambda: "warning tls.kept" in server.output, 5, what="the warning")
 tally.check(served_pin(server) == own and status(server, context()) == 200, "a broken certificate leaves the old one in place")
 shutil.copy(folder / "other.pem", certificate)
 server.process.send_signal(signal.SIGHUP)
@@ -211,6 +211,36 @@ if chosen.long:
 for _ in range(20):
     server.process.send_signal(signal.SIGHUP)
 tally.check(status(server, context()) == 200, "20 SIGHUP in a row")
+
+# Several certificates: the one for the name asked for, the first for any other; all are read again
+first, second = folder / "first.pem", folder / "second.pem"
+for name, file in (("one.test", first), ("two.test", second)):
+    subprocess.run([LADLE, "tls", "self-signed", "--host", name, "--host", f"*.{name}", "--cert", file, "--key", file.with_suffix(".key")], check=True, capture_output=True)
+pins = {file: pin(file.read_text()) for file in (first, second)}
+several = Serve("--tls-cert", f"{first},{second}", "--tls-key", f"{first.with_suffix('.key')},{second.with_suffix('.key')}")
+for name, file in (("one.test", first), ("two.test", second), ("TWO.test", second), ("a.two.test", second), ("a.b.two.test", first), ("other.test", first), (None, first)):
+    tally.check(served_pin(several, name) == pins[file], f"of two certificates {name} gets {file.name}")
+tally.check(all(one in several.output for one in pins.values()), "both pins are said")
+for name in ("one.test", "two.test"):
+    with connect(several, context(roots=f"{name.split('.')[0].replace('one', 'first').replace('two', 'second')}.pem"), name=name) as peer:
+        peer.sendall(f"GET /healthz HTTP/1.1\r\nHost: {name}:{several.port}\r\nConnection: close\r\n\r\n".encode())
+        tally.check(peer.recv(4096).startswith(b"HTTP/1.1 200"), f"{name} is a host of the API, by its certificate")
+fixed = context((V.TLSv1_3, V.TLSv1_3))
+with connect(several, fixed, name="two.test") as peer:
+    ask(peer)
+    ticket = peer.session
+with connect(several, fixed, name="two.test", session=ticket) as peer:
+    tally.check(peer.session_reused, "a session of the second certificate is resumed")
+for file in (second, second.with_suffix(".key")):
+    file.unlink()
+subprocess.run([LADLE, "tls", "self-signed", "--host", "two.test", "--cert", second, "--key", second.with_suffix(".key")], check=True, capture_output=True)
+several.process.send_signal(signal.SIGHUP)
+renewed = pin(second.read_text())
+until(lambda: served_pin(several, "two.test") == renewed, 5, what="the second certificate's renewal")
+tally.check(served_pin(several, "one.test") == pins[first], "the first is as it was")
+with connect(several, fixed, name="two.test", session=ticket) as peer:
+    tally.check(not peer.session_reused and peer.getpeercert(True), "a session of the old certificate is not resumed")
+several.stop()
 
 # What does not start a TLS session, or not to its end, costs a bounded time and nobody else
 silent = [socket.create_connection(("127.0.0.1", server.port), 5) for _ in range(50)]
@@ -281,9 +311,34 @@ for what, settings, let_in in (
         ticket = peer.session
     with connect(with_clients, fixed, session=ticket) as peer:
         tally.check(peer.session_reused and ask(peer) == 200, f"{what}: a session with a certificate is resumed")
+    if what == "an authority":
+        # The certificate lets in; what one may do is another question.
+        outside = next((one for one in subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split() if "." in one), None)
+        far = Serve(*base, *settings, "--listen", f"{outside}:0", "--access-hosts", outside) if outside else None
+        if far:
+            far.port = int(until(lambda: next((line.rsplit(":", 1)[1] for line in far.lines if f"listening on https://{outside}:" in line), None), 5))
+            for fields, wanted in (("", 401), (f"Authorization: Bearer {far.token}\r\n", 200)):
+                with context(certificate="alice").wrap_socket(socket.create_connection((outside, far.port), 5)) as peer:
+                    peer.sendall(f"GET /v1/status HTTP/1.1\r\nHost: {outside}:{far.port}\r\n{fields}Connection: close\r\n\r\n".encode())
+                    got = int(peer.recv(4096).split()[1])
+                    tally.check(got == wanted, f"from elsewhere with a certificate and {'a' if fields else 'no'} token: {got}")
+            far.stop()
+        # An authority that is taken out counts no more from SIGHUP on, tickets included.
+        (folder / "friends.pem").rename(folder / "friends.old")
+        shutil.copy(folder / "strangers.pem", folder / "friends.pem")
+        with_clients.process.send_signal(signal.SIGHUP)
+        until(lambda: status(with_clients, context(certificate="mallory")) == 200, 5, what="the new authority")
+        tally.check(status(with_clients, context(certificate="alice")) != 200, "whom the old authority vouched for is refused")
+        try:
+            with connect(with_clients, fixed, session=ticket) as peer:
+                again = ask(peer)
+        except (OSError, ssl.SSLError):
+            again = None
+        tally.check(again != 200, "with a ticket of before as well")
+        (folder / "friends.old").replace(folder / "friends.pem")
     with_clients.stop()
 for what, settings in (("no such file", ["--tls-client-ca", "/nonexistent"]), ("no certificate", ["--tls-client-ca", str(folder / "own.key")]),
-                       ("no fingerprint", ["--tls-client-allow", "abc"]), ("no key", ["--tls-key", ""])):
+                       ("no fingerprint", ["--tls-client-allow", "abc"]), ("a certificate without its key", ["--tls-cert", str(folder / "other.pem")])):
     refused = subprocess.run([LADLE, "serve", "--demo", "--state", scratch(), "--listen", "127.0.0.1:0", *base, *settings], capture_output=True, text=True, timeout=20)
     tally.check(refused.returncode in (64, 78) and refused.stderr, f"{what} is a fault of configuration: {refused.returncode} {refused.stderr!r}")
 

@@ -5,18 +5,21 @@ package struct HostList: Sendable, Equatable {
     /// Lower case, with the port; a default port also without it.
     private let accepted: [String]
 
-    /// Names are host names without a port. `0.0.0.0` and `::` name nothing and are never accepted.
+    /// A name is taken with the listener's port and, for a proxy at its scheme's default port in front, without one; a name
+    /// that carries a port is taken as it is. `0.0.0.0` and `::` name nothing and are never accepted.
     package init(addresses: [NetworkAddress], port: UInt16, names: [String] = [], tls: Bool = false) {
         var hosts = ["localhost", "[::1]"]
         hosts += addresses.filter { !$0.isUnspecified }.map(\.hostText)
-        hosts += names.map { $0.lowercased() }
+        let own = names.map { $0.lowercased() }
+        let bare = own.filter { !$0.contains(":") || $0.hasSuffix("]") }
+        hosts += bare
         let withoutPort = port == (tls ? 443 : 80)
         var list: [String] = []
         for host in hosts where !list.contains("\(host):\(port)") {
             list.append("\(host):\(port)")
             if withoutPort { list.append(host) }
         }
-        accepted = list
+        accepted = list + own.filter { !list.contains($0) }
     }
 
     package func contains(_ host: String) -> Bool {

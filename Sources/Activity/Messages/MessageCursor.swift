@@ -61,7 +61,8 @@ extension MessagePage {
         }
         if let after {
             let place = messages.lastIndex { $0.id == after.id } ?? messages.lastIndex { $0.at <= after.at }
-            range = range[max(place.map { $0 + 1 } ?? 0, range.startIndex)...]
+            // The place behind `after` may lie behind the one before `before`: then nothing lies between.
+            range = range[min(place.map { $0 + 1 } ?? 0, range.endIndex)...]
         }
         let kept = after != nil && before == nil ? range.prefix(max(limit, 0)) : range.suffix(max(limit, 0))
         var slice = Slice(messages: Array(kept))

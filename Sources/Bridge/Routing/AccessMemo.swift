@@ -1,5 +1,6 @@
 import Access
 import Basics
+import EventLoops
 import Exchanges
 import HTTPModel
 
@@ -47,9 +48,10 @@ final class AccessMemo {
         memo.tokenGoodUntil = tokens.goodUntil(caller.id)
     }
 
-    func repeated(_ tokens: TokenIndex, now: Timestamp) -> Request? {
+    func repeated(_ access: AccessDesk, on loop: isolated EventLoop) -> Request? {
         guard let request, request.hasToken else { return request }
-        return tokens.revision == tokenRevision && now.milliseconds < tokenGoodUntil ? request : nil
+        let isSame = access.authenticator.tokens.revision == tokenRevision
+        return isSame && loop.wallClock.milliseconds < tokenGoodUntil ? request : nil
     }
 
     func covers(_ head: RequestHead) -> Bool {

@@ -77,6 +77,9 @@ int cs_shutdown_write(int fd);
 int cs_unsent(int fd);
 void cs_close(int fd);
 int cs_is_listening(int fd);
+// The sockets that launchd holds for this process under a name of the job's Sockets, at most `capacity`. The result is a
+// count: 0 where there are none, and on other systems.
+int cs_launchd_sockets(const char *name, int *fds, int capacity);
 
 // Numeric or named host to at most `capacity` addresses; blocks, so never on a loop. The result is a count.
 int cs_resolve(const char *host, uint16_t port, bool numeric_only, struct cs_address *addresses, int capacity);

@@ -71,6 +71,18 @@ extension ConfigurationKey {
         "false",
         "Allow listeners without TLS on addresses that are neither loopback nor tailnet"
     )
+    package static let unixMode = ConfigurationKey(
+        "unix.mode",
+        .choice(["600", "660", "666"]),
+        "600",
+        "Permissions of unix:PATH listeners; whoever is not the owner needs a token all the same"
+    )
+    package static let unixOwner = ConfigurationKey(
+        "unix.owner",
+        .text,
+        nil,
+        "Owner of unix:PATH listeners: USER, USER:GROUP or :GROUP"
+    )
     package static let state = ConfigurationKey(
         "state",
         .path,
@@ -116,7 +128,8 @@ extension ConfigurationKey {
         "access.hosts",
         comma,
         "",
-        "Further Host names that are accepted, beside the addresses listened on"
+        "Further Host names that are accepted, beside the addresses listened on; behind a proxy the name it is called by, with the "
+            + "port where that is not the default one"
     )
     package static let accessOrigins = ConfigurationKey(
         "access.origins",
@@ -418,16 +431,18 @@ extension ConfigurationKey {
     // TLS of the listeners.
     package static let tlsCert = ConfigurationKey(
         "tls.cert",
-        .path,
-        nil,
-        "Certificate chain in PEM; with tls.key it switches TLS on"
+        comma,
+        "",
+        "Certificate chains in PEM; with tls.key they switch TLS on. Of several the one for the host asked for is shown, the "
+            + "first where there is none"
     )
-    package static let tlsKey = ConfigurationKey("tls.key", .secretFile, nil, "Private key in PEM")
+    package static let tlsKey = ConfigurationKey("tls.key", comma, "", "Private keys in PEM, in the order of tls.cert")
     package static let tlsClientCA = ConfigurationKey(
         "tls.clientCa",
         .path,
         nil,
-        "CA certificates in PEM; clients must show a certificate from one of them"
+        "CA certificates in PEM; clients must show a certificate from one of them. It lets them connect; what they may do, "
+            + "their token says"
     )
     package static let tlsClientAllow = ConfigurationKey(
         "tls.clientAllow",
@@ -458,7 +473,8 @@ extension ConfigurationKey {
 
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
-        gatewayClientName, listen, insecureLAN, state, demo, demoProtocol, demoPort, demoSpeed, accessLoopback,
+        gatewayClientName, listen, insecureLAN, unixMode, unixOwner, state, demo, demoProtocol, demoPort, demoSpeed,
+        accessLoopback,
         accessHosts,
         accessOrigins, accessTailnetAllow, accessTailnetCapability, accessTailnetSocket, accessTailnetServe,
         activityLabels, identityWrite, identityRefresh, audit, auditMaxBytes, auditKeep, outboxMaxEntries,

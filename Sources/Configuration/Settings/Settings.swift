@@ -50,11 +50,13 @@ package struct Settings: Sendable {
         if case .list(let values) = entries[key]?.value { values } else { [] }
     }
 
+    package var hasTLS: Bool { !list(.tlsCert).isEmpty }
+
     /// The files that must be readable by their owner alone.
     package var secretFiles: [(key: ConfigurationKey, path: String)] {
         ConfigurationTable.keys.compactMap { key in
             guard key.kind == .secretFile, let path = text(key) else { return nil }
             return (key, path)
-        }
+        } + list(.tlsKey).map { (.tlsKey, $0) }
     }
 }

@@ -102,7 +102,7 @@ enum HostCheck {
                 faults.append(.wrong("listen", "\(error)", "ladle serve --listen tailnet", .configuration))
             }
         }
-        guard settings.text(.tlsCert) == nil else { return faults }
+        guard !settings.hasTLS else { return faults }
         for case .ip(let ip, port: let port) in addresses(settings) where !ip.isLoopback && !ip.isTailnet {
             faults.append(
                 .wrong(
@@ -117,7 +117,7 @@ enum HostCheck {
     }
 
     private static func isProtected(_ settings: Settings) -> Bool {
-        settings.bool(.insecureLAN) || settings.text(.tlsCert) != nil
+        settings.bool(.insecureLAN) || settings.hasTLS
     }
 
     private static func addresses(_ settings: Settings) -> [SocketAddress] {

@@ -46,12 +46,13 @@ enum LinkCheck {
         #endif
     }
 
-    /// The link refers to the doctor where it cannot know more; the doctor must not.
+    /// The link refers to the doctor where it cannot know more, and to a look at what is there where that is no gateway; the
+    /// doctor names what mends it.
     private static func hint(_ link: JSONValue?, _ code: String?) -> String {
+        if code == "UPGRADE_REFUSED" || code == "NOT_A_GATEWAY" { return "ladle discover" }
         if let hint = link?["hint"]?.string, hint != "ladle doctor" { return hint }
         switch code {
         case "GATEWAY_NOT_FOUND": return "ladle serve --gateway ws://HOST:18789 --token-file FILE"
-        case "UPGRADE_REFUSED", "NOT_A_GATEWAY": return "ladle discover"
         case "DEVICE_AUTH_SIGNATURE_EXPIRED": return clockHint
         default:
             if code?.hasPrefix("DEVICE_") ?? false { return "openclaw devices list" }

@@ -62,14 +62,23 @@ final class Doors {
                     // The state directory's lock is ours, so whoever made this socket is gone.
                     SystemPath.remove(path)
                 } else {
-                    do throws(SocketFile.Fault) {
-                        files.append(try SocketFile(claiming: path))
-                    } catch {
-                        throw StartFailure(message: error.message, status: .unavailable)
-                    }
+                    return try claim(path, for: listen, on: loop)
                 }
             }
             try add(listen, try Socket.listen(on: listen.address, mode: listen.mode), on: loop)
+        }
+    }
+
+    private func claim(_ path: String, for listen: ListenAddress, on loop: isolated EventLoop) throws {
+        do {
+            let file = try SocketFile(claiming: path)
+            files.append(file)
+            // Ours alone until it belongs to whom it shall belong to.
+            let socket = try Socket.listen(on: listen.address)
+            try file.give(to: listen.owner, mode: listen.mode)
+            try add(listen, socket, on: loop)
+        } catch let fault as SocketFile.Fault {
+            throw StartFailure(message: fault.message, status: fault.status)
         }
     }
 

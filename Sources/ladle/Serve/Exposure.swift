@@ -19,7 +19,7 @@ struct Exposure {
         tailnet =
             settings.list(.accessTailnetAllow).isEmpty && !settings.bool(.accessTailnetCapability)
             ? "the tailnet: with a token" : "the tailnet: allowed identities, everyone else with a token"
-        isEncrypted = settings.text(.tlsCert) != nil
+        isEncrypted = settings.hasTLS
         servePath = settings.text(.accessTailnetServe)
     }
 

@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A listening socket handed over by the service manager (sd_listen_fds(3)).
+/// A listening socket handed over by the service manager (sd_listen_fds(3), launch_activate_socket(3)).
 struct InheritedSocket: Sendable, Equatable {
     let number: Int32
     let name: String?
@@ -14,6 +14,13 @@ struct InheritedSocket: Sendable, Equatable {
     private static let first: Int32 = 3
     /// More than a service manager would ever hand over.
     private static let most = 64
+
+    /// launchd tells nothing by itself: it is asked by the names that mean something here.
+    static func launchd() -> [InheritedSocket] {
+        ["http", "serve"].flatMap { name in
+            Socket.launchdDescriptors(name).map { InheritedSocket(number: $0, name: name) }
+        }
+    }
 
     /// From `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`; none when they are meant for another process.
     static func all(_ environment: [String: String], pid: Int32 = getpid()) -> [InheritedSocket] {

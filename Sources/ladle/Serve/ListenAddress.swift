@@ -28,6 +28,7 @@ struct ListenAddress: Sendable, Equatable {
     var address: SocketAddress
     /// For Unix sockets.
     var mode: UInt32 = 0o600
+    var owner: SocketOwner?
     var source = Source.bound
 
     static func control(in state: String) -> ListenAddress {

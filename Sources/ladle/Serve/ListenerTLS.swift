@@ -5,8 +5,8 @@ import Configuration
 import EventLoops
 import TLS
 
-/// The certificate of the TCP listeners. Connections take the context of the moment, so a new certificate needs no
-/// restart and drops no stream; one that cannot be used leaves the old one in place.
+/// The certificates of the TCP listeners. Connections take the context of the moment, so a new certificate needs no
+/// restart and drops no stream; one that cannot be used leaves the old ones in place.
 final class ListenerTLS: Sendable {
     enum Outcome: Equatable {
         case unchanged
@@ -14,32 +14,52 @@ final class ListenerTLS: Sendable {
         case kept(String)
     }
 
-    private struct Loaded {
-        var context: TLSServerContext
-        var chain: [UInt8]
-        var key: Secret
-        var names: [String]
-        var pin: [UInt8]
+    private struct Files {
+        let pairs: [(certificate: String, key: String)]
+        let authorities: String?
+        let allowedClients: Set<[UInt8]>
     }
 
-    private let certificatePath: String
-    private let keyPath: String
-    private let clients: ClientCertificates
+    private struct Contents: Equatable {
+        var pairs: [Pair] = []
+        var clients: ClientCertificates
+    }
+
+    private struct Pair: Equatable {
+        var chain: [UInt8]
+        var key: Secret
+    }
+
+    private struct Loaded {
+        var context: TLSServerContext
+        var contents: Contents
+        var names: [String]
+        var pins: [String]
+    }
+
+    private let files: Files
     private let loaded: Locked<Loaded>
 
     /// nil where no certificate is configured.
-    static func make(_ settings: Settings) throws -> ListenerTLS? {
-        switch (settings.text(.tlsCert), settings.text(.tlsKey)) {
-        case (nil, nil): return nil
-        case (let certificate?, let key?):
-            let clients = try clientRule(settings.list(.tlsClientAllow), authorities: settings.text(.tlsClientCA))
-            return try ListenerTLS(certificate: certificate, key: key, clients: clients)
-        default:
-            throw StartFailure(message: "tls.cert and tls.key belong together: give both", status: .configuration)
+    static func make(_ settings: Settings, _ places: SettingsPlaces) throws -> ListenerTLS? {
+        let (certificates, keys) = (settings.list(.tlsCert), settings.list(.tlsKey))
+        guard certificates.count == keys.count else {
+            throw StartFailure(
+                message: "tls.cert and tls.key belong together: give as many of one as of the other",
+                status: .configuration
+            )
         }
+        if certificates.isEmpty { return nil }
+        return try ListenerTLS(
+            Files(
+                pairs: zip(certificates, keys).map { (places.expanded($0), places.expanded($1)) },
+                authorities: settings.text(.tlsClientCA).map(places.expanded),
+                allowedClients: try fingerprints(settings.list(.tlsClientAllow))
+            )
+        )
     }
 
-    private static func clientRule(_ list: [String], authorities: String?) throws -> ClientCertificates {
+    private static func fingerprints(_ list: [String]) throws -> Set<[UInt8]> {
         var allowed: Set<[UInt8]> = []
         for text in list {
             guard let bytes = Hex.decode(text.lowercased().filter { $0 != ":" }), bytes.count == 32 else {
@@ -50,36 +70,29 @@ final class ListenerTLS: Sendable {
             }
             allowed.insert(bytes)
         }
-        guard let authorities else { return allowed.isEmpty ? .none : .required(allowed: allowed) }
-        do throws(TextFile.Fault) {
-            return .issued(by: try TextFile.read(authorities), allowed: allowed)
-        } catch {
-            throw StartFailure(message: "tls.clientCa: \(error.message)", status: .configuration)
-        }
+        return allowed
     }
 
-    private init(certificate: String, key: String, clients: ClientCertificates) throws {
-        certificatePath = certificate
-        keyPath = key
-        self.clients = clients
+    private init(_ files: Files) throws {
+        self.files = files
         do throws(Fault) {
-            loaded = Locked(try Self.load(certificate, key, clients))
+            loaded = Locked(try Self.load(files))
         } catch {
             throw StartFailure(message: error.message, status: .configuration)
         }
     }
 
     var context: TLSServerContext { loaded.withLock { $0.context } }
-    /// The DNS names of the certificate: clients use them in `Host`.
+    /// The DNS names of the certificates: clients use them in `Host`.
     var names: [String] { loaded.withLock { $0.names } }
-    var pin: String { Hex.encode(loaded.withLock { $0.pin }) }
+    var pins: [String] { loaded.withLock { $0.pins } }
 
     /// Reads the files again; blocks on the disk.
     func reload() -> Outcome {
         do throws(Fault) {
-            let fresh = try Self.load(certificatePath, keyPath, clients)
+            let fresh = try Self.load(files)
             return loaded.withLock { current in
-                guard fresh.chain != current.chain || fresh.key != current.key else { return .unchanged }
+                guard fresh.contents != current.contents else { return .unchanged }
                 current = fresh
                 return .replaced
             }
@@ -92,36 +105,53 @@ final class ListenerTLS: Sendable {
         let message: String
     }
 
-    private static func load(
-        _ certificate: String,
-        _ key: String,
-        _ clients: ClientCertificates
-    ) throws(Fault) -> Loaded {
-        let chain: [UInt8]
-        do throws(TextFile.Fault) {
-            chain = try TextFile.read(certificate)
-        } catch {
-            throw Fault(message: "tls.cert: \(error.message)")
-        }
-        let secret: Secret
-        do throws(SecretFile.Fault) {
-            secret = try SecretFile.read(key)
-        } catch {
-            throw Fault(message: "tls.key: \(error.description)" + (error.hint.map { "; run: \($0)" } ?? ""))
+    private static func load(_ files: Files) throws(Fault) -> Loaded {
+        var contents = Contents(clients: try clients(files))
+        var identities: [TLSIdentity] = []
+        for one in files.pairs {
+            let pair = try read(one.certificate, one.key)
+            do throws(TLSError) {
+                let key = Array(pair.key.reveal().utf8) + [0x0A]
+                identities.append(try TLSIdentity(chainPEM: pair.chain, keyPEM: key))
+            } catch {
+                throw Fault(message: "\(one.certificate) and \(one.key): \(error)")
+            }
+            contents.pairs.append(pair)
         }
         do throws(TLSError) {
-            let identity = try TLSIdentity(chainPEM: chain, keyPEM: Array(secret.reveal().utf8) + [0x0A])
             return Loaded(
-                context: try TLSServerContext(identities: [identity], clientCertificates: clients),
-                chain: chain,
-                key: secret,
-                names: identity.info.names.compactMap { name in
+                context: try TLSServerContext(identities: identities, clientCertificates: contents.clients),
+                contents: contents,
+                names: identities.flatMap { $0.info.names }.compactMap { name in
                     if case .dns(let text) = name, !text.hasPrefix("*") { text } else { nil }
                 },
-                pin: identity.info.sha256
+                pins: identities.map { Hex.encode($0.info.sha256) }
             )
         } catch {
-            throw Fault(message: "\(certificate) and \(key): \(error)")
+            throw Fault(message: "\(error)")
+        }
+    }
+
+    private static func clients(_ files: Files) throws(Fault) -> ClientCertificates {
+        let allowed = files.allowedClients
+        guard let path = files.authorities else { return allowed.isEmpty ? .none : .required(allowed: allowed) }
+        return .issued(by: try read(path, as: .tlsClientCA), allowed: allowed)
+    }
+
+    private static func read(_ path: String, as key: ConfigurationKey) throws(Fault) -> [UInt8] {
+        do throws(TextFile.Fault) {
+            return try TextFile.read(path)
+        } catch {
+            throw Fault(message: "\(key.name): \(error.message)")
+        }
+    }
+
+    private static func read(_ certificate: String, _ key: String) throws(Fault) -> Pair {
+        let chain = try read(certificate, as: .tlsCert)
+        do throws(SecretFile.Fault) {
+            return Pair(chain: chain, key: try SecretFile.read(key))
+        } catch {
+            throw Fault(message: "tls.key: \(error.description)" + (error.hint.map { "; run: \($0)" } ?? ""))
         }
     }
 }

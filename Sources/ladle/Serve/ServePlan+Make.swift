@@ -5,6 +5,7 @@ import Configuration
 import Discovery
 import EventLoops
 import EventStream
+import Exchanges
 import Observability
 import TLS
 import Upstream
@@ -20,11 +21,11 @@ extension ServePlan {
         isDemo: Bool,
         lastEvent: EventID
     ) throws -> ServePlan {
-        let tls = try ListenerTLS.make(settings)
+        let tls = try ListenerTLS.make(settings, SettingsPlaces(environment: Program.environment))
         let surroundings = ListenAddress.Surroundings(
             isProtected: tls != nil || settings.bool(.insecureLAN),
             tailnet: { NetworkInterface.tailnetAddresses(NetworkInterface.all()) },
-            inherited: InheritedSocket.all(Program.environment)
+            inherited: InheritedSocket.all(Program.environment) + InheritedSocket.launchd()
         )
         // Sockets that were handed over take the place of the default listener.
         let takesInherited = !surroundings.inherited.isEmpty && !settings.isSet(.listen)
@@ -38,6 +39,18 @@ extension ServePlan {
             if let path = settings.text(.accessTailnetServe) { listen.append(try ListenAddress.serve(path)) }
         } catch {
             throw StartFailure(message: "--listen \(error)", status: .configuration)
+        }
+        let owner = try settings.text(.unixOwner).map { text in
+            do throws(SocketOwner.Fault) {
+                return try SocketOwner(text)
+            } catch {
+                throw StartFailure(message: "unix.owner: \(error.message)", status: .configuration)
+            }
+        }
+        let mode = settings.text(.unixMode).flatMap { UInt32($0, radix: 8) } ?? 0o600
+        for place in listen.indices where listen[place].kind == .unix {
+            listen[place].mode = mode
+            listen[place].owner = owner
         }
         let tokenFile = StateFile(data + "/device-tokens.json")
         let stored = try tokenFile.read().flatMap { try? DeviceTokenStore(parsing: $0) }

@@ -178,7 +178,7 @@ final class Service: Sendable {
         if case .setAside = opening { notes.append("its events and tokens are not in the new database") }
         if case .readOnly(let reason) = opening { notes.append("the database is read-only: \(reason)") }
         if let path = tokens.createdAt { notes.append("a token with every scope is in \(path), for other devices") }
-        if let tls = plan.tls { notes.append("certificate SHA-256 \(tls.pin)") }
+        for pin in plan.tls?.pins ?? [] { notes.append("certificate SHA-256 \(pin)") }
         if !plan.tailnetPorts.isEmpty, !plan.listen.contains(where: { $0.source == .tailnet }) {
             notes.append("this host has no tailnet address yet: listening there as soon as it has one")
         }
@@ -217,7 +217,7 @@ final class Service: Sendable {
     private static func renew(_ tls: ListenerTLS, _ log: Log) {
         switch tls.reload() {
         case .unchanged: break
-        case .replaced: log.notice("tls.renewed", ["sha256": .string(tls.pin)])
+        case .replaced: log.notice("tls.renewed", ["sha256": .string(tls.pins.joined(separator: ","))])
         case .kept(let fault): log.warning("tls.kept", ["error": .string(fault)])
         }
     }

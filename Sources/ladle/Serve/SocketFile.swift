@@ -1,3 +1,5 @@
+import Commands
+
 #if canImport(Glibc)
 import Glibc
 #else
@@ -14,12 +16,18 @@ final class SocketFile: Sendable {
         case inUse(String)
         case notASocket(String)
         case unusable(String, reason: String)
+        case notGiven(String, reason: String)
+
+        var status: ExitCode {
+            if case .notGiven = self { .noPermission } else { .unavailable }
+        }
 
         var message: String {
             switch self {
             case .inUse(let path): "\(path) is in use by another process"
             case .notASocket(let path): "\(path) exists and is not a socket; move it away or choose another path"
             case .unusable(let path, let reason): "cannot use \(path): \(reason)"
+            case .notGiven(let path, let reason): "unix.owner: \(path) cannot be given away: \(reason)"
             }
         }
     }
@@ -42,6 +50,14 @@ final class SocketFile: Sendable {
         }
         self.path = path
         lock = descriptor
+    }
+
+    /// Owner first: with the mode first it would be open to the wrong group for a moment.
+    func give(to owner: SocketOwner?, mode: UInt32) throws(Fault) {
+        if let owner, unsafe chown(path, owner.user ?? .max, owner.group ?? .max) != 0 {
+            throw .notGiven(path, reason: Self.reason())
+        }
+        guard unsafe chmod(path, mode) == 0 else { throw .unusable(path, reason: Self.reason()) }
     }
 
     /// The socket goes while the lock is still ours. The lock file stays: to remove it would race with who waits for it.
