@@ -3,10 +3,11 @@ other shell line is a verb or marked, every file, link and exit code they name i
 
 import re
 import subprocess
+import time
 
 import pages
 import yaml
-from harness import LADLE, ROOT, Tally, options
+from harness import LADLE, ROOT, EventStream, Serve, Tally, options
 
 options()
 tally = Tally()
@@ -38,5 +39,27 @@ for path, operations in yaml.safe_load((ROOT / "openapi" / "openapi.yaml").read_
         named = {"get": r"^(?!.*(-X|--json|-d '))", "post": r"^(?!.*-X (PUT|PATCH|DELETE)).*(-X POST|--json|-d ')"}
         wanted = re.compile(named.get(method, f"^.*-X {method.upper()}") + ".*" + place, re.DOTALL)
         tally.check(any(map(wanted.search, called)), f"docs/api.md calls {method.upper()} {path}")
+
+# Every command that a page names is one, with every option it gives it.
+named = {line for page in PAGES for line in re.findall(r"`ladle ([a-z][^`]*)`", page.read_text())}
+named |= {line for page in PAGES for _, lines, _ in pages.commands(page) for line in re.findall(r"\bladle ([a-z][^|>&]*)", lines)}
+for line in sorted(named):
+    words = line.split()
+    command = [word for word in words[:2] if re.fullmatch("[a-z-]+", word) and not word.startswith("-")]
+    told = next((out.stdout for size in (2, 1) if (out := subprocess.run(
+        [LADLE, *command[:size], "--help"], capture_output=True, text=True)).returncode == 0), None)
+    if tally.check(told is not None, f"a page names `ladle {line}`"):
+        for option in re.findall(r"(?<= )--[a-z-]+", line):
+            tally.check(option in told, f"a page names `ladle {line}`, which has no {option}")
+
+# The first minute: from the start of the program to the first event of a message's run.
+began = time.monotonic()
+server = Serve()
+stream = EventStream(server, "?types=run.*")
+server.call("POST", "/v1/messages", b"hello", {"Content-Type": "text/plain"})
+tally.check(any(event == "run.started" for _, event, _ in stream), "a first event")
+seconds = time.monotonic() - began
+tally.check(seconds < 60, f"the first event took {seconds:.1f} s")
+print(f"readme: from the start of ladle serve to the first event of a run {seconds:.2f} s")
 
 tally.end()
