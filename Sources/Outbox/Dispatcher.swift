@@ -43,6 +43,8 @@ package struct Dispatcher: Sendable {
     var now = Moment(wallMs: 0, monotonicMs: 0)
     private var lastNumber: Int64 = 0
     private var random: UInt64
+    /// What came before it was known what an earlier process left; nil once that is known.
+    private var early: [DispatcherInput]? = []
 
     enum Wake: Sendable, Equatable {
         case entry(String)
@@ -92,6 +94,19 @@ package struct Dispatcher: Sendable {
     // MARK: Inputs
 
     private mutating func take(_ input: DispatcherInput) {
+        guard early != nil else { return handle(input) }
+        guard case .loaded = input else {
+            // A new entry would overtake what waits on disk, and a command would not find its entry.
+            early?.append(input)
+            return
+        }
+        let waited = early ?? []
+        early = nil
+        handle(input)
+        for input in waited { handle(input) }
+    }
+
+    private mutating func handle(_ input: DispatcherInput) {
         switch input {
         case .loaded(let entries): load(entries)
         case .enqueued(let entry): admit(entry)

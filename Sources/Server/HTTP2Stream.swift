@@ -141,7 +141,8 @@ final class HTTP2Stream: ExchangeSink {
 
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
         guard self.exchange === exchange else { return .gone }
-        guard connection.pendingBytes(on: id) + bytes.count <= limit else { return .full }
+        let pending = connection.pendingBytes(on: id)
+        guard pending == 0 || pending + bytes.count <= limit else { return .full }
         var copy: [UInt8] = []
         if let coder { coder.compress(bytes, into: &copy) } else { copy.append(copying: bytes, from: 0) }
         connection.write(copy, on: id, end: false, loop: loop)

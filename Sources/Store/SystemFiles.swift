@@ -72,7 +72,10 @@ enum SystemFiles {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw failure("flock", path) }
     }
 
+    /// Unlocks before closing: a child between fork and exec has a copy of the descriptor, and closing ours alone would leave
+    /// the lock with it.
     static func release(_ descriptor: Int32) {
+        _ = flock(descriptor, LOCK_UN)
         _ = close(descriptor)
     }
 

@@ -29,7 +29,7 @@ package enum SendOutcome: Equatable, Sendable {
     case sent
     /// Some or all waits here; the number is all that waits now.
     case queued(Int)
-    /// Nothing of it was taken: the queue would have grown over its limit.
+    /// Nothing of it was taken: the queue, which is not empty, would have grown over its limit.
     case overflow
     case closed
 }
@@ -123,8 +123,8 @@ package final class StreamConnection: Pollable {
 
     private func enqueue(_ bytes: Span<UInt8>, from start: Int, on loop: isolated EventLoop) -> SendOutcome {
         let rest = bytes.count - start
-        // A piece the kernel has begun must be finished, whatever the limit.
-        guard start > 0 || waitingBytes + rest <= sendLimit else { return .overflow }
+        // A piece the kernel has begun must be finished, and one alone could never leave otherwise, whatever the limit.
+        guard start > 0 || waitingBytes == 0 || waitingBytes + rest <= sendLimit else { return .overflow }
         compact()
         waiting.append(copying: bytes, from: start)
         updateInterest(on: loop)
@@ -132,7 +132,7 @@ package final class StreamConnection: Pollable {
     }
 
     private func sendEncrypted(_ bytes: Span<UInt8>, _ tls: TLSSession, on loop: isolated EventLoop) -> SendOutcome {
-        guard waitingBytes + bytes.count <= sendLimit else { return .overflow }
+        guard waitingBytes == 0 || waitingBytes + bytes.count <= sendLimit else { return .overflow }
         do throws(TLSError) {
             try unsafe tls.write(plaintext: bytes.bytes)
         } catch {

@@ -194,6 +194,23 @@ struct `A restart` {
         #expect(world.disk["a"]?.attemptCount == 4)
     }
 
+    @Test func `lets nothing overtake what was left, and finds it, however late it is read`() {
+        var world = World()
+        world.offline()
+        world.enqueue("a")
+        world.enqueue("b")
+        world.enqueue("c")
+        world.restart { world in
+            world.online()
+            world.enqueue("d")
+            world.send(.cancel(id: "b", force: false, CommandToken(1)))
+            #expect(world.sent.isEmpty && world.answers.isEmpty)
+        }
+        for id in ["a", "c", "d"] { world.acknowledge(id) }
+        #expect(world.sent == ["a", "c", "d"])
+        #expect(world.state("b") == .cancelled)
+    }
+
     @Test func `with resume hold leaves messages to a person`() {
         var policy = OutboxPolicy()
         policy.resume = .hold

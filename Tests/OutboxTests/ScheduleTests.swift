@@ -107,6 +107,7 @@ struct `The schedule` {
         for seed in 0..<200 as Range<UInt64> {
             var world = World(policy)
             world.dispatcher = Dispatcher(policy: policy, seed: seed)
+            world.send(.loaded([]))
             world.offline()
             world.enqueue("a")
             delays.insert(world.attempts["a"]?.last?.delayMs ?? 0)

@@ -29,6 +29,7 @@ struct World {
     init(_ policy: OutboxPolicy = OutboxPolicy()) {
         self.policy = policy
         dispatcher = Dispatcher(policy: policy, seed: 1)
+        send(.loaded([]))
     }
 
     mutating func send(_ input: DispatcherInput) {
@@ -157,12 +158,13 @@ struct World {
     func state(_ id: String) -> OutboxState? { disk[id]?.state }
     var sent: [String] { dispatches.map(\.entry.id) }
 
-    /// This program ends and starts again on the same disk.
-    mutating func restart() {
+    /// This program ends and starts again on the same disk; `early` happens before it has read what is there.
+    mutating func restart(early: (inout World) -> Void = { _ in }) {
         let entries = disk.values.filter { !$0.state.isFinal }.sorted { $0.ordinal < $1.ordinal }
         dispatcher = Dispatcher(policy: policy, seed: 1)
         armedAt = nil
         heldWrites = []
+        early(&self)
         send(.loaded(entries))
     }
 }

@@ -27,11 +27,11 @@ SHAPES = [
     (re.compile(r"thinking:\d+:\d+:[0-9a-f]{12}"), "<thought>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
     (re.compile(r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"), "<date>"),
-    (re.compile(r"\b\d\d:\d\d:\d\d\b"), "<clock>"),
+    (re.compile(r"\b\d\d:\d\d(:\d\d)?\b"), "<clock>"),
     (re.compile(r"ws://127\.0\.0\.1:\d+"), "<gateway>"),
     (re.compile(r"(durationMs|number|before)(\":)\d+"), r"\1\2<number>"),
     (re.compile(r"\b\d+(\.\d+)?\s?(ms|s|min)\b"), "<duration>"),
-    (re.compile(r"(ladle |version\":\")\d+\.\d+\.\d+\b"), r"\1<version>"),
+    (re.compile(r"([Ll]adle +|version\":\")\d+\.\d+\.\d+\b"), r"\1<version>"),
 ]
 
 

@@ -133,13 +133,8 @@ package final class EventHub: TurnEndWork {
         let backlog = subscriber.backlog ?? Backlog()
         subscriber.backlog = backlog
         backlog.append(event, joining: subscriber.group.remaining == nil, on: loop)
-        guard backlog.bytes + subscriber.exchange.waitingBytes > bufferLimit else { return }
-        // Deferred, because the caller walks the group.
-        subscriber.backlog = nil
-        let bound = LoopBound(subscriber, on: loop)
-        loop.post { loop in
-            if let subscriber = bound.value(on: loop) { subscriber.group.hub.cut(subscriber, on: loop) }
-        }
+        // At once: were it cut later, events behind those thrown away could still reach it before.
+        if backlog.bytes + subscriber.exchange.waitingBytes > bufferLimit { cut(subscriber, on: loop) }
     }
 
     func drained(_ subscriber: Subscriber, on loop: isolated EventLoop) {
@@ -159,7 +154,7 @@ package final class EventHub: TurnEndWork {
     }
 
     /// The reader comes back with its last id and misses nothing inside the window.
-    private func cut(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+    func cut(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard subscriber.standing != .over else { return }
         counters.cut &+= 1
         remove(subscriber)
@@ -190,13 +185,13 @@ package final class EventHub: TurnEndWork {
         return subscriber
     }
 
-    /// From here on it gets what is delivered; the caller has sent everything up to `last`.
-    package func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+    /// From here on it gets what is delivered, behind `events` of its own; the caller has sent everything up to `last`.
+    func goLive(_ subscriber: Subscriber, behind events: [HubEvent], on loop: isolated EventLoop) {
         guard subscriber.standing == .replaying else { return }
         subscriber.exchange.owner = subscriber
-        let group = subscriber.group
-        flush(group, on: loop)
-        group.place(subscriber, as: subscriber.exchange.waitingBytes > 0 ? .behind : .caughtUp)
+        subscriber.group.place(subscriber, as: .behind)
+        if !events.isEmpty { subscriber.backlog = Backlog(events) }
+        if subscriber.exchange.waitingBytes == 0 { drained(subscriber, on: loop) }
     }
 
     package func remove(_ subscriber: Subscriber) {
@@ -223,6 +218,7 @@ package final class EventHub: TurnEndWork {
         on loop: isolated EventLoop
     ) {
         for group in Array(groups.values) where isMeant(group.plan.caller) {
+            flush(group, on: loop)
             for subscriber in group.all {
                 _ = subscriber.exchange.write(event().bytes(in: group.plan.format), on: loop)
                 finish(subscriber, on: loop)

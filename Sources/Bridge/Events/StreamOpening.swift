@@ -24,7 +24,10 @@ final class StreamOpening: ExchangeOwner {
     /// The last durable event sent, or the place it started from.
     private var position: EventID
     private var resume: ResumePosition
-    private var sent = 0
+    /// Events of its own that are to come before the log's, once the reader has taken those before them.
+    private var ahead: [HubEvent] = []
+    /// It waited between its snapshot and going live: pieces of text came meanwhile.
+    private var wasDelayed = false
 
     init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.Wishes) {
         self.bridge = bridge
@@ -104,11 +107,29 @@ final class StreamOpening: ExchangeOwner {
         // It may stay for days, and needs no more of its request than whose it was.
         call.exchange.notes = subscriber
         armTimeout(subscriber, on: loop)
-        if wishes.wantsSnapshot { writeSnapshot(on: loop) }
-        if case .recovered = resume { replay(subscriber, on: loop) } else { goLive(subscriber, on: loop) }
+        if wishes.wantsSnapshot { ahead = bridge.snapshot(on: loop).filter(plan.admits).reversed() }
+        goOn(subscriber, on: loop)
     }
 
     // MARK: Catching up
+
+    private func goOn(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+        guard subscriber.standing == .replaying else { return }
+        while let event = ahead.last {
+            switch call.exchange.write(event.bytes(in: plan.format), on: loop) {
+            case .written, .waiting: ahead.removeLast()
+            case .full: return wait(on: loop)
+            case .gone: return bridge.hub.cut(subscriber, on: loop)
+            }
+        }
+        replay(subscriber, on: loop)
+    }
+
+    /// The reader is slower than we are: on once it has taken what waits.
+    private func wait(on loop: isolated EventLoop) {
+        wasDelayed = true
+        call.exchange.owner = self
+    }
 
     private func replay(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard subscriber.standing == .replaying else { return }
@@ -130,7 +151,7 @@ final class StreamOpening: ExchangeOwner {
                 switch result {
                 case .success(.page(let page)): this.send(page, to: this.subscriber, on: loop)
                 case .success(.outside(let bounds)): this.fallOut(bounds, this.subscriber, on: loop)
-                case .failure: this.call.exchange.abort(on: loop)
+                case .failure: if let subscriber = this.subscriber { this.bridge.hub.cut(subscriber, on: loop) }
                 }
             }
         }
@@ -139,29 +160,26 @@ final class StreamOpening: ExchangeOwner {
     private func send(_ page: EventTable.Page, to subscriber: Subscriber?, on loop: isolated EventLoop) {
         guard let subscriber, subscriber.standing == .replaying else { return }
         let end = bridge.hub.last.sequence
-        var isFull = false
         for stored in page.events where stored.id.sequence <= end {
             let event = HubEvent(stored)
-            guard plan.admits(event) else { continue }
-            switch call.exchange.write(event.bytes(in: plan.format), on: loop) {
-            case .written: break
-            case .waiting: isFull = true
-            case .full, .gone:
-                bridge.hub.remove(subscriber)
-                return call.exchange.abort(on: loop)
+            if plan.admits(event) {
+                switch call.exchange.write(event.bytes(in: plan.format), on: loop) {
+                case .written, .waiting: break
+                case .full: return wait(on: loop)
+                case .gone: return bridge.hub.cut(subscriber, on: loop)
+                }
+                if isLast(subscriber) { return bridge.hub.finish(subscriber, on: loop) }
             }
-            if isLast(subscriber) { return bridge.hub.finish(subscriber, on: loop) }
+            position.sequence = stored.id.sequence
         }
         position.sequence = min(page.next.sequence, end)
-        guard isFull, call.exchange.waitingBytes > 0 else { return replay(subscriber, on: loop) }
-        // The reader is slower than the disk: the next page waits until it has this one.
-        call.exchange.owner = self
+        if call.exchange.waitingBytes > 0 { wait(on: loop) } else { replay(subscriber, on: loop) }
     }
 
     func drained(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard let subscriber else { return }
         exchange.owner = subscriber
-        replay(subscriber, on: loop)
+        goOn(subscriber, on: loop)
     }
 
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {
@@ -178,13 +196,11 @@ final class StreamOpening: ExchangeOwner {
     }
 
     private func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        switch resume {
-        case .fresh: break
-        case .recovered, .reset:
-            for event in bridge.activeTexts(on: loop) where plan.admits(event) { write(event, on: loop) }
-        }
-        bridge.hub.goLive(subscriber, on: loop)
+        let texts = isFresh && !wasDelayed ? [] : bridge.activeTexts(on: loop).filter(plan.admits)
+        bridge.hub.goLive(subscriber, behind: texts, on: loop)
     }
+
+    private var isFresh: Bool { if case .fresh = resume { true } else { false } }
 
     // MARK: Ending by itself
 
@@ -203,6 +219,7 @@ final class StreamOpening: ExchangeOwner {
 
     // MARK: Events of the stream itself
 
+    /// The first of a stream, and so always taken.
     private func write(_ event: HubEvent, on loop: isolated EventLoop) {
         _ = call.exchange.write(event.bytes(in: plan.format), on: loop)
     }
@@ -230,9 +247,5 @@ final class StreamOpening: ExchangeOwner {
             object.member("epoch", newest.epoch.text)
             object.array("reload", of: ["/v1/runs", "/v1/messages", "/v1/outbox", "/v1/status"])
         }
-    }
-
-    private func writeSnapshot(on loop: isolated EventLoop) {
-        for event in bridge.snapshot(on: loop) where plan.admits(event) { write(event, on: loop) }
     }
 }

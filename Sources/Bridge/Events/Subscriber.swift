@@ -39,9 +39,14 @@ package final class Subscriber: ExchangeOwner {
 
 /// Events that wait for a slow reader, shared with everyone else's; deltas of one run are joined.
 final class Backlog {
-    private var events: [HubEvent] = []
+    private var events: [HubEvent]
     private var start = 0
-    private(set) var bytes = 0
+    private(set) var bytes: Int
+
+    init(_ events: [HubEvent] = []) {
+        self.events = events
+        bytes = events.reduce(0) { $0 + $1.data.count }
+    }
 
     /// - Parameter joining: false where events are counted.
     func append(_ event: HubEvent, joining: Bool, on loop: isolated EventLoop) {

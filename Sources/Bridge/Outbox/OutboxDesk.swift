@@ -21,6 +21,7 @@ package final class OutboxDesk {
     /// Sessions that a message of ours begins anew, and when it went out.
     private var resets: [String: Timestamp] = [:]
     private static let resetMilliseconds: Int64 = 60_000
+    private static let reloadMilliseconds: Int64 = 1_000
     /// Attempts since the start, by how they ended, and entries by the state they ended in.
     private(set) var attempts: [AttemptClass: UInt64] = [:]
     private(set) var ended: [OutboxState: UInt64] = [:]
@@ -49,18 +50,23 @@ package final class OutboxDesk {
 
     // MARK: Inputs
 
-    /// Takes up what an earlier process left.
+    /// Takes up what an earlier process left. Until that is known nothing is sent.
     package func load(on loop: isolated EventLoop) {
         let bound = LoopBound(self, on: loop)
         pipeline.store.reader.read { connection in
             try OutboxTable(connection).open()
         } completion: { [weak loop] result in
-            loop?.post { loop in
-                guard let entries = try? result.get() else { return }
-                guard let this = bound.value(on: loop) else { return }
-                for entry in entries { this.tally.note(entry) }
-                this.tell(.loaded(entries), on: loop)
-            }
+            loop?.post { loop in bound.value(on: loop)?.loaded(result, on: loop) }
+        }
+    }
+
+    private func loaded(_ result: Result<[OutboxEntry], any Error>, on loop: isolated EventLoop) {
+        switch result {
+        case .success(let entries):
+            for entry in entries { tally.note(entry) }
+            tell(.loaded(entries), on: loop)
+        case .failure:
+            loop.after(milliseconds: Self.reloadMilliseconds) { [weak self] in self?.load(on: loop) }
         }
     }
 

