@@ -278,7 +278,9 @@ package final class Bridge: Responder {
         call.hasBegun = true
         request.route.handler(self, call, loop)
         // What was answered at once cannot outlive its caller's right to it.
-        if request.mayEnd, exchange.isOpen || exchange.isStreaming { access.began(exchange, by: request.caller, on: loop) }
+        if request.mayEnd, exchange.isOpen || exchange.isStreaming {
+            access.began(exchange, by: request.caller, on: loop)
+        }
     }
 
     private func count(_ call: Call) {

@@ -65,7 +65,7 @@ def ask(method="GET", target="/v1/status", fields="", one=None, host=NODE, keep=
 def reachable(host=NODE):
     """From this host, which hears at once that nobody listens."""
     try:
-        socket.create_connection((host, PORT), 8).close()
+        socket.create_connection((host, PORT), 0.3).close()
         return True
     except OSError:
         return False
