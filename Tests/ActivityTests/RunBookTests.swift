@@ -79,7 +79,11 @@ struct RunBookTests {
                 AgentFrame.start(id, session: session),
                 AgentFrame.make(id, 2, "assistant", "{\"text\":\"\(text)\"}", session: session),
             ] {
-                for change in book.receive(event: "agent", payload: payload, now: now.adding(milliseconds: Int64(number))) {
+                for change in book.receive(
+                    event: "agent",
+                    payload: payload,
+                    now: now.adding(milliseconds: Int64(number))
+                ) {
                     if case .started(let run) = change { open.insert(run.id) }
                     if case .ended(let run) = change { open.remove(run.id) }
                 }

@@ -39,7 +39,9 @@ package struct RunBook: Sendable {
 
     /// The main session, and those in which something happened last.
     package func recentSessions(_ most: Int) -> [SessionKey] {
-        let others = sessions.filter { $0.key != defaults.mainSession }.sorted { $0.value.touchedAt > $1.value.touchedAt }
+        let others = sessions.filter { $0.key != defaults.mainSession }.sorted {
+            $0.value.touchedAt > $1.value.touchedAt
+        }
         return [defaults.mainSession] + others.prefix(most - 1).map(\.key)
     }
 
