@@ -81,6 +81,8 @@ def followers():
         Follower("follow.mjs", *NODE, "--experimental-eventsource", file("follow.mjs"), serve.url),
         Follower("ticket.mjs", *NODE, "--experimental-eventsource", file("ticket.mjs"), serve.url, TOKEN),
     ]
+    if chosen.long and not shutil.which("jq"):
+        subprocess.run([ROOT / "deploy/packages", "jq"], check=True)
     if shutil.which("jq"):
         found.append(Follower("on-run-end.sh", "sh", file("on-run-end.sh"), serve.url, "echo"))
     if chosen.long:
