@@ -156,6 +156,7 @@ def without_admin(release):
         "runs": server.call("GET", "/v1/runs")[2].decode(),
         "activity": server.call("GET", "/v1/activity")[2].decode(),
         "outbox": server.call("GET", "/v1/outbox")[2].decode(),
+        "sessions": server.call("GET", "/v1/sessions")[2].decode(),
         "events": json.dumps([data for _, _, data in seen]),
     }
     for place, text in places.items():
