@@ -22,20 +22,24 @@ package final class AccessDesk {
 
     package var authenticator: Authenticator
     package var whois: (any WhoisAsking)?
-    package let audit: AuditTrail?
+    let audit: AuditDesk?
     var pairing = PairingBook()
     let pipeline: EventPipeline
     /// Streams that are not the hub's end with their token too.
     var tokenEnded: ((_ id: String, _ reason: String) -> Void)?
     private var expiry: TimerID?
     private var isTouchArmed = false
+    /// Revoked here, but the row is not known to be gone yet.
+    private var leaving: Set<String> = []
     /// Exchanges under way, by the token that came with them: they end with it.
     private var underWay: [String: [ObjectIdentifier: Exchange]] = [:]
+    private var visitors = TailnetVisitors()
+    private var isVisitArmed = false
 
     package init(authenticator: Authenticator, pipeline: EventPipeline, audit: AuditTrail? = nil) {
         self.authenticator = authenticator
         self.pipeline = pipeline
-        self.audit = audit
+        self.audit = audit.map(AuditDesk.init)
     }
 
     /// Begins to watch for the end of tokens.
@@ -59,17 +63,58 @@ package final class AccessDesk {
         return authenticator.tokens[id: id].map { !$0.isExpired(now: now) } ?? false
     }
 
+    /// A body may take its time, and its token may end or get another secret meanwhile.
+    func isStillGood(_ call: Call, now: Timestamp) -> Bool {
+        guard case .token(let caller) = call.caller else { return true }
+        if call.tokenRevision == authenticator.tokens.revision { return isCurrent(call.caller, now: now) }
+        let fields = call.head.fields.string(for: .authorization).map { [$0] } ?? []
+        guard case .bearer(let token) = Credential(authorization: fields) else { return false }
+        return authenticator.tokens.authenticate(token, now: now)?.id == caller.id
+    }
+
     // MARK: What is under way
 
-    func began(_ exchange: Exchange, by caller: Caller) {
-        guard let id = caller.tokenID else { return }
-        underWay[id, default: [:]][ObjectIdentifier(exchange)] = exchange
+    func began(_ exchange: Exchange, by caller: Caller, on loop: isolated EventLoop) {
+        if let id = caller.tokenID { underWay[id, default: [:]][ObjectIdentifier(exchange)] = exchange }
+        guard let tailnet = caller.tailnet else { return }
+        visitors.add(exchange, tailnet)
+        armVisit(on: loop)
     }
 
     func finished(_ exchange: Exchange, by caller: Caller) {
+        if caller.tailnet != nil { visitors.remove(exchange) }
         guard let id = caller.tokenID, underWay[id] != nil else { return }
         underWay[id]?[ObjectIdentifier(exchange)] = nil
         if underWay[id]?.isEmpty ?? false { underWay[id] = nil }
+    }
+
+    /// A tailnet identity that was taken back ends what is open, as soon as an answer of tailscaled would have ended.
+    private func armVisit(on loop: isolated EventLoop) {
+        guard !isVisitArmed else { return }
+        isVisitArmed = true
+        loop.after(milliseconds: WhoisCache.lifeMilliseconds) { [weak self] in
+            guard let self else { return }
+            self.isVisitArmed = false
+            for (question, exchanges) in self.visitors.questions() {
+                self.whois?.ask(question, on: loop) { answer in
+                    self.authenticator.learn(answer, to: question, now: loop.wallClock)
+                    for (exchange, caller) in exchanges where !self.authenticator.confirms(answer, caller) {
+                        self.end(exchange, reason: "identity_ended", on: loop)
+                    }
+                }
+            }
+            if !self.visitors.isEmpty { self.armVisit(on: loop) }
+        }
+    }
+
+    private func end(_ exchange: Exchange, reason: String, on loop: isolated EventLoop) {
+        if let subscriber = exchange.notes as? Subscriber {
+            let event = HubEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock)
+            _ = exchange.write(event.bytes(in: subscriber.plan.format), on: loop)
+            pipeline.hub.finish(subscriber, on: loop)
+        } else {
+            exchange.cut(Problem(.notPaired(credentialSent: false)).closing(), on: loop)
+        }
     }
 
     // MARK: Limits
@@ -109,13 +154,17 @@ package final class AccessDesk {
         pipeline.commit(on: loop) { transaction in
             try TokenTable(transaction.connection).save(record)
         } completion: { [weak self] result in
-            if case .success = result, let self {
+            // One that was revoked while this was written stays revoked: its row goes right after.
+            if case .success = result, let self, !self.leaving.contains(record.id) {
                 self.authenticator.tokens.insert(record)
                 self.armExpiry(on: loop)
             }
             done(result)
         }
     }
+
+    /// Whether its row may outlive it: the disk failed, and another try is welcome.
+    func isLeaving(_ id: String) -> Bool { leaving.contains(id) }
 
     /// Ends a token at once, in memory first: a disk that fails must not keep a stolen token alive.
     func revoke(
@@ -124,22 +173,25 @@ package final class AccessDesk {
         on loop: isolated EventLoop,
         then done: @escaping (Result<Void, any Error>) -> Void
     ) {
-        _ = authenticator.revoke(id)
+        _ = authenticator.tokens.revoke(id)
+        leaving.insert(id)
         endWork(ofToken: id, reason: "token_revoked", except: asked, on: loop)
         pipeline.commit(on: loop) { transaction in
             try TokenTable(transaction.connection).delete(id)
-        } completion: { result in
+        } completion: { [weak self] result in
+            if case .success = result { self?.leaving.remove(id) }
             done(result)
         }
     }
 
-    /// Event streams are told why; everything else the token had under way is refused or cut.
+    /// Event streams are told why; everything else the token had under way is refused or cut, and its tickets are void.
     func endWork(
         ofToken id: String,
         reason: String,
         except asking: Exchange? = nil,
         on loop: isolated EventLoop
     ) {
+        authenticator.tickets.revoke(tokenID: id)
         tokenEnded?(id, reason)
         pipeline.hub.end(
             where: { $0.tokenID == id },
@@ -147,24 +199,27 @@ package final class AccessDesk {
             on: loop
         )
         for exchange in (underWay[id] ?? [:]).values where exchange !== asking {
-            exchange.respond(Problem(.notPaired(credentialSent: true)).closing(), on: loop)
-            exchange.abort(on: loop)
+            exchange.cut(Problem(.notPaired(credentialSent: true)).closing(), on: loop)
+        }
+    }
+
+    /// Also where the timer is only moved: it may have been due.
+    private func endExpired(on loop: isolated EventLoop) {
+        for id in authenticator.tokens.expired(now: loop.wallClock) {
+            endWork(ofToken: id, reason: "token_expired", on: loop)
         }
     }
 
     private func armExpiry(on loop: isolated EventLoop) {
         if let expiry { loop.cancel(expiry) }
         expiry = nil
+        endExpired(on: loop)
         guard let next = authenticator.tokens.nextExpiry(after: loop.wallClock) else { return }
         // The wall clock may be set meanwhile: never sleep longer than a minute on its word.
         let wait = min(max(next.milliseconds - loop.wallClock.milliseconds, 0) + 1, 60_000)
         expiry = loop.after(milliseconds: wait) { [weak self] in
             guard let self else { return }
             self.expiry = nil
-            for id in self.authenticator.tokens.expired(now: loop.wallClock) {
-                self.authenticator.tickets.revoke(tokenID: id)
-                self.endWork(ofToken: id, reason: "token_expired", on: loop)
-            }
             self.armExpiry(on: loop)
         }
     }
