@@ -41,7 +41,10 @@ struct SettingsTests {
     }
 
     @Test func `a key under two spellings in the file is an error that names both places`() {
-        for file in ["{ 'log.level': 'info',\n log: { level: 'debug' } }", "{ gateway: 'ws://a:1',\n 'gateway.url': 'ws://b:1' }"] {
+        for file in [
+            "{ 'log.level': 'info',\n log: { level: 'debug' } }",
+            "{ gateway: 'ws://a:1',\n 'gateway.url': 'ws://b:1' }",
+        ] {
             let problems = sources(file: file).resolved().problems
             #expect(problems.count == 1)
             #expect(problems.first?.origin.description.hasPrefix("c.json5:2:") == true)

@@ -232,7 +232,7 @@ file = pathlib.Path(scratch(), "config.json5")
 for text, *wanted in [
     ('{\n  // the outbox\n  outbox: { offlin: "hold" },\n  "log.level": "loud",\n}', "3:21: unknown key outbox.offlin", "did you mean outbox.offline?",
      "4:16: log.level must be"),
-    ("{\n a: [1,,\n}", "2:8: unexpected"), ('{ "log.level": "info",\n log: { level: "debug" } }', "2:15: log.level stands in line 1 too"),
+    ("{\n a: [1,,\n}", "2:8: unexpected"), ('{ "log.level": "info",\n log: { level: "debug" } }', "2:16: log.level stands in line 1 too"),
 ]:
     file.write_text(text)
     said = pipe("config", "check", code=78, env={"LADLE_CONFIG": str(file)})[1]
