@@ -21,6 +21,7 @@ package final class HTTP2Session {
     private var waiting = 0
     /// The request head whose block is arriving; blocks never interleave (RFC 9113 §4.3).
     private var builder: (stream: HTTP2StreamID, head: HeadBuilder)?
+    private var block = ResponseBlock()
     private var highestStream: HTTP2StreamID = 0
     private var events: [HTTP2Event] = []
     /// What callbacks found necessary; they must not call into the library themselves.
@@ -122,15 +123,24 @@ package final class HTTP2Session {
     /// An interim head, such as 100 (RFC 9110 §15.2).
     package func inform(_ stream: HTTP2StreamID, _ head: ResponseHead) {
         guard let state = state(of: stream), !state.condemned, !state.responseStarted else { return }
-        handle.inform(stream, ResponseBlock(head))
+        block.fill(head)
+        handle.inform(stream, block)
     }
 
     /// The head of the answer; with `end`, all of it.
-    package func respond(_ stream: HTTP2StreamID, _ head: ResponseHead, end: Bool) {
+    /// - Parameter length: the body's, where the head does not say it itself.
+    package func respond(
+        _ stream: HTTP2StreamID,
+        _ head: ResponseHead,
+        length: Int? = nil,
+        common: HTTP2CommonFields? = nil,
+        end: Bool
+    ) {
         guard let state = state(of: stream), !state.condemned, !state.responseStarted else { return }
         state.responseStarted = true
         state.closing = end
-        handle.respond(stream, ResponseBlock(head), hasBody: !end)
+        block.fill(head, length: length, common: common)
+        handle.respond(stream, block, hasBody: !end)
     }
 
     /// Queues body bytes behind what waits already; the array is kept, not copied. There is no limit here: see

@@ -127,16 +127,21 @@ import CNGHTTP2
         _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Void
     ) {
         unsafe block.withUnsafeLines { start, lines in
-            let fields = unsafe lines.map { line in
-                unsafe nghttp2_nv(
-                    name: UnsafeMutablePointer(mutating: start + line.start),
-                    value: UnsafeMutablePointer(mutating: start + line.nameEnd),
-                    namelen: line.nameEnd - line.start,
-                    valuelen: line.end - line.nameEnd,
-                    flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
-                )
+            unsafe withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: lines.count) { fields in
+                for (place, line) in lines.enumerated() {
+                    unsafe fields.initializeElement(
+                        at: place,
+                        to: nghttp2_nv(
+                            name: UnsafeMutablePointer(mutating: start + line.start),
+                            value: UnsafeMutablePointer(mutating: start + line.nameEnd),
+                            namelen: line.nameEnd - line.start,
+                            valuelen: line.end - line.nameEnd,
+                            flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
+                        )
+                    )
+                }
+                unsafe body(UnsafeBufferPointer(fields))
             }
-            unsafe fields.withUnsafeBufferPointer { unsafe body($0) }
         }
     }
 

@@ -142,30 +142,36 @@ final class HTTP2Connection: WireProtocol {
     // MARK: Output, for the streams
 
     func send(_ response: Response, to request: RequestHead?, on id: HTTP2StreamID, loop: isolated EventLoop) {
-        var response = response
         if let request, ContentCoding.concerns(response, from: server.limits.compressFrom) {
-            ContentCoding.apply(to: &response, accepted: request)
+            var coded = response
+            ContentCoding.apply(to: &coded, accepted: request)
+            return sendWhole(coded, to: request, on: id, loop: loop)
         }
-        var head = response.head
-        decorate(&head, on: loop)
-        if !head.status.forbidsContentLength { head.fields.append(.contentLength, response.body.count) }
-        let hasBody = !response.body.isEmpty && request?.method != .head && !head.status.forbidsBody
-        session.respond(id, head, end: !hasBody)
+        sendWhole(response, to: request, on: id, loop: loop)
+    }
+
+    private func sendWhole(
+        _ response: Response,
+        to request: RequestHead?,
+        on id: HTTP2StreamID,
+        loop: isolated EventLoop
+    ) {
+        let status = response.head.status
+        let hasBody = !response.body.isEmpty && request?.method != .head && !status.forbidsBody
+        session.respond(
+            id,
+            response.head,
+            length: status.forbidsContentLength ? nil : response.body.count,
+            common: server.commonHTTP2(on: loop),
+            end: !hasBody
+        )
         if hasBody { session.send(response.body, on: id, end: true) }
         flushSoon(on: loop)
     }
 
     func begin(_ head: ResponseHead, on id: HTTP2StreamID, loop: isolated EventLoop) {
-        var head = head
-        decorate(&head, on: loop)
-        session.respond(id, head, end: false)
+        session.respond(id, head, common: server.commonHTTP2(on: loop), end: false)
         flushSoon(on: loop)
-    }
-
-    private func decorate(_ head: inout ResponseHead, on loop: isolated EventLoop) {
-        head.fields.append(.date, HTTPDate.bytes(unixSeconds: loop.wallClock.milliseconds / 1000))
-        head.fields.append(.ladleVersion, server.version)
-        head.fields.append(.xContentTypeOptions, "nosniff")
     }
 
     func write(_ bytes: [UInt8], on id: HTTP2StreamID, end: Bool, loop: isolated EventLoop) {

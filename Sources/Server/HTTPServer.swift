@@ -2,6 +2,8 @@ import Basics
 package import EventLoops
 package import Exchanges
 import HTTP1
+import HTTP2
+import HTTPModel
 package import TLS
 import Transport
 
@@ -35,7 +37,7 @@ package final class HTTPServer {
     package let limits: ServerLimits
     /// Sent with every answer, already as header lines: the version, and what every answer of an API needs.
     let commonFields: [UInt8]
-    let version: String
+    private let version: String
     package internal(set) var counters = ServerCounters()
     let responder: any Responder
     private var listeners: [Listener] = []
@@ -54,6 +56,7 @@ package final class HTTPServer {
     private var drained: (() -> Void)?
     private var spareBuffer: [UInt8] = []
     private(set) var date = HTTP1DateLine(unixSeconds: 0)
+    private var commonHTTP2: (second: Int64, fields: HTTP2CommonFields)?
     private let failure: (SystemError) -> Void
 
     package init(
@@ -168,6 +171,19 @@ package final class HTTPServer {
 
     func updateDate(on loop: isolated EventLoop) {
         date.update(unixSeconds: loop.wallClock.milliseconds / 1000)
+    }
+
+    /// What every answer over HTTP/2 has, good for a second.
+    func commonHTTP2(on loop: isolated EventLoop) -> HTTP2CommonFields {
+        let second = loop.wallClock.milliseconds / 1000
+        if let common = commonHTTP2, common.second == second { return common.fields }
+        var fields = HeaderFields()
+        fields.append(.date, HTTPDate.bytes(unixSeconds: second))
+        fields.append(.ladleVersion, version)
+        fields.append(.xContentTypeOptions, "nosniff")
+        let made = HTTP2CommonFields(fields)
+        commonHTTP2 = (second, made)
+        return made
     }
 
     /// The output buffer goes from connection to connection, so that answering allocates nothing: one is enough, because

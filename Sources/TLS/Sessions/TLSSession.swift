@@ -218,6 +218,8 @@ import COpenSSL
                 let result = unsafe SSL_read_ex(ssl, record.baseAddress, record.count, &count)
                 if result == 1 {
                     unsafe plaintext.append(contentsOf: record[..<count])
+                    // To ask for more when there is none would cost as much as a record.
+                    if unsafe input.isEmpty, unsafe SSL_pending(ssl) == 0 { return }
                     continue
                 }
                 switch unsafe SSL_get_error(ssl, result) {
