@@ -14,7 +14,7 @@ tally = Tally()
 # launchd.plist(5): each key with its kind.
 KEYS = {
     "Label": str, "ProgramArguments": list, "RunAtLoad": bool, "KeepAlive": dict, "ThrottleInterval": int, "ExitTimeOut": int,
-    "ProcessType": str, "Umask": int, "SoftResourceLimits": dict, "StandardOutPath": str, "StandardErrorPath": str,
+    "ProcessType": str, "Sockets": dict, "Umask": int, "SoftResourceLimits": dict, "StandardOutPath": str, "StandardErrorPath": str,
 }
 file = ROOT / "deploy/launchd/org.ladle.bridge.plist"
 agent = plistlib.loads(file.read_bytes())
