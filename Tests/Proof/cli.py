@@ -15,7 +15,7 @@ import termios
 import time
 import unicodedata
 
-from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, ROOT, DemoGateway, Serve, Tally, options, scratch, until
 
 options()
 tally = Tally()
@@ -301,6 +301,12 @@ if subprocess.run(["sh", "-c", "command -v groff"], capture_output=True).returnc
     run = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-rLL=80n"], input=page, capture_output=True, text=True)
     tally.check(run.returncode == 0 and not run.stderr, f"groff: {run.stderr[:300]}")
     tally.check("EXIT STATUS" in re.sub(".\b", "", run.stdout) and "outbox" in run.stdout, "it has what it must have")
+
+# The exit codes are one list, wherever they stand.
+listed = re.findall(r"^\.TP\n\.B (\d+)$", page[page.index(".SH EXIT STATUS"):page.index(".SH FILES")], re.M)
+tally.check(listed == ["0", "64", "69", "70", "75", "77", "78"], f"the manual page has {listed}")
+written = re.findall(r"^\| (\d+) \|", (ROOT / "README.md").read_text(), re.M)
+tally.check(written == listed, f"README.md has {written}")
 
 # Nothing of the table was left out.
 places = re.findall(r"^        '( [^']+)'\) path=", script.read_text(), re.M)
