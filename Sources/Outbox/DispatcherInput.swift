@@ -65,6 +65,8 @@ package struct ScanOrder: Sendable, Equatable {
     package var depth: ScanDepth
     /// First dispatch; a complete scan reads back past it.
     package var since: Timestamp
+    /// Filled where the text is read: other entries that may show the same text there.
+    package var twins = 0
 }
 
 package struct PersistID: Sendable, Hashable {

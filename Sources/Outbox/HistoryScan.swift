@@ -26,15 +26,18 @@ package struct HistoryScan: Sendable {
     private let entryID: String
     private let text: String?
     private let since: Timestamp
+    private let twins: Int
     private var rows = 0
     private var sawKeys = false
-    private var sawText = false
+    private var sightings = 0
 
-    /// `text` of the entry, nil when it is not known; `since` the first dispatch.
-    package init(entryID: String, text: String?, since: Timestamp) {
+    /// `text` of the entry, nil when it is not known; `since` the first dispatch; `twins` how many other entries of the same
+    /// text may have rows of their own in that time.
+    package init(entryID: String, text: String?, since: Timestamp, twins: Int = 0) {
         self.entryID = entryID
         self.text = text.map(Self.bare)
         self.since = since
+        self.twins = twins
     }
 
     /// The verdict after this page, or nil when the next older page is wanted.
@@ -52,14 +55,16 @@ package struct HistoryScan: Sendable {
             if at < since.adding(milliseconds: -Self.clockToleranceMs) {
                 reachedPast = true
             } else if row.isUser, let text, Self.bare(row.text) == text {
-                sawText = true
+                sightings += 1
             }
         }
         let isComplete = reachedPast || !hasMore
         guard isComplete || rows >= Self.mostRows else { return nil }
         // A gateway that shows keys shows ours too: there an equal text is another message.
-        let proof: OutboxProof? = sawText && !sawKeys ? .textMatch : nil
-        return ScanReport(proof: proof, isComplete: isComplete, hasActiveRun: hasActiveRun)
+        guard !sawKeys, sightings > 0 else { return ScanReport(isComplete: isComplete, hasActiveRun: hasActiveRun) }
+        // As many rows as twins: none of them need be ours, none need not. That says nothing either way.
+        guard sightings > twins else { return ScanReport(isComplete: false, hasActiveRun: hasActiveRun) }
+        return ScanReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
     }
 
     private static func bare(_ text: String) -> String {

@@ -76,6 +76,20 @@ extension OutboxTable {
         ) { row in Timestamp(milliseconds: row.int64(0)) }
     }
 
+    /// Other entries of the session with this text that were with the gateway at that time or later.
+    package func twins(of entry: OutboxEntry, text: String, since: Timestamp) throws(SQLiteError) -> Int {
+        try connection.first(
+            "SELECT count(*) FROM outbox o JOIN outbox_payload p USING(ordinal) WHERE o.session = ?1 AND o.id <> ?2 "
+                + "AND o.updated_at >= ?3 AND (o.first_dispatch_at IS NOT NULL OR o.run_id IS NOT NULL) "
+                + "AND trim(p.text, ?5) = trim(?4, ?5)",
+            entry.session,
+            entry.id,
+            since.milliseconds - HistoryScan.clockToleranceMs,
+            text,
+            " \t\r\n"
+        ) { row in row.int(0) } ?? 0
+    }
+
     /// Every entry that is not final, in order: what the dispatcher starts with. Without texts.
     package func open() throws(SQLiteError) -> [OutboxEntry] {
         try connection.all(

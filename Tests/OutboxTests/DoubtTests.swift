@@ -290,6 +290,20 @@ struct `A scan of history` {
         #expect(new.receive(page: page, hasMore: false, hasActiveRun: false)?.proof == nil)
     }
 
+    /// A "yes" after a "yes": the row of the first is no proof of the second, and no proof of its absence.
+    @Test(
+        arguments: [
+            (0, 1, nil, true), (1, 1, nil, false), (2, 1, .textMatch, true), (2, 0, .textMatch, true),
+            (2, 2, nil, false),
+        ] as [(Int, Int, OutboxProof?, Bool)]
+    )
+    func `takes no other entry's row for its own`(rows: Int, twins: Int, proof: OutboxProof?, isComplete: Bool) {
+        var scan = HistoryScan(entryID: "id", text: "yes", since: time(1_000_000), twins: twins)
+        let page = (0..<rows).map { row(nil, "yes", 995_000 + Int64($0) * 6_000) }
+        let report = scan.receive(page: page, hasMore: false, hasActiveRun: false)
+        #expect(report == ScanReport(proof: proof, isComplete: isComplete))
+    }
+
     @Test func `does not take an equal text of an earlier time or of another role`() {
         var scan = HistoryScan(entryID: "id", text: "hello", since: time(1_000_000))
         let page = [row(nil, "hello", 900_000), row(nil, "hello", 1_000_500, user: false)]

@@ -143,6 +143,27 @@ struct `The outbox on disk` {
         #expect(try table.list(query).first?.text == "hi")
     }
 
+    @Test func `counts entries of one text that were with the gateway`() throws {
+        for (id, session, text) in [
+            ("a", "main", "yes"), ("b", "main", " yes\n"), ("c", "main", "no"), ("d", "den", "yes"),
+            ("e", "main", "yes"),
+            ("f", "main", "yes"),
+        ] {
+            try insert(id, session: session, text: text)
+        }
+        for id in ["a", "b", "c", "d"] {
+            var entry = try #require(try table.entry(id: id))
+            entry.state = .sending
+            entry.firstDispatchAt = time(1_999_000)
+            entry.version = 2
+            #expect(try table.apply(OutboxChange(expectedVersion: 1, entry: entry)))
+            try move(id, to: .delivered)
+        }
+        let entry = try #require(try table.entry(id: "f"))
+        #expect(try table.twins(of: entry, text: "yes", since: time(2_005_000)) == 2)
+        #expect(try table.twins(of: entry, text: "yes", since: time(2_015_000)) == 0)
+    }
+
     @Test func `forgets final entries by age, keeps the newest, and all that goes with one goes`() throws {
         for index in 1...20 {
             try insert("e\(index)")

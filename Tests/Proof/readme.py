@@ -1,15 +1,18 @@
 """README.md and docs/*.md: every console line is run against a fresh demo server and prints what the page shows, every
 other shell line is a verb or marked, every file, link and exit code they name is there."""
 
+import os
 import re
 import subprocess
+import time
 
 import pages
 import yaml
-from harness import LADLE, ROOT, Tally, options
+from harness import LADLE, ROOT, EventStream, Serve, Tally, options, scratch
 
-options()
+chosen = options()
 tally = Tally()
+CONTRACT = yaml.safe_load((ROOT / "openapi" / "openapi.yaml").read_text())
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -32,11 +35,54 @@ tally.check(re.findall(r"^\| (\d+) \| (.*) \|$", README.read_text(), re.MULTILIN
 
 # Every operation of the contract is called on the page of the API.
 called = [command for _, command, _ in pages.commands(ROOT / "docs" / "api.md")]
-for path, operations in yaml.safe_load((ROOT / "openapi" / "openapi.yaml").read_text())["paths"].items():
+for path, operations in CONTRACT["paths"].items():
     place = re.sub(r"\\\{\w+\\\}", r"[^/ ]+", re.escape("$ladle" + path)) + r"(?![/\w])"
     for method in set(operations) & {"get", "put", "post", "patch", "delete"}:
         named = {"get": r"^(?!.*(-X|--json|-d '))", "post": r"^(?!.*-X (PUT|PATCH|DELETE)).*(-X POST|--json|-d ')"}
         wanted = re.compile(named.get(method, f"^.*-X {method.upper()}") + ".*" + place, re.DOTALL)
         tally.check(any(map(wanted.search, called)), f"docs/api.md calls {method.upper()} {path}")
+
+# The table of event types is the contract's.
+events = (ROOT / "docs" / "events.md").read_text()
+told = {name for row in re.findall(r"^\| (`[a-z].*?) \| (?:yes|no) \|", events, re.MULTILINE) for name in re.findall(r"`([\w.]+)`", row)}
+kinds = {schema["properties"]["type"]["const"] for schema in CONTRACT["components"]["schemas"].values()
+         if "const" in schema.get("properties", {}).get("type", {})}
+tally.check(told == kinds, f"docs/events.md and the contract differ in {sorted(told ^ kinds)}")
+
+# `make run` without OpenClaw.
+if chosen.long:
+    home = scratch()
+    made = subprocess.Popen([ROOT / "deploy/run", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, env={"PATH": os.environ["PATH"], "HOME": home})
+    said = []
+    for line in made.stdout:
+        said.append(line)
+        if "listening on http" in line:
+            break
+    made.terminate()
+    tally.check("starting with the demo gateway" in said[0] and "listening on http" in said[-1], f"make run: {said}")
+    tally.check(made.wait(20) == 0, "make run ends with 0")
+
+# Every command that a page names is one, with every option it gives it.
+named = {line for page in PAGES for line in re.findall(r"`ladle ([a-z][^`]*)`", page.read_text())}
+named |= {line for page in PAGES for _, lines, _ in pages.commands(page) for line in re.findall(r"\bladle ([a-z][^|>&]*)", lines)}
+for line in sorted(named):
+    words = line.split()
+    command = [word for word in words[:2] if re.fullmatch("[a-z-]+", word) and not word.startswith("-")]
+    told = next((out.stdout for size in (2, 1) if (out := subprocess.run(
+        [LADLE, *command[:size], "--help"], capture_output=True, text=True)).returncode == 0), None)
+    if tally.check(told is not None, f"a page names `ladle {line}`"):
+        for option in re.findall(r"(?<= )--[a-z-]+", line):
+            tally.check(option in told, f"a page names `ladle {line}`, which has no {option}")
+
+# The first minute: from the start of the program to the first event of a message's run.
+began = time.monotonic()
+server = Serve()
+stream = EventStream(server, "?types=run.*")
+server.call("POST", "/v1/messages", b"hello", {"Content-Type": "text/plain"})
+tally.check(any(event == "run.started" for _, event, _ in stream), "a first event")
+seconds = time.monotonic() - began
+tally.check(seconds < 60, f"the first event took {seconds:.1f} s")
+print(f"readme: from the start of ladle serve to the first event of a run {seconds:.2f} s")
 
 tally.end()

@@ -183,12 +183,17 @@ package final class OutboxDesk {
     private func scan(_ order: ScanOrder, on loop: isolated EventLoop) {
         let bound = LoopBound(self, on: loop)
         pipeline.store.reader.read { connection in
-            try OutboxTable(connection).payload(id: order.entry.id)?.text
+            var order = order
+            let table = OutboxTable(connection)
+            guard let text = try table.payload(id: order.entry.id)?.text else { return order }
+            order.entry.text = text
+            order.twins = try table.twins(of: order.entry, text: text, since: order.since)
+            return order
         } completion: { [weak loop] result in
             loop?.post { loop in
                 guard let this = bound.value(on: loop) else { return }
-                var order = order
-                order.entry.text = (try? result.get()) ?? nil
+                // Without its text it can still be found by its key.
+                let order = (try? result.get()) ?? order
                 OutboxScan(order, link: this.link).start(on: loop) { [weak this] report in
                     KillPoint.reach("scan.reported")
                     this?.tell(.scanned(order.id, report), on: loop)

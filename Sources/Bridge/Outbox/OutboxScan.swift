@@ -29,7 +29,12 @@ final class OutboxScan {
                 return report(ScanReport(proof: nil, isComplete: false, hasActiveRun: false))
             }
             let isLast = page.messages.count < limit || step + 1 >= Self.pages.count
-            var scan = HistoryScan(entryID: order.entry.id, text: order.entry.text, since: order.since)
+            var scan = HistoryScan(
+                entryID: order.entry.id,
+                text: order.entry.text,
+                since: order.since,
+                twins: order.twins
+            )
             let rows = page.messages.reversed().map(Self.row)
             let isWhole = page.messages.count < limit
             if let found = scan.receive(page: rows, hasMore: !isWhole, hasActiveRun: page.inFlightRunId != nil) {
