@@ -20,7 +20,7 @@ package final class HTTP2Session {
     /// How many streams have bytes to send.
     private var waiting = 0
     /// The request head whose block is arriving; blocks never interleave (RFC 9113 §4.3).
-    private var builder: (stream: HTTP2StreamID, head: HeadBuilder)?
+    private var builder: HeadBuilder?
     private var block = ResponseBlock()
     private var highestStream: HTTP2StreamID = 0
     private var events: [HTTP2Event] = []
@@ -290,7 +290,7 @@ package final class HTTP2Session {
         let state = StreamState()
         streams[stream] = state
         recent = (stream, state)
-        builder = (stream, HeadBuilder(limits: limits))
+        builder = HeadBuilder(of: stream, limits: limits)
     }
 
     func gotField(_ stream: HTTP2StreamID, name: Span<UInt8>, value: Span<UInt8>) {
@@ -302,8 +302,7 @@ package final class HTTP2Session {
             if state.trailerBytes > limits.headBytes { condemn(stream, .enhanceYourCalm) }
             return
         }
-        builder?.head.add(name: name, value: value)
-        if builder?.head.isBomb == true { sawHeadBomb = true }
+        if builder?.add(name: name, value: value) == true { sawHeadBomb = true }
     }
 
     func gotInvalidField(_ stream: HTTP2StreamID) {
@@ -311,10 +310,9 @@ package final class HTTP2Session {
     }
 
     func completedHead(_ stream: HTTP2StreamID, ends: Bool) {
-        guard let state = state(of: stream), let built = builder, built.stream == stream else { return }
-        builder = nil
+        guard let state = state(of: stream), builder?.stream == stream, let built = builder.take() else { return }
         guard !state.condemned, !sawHeadBomb else { return }
-        switch built.head.finish() {
+        switch built.finish() {
         case .head(let head):
             state.announced = true
             events.append(.request(stream, head, end: ends))

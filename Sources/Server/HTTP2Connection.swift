@@ -17,6 +17,8 @@ final class HTTP2Connection: WireProtocol {
     private let connection: HTTPConnection
     private let session: HTTP2Session
     private var streams: [HTTP2StreamID: HTTP2Stream] = [:]
+    /// The stream of the last request: what follows is mostly its own.
+    private var recent: HTTP2Stream?
     private var isWorking = false
     private var isClosing = false
     private var isPaused = false
@@ -45,10 +47,8 @@ final class HTTP2Connection: WireProtocol {
     // MARK: Input
 
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
-        var copy: [UInt8] = []
-        copy.append(copying: bytes, from: 0)
         do throws(HTTP2Error) {
-            try session.receive(copy, now: loop.now)
+            try session.receive(bytes, now: loop.now)
         } catch {
             return socket.close(on: loop)
         }
@@ -84,10 +84,11 @@ final class HTTP2Connection: WireProtocol {
         case .request(let id, let head, let ends): begin(id, head, ends: ends, on: loop)
         case .refused(let id, let refusal): refuse(id, Problem(refusal), on: loop)
         case .data(let id, let bytes): streams[id]?.received(bytes, on: loop)
-        case .end(let id): streams[id]?.requestEnded(on: loop)
+        case .end(let id): (recent?.id == id ? recent : streams[id])?.requestEnded(on: loop)
         case .drained(let id): streams[id]?.drained(on: loop)
         case .closed(let id, _):
             let stream = streams.removeValue(forKey: id)
+            if recent?.id == id { recent = nil }
             stream?.closed(on: loop)
             // Not before the answer has gone: clients take GOAWAY for the end.
             if refusal != nil { session.finishDrain() }
@@ -105,6 +106,7 @@ final class HTTP2Connection: WireProtocol {
         server.counters.requestsHTTP2 += 1
         let stream = HTTP2Stream(id, of: self)
         streams[id] = stream
+        recent = stream
         let exchange = Exchange(
             head: head,
             connection: connection.info,
@@ -278,6 +280,7 @@ final class HTTP2Connection: WireProtocol {
         isClosed = true
         let all = streams
         streams = [:]
+        recent = nil
         for stream in all.values { stream.closed(on: loop) }
     }
 }

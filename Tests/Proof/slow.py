@@ -45,7 +45,7 @@ def p99(times):
 
 MODES = {
     "slow headers": ["-H", "-i", "2"],
-    "slow body": ["-B", "-i", "2", "-s", "8192", "-t", "POST"],
+    "slow body": ["-B", "-i", "2", "-s", "8192", "-t", "POST", "-f", "text/plain"],
     "range": ["-R", "-a", "5", "-b", "3000"],
     "slow read": ["-X", "-w", "10", "-y", "64", "-n", "2", "-z", "16", "-k", "3"],
 }
