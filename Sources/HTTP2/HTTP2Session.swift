@@ -19,6 +19,8 @@ package final class HTTP2Session {
     private var recent: (id: HTTP2StreamID, state: StreamState)?
     /// How many streams have bytes to send.
     private var waiting = 0
+    /// Body bytes of all streams that are in no output yet.
+    package private(set) var waitingBytes = 0
     /// The request head whose block is arriving; blocks never interleave (RFC 9113 §4.3).
     private var builder: HeadBuilder?
     private var block = ResponseBlock()
@@ -151,6 +153,7 @@ package final class HTTP2Session {
         guard let state = state(of: stream), state.responseStarted, !state.closing, !state.condemned else { return 0 }
         let wasEmpty = state.pending.isEmpty
         state.pending.append(bytes)
+        waitingBytes += bytes.count
         state.closing = end
         let count = state.pending.count
         if wasEmpty, count > 0 { waiting += 1 }
@@ -355,6 +358,7 @@ package final class HTTP2Session {
     ) -> (count: Int, isLast: Bool)? {
         guard let state = state(of: stream) else { return (0, true) }
         let count = unsafe state.pending.move(into: buffer)
+        waitingBytes -= count
         let isLast = state.pending.isEmpty && state.closing
         if count == 0, !isLast {
             state.deferred = true
@@ -392,6 +396,7 @@ package final class HTTP2Session {
         guard let state = streams.removeValue(forKey: stream) else { return }
         if recent?.id == stream { recent = nil }
         if !state.pending.isEmpty { waiting -= 1 }
+        waitingBytes -= state.pending.count
         if state.unconsumed > 0 { afterwards.append(.consume(state.unconsumed)) }
         if state.announced { events.append(.closed(stream, code)) }
     }

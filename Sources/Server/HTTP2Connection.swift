@@ -103,6 +103,11 @@ final class HTTP2Connection: WireProtocol {
         if let refusal {
             return refuse(id, refusal, on: loop)
         }
+        // Before anything is done for it: whoever does not take the answers it has gets no more of them.
+        if session.waitingBytes > server.limits.answerBytes {
+            server.counters.refused["HTTP2_unreadAnswers", default: 0] += 1
+            return session.reset(id, .refusedStream)
+        }
         server.counters.requestsHTTP2 += 1
         let stream = HTTP2Stream(id, of: self)
         streams[id] = stream
