@@ -104,6 +104,8 @@ package struct Authenticator: Sendable {
             let question = WhoisQuestion(address: address)
             guard let answer = whois.answer(to: question, now: now) else { return .whois(question) }
             return .caller(answer == .unknown ? .owner(uid: settings.ownerUID) : tailnetCaller(answer))
+        // tailscaled would name this node's own user for any user of this host.
+        case .thisHost: return .caller(.nobody)
         case .remote(let address):
             guard address.ip.isTailnet, settings.tailnet.admitsAnyone else { return .caller(.nobody) }
             let question = WhoisQuestion(address: address)

@@ -151,6 +151,8 @@ package final class Bridge: Responder {
             return .answered
         case .refuse(let refusal): throw Problem(refusal).closing()
         }
+        // Before the routes that are open to all: the internet is more than all.
+        if facts.serve?.isFunnel ?? false { throw Problem(.funnel).closing() }
         let match = router.match(head.method, head.path)
         var caller = Caller.nobody
         if !match.isOpen {
@@ -213,6 +215,7 @@ package final class Bridge: Responder {
     private func begin(_ request: Request, _ exchange: Exchange) -> Call {
         let call = Call(exchange, request)
         if request.route.changesState { call.audit = access.audit }
+        if request.hasToken { call.tokenRevision = access.authenticator.tokens.revision }
         exchange.notes = call
         return call
     }
@@ -268,8 +271,11 @@ package final class Bridge: Responder {
 
     package func respond(to exchange: Exchange, on loop: isolated EventLoop) {
         guard let call = exchange.notes as? Call, !call.hasBegun else { return }
-        call.hasBegun = true
         let request = call.request
+        if request.hasToken, !exchange.body.isEmpty, !access.isStillGood(call, now: loop.wallClock) {
+            return exchange.respond(Problem(.notPaired(credentialSent: true)).closing(), on: loop)
+        }
+        call.hasBegun = true
         request.route.handler(self, call, loop)
         // What was answered at once cannot outlive its token.
         if request.hasToken, exchange.isOpen || exchange.isStreaming { access.began(exchange, by: request.caller) }

@@ -46,10 +46,13 @@ package struct BridgeSettings {
         guard case .ip(let remote, port: let port) = connection.remote else {
             return Peer(listener: listener, origin: .unix(uid: connection.user))
         }
-        let address = PeerAddress(ip: remote, port: port)
-        if remote.isLoopback, connection.local.isLoopback {
-            return Peer(listener: listener, origin: .loopback(address, uid: connection.user))
-        }
-        return Peer(listener: listener, origin: .remote(address))
+        var local = remote
+        if case .ip(let address, port: _) = connection.local { local = address }
+        return Peer(
+            listener: listener,
+            local: local,
+            remote: PeerAddress(ip: remote, port: port),
+            uid: connection.user
+        )
     }
 }

@@ -291,6 +291,11 @@ int64_t cs_raise_descriptor_limit(void) {
     return limit.rlim_cur > INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_cur;
 }
 
+int cs_forbid_core_files(void) {
+    struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+    return setrlimit(RLIMIT_CORE, &none) < 0 ? -errno : 0;
+}
+
 int cs_ignore_sigpipe(void) { return signal(SIGPIPE, SIG_IGN) == SIG_ERR ? -errno : 0; }
 
 int cs_launchd_sockets(const char *name, int *fds, int capacity) {

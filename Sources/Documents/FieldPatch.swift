@@ -41,12 +41,14 @@ package struct FieldPatch: Sendable, Equatable {
         }
     }
 
-    /// Fields that someone else changed between `base` and `current` to something other than what is wanted here.
-    package func conflicts(base: DocumentFields, current: DocumentFields) -> [FieldConflict] {
+    /// Fields that someone else changed between `base` and `current` to something other than what is wanted here. Without
+    /// `base` every other value may be such a change.
+    package func conflicts(base: DocumentFields?, current: DocumentFields) -> [FieldConflict] {
         kind.fields.compactMap { field in
             guard let wanted = changes[field] else { return nil }
             let value = current[field] ?? ""
-            guard value != base[field] ?? "", value != wanted else { return nil }
+            if let base, value == base[field] ?? "" { return nil }
+            guard value != wanted else { return nil }
             return FieldConflict(field: field, current: value, requested: wanted)
         }
     }

@@ -6,6 +6,9 @@ package enum ProcessLimits {
     @discardableResult
     package static func raiseDescriptors() -> Int64 { cs_raise_descriptor_limit() }
 
+    /// A process that holds secrets leaves no picture of its memory, whatever happens to it.
+    package static func forbidCoreFiles() { _ = cs_forbid_core_files() }
+
     /// A peer that is gone shows as an error of the write, not as a signal.
     package static func ignoreBrokenPipes() { _ = cs_ignore_sigpipe() }
 

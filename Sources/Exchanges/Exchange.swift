@@ -195,6 +195,14 @@ package final class Exchange {
         release { $0.abort(self, on: loop) }
     }
 
+    /// Ends it from our side, whatever it is at: with this answer where none has begun. Whoever keeps it open hears of it.
+    package func cut(_ problem: Problem, on loop: isolated EventLoop) {
+        let owner = owner
+        respond(problem, on: loop)
+        abort(on: loop)
+        owner?.peerLeft(self, on: loop)
+    }
+
     /// From the sink: the connection or stream is no more.
     package func peerLeft(on loop: isolated EventLoop) {
         guard state != .over else { return }

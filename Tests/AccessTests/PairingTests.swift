@@ -11,7 +11,7 @@ struct PairingTests {
 
     @Test func `an approved applicant gets one token, once`() throws {
         var book = PairingBook()
-        let receipt = try book.apply(Self.wish(), from: "192.0.2.1", now: .start).get()
+        let receipt = try book.apply(Self.wish(), from: "192.0.2.1", place: "x", now: .start).get()
         let id = Self.bytes(receipt)
         #expect(book.poll(id, now: .start) == .pending(expiresAt: .after(300_000)))
         #expect(book.pending(now: .start).map(\.code) == [receipt.code])
@@ -35,7 +35,7 @@ struct PairingTests {
 
     @Test func `five minutes, to the millisecond, and a minute to collect after a late approval`() throws {
         var book = PairingBook()
-        let receipt = try book.apply(Self.wish(), from: "a", now: .start).get()
+        let receipt = try book.apply(Self.wish(), from: "a", place: "a", now: .start).get()
         #expect(book.poll(Self.bytes(receipt), now: .after(299_999)) != nil)
         #expect(book.poll(Self.bytes(receipt), now: .after(300_000)) == nil)
         #expect(book.approve(receipt.code, now: .after(300_000)) == .failure(.unknownCode))
@@ -46,7 +46,7 @@ struct PairingTests {
 
     @Test func `rejected is rejected, and what was never applied for is unknown`() throws {
         var book = PairingBook()
-        let receipt = try book.apply(Self.wish(), from: "a", now: .start).get()
+        let receipt = try book.apply(Self.wish(), from: "a", place: "a", now: .start).get()
         _ = book.reject(receipt.code, now: .start)
         #expect(book.poll(Self.bytes(receipt), now: .start) == .rejected)
         #expect(book.approve(receipt.code, now: .start) == .failure(.decided))
@@ -58,7 +58,7 @@ struct PairingTests {
 
     @Test func `an approver may narrow what was asked for and not widen it`() throws {
         var book = PairingBook()
-        let receipt = try book.apply(Self.wish(), from: "a", now: .start).get()
+        let receipt = try book.apply(Self.wish(), from: "a", place: "a", now: .start).get()
         #expect(book.approve(receipt.code, scopes: .admin, now: .start) == .failure(.notRequested(.admin)))
         #expect(book.approve(receipt.code, scopes: [], now: .start) == .failure(.notRequested([])))
         _ = book.approve(receipt.code, scopes: .read, now: .start)
@@ -68,9 +68,9 @@ struct PairingTests {
 
     @Test func `a repeat from the same place supersedes the first, one from elsewhere does not`() throws {
         var book = PairingBook()
-        let first = try book.apply(Self.wish(), from: "a", now: .start).get()
-        let elsewhere = try book.apply(Self.wish(), from: "b", now: .start).get()
-        let second = try book.apply(Self.wish("phone", .admin), from: "a", now: .start).get()
+        let first = try book.apply(Self.wish(), from: "a", place: "a", now: .start).get()
+        let elsewhere = try book.apply(Self.wish(), from: "b", place: "b", now: .start).get()
+        let second = try book.apply(Self.wish("phone", .admin), from: "a", place: "a", now: .start).get()
         #expect(book.poll(Self.bytes(first), now: .start) == .superseded)
         #expect(book.approve(first.code, now: .start) == .failure(.decided))
         #expect(Set(book.pending(now: .start).map(\.code)) == [elsewhere.code, second.code])
@@ -78,17 +78,17 @@ struct PairingTests {
 
     @Test func `the book is bounded, per place and in all`() throws {
         var book = PairingBook(capacity: 10, perPlace: 3)
-        for index in 0..<3 { _ = try book.apply(Self.wish("n\(index)"), from: "a", now: .start).get() }
-        guard case .failure(.tooMany) = try book.apply(Self.wish("n3"), from: "a", now: .start) else {
+        for index in 0..<3 { _ = try book.apply(Self.wish("n\(index)"), from: "a", place: "a", now: .start).get() }
+        guard case .failure(.tooMany) = try book.apply(Self.wish("n3"), from: "a", place: "a", now: .start) else {
             Issue.record("a fourth was taken")
             return
         }
-        for index in 0..<1000 { _ = try book.apply(Self.wish("n"), from: "\(index)", now: .start) }
+        for index in 0..<1000 { _ = try book.apply(Self.wish("n"), from: "\(index)", place: "\(index)", now: .start) }
         #expect(book.count == 10)
         // Superseded ones give way.
-        _ = try book.apply(Self.wish("n0"), from: "a", now: .start).get()
+        _ = try book.apply(Self.wish("n0"), from: "a", place: "a", now: .start).get()
         #expect(book.count == 10)
-        _ = try book.apply(Self.wish("late"), from: "z", now: .after(400_000)).get()
+        _ = try book.apply(Self.wish("late"), from: "z", place: "z", now: .after(400_000)).get()
         #expect(book.count == 1)
     }
 
@@ -96,7 +96,7 @@ struct PairingTests {
         var book = PairingBook(capacity: 1000, perPlace: 1000)
         var codes: Set<String> = []
         for index in 0..<500 {
-            let code = try book.apply(Self.wish("n\(index)"), from: "a", now: .start).get().code
+            let code = try book.apply(Self.wish("n\(index)"), from: "a", place: "a", now: .start).get().code
             #expect(code.count == 9)
             #expect(!code.contains { "01OILAEU".contains($0) })
             codes.insert(code)

@@ -75,6 +75,19 @@ struct ClientCommandTests {
         #expect(io.errors == "ladle: No permission\n  The link[31m lacks it.\n  → openclaw do\n")
     }
 
+    @Test func `what the bridge advises its HTTP clients is told as a command`() {
+        let io = RecordedIO()
+        io.replies = [
+            .json(422, #"{"title":"Stop word","code":"STOP_WORD","hint":"POST /v1/sessions/x/abort"}"#),
+            .json(409, #"{"title":"Already dispatched","code":"ALREADY_DISPATCHED","hint":"POST /v1/runs/x/abort"}"#),
+        ]
+        #expect(io.run("send", "stop") == .usage)
+        #expect(io.errors.contains("→ to abort: ladle abort --session KEY"))
+        #expect(io.run("outbox", "cancel", "x") != .ok)
+        #expect(io.errors.contains("→ ladle abort RUN"))
+        #expect(!io.errors.contains("POST"))
+    }
+
     @Test func `answers come in pieces of any size, and torn ones are a failure`() {
         for size in [1, 2, 7, 64] {
             let io = RecordedIO()
@@ -253,6 +266,16 @@ struct ClientCommandTests {
         )
         #expect(io.output.contains("12:00 main run started\n"))
         #expect(io.output.hasSuffix("12:00 main run completed: Hi there\n"))
+    }
+
+    @Test func `watch shows a message once, when it has arrived`() {
+        let io = RecordedIO()
+        let lines = ["sending", "sent"].map {
+            #"{"type":"message","id":"e.1","message":{"role":"user","text":"hello","state":"\#($0)"}}"#
+        }
+        io.replies = [io.stream("application/x-ndjson", [#"{"type":"hello"}"#] + lines)]
+        #expect(io.run("watch", "--timeout", "1") == .ok)
+        #expect(io.output.split(separator: "\n").filter { $0.hasSuffix("you: hello") }.count == 1)
     }
 
     @Test func `watch --json passes every event on, one a line`() {

@@ -51,6 +51,10 @@ struct FieldPatchTests {
             patch.conflicts(base: base, current: fields("Name: c\n"))
                 == [FieldConflict(field: .name, current: "c", requested: "b")]
         )
+        let cleared = FieldConflict(field: .name, current: "", requested: "b")
+        #expect(patch.conflicts(base: base, current: fields("Vibe: v\n")) == [cleared])
+        #expect(patch.conflicts(base: nil, current: fields("Vibe: v\n")) == [cleared])
+        #expect(patch.conflicts(base: nil, current: fields("Name: b\n")) == [])
     }
 
     @Test func `a whole file must be text that JSON can carry`() {

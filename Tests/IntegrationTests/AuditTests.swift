@@ -42,14 +42,13 @@ import Testing
         let routes = RouteTable.routes.filter { $0.method != .get }
         #expect(routes.count > 15)
         for route in routes {
-            let body = route.body == .none ? nil : "{}"
+            let body = route.scope == nil ? #"{"name":"a","scopes":["read"]}"# : route.body == .none ? nil : "{}"
             for fields in [["X-Proof: owner"], ["Authorization: Bearer \(limited)"]] {
                 _ = try ladle.request(route.method.name, path(route), Self.json + fields, body: body)
             }
             // Nobody in particular changes nothing, and fills no file.
-            if route.scope != nil {
-                _ = try ladle.request(route.method.name, path(route), Self.json + ["Via: x"], body: body)
-            }
+            let refused = route.scope == nil ? "{}" : body
+            _ = try ladle.request(route.method.name, path(route), Self.json + ["Via: x"], body: refused)
         }
         for route in RouteTable.routes where route.method == .get && route.operation != "streamEvents" {
             _ = try ladle.request("GET", path(route))
@@ -134,6 +133,22 @@ import Testing
         #expect(sizes.allSatisfy { $0 <= 64 << 10 })
         #expect(!ladle.state.exists("demo/audit.log.3"))
         #expect(found.count < 700 && found.count > 200)
+    }
+
+    @Test func `nobody pushes lines out of the file by asking for what he may not have`() async throws {
+        let ladle = try await LadleProcess()
+        let token = try #require(
+            try ladle.request("POST", "/v1/tokens", Self.json, body: #"{"name":"t","scopes":["read"]}"#)["token"]
+        )
+        for _ in 0..<120 {
+            _ = try ladle.request("DELETE", "/v1/tokens/x", ["Authorization: Bearer \(token)"])
+            _ = try ladle.request("POST", "/v1/pairing", Self.json, body: "{}")
+        }
+        let found = try lines(ladle)
+        let refused = found.filter { $0["result"]?.equals("refused") ?? false }
+        #expect((60...80).contains(refused.count), "\(refused.count)")
+        #expect(refused.allSatisfy { $0["who"]?.string?.hasPrefix("token:") ?? false })
+        #expect(found.contains { $0["what"]?.equals("createToken") ?? false })
     }
 
     @Test func `no file where none is wanted`() async throws {

@@ -117,6 +117,7 @@ import Testing
 
     @Test func `a picture is taken for what it is`() async throws {
         let ladle = try await LadleProcess(["--demo-speed", "0"])
+        try waitUntilOnline(ladle)
         #expect(try ladle.request("GET", "/v1/identity/avatar").status == 404)
         let refused = try ladle.request(
             "PUT",

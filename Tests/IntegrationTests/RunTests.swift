@@ -44,6 +44,20 @@ import Testing
         )
     }
 
+    @Test func `a run that has just ended is in the list as it is by itself`() async throws {
+        let ladle = try await LadleProcess(SendTests.fast)
+        for number in 0..<40 {
+            let id = try #require(
+                try ladle.request("POST", "/v1/messages", Self.text, body: "echo \(number)").json["id"]?.string
+            )
+            try eventually { try ladle.request("GET", "/v1/runs/\(id)").json["endedAt"]?.string }
+            let page = try ladle.request("GET", "/v1/runs?limit=1").json["runs"]
+            #expect(page?.count == 1)
+            #expect(page?[0]?["id"]?.string == id)
+            #expect(page?[0]?["state"]?.string == "completed")
+        }
+    }
+
     @Test func `activity shows what is going on, and an abort ends it`() async throws {
         let ladle = try await LadleProcess(["--demo-speed", "1"])
         #expect(try ladle.request("GET", "/v1/activity", ["Accept: text/plain"]).body == "idle\n")

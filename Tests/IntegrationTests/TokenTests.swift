@@ -174,6 +174,76 @@ struct TokenTests {
         #expect(try ladle.request("GET", "/v1/pairing/nonsense", stranger(ladle)).status == 404)
     }
 
+    @Test func `a ticket bought with a secret is void once that secret is replaced`() async throws {
+        let ladle = try await LadleProcess()
+        let (id, token) = try create(ladle, #""read""#)
+        let bought = try ladle.request("POST", "/v1/tickets", bearer(token) + json, body: #"{"path":"/v1/events"}"#)
+        let ticket = try #require(bought["ticket"])
+        #expect(try ladle.request("POST", "/v1/tokens/\(id)/rotate", json, body: "{}").status == 200)
+        let used = try ladle.request("GET", "/v1/events?ticket=\(ticket)&poll=0", stranger(ladle))
+        #expect(used.status == 401)
+    }
+
+    @Test func `tickets are so many a minute, however fast they are used`() async throws {
+        let ladle = try await LadleProcess()
+        let (_, token) = try create(ladle, #""read""#)
+        var statuses: [Int] = []
+        for _ in 0..<70 {
+            let bought = try ladle.request("POST", "/v1/tickets", bearer(token) + json, body: #"{"path":"/v1/events"}"#)
+            statuses.append(bought.status)
+            guard let ticket = bought["ticket"] else { continue }
+            #expect(try ladle.request("GET", "/v1/events?ticket=\(ticket)&poll=0", stranger(ladle)).status == 200)
+        }
+        #expect(statuses == Array(repeating: 201, count: 64) + Array(repeating: 429, count: 6))
+    }
+
+    @Test func `a token that is rotated under a waiting poll gets its place for streams back`() async throws {
+        let ladle = try await LadleProcess(["--events-streams-per-caller", "1"])
+        var (id, token) = try create(ladle, #""read""#)
+        for _ in 0..<3 {
+            let poll = try ladle.connect()
+            try poll.send(ladle.requestBytes("GET", "/v1/events?poll=60&types=node", bearer(token)))
+            #expect(try ladle.request("GET", "/readyz").status == 200)
+            let rotated = try ladle.request("POST", "/v1/tokens/\(id)/rotate", json, body: "{}")
+            token = try #require(rotated["token"])
+            #expect(try read(poll, until: "}").hasPrefix("HTTP/1.1 401 "))
+            poll.close()
+        }
+    }
+
+    @Test func `a body that was on its way when its token ended changes nothing`() async throws {
+        let ladle = try await LadleProcess()
+        for end in ["DELETE", "POST"] {
+            let (id, token) = try create(ladle, #""send""#)
+            let body = #"{"text":"too late"}"#
+            let bytes = ladle.requestBytes("POST", "/v1/messages", bearer(token) + json, body: body)
+            let socket = try ladle.connect()
+            try socket.send(Array(bytes.dropLast(4)))
+            #expect(try ladle.request("GET", "/readyz").status == 200)
+            let path = "/v1/tokens/\(id)" + (end == "POST" ? "/rotate" : "")
+            #expect(try ladle.request(end, path, json, body: end == "POST" ? "{}" : nil).status < 300)
+            try socket.send(Array(bytes.suffix(4)))
+            #expect(try read(socket, until: "}").hasPrefix("HTTP/1.1 401 "))
+        }
+        #expect(try !ladle.request("GET", "/v1/outbox").body.contains("too late"))
+    }
+
+    @Test func `looking at an approved application without room for the token does not use it up`() async throws {
+        let ladle = try await LadleProcess()
+        let body = #"{"name":"kitchen","scopes":["read"]}"#
+        let applied = try ladle.request("POST", "/v1/pairing", json, body: body)
+        let (id, code) = (try #require(applied["id"]), try #require(applied["code"]))
+        #expect(try ladle.request("POST", "/v1/pairing/approve", json, body: #"{"code":"\#(code)"}"#).status == 200)
+        #expect(try ladle.request("HEAD", "/v1/pairing/\(id)", stranger(ladle)).status == 200)
+        #expect(try ladle.request("GET", "/v1/pairing/\(id)", stranger(ladle))["token"] != nil)
+    }
+
+    @Test func `a token with scope admin cannot seem to be limited to sessions`() async throws {
+        let ladle = try await LadleProcess()
+        let body = #"{"name":"x","scopes":["admin"],"sessions":["main"]}"#
+        #expect(try ladle.request("POST", "/v1/tokens", json, body: body).status == 422)
+    }
+
     @Test func `applications and wrong credentials are throttled, a correct one never`() async throws {
         let ladle = try await LadleProcess(["--limits-auth-per-minute", "3", "--limits-pairing-per-minute", "2"])
         let (_, token) = try create(ladle, #""read""#)

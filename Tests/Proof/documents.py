@@ -75,6 +75,17 @@ def writes(kind, release):
     tally.check(status == 412 and answer["conflicts"][0] == {"field": "name", "current": "Other", "requested": "Mine"}
                 and answer["currentETag"], f"{kind}: a conflict has both values: {answer}")
     tally.check("Other" in file(gateway, name).decode(), f"{kind}: and the file is as it was")
+    status, fields, answer = patch(server, kind, {field: "Mine"}, {**ANY, "If-Match": fields["etag"]})
+    tally.check(status == 412 and answer["conflicts"] == [] and answer["currentETag"] == fields["etag"],
+                f"{kind}: a field that nobody else touched is no conflict: {answer}")
+    again = patch(server, kind, {field: "Mine"}, {**ANY, "If-Match": answer["currentETag"]})
+    tally.check(again[0] == 200, f"{kind}: and goes through with the current tag: {again}")
+    put_file(gateway, "# Somebody's file\n", name)
+    status, _, answer = patch(server, kind, {"name": "Mine"}, {**ANY, "If-Match": again[1]["etag"]})
+    tally.check(status == 412 and answer["conflicts"] == [{"field": "name", "current": "", "requested": "Mine"}],
+                f"{kind}: what was cleared is a conflict too: {answer}")
+    status, _, answer = patch(server, kind, {"name": None})
+    tally.check(status == 200 and "path" not in answer, f"{kind}: what is so already is not written: {answer}")
     gateway.kill()
     server.kill()
 
@@ -86,7 +97,7 @@ def missing_file(release):
     status, fields, body = server.call("GET", "/v1/profile?refresh=true")
     answer = json.loads(body)
     tally.check(status == 200 and answer["fields"] == {} and answer["markdown"] == "", f"a missing file is empty: {answer}")
-    status, _, answer = patch(server, "profile", {"name": "Ana"})
+    status, _, answer = patch(server, "profile", {"name": "Ana"}, {**ANY, "If-Match": fields["etag"]})
     tally.check(status == 200 and file(gateway, "USER.md").startswith(b"# ") and answer["fields"]["name"] == "Ana",
                 f"{release}: a missing file is made: {answer}")
     gateway.kill()
@@ -247,6 +258,9 @@ def pictures():
     data = "data:image/png;base64," + __import__("base64").b64encode(png).decode()
     patch(server, "identity", {"avatar": data})
     tally.check(server.call("GET", path)[2] == png, "the identity's own picture inside its file is served")
+    status, _, answer = patch(server, "identity?agent=scout", {"avatar": data})
+    tally.check(server.call("DELETE", path + "?agent=scout", headers={"If-Match": "*"})[0] == 204, "scout's own picture goes")
+    tally.check(server.call("GET", path + "?agent=scout")[2] == png, f"and the one in its file is served: {status} {answer}")
     patch(server, "identity", {"avatar": "https://192.0.2.1/a.png"})
     status, _, body = server.call("GET", path)
     tally.check(status == 404 and json.loads(body)["avatarUrl"] == "https://192.0.2.1/a.png", "a URL is told, not fetched")

@@ -6,6 +6,7 @@ seconds; --long: at least 10,000 calls."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -46,15 +47,21 @@ def main():
     own = next(t["id"] for t in json.loads(authorised(server, "GET", "/v1/tokens")[2])["tokens"])
     report = pathlib.Path(scratch()) / "report.json"
     tool = pathlib.Path(sys.executable).parent / "schemathesis"
-    run = subprocess.run(
+    run = subprocess.Popen(
         [tool, "--config-file", "Tests/Proof/schemathesis.toml", "run", "openapi/openapi.yaml", "--no-color", "--output-sanitize", "false",
          "--generation-database", "none", "--workers", str(chosen.workers), "--max-examples", str(chosen.examples),
          "--seed", str(chosen.seed), "--report", "json", "--report-json-path", str(report),
          *(["--no-shrink"] if not chosen.long else [])],
-        cwd=ROOT, text=True, env={
+        cwd=ROOT, text=True, stdout=subprocess.PIPE, env={
             **os.environ, "PROOF_URL": server.url, "PROOF_TOKEN": server.token, "PROOF_TOKEN_ID": own,
             "PYTHONPATH": "Tests/Proof", "COLUMNS": "160"})
-    tally.check(run.returncode == 0, "schemathesis finds nothing")
+    calls = 0
+    for line in run.stdout:
+        print(line, end="", flush=True)
+        if found := re.search(r"(\d+) generated", line):
+            calls = int(found.group(1))
+    tally.check(run.wait() == 0, "schemathesis finds nothing")
+    tally.check(calls >= (LEAST_CALLS if chosen.long else 1_000), f"{calls} calls are enough")
     if os.environ.get("PROOF_REPORT"):
         pathlib.Path(os.environ["PROOF_REPORT"]).write_bytes(report.read_bytes())
     if not tally.check(server.process.poll() is None, "the program is still there"):

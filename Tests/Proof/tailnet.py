@@ -4,86 +4,26 @@ or say nothing; Serve's socket; addresses that come and go; what may be listened
 
 import json
 import os
-import pathlib
 import re
-import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 
-if os.environ.get("LADLE_TEST_NETWORK") is None:
-    if not shutil.which("unshare") or not shutil.which("ip") or subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode:
-        print("tailnet: no network of its own can be had here (root, unshare and ip are needed): not run")
-        print("1 passed, 0 failed")
-        sys.exit(0)
-    os.environ["LADLE_TEST_NETWORK"] = "1"
-    os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
+import network
+
+if not network.enter():
+    print("tailnet: no network of its own can be had here (root, unshare and ip are needed): not run")
+    print("1 passed, 0 failed")
+    sys.exit(0)
 
 from harness import LADLE, Serve, Tally, options, scratch, until
+from network import NODE, NODE6, PHONE, Tailscaled, ip, node, ok
 
 chosen = options()
 tally = Tally()
-NODE, NODE6 = "100.101.102.103", "fd7a:115c:a1e0::1234"
 PORT = 7443
-
-
-def ip(*words):
-    return subprocess.run(["ip", *words], check=True, capture_output=True)
-
-
-ip("link", "set", "lo", "up")
-ip("link", "add", "tailscale0", "type", "veth", "peer", "name", "far")
-ip("link", "set", "far", "up")
-ip("link", "set", "tailscale0", "up")
-ip("link", "add", "lan0", "type", "bridge")
-ip("link", "set", "lan0", "up")
-ip("addr", "add", "192.168.77.2/24", "dev", "lan0")
-
-
-class Tailscaled(threading.Thread):
-    """The local API on a socket: documented requests, whatever answer it is told to give."""
-
-    def __init__(self, path):
-        super().__init__(daemon=True)
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(path)
-        self.listener.listen(64)
-        self.path = path
-        self.answer = b""
-        self.heads = []
-        self.kept = []
-        self.start()
-
-    def run(self):
-        while True:
-            one, _ = self.listener.accept()
-            head = b""
-            while b"\r\n\r\n" not in head and (piece := one.recv(4096)):
-                head += piece
-            self.heads.append(head.decode())
-            if self.answer is None:
-                self.kept.append(one)  # and says nothing
-                continue
-            try:
-                one.sendall(self.answer)
-            except OSError:
-                pass
-            one.close()
-
-
-def ok(body):
-    body = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-
-
-def node(login="alice@example.com", tags=None, caps=None):
-    return {
-        "Node": {"ID": 1, "StableID": "n1CNTRL", "Name": "phone.tail1.ts.net.", "ComputedName": "phone", "Tags": tags, "Addresses": [f"{NODE}/32"]},
-        "UserProfile": {"ID": 2, "LoginName": login, "DisplayName": "A"}, "CapMap": caps,
-    }
-
+net = network.Network()
 
 folder = scratch()
 daemon = Tailscaled(f"{folder}/ts.sock")
@@ -96,9 +36,11 @@ serve = Serve("--listen", f"tailnet:{PORT}", *access)
 
 
 def dial(host=NODE, path=None):
-    one = socket.socket(socket.AF_UNIX if path else socket.AF_INET6 if ":" in host else socket.AF_INET)
+    if not path:
+        return net.dial(host, PORT)
+    one = socket.socket(socket.AF_UNIX)
     one.settimeout(8)
-    one.connect(path or (host, PORT))
+    one.connect(path)
     return one
 
 
@@ -121,8 +63,9 @@ def ask(method="GET", target="/v1/status", fields="", one=None, host=NODE, keep=
 
 
 def reachable(host=NODE):
+    """From this host, which hears at once that nobody listens."""
     try:
-        dial(host).close()
+        socket.create_connection((host, PORT), 8).close()
         return True
     except OSError:
         return False
@@ -131,17 +74,17 @@ def reachable(host=NODE):
 # -- addresses that come and go
 
 tally.check(not reachable(), "listens on an address it has not")
-for host, mask in ((NODE, 32), (NODE6, 128)):
-    ip("addr", "add", f"{host}/{mask}", "dev", "tailscale0", *(["nodad"] if ":" in host else []))
+for host in (NODE, NODE6):
+    net.join(host)
     start = time.monotonic()
     until(lambda: reachable(host), seconds=15, what=f"the listener on {host}")
     took = time.monotonic() - start
     tally.check(took < 2, f"{host} was found after {took:.1f} s")
     print(f"tailnet: {host} was listened to {took * 1000:.0f} ms after it had come")
-stream = dial()
-ip("addr", "del", f"{NODE}/32", "dev", "tailscale0")
+stream = socket.create_connection((NODE, PORT))
+net.leave(NODE)
 until(lambda: "gone" in serve.output, seconds=5, what="the end of the listener")
-ip("addr", "add", f"{NODE}/32", "dev", "tailscale0")
+net.join(NODE)
 until(reachable, seconds=5, what="the listener's return")
 tally.check(True, "the listener came back")
 stream.close()
@@ -157,8 +100,11 @@ tally.check(ask() == 200, "a login that is allowed")
 tally.check(ask("POST", "/v1/messages", "Content-Type: application/json\r\n") == 403, "a login that may read sends")
 head = daemon.heads[-1]
 tally.check(
-    re.match(rf"GET /localapi/v0/whois\?addr={NODE}%3A\d+&proto=tcp HTTP/1.1\r\nHost: local-tailscaled.sock\r\n", head) is not None
+    re.match(rf"GET /localapi/v0/whois\?addr={PHONE}%3A\d+&proto=tcp HTTP/1.1\r\nHost: local-tailscaled.sock\r\n", head) is not None
     and "Origin" not in head and "Referer" not in head, f"the request is not the documented one: {head}")
+own = socket.create_connection((NODE, PORT))
+asked = len(daemon.heads)
+tally.check(ask(one=own) == 401 and len(daemon.heads) == asked, "somebody of this host is taken for the tailnet's user it belongs to")
 tally.check(ask(host=NODE6) == 200 and "addr=%5Bfd7a" in daemon.heads[-1], f"over IPv6: {daemon.heads[-1][:80]}")
 answers = {
     "another login": (ok(node("mallory@example.com")), 401, 401), "a login in capitals": (ok(node("ALICE@example.com")), 200, 403),

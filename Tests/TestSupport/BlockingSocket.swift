@@ -84,17 +84,17 @@ package final class BlockingSocket {
     package var port: UInt16 { UInt16(clamping: cs_dns_local_port(fd)) }
 
     package func accept() throws -> BlockingSocket {
-        let peer = Glibc.accept(fd, nil, nil)
+        let peer = Self.uninterrupted { Int(Glibc.accept(fd, nil, nil)) }
         guard peer >= 0 else { throw Failure.system("accept", errno) }
-        Self.setTimeouts(peer)
-        return BlockingSocket(peer)
+        Self.setTimeouts(Int32(peer))
+        return BlockingSocket(Int32(peer))
     }
 
     package func send(_ bytes: [UInt8]) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
             let chunk = Array(rest)
-            let sent = unsafe Glibc.send(fd, chunk, chunk.count, Int32(MSG_NOSIGNAL))
+            let sent = Self.uninterrupted { unsafe Glibc.send(fd, chunk, chunk.count, Int32(MSG_NOSIGNAL)) }
             guard sent > 0 else { throw Failure.system("send", errno) }
             rest = rest.dropFirst(sent)
         }
@@ -103,7 +103,7 @@ package final class BlockingSocket {
     /// What arrived; empty at the end of the stream.
     package func receive(_ capacity: Int = 65536) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: capacity)
-        let count = unsafe recv(fd, &bytes, capacity, 0)
+        let count = Self.uninterrupted { unsafe recv(fd, &bytes, capacity, 0) }
         guard count >= 0 else { throw Failure.system("recv", errno) }
         return Array(bytes[..<count])
     }
@@ -135,6 +135,14 @@ package final class BlockingSocket {
         guard isOpen else { return }
         isOpen = false
         Glibc.close(fd)
+    }
+
+    /// A signal to the process, as of a child's end, is no answer.
+    private static func uninterrupted(_ call: () -> Int) -> Int {
+        while true {
+            let result = call()
+            if result >= 0 || errno != EINTR { return result }
+        }
     }
 
     private static func make(_ family: Int32, datagram: Bool = false) throws -> Int32 {

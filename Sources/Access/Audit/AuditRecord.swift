@@ -32,6 +32,8 @@ package struct AuditRecord: Sendable, Equatable {
     package let outcome: Outcome
     package let requestID: String?
     package let text: TextMark?
+    /// Refusals of the same caller that were left out before this one.
+    package let suppressed: UInt64
 
     package init(
         at: Timestamp,
@@ -41,7 +43,8 @@ package struct AuditRecord: Sendable, Equatable {
         which: String? = nil,
         outcome: Outcome,
         requestID: String? = nil,
-        text: TextMark? = nil
+        text: TextMark? = nil,
+        suppressed: UInt64 = 0
     ) {
         self.at = at
         self.who = who
@@ -51,6 +54,7 @@ package struct AuditRecord: Sendable, Equatable {
         self.outcome = outcome
         self.requestID = requestID
         self.text = text
+        self.suppressed = suppressed
     }
 
     /// The line with its line feed.
@@ -83,6 +87,7 @@ extension AuditRecord: JSONWritable {
                 writer.member("textSha256", text.sha256)
                 writer.member("textBytes", text.length)
             }
+            if suppressed > 0 { writer.member("suppressed", Int64(clamping: suppressed)) }
         }
     }
 }

@@ -20,6 +20,7 @@ package struct PairingBook: Sendable {
 
     private struct Entry {
         let request: PairingRequest
+        let place: String
         var state: State
         var endsAt: Int64
 
@@ -53,12 +54,20 @@ package struct PairingBook: Sendable {
         case decided
     }
 
-    package mutating func apply(_ wish: TokenWish, from: String, now: Timestamp) -> Result<PairingReceipt, Refusal> {
+    /// - Parameters:
+    ///   - from: for a person to read.
+    ///   - place: whose applications replace and crowd out each other.
+    package mutating func apply(
+        _ wish: TokenWish,
+        from: String,
+        place: String,
+        now: Timestamp
+    ) -> Result<PairingReceipt, Refusal> {
         forget(now: now)
-        for (key, entry) in entries where entry.request.from == from && entry.request.name == wish.name {
-            if case .pending = entry.state { entries[key]?.state = .superseded }
+        for (key, entry) in entries where entry.place == place && entry.request.name == wish.name && entry.isPending {
+            entries[key]?.state = .superseded
         }
-        guard makeRoom(for: from) else { return .failure(.tooMany) }
+        guard makeRoom(for: place) else { return .failure(.tooMany) }
         let id = SecureCode.secret(prefix: Self.prefix)
         let request = PairingRequest(
             code: newCode(),
@@ -70,6 +79,7 @@ package struct PairingBook: Sendable {
         )
         entries[SecretDigest(of: id)] = Entry(
             request: request,
+            place: place,
             state: .pending,
             endsAt: request.expiresAt.milliseconds
         )
@@ -157,8 +167,8 @@ package struct PairingBook: Sendable {
     /// Decided applications only wait to be read again; they give way first.
     private mutating func makeRoom(for place: String) -> Bool {
         let full = entries.count >= capacity
-        guard full || entries.values.count(where: { $0.request.from == place }) >= perPlace else { return true }
-        let spent = entries.first { $0.value.isSpent && (full || $0.value.request.from == place) }
+        guard full || entries.values.count(where: { $0.place == place }) >= perPlace else { return true }
+        let spent = entries.first { $0.value.isSpent && (full || $0.value.place == place) }
         guard let spent else { return false }
         entries[spent.key] = nil
         return true

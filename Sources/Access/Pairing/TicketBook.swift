@@ -9,6 +9,8 @@ package struct TicketBook: Sendable {
         let buyer: Caller
         let path: String
         let expiresAt: Int64
+        /// Kept for its minute all the same, so that a caller has so many a minute, however fast they are used.
+        var isSpent = false
     }
 
     private var tickets: [SecretDigest: Ticket] = [:]
@@ -46,7 +48,9 @@ package struct TicketBook: Sendable {
 
     /// Presented once it is spent, even for the wrong path: a ticket that was seen elsewhere is not worth keeping.
     package mutating func redeem(_ text: [UInt8], path: String, method: String, now: Timestamp) -> Caller? {
-        guard text.count <= 128, let ticket = tickets.removeValue(forKey: SecretDigest(of: text)) else { return nil }
+        let key = SecretDigest(of: Array(text.prefix(128)))
+        guard text.count <= 128, let ticket = tickets[key], !ticket.isSpent else { return nil }
+        tickets[key]?.isSpent = true
         guard ticket.expiresAt > now.milliseconds, ticket.path == path, method == "GET" else { return nil }
         return .ticket(buyer: ticket.buyer, path: path)
     }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 
 /// Where a connection came in.
 package enum ListenerKind: Sendable, Equatable {
@@ -18,6 +18,8 @@ package struct Peer: Sendable, Equatable {
         /// Both ends on loopback; the uid that owns the calling socket, or nil where that cannot be told.
         case loopback(PeerAddress, uid: UInt32?)
         case remote(PeerAddress)
+        /// A process of this host that came by one of its other addresses: somebody here, and no peer of the tailnet.
+        case thisHost(PeerAddress)
     }
 
     package let listener: ListenerKind
@@ -31,7 +33,7 @@ package struct Peer: Sendable, Equatable {
     package var address: PeerAddress? {
         switch origin {
         case .unix: nil
-        case .loopback(let address, _), .remote(let address): address
+        case .loopback(let address, _), .remote(let address), .thisHost(let address): address
         }
     }
 
@@ -40,7 +42,25 @@ package struct Peer: Sendable, Equatable {
         switch origin {
         case .unix(let uid?), .loopback(_, let uid?): .uid(uid)
         case .unix(nil): .address(.loopback4)
-        case .loopback(let address, nil), .remote(let address): .address(address.ip.network)
+        case .loopback(let address, nil), .remote(let address), .thisHost(let address): .address(address.ip.network)
+        }
+    }
+
+    package init(listener: ListenerKind, local: NetworkAddress, remote: PeerAddress, uid: UInt32?) {
+        if remote.ip.isLoopback, local.isLoopback {
+            self.init(listener: listener, origin: .loopback(remote, uid: uid))
+        } else {
+            self.init(listener: listener, origin: remote.ip == local ? .thisHost(remote) : .remote(remote))
+        }
+    }
+
+    /// For the person who decides about an application.
+    package var description: String {
+        switch (address, limitKey) {
+        case (let address?, .uid(let uid)): "\(address.ip.hostText), uid \(uid)"
+        case (let address?, _): address.ip.hostText
+        case (nil, .uid(let uid)): "this host, uid \(uid)"
+        case (nil, _): "this host"
         }
     }
 }

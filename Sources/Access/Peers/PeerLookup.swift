@@ -29,10 +29,9 @@ package final class PeerLookup {
     /// Nil when the connection is gone already.
     package func tcpPeer(_ fd: Int32) -> Peer? {
         guard let ends = AccessSystem.ends(fd) else { return nil }
-        guard ends.remote.ip.isLoopback, ends.local.ip.isLoopback else {
-            return Peer(listener: .tcp, origin: .remote(ends.remote))
-        }
-        return Peer(listener: .tcp, origin: .loopback(ends.remote, uid: callerUID(fd, ends)))
+        let isLoopback = ends.remote.ip.isLoopback && ends.local.ip.isLoopback
+        let uid = isLoopback ? callerUID(fd, ends) : nil
+        return Peer(listener: .tcp, local: ends.local.ip, remote: ends.remote, uid: uid)
     }
 
     private func callerUID(_ fd: Int32, _ ends: AccessSystem.SocketEnds) -> UInt32? {

@@ -99,6 +99,8 @@ package struct TokenWish: Sendable, Equatable {
         case tooManySessions(limit: Int)
         case invalidSession
         case expiryInThePast
+        /// `admin` makes tokens without limits: one with limits would only seem to have them.
+        case limitedAdmin
     }
 
     /// Names are shown on terminals and in lists: short, one line, no control or format characters.
@@ -125,6 +127,7 @@ package struct TokenWish: Sendable, Equatable {
             }
         }
         if let expiresAt, expiresAt <= now { throw .expiryInThePast }
+        if sessions != nil, scopes.contains(.admin) { throw .limitedAdmin }
         self.name = name
         self.scopes = scopes
         self.sessions = sessions

@@ -22,20 +22,22 @@ package final class AccessDesk {
 
     package var authenticator: Authenticator
     package var whois: (any WhoisAsking)?
-    package let audit: AuditTrail?
+    let audit: AuditDesk?
     var pairing = PairingBook()
     let pipeline: EventPipeline
     /// Streams that are not the hub's end with their token too.
     var tokenEnded: ((_ id: String, _ reason: String) -> Void)?
     private var expiry: TimerID?
     private var isTouchArmed = false
+    /// Revoked here, but the row is not known to be gone yet.
+    private var leaving: Set<String> = []
     /// Exchanges under way, by the token that came with them: they end with it.
     private var underWay: [String: [ObjectIdentifier: Exchange]] = [:]
 
     package init(authenticator: Authenticator, pipeline: EventPipeline, audit: AuditTrail? = nil) {
         self.authenticator = authenticator
         self.pipeline = pipeline
-        self.audit = audit
+        self.audit = audit.map(AuditDesk.init)
     }
 
     /// Begins to watch for the end of tokens.
@@ -57,6 +59,15 @@ package final class AccessDesk {
     func isCurrent(_ caller: Caller, now: Timestamp) -> Bool {
         guard let id = caller.tokenID else { return true }
         return authenticator.tokens[id: id].map { !$0.isExpired(now: now) } ?? false
+    }
+
+    /// A body may take its time, and its token may end or get another secret meanwhile.
+    func isStillGood(_ call: Call, now: Timestamp) -> Bool {
+        guard case .token(let caller) = call.caller else { return true }
+        if call.tokenRevision == authenticator.tokens.revision { return isCurrent(call.caller, now: now) }
+        let fields = call.head.fields.string(for: .authorization).map { [$0] } ?? []
+        guard case .bearer(let token) = Credential(authorization: fields) else { return false }
+        return authenticator.tokens.authenticate(token, now: now)?.id == caller.id
     }
 
     // MARK: What is under way
@@ -109,13 +120,17 @@ package final class AccessDesk {
         pipeline.commit(on: loop) { transaction in
             try TokenTable(transaction.connection).save(record)
         } completion: { [weak self] result in
-            if case .success = result, let self {
+            // One that was revoked while this was written stays revoked: its row goes right after.
+            if case .success = result, let self, !self.leaving.contains(record.id) {
                 self.authenticator.tokens.insert(record)
                 self.armExpiry(on: loop)
             }
             done(result)
         }
     }
+
+    /// Whether its row may outlive it: the disk failed, and another try is welcome.
+    func isLeaving(_ id: String) -> Bool { leaving.contains(id) }
 
     /// Ends a token at once, in memory first: a disk that fails must not keep a stolen token alive.
     func revoke(
@@ -124,22 +139,25 @@ package final class AccessDesk {
         on loop: isolated EventLoop,
         then done: @escaping (Result<Void, any Error>) -> Void
     ) {
-        _ = authenticator.revoke(id)
+        _ = authenticator.tokens.revoke(id)
+        leaving.insert(id)
         endWork(ofToken: id, reason: "token_revoked", except: asked, on: loop)
         pipeline.commit(on: loop) { transaction in
             try TokenTable(transaction.connection).delete(id)
-        } completion: { result in
+        } completion: { [weak self] result in
+            if case .success = result { self?.leaving.remove(id) }
             done(result)
         }
     }
 
-    /// Event streams are told why; everything else the token had under way is refused or cut.
+    /// Event streams are told why; everything else the token had under way is refused or cut, and its tickets are void.
     func endWork(
         ofToken id: String,
         reason: String,
         except asking: Exchange? = nil,
         on loop: isolated EventLoop
     ) {
+        authenticator.tickets.revoke(tokenID: id)
         tokenEnded?(id, reason)
         pipeline.hub.end(
             where: { $0.tokenID == id },
@@ -147,24 +165,27 @@ package final class AccessDesk {
             on: loop
         )
         for exchange in (underWay[id] ?? [:]).values where exchange !== asking {
-            exchange.respond(Problem(.notPaired(credentialSent: true)).closing(), on: loop)
-            exchange.abort(on: loop)
+            exchange.cut(Problem(.notPaired(credentialSent: true)).closing(), on: loop)
+        }
+    }
+
+    /// Also where the timer is only moved: it may have been due.
+    private func endExpired(on loop: isolated EventLoop) {
+        for id in authenticator.tokens.expired(now: loop.wallClock) {
+            endWork(ofToken: id, reason: "token_expired", on: loop)
         }
     }
 
     private func armExpiry(on loop: isolated EventLoop) {
         if let expiry { loop.cancel(expiry) }
         expiry = nil
+        endExpired(on: loop)
         guard let next = authenticator.tokens.nextExpiry(after: loop.wallClock) else { return }
         // The wall clock may be set meanwhile: never sleep longer than a minute on its word.
         let wait = min(max(next.milliseconds - loop.wallClock.milliseconds, 0) + 1, 60_000)
         expiry = loop.after(milliseconds: wait) { [weak self] in
             guard let self else { return }
             self.expiry = nil
-            for id in self.authenticator.tokens.expired(now: loop.wallClock) {
-                self.authenticator.tickets.revoke(tokenID: id)
-                self.endWork(ofToken: id, reason: "token_expired", on: loop)
-            }
             self.armExpiry(on: loop)
         }
     }

@@ -20,8 +20,8 @@ enum PairingOperations {
                 throw .unprocessable("name", "`name` is what the host's owner will see, a string.")
             }
             let wish = try TokenForm.check(name, try ScopeSet(asked: body["scopes"]), now: loop.wallClock)
-            let from = peer.address?.ip.hostText ?? "this host"
-            switch bridge.access.pairing.apply(wish, from: from, now: loop.wallClock) {
+            let place = "\(peer.limitKey)"
+            switch bridge.access.pairing.apply(wish, from: peer.description, place: place, now: loop.wallClock) {
             case .failure:
                 throw Problem(
                     .tooManyRequests,
@@ -64,6 +64,10 @@ enum PairingOperations {
         case .superseded: respond(call, "superseded", on: loop)
         case .delivered: respond(call, "delivered", on: loop)
         case .busy: respond(call, "busy", on: loop)
+        case .deliver where call.exchange.method == .head:
+            // Its answer has no room for the token, which is told once.
+            bridge.access.pairing.deliveryFailed(id)
+            respond(call, "approved", on: loop)
         case .deliver(let wish): deliver(wish, to: id, bridge, call, loop)
         }
     }

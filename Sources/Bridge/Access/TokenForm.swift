@@ -46,6 +46,11 @@ enum TokenForm {
             case .tooManySessions(let limit):
                 throw .unprocessable("sessions", "A token names at most \(limit) sessions.")
             case .invalidSession: throw .unprocessable("sessions", "That is no session key.")
+            case .limitedAdmin:
+                throw .unprocessable(
+                    "sessions",
+                    "A token with scope admin is not limited to sessions: it makes tokens."
+                )
             case .expiryInThePast: throw .unprocessable("expiresAt", "The token would have expired already.")
             }
         }

@@ -32,6 +32,9 @@ enum TokenOperations {
         call.subject = record.id
         bridge.access.save(record, on: loop) { result in
             if case .success = result {
+                guard bridge.access.authenticator.tokens[id: record.id] != nil else {
+                    return call.fail(unknown, on: loop)
+                }
                 bridge.access.endWork(
                     ofToken: record.id,
                     reason: "token_rotated",
@@ -44,9 +47,11 @@ enum TokenOperations {
     }
 
     static func revoke(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
-        guard let known = find(bridge, call) else { return call.fail(unknown, on: loop) }
-        call.subject = known.id
-        bridge.access.revoke(known.id, asked: call.exchange, on: loop) { result in
+        guard
+            let id = find(bridge, call)?.id ?? call.parameters.first.flatMap({ bridge.access.isLeaving($0) ? $0 : nil })
+        else { return call.fail(unknown, on: loop) }
+        call.subject = id
+        bridge.access.revoke(id, asked: call.exchange, on: loop) { result in
             switch result {
             case .success: call.respond(Response(.noContent), on: loop)
             case .failure(let error): call.fail(.storeUnavailable("\(error)"), on: loop)

@@ -19,8 +19,13 @@ enum AvatarOperations {
                 if let stored, let header = try? ImageHeader(checking: stored) {
                     return answer(stored, header.mimeType, call, loop)
                 }
-                let identity = desk.copy(DocumentDesk.Name(agent: agent, kind: .identity))
-                fromIdentity(identity, call, loop)
+                let name = DocumentDesk.Name(agent: agent, kind: .identity)
+                desk.read(name, refresh: false, on: loop) { result in
+                    switch result {
+                    case .success(let identity): fromIdentity(identity, call, loop)
+                    case .failure(let problem): call.fail(problem, on: loop)
+                    }
+                }
             }
         } catch {
             call.fail(error, on: loop)
@@ -133,9 +138,10 @@ enum AvatarOperations {
     }
 
     /// The identity's own field: a picture inside it is served, a URL is only told about.
-    private static func fromIdentity(_ identity: DocumentDesk.Copy?, _ call: Call, _ loop: isolated EventLoop) {
-        let field = identity.flatMap { FieldDocument(kind: .identity, bytes: $0.bytes).fields[.avatar] }
-        guard let field else { return call.fail(.notFound("There is no avatar."), on: loop) }
+    private static func fromIdentity(_ identity: DocumentDesk.Copy, _ call: Call, _ loop: isolated EventLoop) {
+        guard let field = FieldDocument(kind: .identity, bytes: identity.bytes).fields[.avatar] else {
+            return call.fail(.notFound("There is no avatar."), on: loop)
+        }
         switch AvatarReference(field) {
         case .embedded(let header, let bytes): answer(bytes, header.mimeType, call, loop)
         case .url(let url):

@@ -26,12 +26,20 @@ package final class DocumentDesk {
         var isMissing: Bool
         /// Of the gateway's own file, where it tells it.
         var hash: String?
+        /// What the versions before said, oldest first: whoever still means one of them is told what changed since.
+        var former: [Former] = []
+    }
+
+    struct Former {
+        let tag: String
+        let fields: DocumentFields
     }
 
     /// How long a fresh copy is taken as the gateway's file without asking again.
     private static let freshMilliseconds: Int64 = 5000
     /// Agents whose files are kept here; a gateway has a handful.
     private static let mostCopies = 256
+    private static let mostFormer = 8
     private static let space = "documents"
 
     let link: UpstreamLink
@@ -62,6 +70,11 @@ package final class DocumentDesk {
     static func tag(of bytes: [UInt8]) -> String { Hex.encode(Digest.sha256(bytes).prefix(16)) }
 
     func copy(_ name: Name) -> Copy? { copies[name] }
+
+    /// The fields of the version that a condition names, while it is remembered.
+    func formerFields(_ name: Name, _ condition: EntityTagCondition) -> DocumentFields? {
+        copies[name]?.former.last { condition.matchesStrongly(EntityTag($0.tag)) }?.fields
+    }
 
     // MARK: Keeping up
 
@@ -161,13 +174,19 @@ package final class DocumentDesk {
     private func learned(_ name: Name, _ file: AgentFile, on loop: isolated EventLoop) -> Copy {
         let bytes = Array((file.content ?? "").utf8)
         let before = copies[name]
-        let copy = Copy(
+        var copy = Copy(
             bytes: bytes,
             asOf: loop.wallClock,
             isFresh: link.isOnline,
             isMissing: file.missing,
-            hash: file.hash
+            hash: file.hash,
+            former: before?.former ?? []
         )
+        if let before, before.bytes != bytes {
+            let fields = FieldDocument(kind: name.kind, bytes: before.bytes).fields
+            copy.former =
+                copy.former.suffix(Self.mostFormer - 1) + [Former(tag: Self.tag(of: before.bytes), fields: fields)]
+        }
         if copies.count < Self.mostCopies || before != nil { copies[name] = copy }
         guard before?.bytes != bytes else { return copy }
         let key = name.key

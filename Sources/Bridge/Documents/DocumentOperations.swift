@@ -91,7 +91,7 @@ enum DocumentOperations {
             guard desk.waiting(name) < mostWaiting else { throw .tooManyWriters }
             let write = DocumentWrite(desk, name, change, if: try condition(of: call)) { result in
                 switch result {
-                case .success((let copy, let path)): answer(copy, name, path: path ?? .rpc, call, loop)
+                case .success((let copy, let path)): answer(copy, name, path: path, call, loop)
                 case .failure(let problem): call.fail(problem, on: loop)
                 }
             }

@@ -75,9 +75,9 @@ final class DocumentWrite {
 
     private func wantedBytes(over current: DocumentDesk.Copy) throws(Problem) -> [UInt8] {
         let tag = EntityTag(DocumentDesk.tag(of: current.bytes))
-        guard condition.matchesStrongly(current.isMissing ? nil : tag) || (current.isMissing && condition == .any)
-        else {
-            throw .moved(name.kind, current: current, tag: tag, change)
+        // A file that is missing reads as an empty one, and is written over as that.
+        guard condition.matchesStrongly(tag) else {
+            throw .moved(name.kind, current: current, tag: tag, change, base: desk.formerFields(name, condition))
         }
         switch change {
         case .whole(let bytes): return bytes

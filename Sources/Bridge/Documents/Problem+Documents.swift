@@ -101,12 +101,15 @@ extension Problem {
         retryable: false
     )
 
-    /// 412 with what the caller needs to go on: the current tag and, field by field, both values.
+    /// 412 with what the caller needs to go on: the current tag and, field by field, both values. Where `base`, the version
+    /// the caller means, is still known, only fields that changed since are conflicts; without any, the same change can be
+    /// sent again with the current tag.
     static func moved(
         _ kind: DocumentKind,
         current: DocumentDesk.Copy,
         tag: EntityTag,
-        _ change: DocumentWrite.Change
+        _ change: DocumentWrite.Change,
+        base: DocumentFields?
     ) -> Problem {
         var problem = Problem(
             .preconditionFailed,
@@ -119,7 +122,7 @@ extension Problem {
         ).adding(.etag, tag.text).adding(member: "currentETag") { $0.string(tag.text) }
         if case .fields(let patch) = change {
             let fields = FieldDocument(kind: kind, bytes: current.bytes).fields
-            let conflicts = patch.conflicts(base: DocumentFields(), current: fields)
+            let conflicts = patch.conflicts(base: base, current: fields)
             problem = problem.adding(member: "conflicts") { writer in
                 writer.array(of: conflicts)
             }

@@ -235,7 +235,8 @@ package final class EventHub: TurnEndWork {
     /// One timer for all streams of one interval.
     private func armHeartbeat(_ seconds: Int, on loop: isolated EventLoop) {
         guard heartbeats[seconds] == nil else { return }
-        heartbeats[seconds] = loop.after(milliseconds: Int64(seconds) * 1000) { [unowned self] in
+        // Strong: the timer may be all that is left of a hub whose loop goes on.
+        heartbeats[seconds] = loop.after(milliseconds: Int64(seconds) * 1000) {
             self.heartbeats[seconds] = nil
             self.beat(seconds, on: loop)
         }

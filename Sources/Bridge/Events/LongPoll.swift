@@ -69,7 +69,7 @@ final class LongPoll: ExchangeOwner {
 
     private func wait(on loop: isolated EventLoop) {
         guard seconds > 0 else { return answer(events: [], cursor: position, reset: nil, on: loop) }
-        guard takeSlot(on: loop) else { return }
+        guard call.exchange.isOpen, takeSlot(on: loop) else { return }
         observer = bridge.hub.observe { [weak self] event in
             guard let self, event.id != nil, self.observer != nil else { return }
             guard event.isMeant(for: self.call.caller, by: self.wishes.filter) else { return }

@@ -11,7 +11,8 @@ final class SubscriberGroup {
     }
 
     let key: Key
-    unowned let hub: EventHub
+    /// Which lets go of the group when its last stream ends.
+    let hub: EventHub
     /// Those with nothing waiting, and at the same places where their bytes go, when the group has a form.
     private(set) var members: [Subscriber] = []
     private(set) var targets: [any StreamTarget] = []

@@ -14,8 +14,10 @@ package final class Call {
     var isCounted = false
     /// What a change was about, for the audit file.
     var subject: String?
+    /// Of the tokens, when it was let in.
+    var tokenRevision: UInt64 = 0
     /// Where its line goes, when it is one that changes something; nil once the line is written.
-    var audit: AuditTrail?
+    var audit: AuditDesk?
 
     init(_ exchange: Exchange, _ request: Request) {
         self.exchange = exchange
@@ -58,11 +60,12 @@ package final class Call {
         let code = code ?? "\(status.code)"
         let outcome: AuditRecord.Outcome =
             status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
+        guard let suppressed = audit.admits(outcome, by: caller, on: loop) else { return }
         let body = exchange.body
         let (who, from, requestID) = (caller.label, exchange.connection.remote, exchange.requestID)
         let which = subject ?? parameters.first ?? query["agent"]
         let what = route.operation
-        audit.record {
+        audit.trail.record {
             AuditRecord(
                 at: now,
                 who: who,
@@ -71,7 +74,8 @@ package final class Call {
                 which: which.map(TokenText.masked),
                 outcome: outcome,
                 requestID: requestID,
-                text: body.isEmpty ? nil : AuditRecord.TextMark(body)
+                text: body.isEmpty ? nil : AuditRecord.TextMark(body),
+                suppressed: suppressed
             )
         }
     }

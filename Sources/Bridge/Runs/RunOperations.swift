@@ -11,10 +11,55 @@ import Store
 
 /// `GET /v1/runs`, `GET /v1/runs/{id}` and `GET /v1/activity`.
 enum RunOperations {
+    private enum Shown {
+        case live(Run)
+        case stored(StoredRun, [[UInt8]])
+
+        var id: String {
+            switch self {
+            case .live(let run): run.id
+            case .stored(let row, _): row.id
+            }
+        }
+
+        var session: String {
+            switch self {
+            case .live(let run): run.session.text
+            case .stored(let row, _): row.session
+            }
+        }
+
+        var startedAt: Timestamp {
+            switch self {
+            case .live(let run): run.startedAt
+            case .stored(let row, _): row.startedAt
+            }
+        }
+
+        var isActive: Bool {
+            switch self {
+            case .live(let run): run.state.isActive
+            case .stored(let row, _): row.endedAt == nil
+            }
+        }
+    }
+
     /// A page of stored runs with their steps.
     private struct Page: Sendable {
         var runs: [(row: StoredRun, steps: [[UInt8]])] = []
+        var isFirst = false
         var isKnownPlace = true
+
+        /// A row is written when a run begins and when it ends, a moment behind memory, which knows more between. Newest
+        /// first.
+        func shown(with recent: [Run]) -> [Shown] {
+            var live = Dictionary(recent.map { ($0.id, $0) }) { first, _ in first }
+            var shown = runs.map { row, steps in
+                live.removeValue(forKey: row.id).map(Shown.live) ?? .stored(row, steps)
+            }
+            if isFirst { shown += live.values.map(Shown.live) }
+            return shown.sorted { ($0.startedAt, $0.id) > ($1.startedAt, $1.id) }
+        }
     }
 
     static func list(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
@@ -24,10 +69,12 @@ enum RunOperations {
             let before = call.text("before")
             let isActive = call.text("active") == nil ? nil : try call.flag("active")
             if isActive == true { return answerActive(bridge, call, session, before, limit, on: loop) }
+            // What ends while the table is read may be in neither of the two.
+            let known = bridge.recentRuns
             let bound = LoopBound((bridge, call), on: loop)
             bridge.pipeline.store.reader.read { connection in
                 let table = RunTable(connection)
-                var page = Page()
+                var page = Page(isFirst: before == nil)
                 if let before { page.isKnownPlace = try table.run(id: before) != nil }
                 guard page.isKnownPlace else { return page }
                 for row in try table.list(session: session, before: before, limit: limit) {
@@ -39,7 +86,9 @@ enum RunOperations {
                     guard let (bridge, call) = bound.value(on: loop) else { return }
                     switch result {
                     case .success(let page):
-                        answer(bridge, call, page, session, limit, skipsActive: isActive == false, on: loop)
+                        let recent = bridge.recentRuns + known.map { bridge.desk?.run($0.id) ?? $0 }
+                        let shown = page.shown(with: recent.filter { session == nil || $0.session.text == session })
+                        answer(call, page, shown, limit, skipsActive: isActive == false, on: loop)
                     case .failure(let error): call.fail(.storage(error), on: loop)
                     }
                 }
@@ -72,29 +121,20 @@ enum RunOperations {
     }
 
     private static func answer(
-        _ bridge: Bridge,
         _ call: Call,
         _ page: Page,
-        _ session: String?,
+        _ shown: [Shown],
         _ limit: Int,
         skipsActive: Bool,
         on loop: isolated EventLoop
     ) {
         guard page.isKnownPlace else { return call.fail(.noPlace("before", "run"), on: loop) }
-        // A row is written when a run begins and when it ends; between, memory knows more.
-        let active = bridge.desk?.runs(activeOnly: true, session: session) ?? []
-        let stored = Set(page.runs.map(\.row.id))
-        respond(call, before: page.runs.count == limit ? page.runs.last?.row.id : nil, on: loop) { list in
-            if call.text("before") == nil, !skipsActive {
-                for run in active where !stored.contains(run.id) && call.caller.mayUse(session: run.session.text) {
-                    list.value(run)
-                }
-            }
-            for (row, steps) in page.runs where call.caller.mayUse(session: row.session) {
-                if let run = active.first(where: { $0.id == row.id }) {
-                    if !skipsActive { list.value(run) }
-                } else {
-                    list.raw(row.json(steps: steps))
+        let shown = shown.prefix(limit)
+        respond(call, before: shown.count == limit ? shown.last?.id : nil, on: loop) { list in
+            for one in shown where call.caller.mayUse(session: one.session) && !(skipsActive && one.isActive) {
+                switch one {
+                case .live(let run): list.value(run)
+                case .stored(let row, let steps): list.raw(row.json(steps: steps))
                 }
             }
         }
@@ -146,6 +186,11 @@ enum RunOperations {
         }
         call.respondTagged(.json(.ok, view).adding(.cacheControl, "no-cache"), on: loop)
     }
+}
+
+extension Bridge {
+    /// What the table of runs may not know yet, or know less of.
+    fileprivate var recentRuns: [Run] { (desk?.runs(activeOnly: true) ?? []) + live.ending }
 }
 
 extension Problem {

@@ -88,6 +88,8 @@ int cs_resolve(const char *host, uint16_t port, bool numeric_only, struct cs_add
 
 // Raises the descriptor limit to its hard maximum; the result is the limit now in force.
 int64_t cs_raise_descriptor_limit(void);
+// What a crash would write down of this process's memory: nothing.
+int cs_forbid_core_files(void);
 int cs_ignore_sigpipe(void);
 // Gives back the code pages that only starting needed; what is used again is mapped again from the page cache.
 void cs_release_startup_pages(void);

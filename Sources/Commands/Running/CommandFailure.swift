@@ -50,7 +50,7 @@ package struct CommandFailure: Error, Sendable {
             return
         }
         let code = problem["code"]?.string ?? "HTTP_\(response.status)"
-        var hint = problem["hint"]?.string
+        var hint = Self.commands[code] ?? problem["hint"]?.string
         if hint == nil, let scopes = problem["requiredScopes"] {
             hint = "needed: " + scopes.elements.compactMap(\.string).joined(separator: ", ")
         }
@@ -66,6 +66,13 @@ package struct CommandFailure: Error, Sendable {
             document: response.body
         )
     }
+
+    /// The bridge speaks to those who call it over HTTP; here the same is another command.
+    private static let commands = [
+        "STOP_WORD": "to abort: ladle abort --session KEY    (to send it all the same: ladle send --force)",
+        "ENTRY_UNCONFIRMED": "ladle outbox cancel --force ID forgets it all the same, without a promise",
+        "ALREADY_DISPATCHED": "ladle abort RUN stops what it started    (ladle outbox show ID names the run)",
+    ]
 
     /// One table from status to exit code; what the daemon says about retrying comes first.
     static func exit(_ status: Int, _ code: String?, _ retryable: Bool?) -> ExitCode {

@@ -27,7 +27,8 @@ enum EventLine {
             let rest = end.errorText ?? end.text
             return "run " + style.state(Printable.line(end.state)) + (rest.isEmpty ? "" : ": " + Printable.line(rest))
         case "message":
-            guard let message = event["message"] else { return nil }
+            // One that is on its way comes again when it has arrived; its entry is told meanwhile.
+            guard let message = event["message"], message["state"]?.string != "sending" else { return nil }
             let role = message["role"]?.string ?? "?"
             return style.bold(role == "user" ? "you" : Printable.line(role)) + ": "
                 + Printable.line(message["text"]?.string ?? "")

@@ -122,7 +122,7 @@ extension ConfigurationKey {
         "access.loopback",
         .choice(["owner", "token"]),
         "owner",
-        "Whether the owner's uid needs a token on loopback and the control socket"
+        "Whether the owner's uid needs a token on loopback; on the control socket it never does"
     )
     package static let accessHosts = ConfigurationKey(
         "access.hosts",

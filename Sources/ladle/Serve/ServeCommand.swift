@@ -23,6 +23,7 @@ import Darwin
 enum ServeCommand {
     static func run(_ settings: Settings, places: SettingsPlaces) async -> ExitCode {
         ProcessLimits.raiseDescriptors()
+        ProcessLimits.forbidCoreFiles()
         ProcessLimits.ignoreBrokenPipes()
         let voice = ServeVoice(settings)
         do {

@@ -1,0 +1,277 @@
+"""Readers that stop reading now and then, in every form of the stream: each is cut when its buffer is full, comes back with its
+last id, and misses nothing; a fast reader beside them notices nothing. The long form adds TCP and TLS, where the kernel keeps
+megabytes for a peer before Ladle's own buffer begins to fill; on a Unix socket it keeps some 200 KiB."""
+
+import http.client
+import json
+import random
+import socket
+import ssl
+import subprocess
+import threading
+import time
+import zlib
+from datetime import datetime
+
+import h2.config
+import h2.connection
+import h2.events
+
+from harness import DemoGateway, EventStream, Serve, Tally, options, scratch, until
+
+chosen = options(messages=(40, 600), seed=(1, 1))
+FORMS = ["sse", "ndjson", "gzip", "h2", "snapshot"] + (["tcp", "tls"] if chosen.long else [])
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789\u00e9\U0001f600"
+tally = Tally()
+keys = scratch()
+subprocess.run(
+    ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+     "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", f"{keys}/key.pem", "-out", f"{keys}/cert.pem"],
+    check=True, stderr=subprocess.DEVNULL)
+gateway = DemoGateway("--speed", "0")
+door = f"{keys}/door"
+plain = Serve("--listen", f"unix:{door}", "--events-buffer-bytes", "32KiB", "--events-streams-per-caller", "100", gateway=gateway.url).linked()
+secure = chosen.long and Serve("--events-buffer-bytes", "32KiB", "--tls-cert", f"{keys}/cert.pem", "--tls-key", f"{keys}/key.pem", gateway=gateway.url)
+context = ssl.create_default_context(cafile=f"{keys}/cert.pem")
+context.set_alpn_protocols(["http/1.1"])
+posted = 0
+hurry = threading.Event()  # all was said: read as fast as it goes
+closing = threading.Event()
+
+
+class Slow(threading.Thread):
+    def __init__(self, form, start):
+        super().__init__(daemon=True)
+        self.form, self.cursor = form, start
+        self.server = secure if form == "tls" else plain
+        self.chance = random.Random(f"{chosen.seed} {form}")
+        self.ids, self.problems, self.texts, self.torn = [], [], {}, set()
+        self.connections = self.cuts = self.assembled = 0
+        self.failure = None
+        self.is_live = False
+
+    def run(self):
+        while not closing.is_set():
+            self.connections += 1
+            try:
+                for line in self.lines(self.h2() if self.form == "h2" else self.http1()):
+                    if line:
+                        self.take(json.loads(line))
+            except (OSError, zlib.error):
+                pass
+            except Exception as problem:  # shown at the end
+                self.failure = problem
+                return
+            self.cuts += not closing.is_set()
+
+    def pace(self):
+        """Rests once it has caught up, while much more is said than its buffer holds."""
+        if self.is_live and self.chance.random() < 0.5:
+            rest = posted + {"tcp": 80, "tls": 80, "gzip": 14}.get(self.form, 7)
+            while posted < rest and not hurry.is_set():
+                time.sleep(0.02)
+        self.is_live = False
+
+    def path(self):
+        more = {"gzip": "&compress=gzip", "snapshot": "&snapshot=true"}.get(self.form, "")
+        return f"/v1/events?since={self.cursor}{more}"
+
+    # -- bytes
+
+    def connect(self):
+        by_path = self.form not in ("tcp", "tls")
+        sock = socket.socket(socket.AF_UNIX if by_path else socket.AF_INET)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.settimeout(20)
+        sock.connect(door if by_path else ("127.0.0.1", self.server.port))
+        return context.wrap_socket(sock, server_hostname="localhost") if self.form == "tls" else sock
+
+    def read(self, sock):
+        while not closing.is_set():
+            self.pace()
+            try:
+                piece = sock.recv(2048)
+            except TimeoutError:
+                continue
+            if not piece:
+                return
+            yield piece
+
+    def http1(self):
+        sock = self.connect()
+        token = f"Authorization: Bearer {self.server.token}\r\n"
+        accept = "application/x-ndjson" if self.form == "ndjson" else "text/event-stream"
+        coding = "Accept-Encoding: gzip\r\n" if self.form == "gzip" else ""
+        head = f"GET {self.path()} HTTP/1.1\r\nHost: localhost:{self.server.port}\r\nAccept: {accept}\r\n{coding}{token}\r\n"
+        sock.sendall(head.encode())
+        body = Body(self.read(sock))
+        unzip = zlib.decompressobj(31) if self.form == "gzip" else None
+        for piece in body:
+            yield unzip.decompress(piece) if unzip else piece
+
+    def h2(self):
+        """One stream with the standard's first window, opened again only as it reads."""
+        sock = self.connect()
+        wire = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
+        wire.initiate_connection()
+        wire.send_headers(1, [
+            (":method", "GET"), (":path", self.path()), (":scheme", "http"), (":authority", f"localhost:{self.server.port}"),
+            ("accept", "text/event-stream"), ("authorization", f"Bearer {self.server.token}")], end_stream=True)
+        sock.sendall(wire.data_to_send())
+        for piece in self.read(sock):
+            for event in wire.receive_data(piece):
+                if isinstance(event, h2.events.DataReceived):
+                    wire.acknowledge_received_data(event.flow_controlled_length, 1)
+                    yield event.data
+                elif isinstance(event, (h2.events.StreamReset, h2.events.StreamEnded, h2.events.ConnectionTerminated)):
+                    sock.close()
+                    return
+            sock.sendall(wire.data_to_send())
+
+    def lines(self, pieces):
+        rest = b""
+        for piece in pieces:
+            *whole, rest = (rest + piece).split(b"\n")
+            for line in whole:
+                if self.form == "ndjson":
+                    yield line
+                elif line.startswith(b"data: "):
+                    yield line[6:]
+
+    # -- what arrived
+
+    def take(self, event):
+        kind = event["type"]
+        if kind == "hello":
+            self.torn = set(self.texts)
+            if event["resume"] != "recovered" or event["id"] != self.cursor:
+                self.problems.append(f"hello {event['resume']} at {event['id']}, asked for {self.cursor}")
+        elif kind == "run.delta":
+            self.delta(event)
+        elif "id" in event:
+            self.cursor, self.is_live = event["id"], age(event) < 500
+            self.ids.append(event["id"])
+            text = self.texts.pop(event.get("runId"), None) if kind == "run.ended" else None
+            if text is not None and event["runId"] not in self.torn:
+                self.assembled += 1
+                if text.decode("utf-16-le") != event["run"]["text"]:
+                    self.problems.append(f"the pieces of {event['runId']} give another text")
+
+    def delta(self, event):
+        run, offset, before = event["runId"], event["offset"] * 2, self.texts.get(event["runId"], b"")
+        if event.get("replace"):
+            self.torn.discard(run)
+        elif offset != len(before) or run in self.torn:
+            self.problems.append(f"a piece of {run} at {offset // 2}, have {len(before) // 2}")
+        self.texts[run] = before[:offset] + event["text"].encode("utf-16-le")
+
+
+class Body:
+    """The pieces of a chunked body, given the answer's bytes."""
+
+    def __init__(self, pieces):
+        self.pieces, self.rest = pieces, b""
+
+    def until(self, mark):
+        while mark not in self.rest:
+            self.rest += next(self.pieces)
+        part, _, self.rest = self.rest.partition(mark)
+        return part
+
+    def __iter__(self):
+        try:
+            head = self.until(b"\r\n\r\n")
+            assert b" 200 " in head.split(b"\r\n")[0] and b"chunked" in head.lower(), head
+            while size := int(self.until(b"\r\n"), 16):
+                while len(self.rest) < size + 2:
+                    self.rest += next(self.pieces)
+                yield self.rest[:size]
+                self.rest = self.rest[size + 2:]
+        except StopIteration:
+            return
+
+
+def age(event):
+    """Milliseconds since the event's own time."""
+    return (time.time() - datetime.fromisoformat(event["at"]).timestamp()) * 1000
+
+
+def fast(server, delays):
+    for _, kind, data in EventStream(server, timeout=60):
+        if kind == "message":
+            delays.append(age(data))
+
+
+def ask(server, path):
+    """Over TLS where the server speaks nothing else."""
+    kind = (lambda *a: http.client.HTTPSConnection(*a, context=context)) if server is secure else http.client.HTTPConnection
+    connection = kind("localhost", server.port)
+    connection.request("GET", path, headers={"Authorization": f"Bearer {server.token}"})
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    return answer
+
+
+def truth(server):
+    events, cursor = [], starts[server]
+    while (page := ask(server, f"/v1/events?poll=0&since={cursor}")) and (page["events"] or page["cursor"] != cursor):
+        events += page["events"]
+        cursor = page["cursor"]
+    return events
+
+
+def idle():
+    status = plain.json("GET", "/v1/status")[1]
+    return not status["outbox"]["pending"] and not any(ask(server, "/v1/status")["runs"]["active"] for server in servers)
+
+
+servers = [server for server in (plain, secure) if server]
+until(lambda: all(ask(server, "/v1/status")["link"]["state"] == "online" for server in servers), what="the links")
+starts = {server: ask(server, "/v1/events?poll=0")["cursor"] for server in servers}
+delays = []
+threading.Thread(target=fast, args=(plain, delays), daemon=True).start()
+readers = [Slow(form, starts[secure if form == "tls" else plain]) for form in FORMS]
+for reader in readers:
+    reader.start()
+before = plain.resident()
+begun = time.monotonic()
+chance = random.Random(chosen.seed)
+for number in range(chosen.messages):
+    # Long words: much to send, and little work for the gateway.
+    words = " ".join("".join(chance.choices(LETTERS, k=chance.randrange(4000))) for _ in range(4))
+    plain.json("POST", "/v1/messages", {"text": f"echo {number} {words}", "session": f"agent:main:slow{number % 4}"})
+    posted += 1
+until(idle, seconds=120, every=0.05, what="the end of all runs")
+seconds = time.monotonic() - begun
+highest = plain.resident()
+hurry.set()
+# The transcript's messages may come behind their runs' ends.
+known = None
+while (goals := {server: [event["id"] for event in truth(server)] for server in servers}) != known:
+    known = goals
+    time.sleep(1)
+for reader in readers:
+    try:
+        until(lambda: reader.cursor == goals[reader.server][-1], seconds=30, every=0.02, what=f"the last event at {reader.form}")
+    except TimeoutError as problem:
+        tally.check(False, str(problem))
+closing.set()
+
+lost = repeated = disordered = 0
+for reader in readers:
+    goal, ids = goals[reader.server], reader.ids
+    lost += len(set(goal) - set(ids))
+    repeated += len(ids) - len(set(ids))
+    numbers = [int(one.partition(".")[2]) for one in ids]
+    disordered += sum(b <= a for a, b in zip(numbers, numbers[1:]))
+    print(f"slow: {reader.form:8} {len(ids):6} of {len(goal)} events over {reader.connections:3} connections, cut {reader.cuts:3} times, "
+          f"{reader.assembled} texts put together")
+    tally.check(ids == goal, f"{reader.form} has every event once and in order")
+    tally.check(not reader.problems and not reader.failure, f"{reader.form}: {reader.failure or reader.problems[:3]}")
+    tally.check(reader.cuts >= (1 if reader.form in ("tcp", "tls") else 2), f"{reader.form} was cut {reader.cuts} times")
+delays.sort()
+print(f"slow: {chosen.messages} messages in {seconds:.0f} s; {lost} lost, {repeated} repeated, {disordered} out of order")
+print(f"slow: the fast reader had each message after {delays[len(delays) // 2]:.1f} ms (median), {delays[int(len(delays) * 0.99)]:.1f} ms (99 of 100); "
+      f"resident {before / 1048576:.1f} -> {highest / 1048576:.1f} MiB")
+tally.check(highest - before < 24 << 20, "memory stays bounded")
+tally.end()
