@@ -36,6 +36,9 @@ package final class HTTP2Session {
     private var isBroken = false
     private var farewell: [UInt8] = []
 
+    /// Streams that were reset for a fault of the peer's.
+    package private(set) var streamErrors: UInt64 = 0
+
     package init(limits: HTTP2Limits = .standard) throws(HTTP2Error) {
         self.limits = limits
         scanner = FrameScanner(limits: limits)
@@ -385,7 +388,9 @@ package final class HTTP2Session {
     }
 
     func sentReset(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
-        if state(of: stream)?.resetByUs != true { resetsToCount += 1 }
+        if state(of: stream)?.resetByUs == true { return }
+        resetsToCount += 1
+        streamErrors += 1
     }
 
     func sentGoAway(_ code: HTTP2ErrorCode) {

@@ -23,6 +23,7 @@ final class HTTP2Connection: WireProtocol {
     private var isClosing = false
     private var isPaused = false
     private var isClosed = false
+    private var countedErrors: UInt64 = 0
     /// What the peer had taken when the running patience with it began.
     private var takenAtWatch: UInt64?
     /// Why this connection gets no service.
@@ -50,6 +51,7 @@ final class HTTP2Connection: WireProtocol {
         do throws(HTTP2Error) {
             try session.receive(bytes, now: loop.now)
         } catch {
+            server.counters.refused["HTTP2_\(error == .badPreface ? "badPreface" : "broken")", default: 0] += 1
             return socket.close(on: loop)
         }
         work(on: loop)
@@ -66,9 +68,17 @@ final class HTTP2Connection: WireProtocol {
             }
         } while write(on: loop)
         isWorking = false
+        countStreamErrors()
         guard !isClosed else { return }
         balance(on: loop)
         if isClosing || session.isFinished { socket.closeWhenSent(on: loop) }
+    }
+
+    private func countStreamErrors() {
+        let fresh = session.streamErrors - countedErrors
+        guard fresh > 0 else { return }
+        countedErrors += fresh
+        server.counters.refused["HTTP2_streamError", default: 0] += fresh
     }
 
     /// A peer that sends requests and does not read the answers is not read from either.

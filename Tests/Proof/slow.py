@@ -112,7 +112,21 @@ each = (server.resident() - before) / len(wires)
 print(f"windows shut: {len(wires)} connections with 100 requests each; bystander p99 {p99(quiet):.2f} -> {p99(during):.2f} ms; "
       f"{each / 1024:.0f} KiB a connection, {each / 100 / PAGE:.2f} answers a request")
 tally.check(each < (4 << 20) + PAGE + (512 << 10), f"{each:.0f} bytes a connection with its windows shut, limits.answerBytes is 4 MiB")
-until(lambda: server.resident() < before + each, 30, 0.5, "the end of what is not taken")
+
+
+def stalls():
+    page = server.call("GET", "/metrics")[2].decode()
+    return sum(float(line.split()[-1]) for line in page.splitlines() if line.startswith("ladle_http_stalls_total"))
+
+
+until(lambda: stalls() > len(wires), 30, 0.5, "the end of what is not taken")
+for wire in wires:
+    wire.close()
+held = server.resident()
+wires = [shut() for _ in range(20)]
+bystander(2)
+print(f"a second wave of them: {held >> 20} -> {server.resident() >> 20} MiB resident")
+tally.check(server.resident() < held + len(wires) * each / 2, "what the first wave cost is there for the second one")
 for wire in wires:
     wire.close()
 tally.check(server.call("GET", "/healthz")[0] == 200, "served afterwards")
