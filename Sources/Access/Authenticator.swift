@@ -103,14 +103,14 @@ package struct Authenticator: Sendable {
             guard settings.tailscaledUID == settings.ownerUID else { return .caller(.owner(uid: settings.ownerUID)) }
             let question = WhoisQuestion(address: address)
             guard let answer = whois.answer(to: question, now: now) else { return .whois(question) }
-            return .caller(answer == .unknown ? .owner(uid: settings.ownerUID) : tailnetCaller(answer))
+            return .caller(answer == .unknown ? .owner(uid: settings.ownerUID) : tailnetCaller(answer, question))
         // tailscaled would name this node's own user for any user of this host.
         case .thisHost: return .caller(.nobody)
         case .remote(let address):
             guard address.ip.isTailnet, settings.tailnet.admitsAnyone else { return .caller(.nobody) }
             let question = WhoisQuestion(address: address)
             guard let answer = whois.answer(to: question, now: now) else { return .whois(question) }
-            return .caller(tailnetCaller(answer))
+            return .caller(tailnetCaller(answer, question))
         }
     }
 
@@ -123,14 +123,21 @@ package struct Authenticator: Sendable {
         guard case .known(let identity) = answer, identity.login?.lowercased() == login.lowercased() else {
             return .caller(.nobody)
         }
-        return .caller(tailnetCaller(answer))
+        return .caller(tailnetCaller(answer, question))
     }
 
-    private func tailnetCaller(_ answer: WhoisAnswer) -> Caller {
-        guard case .known(let identity) = answer, let caller = settings.tailnet.caller(for: identity) else {
+    private func tailnetCaller(_ answer: WhoisAnswer, _ question: WhoisQuestion) -> Caller {
+        guard case .known(let identity) = answer, var caller = settings.tailnet.caller(for: identity) else {
             return .nobody
         }
+        caller.question = question
         return .tailnet(caller)
+    }
+
+    /// Whether tailscaled's answer still makes the caller who it was.
+    package func confirms(_ answer: WhoisAnswer, _ caller: TailnetCaller) -> Bool {
+        guard case .known(let identity) = answer else { return false }
+        return settings.tailnet.caller(for: identity) == caller
     }
 
     /// 65534 is what the kernel shows for a uid of another user namespace: nobody in particular, even when it is ours.

@@ -277,8 +277,10 @@ package final class Bridge: Responder {
         }
         call.hasBegun = true
         request.route.handler(self, call, loop)
-        // What was answered at once cannot outlive its token.
-        if request.hasToken, exchange.isOpen || exchange.isStreaming { access.began(exchange, by: request.caller) }
+        // What was answered at once cannot outlive its caller's right to it.
+        if request.mayEnd, exchange.isOpen || exchange.isStreaming {
+            access.began(exchange, by: request.caller, on: loop)
+        }
     }
 
     private func count(_ call: Call) {
@@ -309,7 +311,7 @@ package final class Bridge: Responder {
         let request = call.request
         count(call)
         if exchange.problemCode != nil || request.route.changesState { log(exchange, call, on: loop) }
-        if request.hasToken { access.finished(exchange, by: request.caller) }
+        if request.mayEnd { access.finished(exchange, by: request.caller) }
         // A handler that has begun says itself how it went.
         if !call.hasBegun, let status = exchange.status { call.settle(status, exchange.problemCode, on: loop) }
     }

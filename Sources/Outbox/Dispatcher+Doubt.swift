@@ -102,11 +102,12 @@ extension Dispatcher {
 
     private func situation(of entry: OutboxEntry) -> Reconciliation.Situation {
         let since = entry.firstDispatchAt.map { now.wallMs - $0.milliseconds }
+        let grown = gatewayGrowth(since: entry)
         return Reconciliation.Situation(
             mayOnlyBeProven: entry.isSlashCommand || policy.ambiguous == .hold,
-            isSameProcess: isSameProcess(entry, sinceMs: since),
-            // A clock that went back proves nothing about the window.
-            sinceFirstDispatchMs: since ?? -1,
+            isSameProcess: isSameProcess(grownMs: grown, sinceMs: since),
+            // Our clock may have been set back meanwhile, the gateway's age cannot; one that went back proves nothing.
+            sinceFirstDispatchMs: since.map { $0 < 0 ? -1 : max($0, grown ?? 0) } ?? -1,
             hasAttemptsLeft: entry.attemptCount < policy.maxAttempts
         )
     }
@@ -114,12 +115,16 @@ extension Dispatcher {
     /// The reported uptimes may be off by what their frames took; a gateway does not start twice in this time.
     private static let uptimeToleranceMs: Int64 = 2_000
 
+    /// By how much the gateway's uptime is larger than at the first dispatch.
+    private func gatewayGrowth(since entry: OutboxEntry) -> Int64? {
+        guard let facts = link.facts, let then = entry.dispatchUptimeMs else { return nil }
+        return gatewayUptimeMs(facts).map { $0 - then }
+    }
+
     /// The gateway has run on since the first dispatch: its uptime grew by the time that passed.
-    private func isSameProcess(_ entry: OutboxEntry, sinceMs: Int64?) -> Bool {
-        guard let facts = link.facts, let then = entry.dispatchUptimeMs, let sinceMs, sinceMs >= 0,
-            let current = gatewayUptimeMs(facts)
-        else { return false }
-        return current >= then && current - then >= sinceMs - Self.uptimeToleranceMs
+    private func isSameProcess(grownMs: Int64?, sinceMs: Int64?) -> Bool {
+        guard let grownMs, let sinceMs, sinceMs >= 0 else { return false }
+        return grownMs >= 0 && grownMs >= sinceMs - Self.uptimeToleranceMs
     }
 
     private func isForAnotherGateway(_ entry: OutboxEntry) -> Bool {

@@ -116,6 +116,16 @@ struct `An entry that may have arrived` {
         #expect(world.sent == ["a"])
     }
 
+    @Test func `is not repeated unseen when the window has passed and our clock was set back`() {
+        var world = unanswered()
+        world.offline()
+        world.pass(290_000)
+        world.now.wallMs -= 200_000
+        world.online(uptimeMs: 1_290_000)
+        world.report(ScanReport(isComplete: false))
+        #expect(world.sent == ["a"])
+    }
+
     @Test func `is not repeated unseen when nothing is known of the gateway's age`() {
         var world = World()
         world.online(uptimeMs: nil)

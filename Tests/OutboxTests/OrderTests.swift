@@ -109,6 +109,22 @@ struct `Order` {
         #expect(world.sent == ["now", "late"])
     }
 
+    @Test func `an older entry that comes late waits for the one on the wire`() {
+        var world = World()
+        world.online()
+        world.enqueue(.sample("later", at: world.now.wallMs, notBefore: world.now.wallMs + 1_000))
+        world.enqueue("failed")
+        world.answer(.rejected(GatewayRejection(code: "NOT_FOUND", message: "no")), to: "failed")
+        world.enqueue("now")
+        world.send(.retry(id: "failed", expectedVersion: nil, CommandToken(1)))
+        world.pass(2_000)
+        #expect(world.sent == ["failed", "now"])
+        world.acknowledge("now")
+        #expect(world.sent == ["failed", "now", "later"])
+        world.acknowledge("later")
+        #expect(world.sent == ["failed", "now", "later", "failed"])
+    }
+
     @Test func `a time of day is the wall clock's, also when that was set forward`() {
         var world = World()
         world.online()

@@ -1,5 +1,5 @@
-"""Who gets in and what they may do, against the built program: other users of this host, forwarding fields, malformed
-credentials, the scope of every route, the end of tokens, secrets, replay, tickets.
+"""Who gets in, against the built program: other users of this host, forwarding fields, malformed credentials, the end of
+tokens over HTTP/1 and HTTP/2, secrets and where they must not be, replay, tickets, floods of applications for pairing.
 
 What needs another user's connection runs where this runs as root; elsewhere a forwarding field has the same effect.
 """
@@ -17,9 +17,13 @@ import subprocess
 import threading
 import time
 
+import h2.config
+import h2.connection
+import h2.events
+
 from harness import LADLE, ROOT, DemoGateway, Serve, Tally, options, scratch, until
 
-chosen = options(rounds=(60, 400), races=(40, 400))
+chosen = options(rounds=(60, 400), races=(40, 400), rotations=(40, 300), applications=(1500, 20000))
 tally = Tally()
 gateway = DemoGateway("--token", "gateway-secret-5d1f0c")
 secrets = {"the gateway's token": "gateway-secret-5d1f0c"}
@@ -29,7 +33,7 @@ token_file.write_text("gateway-secret-5d1f0c\n")
 token_file.chmod(0o600)
 serve = Serve(
     "--token-file", str(token_file), "--limits-auth-per-minute", "1000000", "--limits-pairing-per-minute", "100000",
-    "--limits-sends-burst", "1000", state=state, gateway=gateway.url).linked()
+    "--limits-sends-burst", "1000", "--debug-frames", state=state, gateway=gateway.url).linked()
 secrets["the first admin token"] = serve.token
 IS_ROOT = os.geteuid() == 0
 STRANGER = 12345
@@ -71,14 +75,14 @@ def request(method, path, fields=None, body=None, announce=None):
     return text.encode("latin-1") + b"\r\n" + (body or b"")
 
 
-def read_answer(one):
+def read_answer(one, has_body=True):
     """One answer with a Content-Length, or up to the end."""
     raw = b""
     while True:
         head, found, rest = raw.partition(b"\r\n\r\n")
         if found:
             length = re.search(rb"\r\ncontent-length: (\d+)", head.lower())
-            if length and len(rest) >= int(length[1]) or head.split(b" ")[1:2] == [b"204"]:
+            if not has_body or length and len(rest) >= int(length[1]) or head.split(b" ")[1:2] == [b"204"]:
                 return Answer(raw)
         piece = one.recv(65536)
         if not piece:
@@ -90,7 +94,7 @@ def ask(method, path, fields=None, body=None, uid=None, announce=None):
     one = connect(uid)
     try:
         one.sendall(request(method, path, fields, body, announce))
-        return read_answer(one)
+        return read_answer(one, method != "HEAD")
     finally:
         one.close()
 
@@ -264,77 +268,6 @@ def malformed():
     tally.check(ratio < 1.6, f"the time tells {slow} from {fast}: {ratio:.2f}")
 
 
-# -- scopes, route by route
-
-OPEN = {("GET", "/healthz"), ("POST", "/v1/pairing"), ("GET", "/v1/pairing/{id}")}
-FAMILIES = [  # the contract: what writes, by the beginning of its path
-    ("/v1/tokens", "admin"), ("/v1/pairing", "admin"), ("/v1/tickets", "read"), ("/v1/messages", "send"), ("/v1/outbox", "send"),
-    ("/v1/runs", "send"), ("/v1/sessions", "send"), ("/v1/identity", "identity"), ("/v1/profile", "identity"),
-    ("/v1/approvals", "control"), ("/v1/debug", "admin"), ("/v1/nodes", "nodes"),
-]
-ADMIN_READS = ("/v1/tokens", "/v1/pairing", "/v1/debug")
-
-
-def routes():
-    """Every route of the program's own table; what it must ask for is said above."""
-    text = (ROOT / "Sources/Bridge/Routing/RouteTable.swift").read_text()
-    found = re.findall(r'Route\(\s*"(\w+)",\s*\.(\w+),\s*"([^"]+)"', text)
-    assert len(found) >= 35 and len(found) == len(re.findall(r"\bRoute\(", text))
-    return [(operation, method.upper(), path) for operation, method, path in found]
-
-
-def scope_of(method, path):
-    if (method, path) in OPEN:
-        return None
-    if method == "GET":
-        return "admin" if path.startswith(ADMIN_READS) else "read"
-    return next((scope for start, scope in FAMILIES if path.startswith(start)), "unknown")
-
-
-def scopes():
-    every = ["read", "send", "identity", "control", "nodes"]
-    lacking = {one: make_token(*[other for other in every if other != one])["token"] for one in every}
-    lacking["admin"] = make_token(*every)["token"]
-    only = {one: make_token(one)["token"] for one in every}
-    only["admin"] = make_token("admin")["token"]
-    walked = 0
-    for operation, method, path in routes():
-        scope = scope_of(method, path)
-        tally.check(scope != "unknown", f"{operation}: say in this file which scope it needs")
-        real = re.sub(r"\{\w+\}", "00000000-0000-7000-8000-000000000000", path)
-        # A body is announced and never sent: what answers now has not read it.
-        announce = 1000 if method in ("POST", "PUT", "PATCH") else None
-        walked += 1
-        if scope is None:
-            answer = ask(method, real, FORWARDED, body=b"{}" if announce else None)
-            tally.check(answer.status not in (401, 403), f"{operation} is open, and answers {answer.status}")
-            continue
-        for who, fields, uid in [("nobody", FORWARDED, None)] + ([("another user", {}, STRANGER)] if IS_ROOT else []):
-            answer = ask(method, real, fields, uid=uid, announce=announce)
-            told = answer.json
-            tally.check(
-                answer.status == 401 and told.get("code") == "NOT_PAIRED" and "hint" in told
-                and answer.fields.get("www-authenticate", "").startswith("Bearer"),
-                f"{operation} by {who}: {answer.status} {told.get('code')}")
-        answer = ask(method, real, bearer(lacking[scope]), announce=announce)
-        told = answer.json
-        tally.check(
-            (answer.status, told.get("code"), told.get("requiredScopes")) == (403, "MISSING_SCOPE", [scope]),
-            f"{operation} without {scope}: {answer.status} {told}")
-        tally.check(
-            f'error="insufficient_scope", scope="{scope}"' in answer.fields.get("www-authenticate", ""),
-            f"{operation} without {scope}: {answer.fields.get('www-authenticate')}")
-        answer = ask(method, real + ("?poll=0" if operation == "streamEvents" else ""), bearer(only[scope]), body=b"{}" if announce else None)
-        tally.check(
-            answer.status != 401 and answer.json.get("code") != "MISSING_SCOPE" if isinstance(answer.json, dict) else True,
-            f"{operation} with {scope}: {answer.status} {answer.json}")
-    # Bodies that do come are still refused before they are looked at.
-    answer = ask("POST", "/v1/messages", bearer(only["read"]), body=b"not json at all")
-    tally.check(answer.status == 403, f"a bad body without scope: {answer.status}")
-    tally.check(ask("GET", "/v1/no-such-place", FORWARDED).status == 401, "nobody learns which routes there are")
-    print(f"access: {walked} routes: 401 without a credential, 403 without the scope, both before the body")
-
-
 # -- the end of tokens
 
 def drain(one, seconds=5):
@@ -434,6 +367,179 @@ def end_of_tokens():
     ladle("token", "revoke", fresh["token"])
 
 
+# -- the same over HTTP/2, where the streams of many tokens share a connection
+
+class Streams:
+    """GETs of one HTTP/2 connection: what each has brought, and whether it is over."""
+
+    def __init__(self):
+        self.link = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
+        self.link.initiate_connection()
+        self.socket = connect()
+        self.status, self.bytes, self.over = {}, {}, set()
+
+    def get(self, path, token, accept="text/event-stream"):
+        number = self.link.get_next_available_stream_id()
+        self.link.send_headers(number, [
+            (":method", "GET"), (":path", path), (":scheme", "http"), (":authority", f"127.0.0.1:{serve.port}"),
+            ("authorization", f"Bearer {token}"), ("accept", accept)], end_stream=True)
+        self.bytes[number] = b""
+        self.socket.sendall(self.link.data_to_send())
+        return number
+
+    def until(self, condition, seconds=5):
+        """False when it did not come to that."""
+        end = time.monotonic() + seconds
+        self.socket.settimeout(0.05)
+        while not condition() and time.monotonic() < end:
+            try:
+                piece = self.socket.recv(65536)
+            except TimeoutError:
+                continue
+            if not piece:
+                self.over |= set(self.bytes)
+                break
+            for event in self.link.receive_data(piece):
+                number = getattr(event, "stream_id", None)
+                if isinstance(event, h2.events.ResponseReceived):
+                    self.status[number] = dict(event.headers)[":status"]
+                elif isinstance(event, h2.events.DataReceived):
+                    self.bytes[number] += event.data
+                    self.link.acknowledge_received_data(event.flow_controlled_length, number)
+                elif isinstance(event, (h2.events.StreamEnded, h2.events.StreamReset)):
+                    self.over.add(number)
+            self.socket.sendall(self.link.data_to_send())
+        return condition()
+
+
+def end_of_tokens_h2():
+    for what in ("revoked", "rotated", "expired"):
+        mine = make_token("read", name=f"h2 {what}", **({"expiresInSeconds": 2} if what == "expired" else {}))
+        theirs = make_token("read", name=f"h2 beside {what}")
+        streams = Streams()
+        events, lines = streams.get("/v1/events", mine["token"]), streams.get("/v1/events", mine["token"], "application/x-ndjson")
+        poll, beside = streams.get("/v1/events?poll=60&types=node", mine["token"], "*/*"), streams.get("/v1/events", theirs["token"])
+        opened = {events, lines, beside}
+        tally.check(streams.until(lambda: opened <= set(streams.status)), f"streams over HTTP/2: {streams.status}")
+        ask("GET", "/v1/status")
+        if what == "revoked":
+            serve.call("DELETE", f"/v1/tokens/{mine['id']}")
+        elif what == "rotated":
+            secrets["a token rotated beside HTTP/2"] = serve.json("POST", f"/v1/tokens/{mine['id']}/rotate", {})[1]["token"]
+        begin = time.monotonic()
+        ended = streams.until(lambda: {events, lines, poll} <= streams.over, seconds=4)
+        took = time.monotonic() - begin
+        tally.check(ended and took < (3 if what == "expired" else 1), f"over HTTP/2, {what}: {streams.over} over after {took:.1f} s")
+        tally.check(f"token_{what}".encode() in streams.bytes[events], f"over HTTP/2, {what}: {streams.bytes[events][-200:]}")
+        tally.check(streams.status.get(poll) in ("401", None), f"over HTTP/2, {what}: the poll got {streams.status.get(poll)}")
+        tally.check(beside not in streams.over, f"over HTTP/2, {what}: another token's stream of the connection ended too")
+        streams.socket.close()
+
+
+# -- revoked while it is rotated
+
+def rotate_against_revoke():
+    answers = {}
+    for _ in range(chosen.rotations):
+        made = make_token("read", name="contested")
+        pair = connect(), connect()
+        pair[0].sendall(request("POST", f"/v1/tokens/{made['id']}/rotate", {}, b"{}"))
+        pair[1].sendall(request("DELETE", f"/v1/tokens/{made['id']}"))
+        rotated, revoked = (read_answer(one) for one in pair)
+        for one in pair:
+            one.close()
+        told = (rotated.status, revoked.status)
+        answers[told] = answers.get(told, 0) + 1
+        tally.check(revoked.status == 204, f"a token that is being rotated cannot be revoked: {told}")
+        for token in (made["token"], rotated.json.get("token")):
+            if token:
+                secrets[f"a contested token {len(secrets)}"] = token
+                tally.check(ask("GET", "/v1/status", bearer(token)).status == 401, f"a revoked token is good: {told}")
+    listed = [one for one in serve.json("GET", "/v1/tokens")[1]["tokens"] if one["name"] == "contested"]
+    tally.check(not listed, f"{len(listed)} revoked tokens are listed")
+    print(f"access: {chosen.rotations} tokens revoked while they were rotated: {answers}, none is good")
+
+
+# -- pairing
+
+def pairing():
+    body = json.dumps({"name": "kitchen", "scopes": ["read", "send"]}).encode()
+    applied = ask("POST", "/v1/pairing", FORWARDED, body).json
+    secrets["a pairing's id"] = applied["id"]
+    path = f"/v1/pairing/{applied['id']}"
+    ask("POST", path, FORWARDED, b"{}")  # a problem, and a line in the log
+    ask("GET", path + "/x", FORWARDED)
+    tally.check(serve.call("POST", "/v1/pairing/approve", {"code": applied["code"]})[0] == 200, "an application is approved")
+    tally.check(ask("HEAD", path, FORWARDED).status == 200, "HEAD of an application")
+    collected = ask("GET", path, FORWARDED)
+    secrets["a paired token"] = collected.json.get("token", "none")
+    tally.check(collected.status == 200 and collected.fields.get("cache-control") == "no-store", f"collected: {collected.status}")
+    tally.check(ask("GET", "/v1/status", {**FORWARDED, **bearer(collected.json["token"])}).status == 200, "a paired token")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        again = ask("POST", "/v1/pairing", FORWARDED, body).json
+        secrets["another pairing's id"] = again["id"]
+        serve.call("POST", "/v1/pairing/approve", {"code": again["code"], "scopes": ["read"]})
+        got = [one.json.get("token") for one in pool.map(lambda _: ask("GET", f"/v1/pairing/{again['id']}", FORWARDED), range(8))]
+    secrets["a token collected by eight"] = next(one for one in got if one)
+    tally.check(sum(bool(one) for one in got) == 1, f"eight collect at once: {sum(bool(one) for one in got)} tokens")
+
+
+def pairing_flood():
+    """Its own server, with the limits as they are: five a minute for each user, and no more than eight of one waiting."""
+    calm = Serve().linked()
+
+    def apply(uid, name):
+        one = socket.socket()
+        one.settimeout(10)
+        os.fchown(one.fileno(), uid, uid)
+        one.connect(("127.0.0.1", calm.port))
+        body = json.dumps({"name": name, "scopes": ["admin"]}).encode()
+        head = f"POST /v1/pairing HTTP/1.1\r\nHost: 127.0.0.1:{calm.port}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        one.sendall(head.encode() + body)
+        answer = read_answer(one)
+        one.close()
+        return answer
+
+    def bystander(count=100):
+        times = []
+        for _ in range(count):
+            begin = time.perf_counter()
+            calm.call("GET", "/healthz")
+            times.append(time.perf_counter() - begin)
+        return sorted(times)[int(count * 0.9)]
+
+    quiet = bystander()
+    before = calm.resident()
+    statuses, begin = {}, time.monotonic()
+    for number in range(chosen.applications):
+        answer = apply(STRANGER, f"phone {number}")
+        statuses[answer.status] = statuses.get(answer.status, 0) + 1
+    minutes = (time.monotonic() - begin) / 60
+    tally.check(statuses.get(202, 0) <= 8 and set(statuses) == {202, 429}, f"a flood of applications: {statuses}")
+    tally.check(statuses[202] <= 5 + 5 * minutes + 1, f"more than five a minute: {statuses} in {minutes:.1f} min")
+    tally.check("retry-after" in answer.fields and answer.fields.get("ratelimit-policy", "").startswith('"pairing";q=5;w=60'), f"{answer.fields}")
+    tally.check(bystander() < max(3 * quiet, 0.005), "others wait while one applies")
+    # Others have their own room and their own names.
+    mine, theirs = apply(1001, "phone"), apply(1002, "phone")
+    tally.check((mine.status, theirs.status) == (202, 202), f"others in a flood: {mine.status}, {theirs.status}")
+    waiting = {one["code"]: one for one in calm.json("GET", "/v1/pairing")[1]["requests"]}
+    tally.check({mine.json["code"], theirs.json["code"]} <= set(waiting), "one user's application supersedes another's of the same name")
+    tally.check("uid 1001" in waiting[mine.json["code"]]["from"], f"the owner is not told whose it is: {waiting[mine.json['code']]}")
+    tally.check(apply(1001, "phone").status == 202, "a second application of one user")
+    waiting = {one["code"] for one in calm.json("GET", "/v1/pairing")[1]["requests"]}
+    tally.check(mine.json["code"] not in waiting and theirs.json["code"] in waiting, "a user's second application supersedes the first, and that alone")
+    # Many users: what waits is bounded, whoever comes.
+    for uid in range(2000, 2120):
+        apply(uid, "crowd")
+    waiting = calm.json("GET", "/v1/pairing")[1]["requests"]
+    tally.check(len(waiting) <= 64, f"{len(waiting)} applications wait")
+    tally.check(calm.resident() - before < 8 << 20, f"{(calm.resident() - before) >> 10} KiB more after the flood")
+    calm.stop()
+    lines = pathlib.Path(calm.state, "demo", "audit.log").read_bytes().splitlines()
+    tally.check(len(lines) < 100, f"the flood left {len(lines)} lines in the audit file")
+    print(f"access: {chosen.applications} applications of one user: {statuses}; then 120 users: {len(waiting)} wait, {len(lines)} lines in the audit file")
+
+
 # -- secret files
 
 def secret_files():
@@ -510,8 +616,9 @@ def replay():
     one.sendall(request("GET", f"/v1/events?timeout=2&since={start}&session={theirs}", bearer(bound)))
     raw, _ = drain(one, 10)
     tally.check(b"marker" not in raw, "the other session's events come when asked for")
-    for operation, method, path in routes():
-        if method != "GET" or operation in ("streamEvents", "pollPairing"):
+    table = (ROOT / "Sources/Bridge/Routing/RouteTable.swift").read_text()
+    for operation, method, path in re.findall(r'Route\(\s*"(\w+)",\s*\.(\w+),\s*"([^"]+)"', table):
+        if method != "get" or operation in ("streamEvents", "pollPairing"):
             continue
         for variant in (path, path + f"?session={theirs}"):
             for id_ in (ids[theirs], run) if "{id}" in path else (None,):
@@ -569,10 +676,47 @@ def tickets():
 
 # -- where secrets must not be
 
+def mistakes():
+    """Secrets where they do not belong, as people put them there: nothing of it is printed."""
+    print_, wrong = "", "hunter2-typed-in-the-wrong-place"
+    secrets["a secret in the wrong place"] = wrong
+    tries = [
+        (["serve", "--token", wrong], {}), (["serve", f"--gateway-token={wrong}"], {}), (["serve", "--gateway", f"ws://user:{wrong}@127.0.0.1:1"], {}),
+        (["serve", "--gateway", f"ws://127.0.0.1:1/?token={wrong}"], {}), (["status"], {"LADLE_GATEWAY_TOKEN": wrong}), (["status"], {"LADLE_TOKEN": wrong}),
+        (["token", "revoke", "ldl_" + wrong, "--state", state], {}), (["config", "check"], {"LADLE_CONFIG": f"{state}/typo.json5"}),
+    ]
+    pathlib.Path(state, "typo.json5").write_text(f'{{ gateway: {{ token: "{wrong}" }} }}')
+    for arguments, env in tries:
+        run = subprocess.run(
+            [LADLE, *arguments], capture_output=True, text=True, timeout=20, env={**os.environ, **env, "XDG_STATE_HOME": scratch()})
+        print_ += run.stdout + run.stderr
+        tally.check(wrong not in run.stdout + run.stderr, f"{arguments[:2]} prints what was typed: {(run.stdout + run.stderr)[:300]}")
+        tally.check(run.returncode != 0, f"{arguments[:2]} with a secret in it works")
+    pathlib.Path(state, "typo.json5").unlink()
+    for method, path, body in [
+            ("POST", "/v1/tokens", wrong), ("POST", "/v1/tokens", f'{{"name":"x","scopes":["{wrong}"]}}'), ("GET", f"/v1/tokens/ldl_{wrong}/x", None),
+            ("DELETE", f"/v1/tokens/ldl_{wrong}", None), ("GET", f"/v1/events?ticket=ldt_{wrong}", None), ("GET", f"/v1/pairing/ldp_{wrong}", None)]:
+        ask(method, path, {}, body.encode() if body else None)
+
+
+def core():
+    """A crash leaves no picture of the memory, even where the shell allows one of any size."""
+    place = scratch()
+    crashing = Serve(prefix=["sh", "-c", 'ulimit -c unlimited; exec "$@"', "sh"], cwd=place)
+    limits = pathlib.Path(f"/proc/{crashing.process.pid}/limits").read_text()
+    tally.check(re.search(r"Max core file size +0 ", limits), "a core file may be written")
+    crashing.kill(signal.SIGABRT)
+    found = [name for name in os.listdir(place) + os.listdir(crashing.state) if name.startswith("core")]
+    tally.check(not found, f"a crash leaves {found}")
+
+
 def search_secrets():
     process = f"/proc/{serve.process.pid}"
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True).stdout
+    # The gateway of this check is told its token there.
+    listed = b"\n".join(line for line in listed.splitlines() if b"demo-gateway" not in line)
     places = {
-        "the output": serve.output.encode(), "the command line": pathlib.Path(f"{process}/cmdline").read_bytes(),
+        "ps": listed, "the output": serve.output.encode(), "the command line": pathlib.Path(f"{process}/cmdline").read_bytes(),
         "the environment": pathlib.Path(f"{process}/environ").read_bytes(), "the title": pathlib.Path(f"{process}/comm").read_bytes(),
     }
     for path in ("/v1/status", "/v1/tokens", "/v1/pairing", "/metrics", "/v1/debug/frames", "/v1/debug/log"):
@@ -599,10 +743,16 @@ else:
     print("access: not root: nothing was tried as another user")
 forwarded()
 malformed()
-scopes()
 end_of_tokens()
+end_of_tokens_h2()
+rotate_against_revoke()
+pairing()
+if IS_ROOT:
+    pairing_flood()
 secret_files()
 replay()
 tickets()
+mistakes()
+core()
 search_secrets()
 tally.end()

@@ -107,7 +107,10 @@ class Tailscaled(threading.Thread):
 
     def run(self):
         while True:
-            one, _ = self.listener.accept()
+            try:
+                one, _ = self.listener.accept()
+            except OSError:
+                return
             head = b""
             while b"\r\n\r\n" not in head and (piece := one.recv(4096)):
                 head += piece

@@ -65,7 +65,7 @@ def ask(method="GET", target="/v1/status", fields="", one=None, host=NODE, keep=
 def reachable(host=NODE):
     """From this host, which hears at once that nobody listens."""
     try:
-        socket.create_connection((host, PORT), 8).close()
+        socket.create_connection((host, PORT), 0.3).close()
         return True
     except OSError:
         return False
@@ -151,10 +151,22 @@ tally.check(ask(fields="X-Forwarded-For: 100.64.0.9\r\n", one=one, keep=True) ==
 if chosen.long:
     one = dial()
     tally.check(ask(one=one, keep=True) == 200, "before the grant is taken back")
+    stream = dial()
+    stream.sendall(f"GET /v1/events HTTP/1.1\r\nHost: {NODE}:{PORT}\r\nAccept: text/event-stream\r\n\r\n".encode())
+    tally.check(b"hello" in stream.recv(65536), "a stream of the tailnet")
+    opened = time.monotonic()
     daemon.answer = ok(node("mallory@example.com"))
     tally.check(ask(one=one, keep=True) == 200, "within 30 s the answer counts")
     time.sleep(30.5)
     tally.check(ask(one=one) == 401, "after 30 s it does not")
+    # The stream is asked about every 30 s: it has the rest of that time.
+    stream.settimeout(10)
+    told = b""
+    while piece := stream.recv(65536):
+        told += piece
+    took = time.monotonic() - opened
+    tally.check(b"identity_ended" in told and took < 35, f"a stream outlives its tailnet identity: {took:.0f} s, {told[-200:]}")
+    print(f"tailnet: a stream ended {took:.0f} s after it was opened, its identity having been taken back")
     daemon.answer = ok(node())
 token = serve.json("POST", "/v1/tokens", {"name": "t", "scopes": ["read"]})[1]["token"]
 daemon.answer = b""

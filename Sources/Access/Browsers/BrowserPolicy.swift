@@ -45,7 +45,7 @@ package struct BrowserPolicy: Sendable, Equatable {
         guard request.origins.isEmpty, !request.hasReferer, request.fetchSite ?? "none" == "none" else {
             return .refused(
                 .crossOrigin(
-                    "A form or text body without a token is not taken from a web page.",
+                    "What any page could send unasked, a form, text or nothing, is taken from a page only with a token.",
                     hint: "send a token in Authorization, or application/json"
                 )
             )

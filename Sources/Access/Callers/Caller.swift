@@ -45,6 +45,15 @@ package enum Caller: Hashable, Sendable {
         }
     }
 
+    /// The tailnet identity whose end is the end of this caller's streams.
+    package var tailnet: TailnetCaller? {
+        switch self {
+        case .tailnet(let caller): caller
+        case .ticket(let buyer, _): buyer.tailnet
+        default: nil
+        }
+    }
+
     /// Limits per caller bind tokens and tailnet identities, not the owner.
     package var isLimited: Bool {
         switch self {
@@ -86,12 +95,24 @@ package struct TailnetCaller: Hashable, Sendable {
     package let tags: [String]
     package let scopes: ScopeSet
     package let sessions: Set<String>?
+    /// By which tailscaled named it, and can be asked whether it still would; no part of who it is.
+    package var question: WhoisQuestion?
 
     package init(name: String, tags: [String] = [], scopes: ScopeSet, sessions: Set<String>? = nil) {
         self.name = name
         self.tags = tags
         self.scopes = scopes
         self.sessions = sessions
+    }
+
+    package static func == (left: TailnetCaller, right: TailnetCaller) -> Bool {
+        left.name == right.name && left.tags == right.tags && left.scopes == right.scopes
+            && left.sessions == right.sessions
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(name)
+        hasher.combine(scopes)
     }
 }
 

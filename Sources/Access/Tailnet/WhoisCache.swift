@@ -2,6 +2,8 @@ package import Basics
 
 /// Recent answers by address and port. Bounded, and short-lived: a grant that was taken back stops working in 30 s.
 package struct WhoisCache: Sendable {
+    package static let lifeMilliseconds: Int64 = 30_000
+
     private struct Entry {
         let answer: WhoisAnswer
         let goodUntil: Int64
@@ -16,7 +18,7 @@ package struct WhoisCache: Sendable {
 
     package mutating func answer(to question: WhoisQuestion, now: Timestamp) -> WhoisAnswer? {
         guard let entry = entries[question] else { return nil }
-        guard now.milliseconds < entry.goodUntil, entry.goodUntil - now.milliseconds <= 30_000 else {
+        guard now.milliseconds < entry.goodUntil, entry.goodUntil - now.milliseconds <= Self.lifeMilliseconds else {
             entries[question] = nil
             return nil
         }
@@ -26,7 +28,7 @@ package struct WhoisCache: Sendable {
     package mutating func learn(_ answer: WhoisAnswer, to question: WhoisQuestion, now: Timestamp) {
         let life: Int64 =
             switch answer {
-            case .known: 30_000
+            case .known: Self.lifeMilliseconds
             // A peer that was just added, or a daemon that just started, should not have to wait.
             case .unknown: 5000
             case .failed: 1000

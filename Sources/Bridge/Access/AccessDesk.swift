@@ -33,6 +33,8 @@ package final class AccessDesk {
     private var leaving: Set<String> = []
     /// Exchanges under way, by the token that came with them: they end with it.
     private var underWay: [String: [ObjectIdentifier: Exchange]] = [:]
+    private var visitors = TailnetVisitors()
+    private var isVisitArmed = false
 
     package init(authenticator: Authenticator, pipeline: EventPipeline, audit: AuditTrail? = nil) {
         self.authenticator = authenticator
@@ -72,15 +74,47 @@ package final class AccessDesk {
 
     // MARK: What is under way
 
-    func began(_ exchange: Exchange, by caller: Caller) {
-        guard let id = caller.tokenID else { return }
-        underWay[id, default: [:]][ObjectIdentifier(exchange)] = exchange
+    func began(_ exchange: Exchange, by caller: Caller, on loop: isolated EventLoop) {
+        if let id = caller.tokenID { underWay[id, default: [:]][ObjectIdentifier(exchange)] = exchange }
+        guard let tailnet = caller.tailnet else { return }
+        visitors.add(exchange, tailnet)
+        armVisit(on: loop)
     }
 
     func finished(_ exchange: Exchange, by caller: Caller) {
+        if caller.tailnet != nil { visitors.remove(exchange) }
         guard let id = caller.tokenID, underWay[id] != nil else { return }
         underWay[id]?[ObjectIdentifier(exchange)] = nil
         if underWay[id]?.isEmpty ?? false { underWay[id] = nil }
+    }
+
+    /// A tailnet identity that was taken back ends what is open, as soon as an answer of tailscaled would have ended.
+    private func armVisit(on loop: isolated EventLoop) {
+        guard !isVisitArmed else { return }
+        isVisitArmed = true
+        loop.after(milliseconds: WhoisCache.lifeMilliseconds) { [weak self] in
+            guard let self else { return }
+            self.isVisitArmed = false
+            for (question, exchanges) in self.visitors.questions() {
+                self.whois?.ask(question, on: loop) { answer in
+                    self.authenticator.learn(answer, to: question, now: loop.wallClock)
+                    for (exchange, caller) in exchanges where !self.authenticator.confirms(answer, caller) {
+                        self.end(exchange, reason: "identity_ended", on: loop)
+                    }
+                }
+            }
+            if !self.visitors.isEmpty { self.armVisit(on: loop) }
+        }
+    }
+
+    private func end(_ exchange: Exchange, reason: String, on loop: isolated EventLoop) {
+        if let subscriber = exchange.notes as? Subscriber {
+            let event = HubEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock)
+            _ = exchange.write(event.bytes(in: subscriber.plan.format), on: loop)
+            pipeline.hub.finish(subscriber, on: loop)
+        } else {
+            exchange.cut(Problem(.notPaired(credentialSent: false)).closing(), on: loop)
+        }
     }
 
     // MARK: Limits

@@ -14,6 +14,8 @@ package final class Request {
     package let answerType: MediaType
     let wantsText: Bool
     let hasToken: Bool
+    /// The caller's right may be taken back while the answer lasts.
+    let mayEnd: Bool
 
     init(
         route: Route,
@@ -31,5 +33,6 @@ package final class Request {
         self.answerType = answerType
         wantsText = answerType == .plain
         hasToken = caller.tokenID != nil
+        mayEnd = hasToken || caller.tailnet != nil
     }
 }

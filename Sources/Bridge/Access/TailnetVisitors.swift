@@ -1,0 +1,27 @@
+import Access
+import Exchanges
+
+/// What is open for callers whom tailscaled named.
+struct TailnetVisitors {
+    private var open: [ObjectIdentifier: (exchange: Exchange, caller: TailnetCaller)] = [:]
+
+    var isEmpty: Bool { open.isEmpty }
+
+    mutating func add(_ exchange: Exchange, _ caller: TailnetCaller) {
+        open[ObjectIdentifier(exchange)] = (exchange, caller)
+    }
+
+    mutating func remove(_ exchange: Exchange) {
+        open[ObjectIdentifier(exchange)] = nil
+    }
+
+    /// What there is to ask, and for whom.
+    func questions() -> [WhoisQuestion: [(Exchange, TailnetCaller)]] {
+        var questions: [WhoisQuestion: [(Exchange, TailnetCaller)]] = [:]
+        for (exchange, caller) in open.values {
+            guard let question = caller.question else { continue }
+            questions[question, default: []].append((exchange, caller))
+        }
+        return questions
+    }
+}

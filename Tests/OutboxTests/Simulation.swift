@@ -1,0 +1,335 @@
+import Basics
+import Outbox
+
+/// The dispatcher between a disk, a link and a gateway that all take their time and may all fail between any two steps.
+/// One seed decides everything, so that every failure can be played again.
+struct Simulation {
+    enum Step {
+        case load
+        case connect
+        case commit
+        case frame(connection: Int, DispatchOrder)
+        case answer(connection: Int, AttemptID, AttemptOutcome)
+        case timeout(AttemptID)
+        case runEnds(session: String, run: String)
+        case hear(connection: Int, DispatcherInput)
+        case looked(connection: Int, ScanOrder)
+        case act, drop, crash, kill, diskFails(Bool)
+    }
+
+    enum Operation {
+        case enqueue(OutboxEntry)
+        case change(PersistID, OutboxChange)
+    }
+
+    var random: `Random operations`.Random
+    var gateway: SimulatedGateway
+    var dispatcher = Dispatcher()
+    var nowMs: Int64 = 1_000_000
+    var steps: [(atMs: Int64, number: Int, step: Step)] = []
+    var disk: [String: OutboxEntry] = [:]
+    var texts: [String: String] = [:]
+    var accepted: Set<String> = []
+    /// Told to go again by a person, or forgotten by force: no promise.
+    var touched: Set<String> = []
+    var takenBack: Set<String> = []
+    var violations: [String] = []
+    var isPeace = false
+    private var operations: [Operation] = []
+    private var isCommitting = false
+    private var isDiskFull = false
+    /// Nil while there is no link.
+    private var connection: Int?
+    private var lastConnection = 0
+    private var outstanding: [AttemptID: String] = [:]
+    private var heard: Set<String> = []
+    private var lastNumber = 0
+    private var tickAtMs: Int64?
+
+    init(seed: UInt64) {
+        random = .init(state: seed)
+        gateway = SimulatedGateway(protocolVersion: seed % 2 == 0 ? 4 : 3, showsKeys: seed % 4 < 2)
+        at(5, .load)
+        at(20, .connect)
+        at(100, .act)
+        at(15_000, .drop)
+        at(40_000, .crash)
+        at(30_000, .kill)
+        at(60_000, .diskFails(true))
+    }
+
+    // MARK: Time
+
+    mutating func at(_ delay: Int64, _ step: Step) {
+        lastNumber += 1
+        steps.append((nowMs + delay, lastNumber, step))
+    }
+
+    mutating func soon(_ range: ClosedRange<Int64>, _ step: Step) {
+        at(Int64.random(in: range, using: &random), step)
+    }
+
+    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+
+    /// The next step of all; false when there is none before the given time.
+    mutating func advance(until endMs: Int64) -> Bool {
+        let index = steps.indices.min { (steps[$0].atMs, steps[$0].number) < (steps[$1].atMs, steps[$1].number) }
+        if let tick = tickAtMs, tick <= index.map({ steps[$0].atMs }) ?? .max {
+            guard tick <= endMs else { return false }
+            nowMs = max(nowMs, tick)
+            tickAtMs = nil
+            tell(.tick)
+            return true
+        }
+        guard let index, steps[index].atMs <= endMs else { return false }
+        let next = steps.remove(at: index)
+        nowMs = max(nowMs, next.atMs)
+        perform(next.step)
+        return true
+    }
+
+    private mutating func perform(_ step: Step) {
+        switch step {
+        case .load: tell(.loaded(disk.values.filter { !$0.state.isFinal }.sorted { $0.ordinal < $1.ordinal }))
+        case .connect: connect()
+        case .commit: commit()
+        case .frame(let line, let order): if line == connection { arrive(order) }
+        case .answer(let line, let attempt, let outcome):
+            guard line == connection else { return }
+            outstanding[attempt] = nil
+            if case .acknowledged = outcome { heard.insert(attempt.key) }
+            tell(.outcome(attempt, outcome))
+        case .timeout(let attempt):
+            guard outstanding[attempt] != nil else { return }
+            outstanding[attempt] = nil
+            tell(.outcome(attempt, .noAnswer(detail: "too late")))
+        case .runEnds(let session, let run):
+            if gateway.active[session] == run { publish(gateway.endRun(in: session, at: nowMs)) }
+        case .hear(let line, let input):
+            guard line == connection else { return }
+            if case .run(_, let run, _) = input { heard.insert(run) }
+            tell(input)
+        case .looked(let line, let order): looked(line, order)
+        case .act: act()
+        case .drop, .crash, .kill, .diskFails: fault(step)
+        }
+    }
+
+    // MARK: The dispatcher's actions
+
+    mutating func tell(_ input: DispatcherInput) {
+        let now = Moment(wallMs: nowMs, monotonicMs: nowMs)
+        for action in dispatcher.receive(input, now: now) {
+            switch action {
+            case .persist(let id, let change): write(.change(id, change))
+            case .dispatch(let order): dispatch(order)
+            case .scan(let order): soon(2...200, .looked(connection: connection ?? -1, order))
+            case .answer: break
+            case .arm(let time): tickAtMs = time
+            }
+        }
+    }
+
+    private mutating func dispatch(_ order: DispatchOrder) {
+        let row = disk[order.entry.id]
+        if row?.state != .sending || row?.upstreamKey != order.attempt.key {
+            violations.append("\(order.entry.id) goes out and is \(row?.state as Any) on disk")
+        }
+        guard let connection else {
+            tell(.outcome(order.attempt, .notDispatched(detail: "no socket")))
+            return
+        }
+        if !order.entry.kind.usesControlLane {
+            // One whose run or whose earlier dispatch has been heard of is as good as answered.
+            let out = outstanding.filter { !heard.contains($0.key.key) }
+            for other in out where other.value == order.entry.session {
+                violations.append("\(order.entry.id) goes out while \(other.key.entry) is")
+            }
+            let isOverCap = out.count >= dispatcher.rules.policy.parallelSessions
+            if isOverCap, !order.isRepeat { violations.append("too many are out") }
+            outstanding[order.attempt] = order.entry.session
+        }
+        soon(1...80, .frame(connection: connection, order))
+        at(30_000, .timeout(order.attempt))
+    }
+
+    private mutating func looked(_ line: Int, _ order: ScanOrder) {
+        guard line == connection else { return tell(.scanned(order.id, .failed)) }
+        let text = texts[order.entry.id] ?? ""
+        let twins = disk.values.filter { other in
+            other.session == order.entry.session && other.id != order.entry.id && texts[other.id] == text
+                && other.updatedAt.milliseconds >= order.since.milliseconds - HistoryScan.clockToleranceMs
+                && (other.firstDispatchAt != nil || other.runID != nil)
+        }
+        tell(.scanned(order.id, gateway.report(on: order, text: text, twins: twins.count)))
+    }
+
+    // MARK: The disk
+
+    mutating func write(_ operation: Operation) {
+        operations.append(operation)
+        guard !isCommitting else { return }
+        isCommitting = true
+        soon(1...20, .commit)
+    }
+
+    private mutating func commit() {
+        isCommitting = false
+        let batch = operations
+        operations = []
+        // Durable together, and told one after the other.
+        let results = batch.map { isDiskFull ? refusal($0) : apply($0) }
+        for result in results { if let result { tell(result) } }
+    }
+
+    private func refusal(_ operation: Operation) -> DispatcherInput? {
+        guard case .change(let id, _) = operation else { return nil }
+        return .persistFailed(id, .storage(.full))
+    }
+
+    private mutating func apply(_ operation: Operation) -> DispatcherInput? {
+        switch operation {
+        case .enqueue(var entry):
+            entry.ordinal = Int64(disk.count + 1)
+            disk[entry.id] = entry
+            accepted.insert(entry.id)
+            return .enqueued(entry)
+        case .change(let id, let change):
+            let entry = change.entry
+            guard let row = disk[entry.id], row.version == change.expectedVersion else {
+                violations.append("\(entry.id) is written from version \(change.expectedVersion)")
+                return .persistFailed(id, .moved(current: disk[entry.id]))
+            }
+            check(row, becomes: entry)
+            disk[entry.id] = entry
+            return .persisted(id)
+        }
+    }
+
+    private mutating func check(_ row: OutboxEntry, becomes entry: OutboxEntry) {
+        if row.state != entry.state, `Random operations`.steps[row.state]?.contains(entry.state) != true {
+            violations.append("\(entry.id): \(row.state) to \(entry.state)")
+        }
+        if entry.version != row.version + 1 || entry.updatedAt < row.updatedAt {
+            violations.append("\(entry.id) goes back")
+        }
+        let hasRun = gateway.runs[entry.id] != nil
+        if entry.state == .delivered, entry.kind.startsRun, !hasRun { violations.append("\(entry.id) never arrived") }
+        if entry.state == .cancelled, row.state.isWaiting, entry.kind.startsRun {
+            takenBack.insert(entry.id)
+            if hasRun, !touched.contains(entry.id) { violations.append("\(entry.id) is taken back and has run") }
+        }
+    }
+
+    // MARK: Link and gateway
+
+    private mutating func connect() {
+        guard connection == nil else { return }
+        lastConnection += 1
+        connection = lastConnection
+        let facts = LinkFacts(protocolVersion: gateway.protocolVersion, uptimeMs: nowMs - gateway.startedMs)
+        tell(.link(.online(facts)))
+        for (session, run) in gateway.active.sorted(by: { $0.key < $1.key }) {
+            heard.insert(run)
+            tell(.run(session: session, run: run, phase: .active))
+        }
+    }
+
+    private mutating func arrive(_ order: DispatchOrder) {
+        guard let connection else { return }
+        if order.entry.kind.usesControlLane {
+            return soon(1...50, .answer(connection: connection, order.attempt, .acknowledged(.init(status: .finished))))
+        }
+        if !isPeace, chance(3) {
+            let code = ["UNAVAILABLE", "RATE_LIMITED", "NOT_FOUND"].randomElement(using: &random) ?? ""
+            let rejection = GatewayRejection(code: code, message: "no", retryAfterMs: chance(50) ? 9_000 : nil)
+            return soon(1...50, .answer(connection: connection, order.attempt, .rejected(rejection)))
+        }
+        let (answer, events) = gateway.take(order, text: texts[order.entry.id] ?? "", at: nowMs)
+        // Now and then the answer takes longer than anybody waits.
+        let delay: ClosedRange<Int64> = !isPeace && chance(2) ? 31_000...400_000 : 1...300
+        soon(delay, .answer(connection: connection, order.attempt, .acknowledged(answer)))
+        publish(events)
+    }
+
+    private mutating func publish(_ events: [SimulatedGateway.Event]) {
+        for event in events {
+            let input: DispatcherInput
+            switch event {
+            case .active(let session, let run):
+                input = .run(session: session, run: run, phase: .active)
+                soon(50...30_000, .runEnds(session: session, run: run))
+            case .ended(let session, let run): input = .run(session: session, run: run, phase: .ended)
+            case .endedEmpty(let session, let run): input = .run(session: session, run: run, phase: .endedEmpty)
+            }
+            // In the order of the frames: all of them take the same time.
+            if let connection { at(15, .hear(connection: connection, input)) }
+        }
+    }
+
+    // MARK: What goes wrong
+
+    private mutating func fault(_ step: Step) {
+        switch step {
+        case .drop:
+            if !isPeace { soon(500...40_000, .drop) }
+            drop()
+        case .crash:
+            if !isPeace { soon(5_000...120_000, .crash) }
+            drop()
+            // Older than the difference that two of its ages may have.
+            if nowMs - gateway.startedMs > 3_000 { gateway.crash(at: nowMs) }
+        case .kill:
+            if !isPeace { soon(500...90_000, .kill) }
+            kill()
+        case .diskFails(let isFull):
+            isDiskFull = isFull && !isPeace
+            soon(isFull ? 100...20_000 : 5_000...200_000, .diskFails(!isFull))
+        default: break
+        }
+    }
+
+    /// The connection ends. A frame on its way arrives or not; its answer does not.
+    private mutating func drop() {
+        guard connection != nil else { return }
+        loseFrames()
+        connection = nil
+        let lost = outstanding.keys.sorted { ($0.number, $0.entry) < ($1.number, $1.entry) }
+        outstanding = [:]
+        for attempt in lost { tell(.outcome(attempt, .noAnswer(detail: "closed"))) }
+        tell(.link(.offline(detail: "closed")))
+        soon(10...9_000, .connect)
+    }
+
+    private mutating func loseFrames() {
+        let frames = steps.filter { if case .frame = $0.step { true } else { false } }.sorted { $0.number < $1.number }
+        steps.removeAll { if case .frame = $0.step { true } else { false } }
+        for case (_, _, .frame(let line, let order)) in frames
+        where line == connection && !order.entry.kind.usesControlLane {
+            guard chance(50) else { continue }
+            let (_, events) = gateway.take(order, text: texts[order.entry.id] ?? "", at: nowMs)
+            publish(events)
+        }
+    }
+
+    /// Some of what was being written is durable, and nobody is told.
+    private mutating func kill() {
+        let durable = operations.prefix(Int.random(in: 0...operations.count, using: &random))
+        if !isDiskFull { for operation in durable { _ = apply(operation) } }
+        operations = []
+        isCommitting = false
+        loseFrames()
+        connection = nil
+        outstanding = [:]
+        tickAtMs = nil
+        steps.removeAll { entry in
+            switch entry.step {
+            case .commit, .load, .connect, .looked, .timeout: true
+            default: false
+            }
+        }
+        dispatcher = Dispatcher()
+        soon(1...300, .load)
+        soon(1...400, .connect)
+    }
+}

@@ -1,0 +1,211 @@
+"""Host x Origin x Sec-Fetch x method x listener x credential, against the built program: each cell is let through or refused as
+the contract says, and nothing of what is refused is done. The short form takes cells by chance, the long one takes all.
+"""
+
+import itertools
+import json
+import os
+import random
+import re
+import socket
+import ssl
+import subprocess
+import time
+
+import h2.config
+import h2.connection
+import h2.events
+
+from harness import Serve, Tally, options, scratch, until
+
+chosen = options(cells=(12000, 0), seed=(0, 0))
+tally = Tally()
+chance = random.Random(chosen.seed or time.time_ns())
+LISTED = "https://app.example"
+folder = scratch()
+subprocess.run(
+    ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{folder}/key.pem",
+     "-out", f"{folder}/cert.pem", "-days", "2", "-subj", "/CN=localhost"], capture_output=True, check=True)
+os.chmod(f"{folder}/key.pem", 0o600)
+common = ["--access-origins", LISTED, "--access-hosts", "box.example", "--limits-auth-per-minute", "1000000"]
+plain = Serve(*common, "--listen", "[::1]:0", "--listen", f"unix:{folder}/s").linked()
+secure = Serve(*common, "--tls-cert", f"{folder}/cert.pem", "--tls-key", f"{folder}/key.pem")
+trust = ssl.create_default_context(cafile=f"{folder}/cert.pem")
+trust.check_hostname = False
+port6 = int(until(lambda: re.search(r"http://\[::1\]:(\d+)", plain.output), what="the port on ::1")[1])
+token = plain.json("POST", "/v1/tokens", {"name": "page", "scopes": ["read", "send", "identity"]})[1]["token"]
+
+
+def tcp(host, port):
+    return socket.create_connection((host, port), 10)
+
+
+def unix(path):
+    one = socket.socket(socket.AF_UNIX)
+    one.connect(path)
+    return one
+
+
+# name: (connect, port, own address, by HTTP/2, takes any Host)
+listeners = {
+    "IPv4": (lambda: tcp("127.0.0.1", plain.port), plain.port, "127.0.0.1", False, False),
+    "IPv6": (lambda: tcp("::1", port6), port6, "[::1]", False, False),
+    "HTTP/2": (lambda: tcp("127.0.0.1", plain.port), plain.port, "127.0.0.1", True, False),
+    "TLS": (lambda: trust.wrap_socket(tcp("127.0.0.1", secure.port), server_hostname="localhost"), secure.port, "127.0.0.1", False, False),
+    "Unix": (lambda: unix(f"{folder}/s"), 0, "x", False, True),
+    "control": (lambda: unix(f"{plain.state}/ladle.sock"), 0, "x", False, True),
+}
+
+
+def hosts(own, port, other):
+    """(value, or None for no such field; the status that refuses it on TCP)"""
+    return {
+        "its address": (f"{own}:{port}", None), "localhost": (f"localhost:{port}", None), "capitals": (f"LOCALHOST:{port}", None),
+        "configured": (f"box.example:{port}", None), "rebound": (f"rebound.example:{port}", 421), "no port": (own, 421),
+        "another port": (f"{own}:{other}", 421), "any address": (f"0.0.0.0:{port}", 421), "any IPv6 address": (f"[::]:{port}", 421),
+        "a longer name": (f"localhost.evil.example:{port}", 421), "a dot": (f"localhost.:{port}", 421),
+        "a number": (f"2130706433:{port}", 421), "none": (None, 400),
+    }
+
+
+ORIGINS = {
+    "none": None, "null": "null", "evil": "http://evil.example", "its own address": "http://127.0.0.1:{port}", "listed": LISTED,
+    "listed in capitals": LISTED.upper(), "listed with a port": LISTED + ":444", "listed by http": LISTED.replace("https", "http"),
+    "listed and longer": LISTED + ".evil.example", "two": [LISTED, "http://evil.example"],
+}
+SITES = [None, "none", "same-origin", "same-site", "cross-site", "garbage"]
+MODES = [("cors", "empty"), ("no-cors", "image"), ("navigate", "document"), ("navigate", "iframe")]
+JSON, FORM, TEXT, PARTS = "application/json", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"
+# name: (method, path, type, body, status when nothing refuses it)
+METHODS = {
+    "health": ("GET", "/healthz", None, None, 200), "read": ("GET", "/v1/activity", None, None, 200),
+    "head": ("HEAD", "/v1/activity", None, None, 200), "stream": ("GET", "/v1/events?poll=0", None, None, 200),
+    "json": ("POST", "/v1/messages", JSON, b'{"nothing":1}', 422), "form": ("POST", "/v1/messages", FORM, b"text=", 422),
+    "text": ("POST", "/v1/messages", TEXT, b" ", 422), "parts": ("POST", "/v1/messages", PARTS, b"", 415),
+    "no type": ("POST", "/v1/messages", None, b" ", 422), "put": ("PUT", "/v1/identity", JSON, b"{}", 428),
+    "patch": ("PATCH", "/v1/identity", JSON, b"{}", 428), "delete": ("DELETE", "/v1/outbox/none", None, None, 404),
+    "no body": ("POST", "/v1/runs/none/abort", None, None, 404),
+    "options": ("OPTIONS", "/v1/messages", None, None, 204), "preflight": ("OPTIONS", "/v1/messages", None, None, 204),
+}
+# Bodies that any page can send to any place, and none.
+SIMPLE = {"form", "text", "parts", "no type", "delete", "no body"}
+
+
+def expected(listener, host_refusal, origin, site, mode, name, has_token):
+    """The contract in the order it is applied: Host, Origin, fetch metadata, bodies a page can send unasked."""
+    any_host = listeners[listener][4]
+    if host_refusal == 400 or host_refusal and not any_host:
+        return host_refusal
+    if origin != "none":
+        if origin != "listed":
+            return 403
+    elif site in ("same-site", "cross-site", "garbage"):
+        if not (METHODS[name][0] == "GET" and mode == ("navigate", "document")):
+            return 403
+    if name in SIMPLE and not has_token and (origin != "none" or site not in (None, "none")):
+        return 403
+    return METHODS[name][4]
+
+
+def fields_of(host, origin, site, mode, name, has_token, port):
+    method, path, kind, body, _ = METHODS[name]
+    fields = []
+    if ORIGINS[origin] is not None:
+        values = ORIGINS[origin]
+        fields += [("origin", one.format(port=port)) for one in (values if isinstance(values, list) else [values])]
+    if site is not None:
+        fields += [("sec-fetch-site", site), ("sec-fetch-mode", mode[0]), ("sec-fetch-dest", mode[1])]
+    if name == "preflight":
+        fields += [("access-control-request-method", "POST"), ("access-control-request-headers", "authorization")]
+    if has_token:
+        fields.append(("authorization", f"Bearer {token}"))
+    if kind:
+        fields.append(("content-type", kind))
+    if body is not None:
+        fields.append(("content-length", str(len(body))))
+    return method, path, fields, body
+
+
+kept = {}
+
+
+def ask(listener, host, method, path, fields, body):
+    """Over a connection that is used again as long as the server lets it."""
+    connect = listeners[listener][0]
+    text = f"{method} {path} HTTP/1.1\r\n" + (f"Host: {host}\r\n" if host is not None else "")
+    text += "".join(f"{name}: {value}\r\n" for name, value in fields) + "\r\n"
+    one = kept.pop(listener, None) or connect()
+    one.settimeout(10)
+    one.sendall(text.encode() + (body or b""))
+    raw = b""
+    while True:
+        head, found, rest = raw.partition(b"\r\n\r\n")
+        if found:
+            length = re.search(rb"\r\ncontent-length: (\d+)", head.lower())
+            if method == "HEAD" or head.split(b" ")[1] == b"204" or length and len(rest) >= int(length[1]):
+                break
+        piece = one.recv(65536)
+        if not piece:
+            break
+        raw += piece
+    lines = head.decode("latin-1").split("\r\n")
+    told = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:])}
+    if told.get("connection") == "close":
+        one.close()
+    else:
+        kept[listener] = one
+    return int(lines[0].split()[1]), told
+
+
+def ask_h2(listener, host, method, path, fields, body):
+    link = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8", validate_outbound_headers=False))
+    link.initiate_connection()
+    head = [(":method", method), (":path", path), (":scheme", "http")] + ([(":authority", host)] if host is not None else [])
+    link.send_headers(1, head + fields, end_stream=body is None)
+    if body is not None:
+        link.send_data(1, body, end_stream=True)
+    told, over = {}, False
+    with listeners[listener][0]() as one:
+        one.settimeout(10)
+        one.sendall(link.data_to_send())
+        while not over and ":status" not in told and (piece := one.recv(65536)):
+            for event in link.receive_data(piece):
+                if isinstance(event, h2.events.ResponseReceived):
+                    told = dict(event.headers)
+                over = over or isinstance(event, (h2.events.StreamReset, h2.events.ConnectionTerminated))
+    return int(told.get(":status", 0)), told
+
+
+cells = []
+for listener, (_, port, own, _, _) in listeners.items():
+    for host, origin, site, mode, name, has_token in itertools.product(
+            hosts(own, port, 1), ORIGINS, SITES, MODES, METHODS, (False, True)):
+        # Without Sec-Fetch-Site there is no mode either; the token is the first server's.
+        if site is None and mode is not MODES[0] or has_token and listener == "TLS":
+            continue
+        cells.append((listener, host, origin, site, mode, name, has_token))
+total = len(cells)
+if chosen.cells and chosen.cells < total:
+    cells = chance.sample(cells, chosen.cells)
+wrong, let_in, start = 0, 0, time.monotonic()
+for listener, host, origin, site, mode, name, has_token in cells:
+    _, port, own, by_h2, _ = listeners[listener]
+    value, refusal = hosts(own, port, 1)[host]
+    method, path, fields, body = fields_of(host, origin, site, mode, name, has_token, port)
+    status, told = (ask_h2 if by_h2 else ask)(listener, value, method, path, fields, body)
+    wanted = expected(listener, refusal, origin, site, mode, name, has_token)
+    # A missing authority is for HTTP/2 itself to refuse.
+    good = status == wanted or by_h2 and host == "none" and status in (0, 400)
+    passes_origin = origin == "listed" and (wanted not in (400, 421))
+    good = good and told.get("access-control-allow-origin") == (LISTED if passes_origin else None)
+    good = good and "access-control-allow-credentials" not in told
+    if name == "preflight" and passes_origin:
+        good = good and "authorization" in told.get("access-control-allow-headers", "").lower()
+    let_in += status not in (0, 400, 403, 421)
+    wrong += not good
+    tally.check(good, f"{listener} host {host}, origin {origin}, site {site} {mode}, {name}, token {has_token}: {status} in place of {wanted}, {told.get('access-control-allow-origin')}")
+took = time.monotonic() - start
+print(f"matrix: {len(cells)} of {total} cells in {took:.0f} s: {let_in} let through, {len(cells) - let_in} refused, {wrong} wrongly")
+entries = plain.json("GET", "/v1/outbox")[1]["entries"]
+tally.check(not entries, f"something was sent: {entries}")
+tally.end()
