@@ -16,6 +16,12 @@ package struct RunBook: Sendable {
     /// Live tool events were seen for runs of our own, or for all (newer gateways send items to everyone).
     var hasOwnToolEvents = false
     var hasAllToolEvents = false
+    /// The gateway tells each row of a transcript as it is written. Older ones do not, and without a word to the contrary
+    /// they also keep from their events what commands put out.
+    package var tellsRows = true
+    var isPageDue = false
+    /// Older gateways answer with a page long before.
+    static let holdMilliseconds: Int64 = 1_000
 
     package init(labels: LabelTable = .extended, defaults: SessionDefaults = .standard) {
         self.labels = labels
@@ -52,10 +58,16 @@ package struct RunBook: Sendable {
         guard let runs = sessions[session] else { return false }
         return runs.active.contains { id in
             guard let reducer = reducers[id], reducer.hasBegun else { return false }
-            if runs.isUncertain || reducer.hasGap { return true }
+            if runs.isUncertain || reducer.hasGap || reducer.needsRows { return true }
             let isCovered = hasAllToolEvents || (hasOwnToolEvents && reducer.sentText != nil)
             return !reducer.sawToolEvents && !isCovered
         }
+    }
+
+    /// A page is to come at once, not in its turn; true once for each reason.
+    package mutating func takePageDue() -> Bool {
+        defer { isPageDue = false }
+        return isPageDue
     }
 
     package var sessionsToPoll: [SessionKey] { sessions.keys.filter { wantsHistoryPoll($0) }.sorted() }

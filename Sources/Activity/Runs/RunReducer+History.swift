@@ -95,4 +95,29 @@ extension RunReducer {
         default: if last.isAbortNote { evidence.settled(.aborted, error: nil) }
         }
     }
+
+    // MARK: gateways that keep things for their history
+
+    /// Once, when it has just ended: thoughts and what commands came to are only in the transcript.
+    mutating func holdEnd(until time: Timestamp) -> Bool {
+        guard !wasHeld, !hasEnded, !evidence.state.isActive else { return false }
+        wasHeld = true
+        heldUntil = time
+        return true
+    }
+
+    /// True when time alone ends it, or the wait for a page.
+    mutating func settle(now: Timestamp) -> Bool {
+        guard let held = heldUntil else { return evidence.settle(now: now) }
+        guard now >= held else { return false }
+        heldUntil = nil
+        return true
+    }
+
+    /// A page has shown its turn.
+    mutating func sawRows() {
+        hasGap = false
+        heldUntil = nil
+        needsRows = isActive && records.contains { $0.awaitsRow && $0.outcome == nil }
+    }
 }

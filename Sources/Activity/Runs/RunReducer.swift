@@ -12,8 +12,9 @@ struct RunReducer: Sendable {
     var agentText = TextAssembler(.messages)
     var chatText = TextAssembler(.whole)
     var thoughts: [LiveThought] = []
-    /// The text of the terminal chat event; it wins over the streams.
+    /// The text of the terminal chat event; it wins over the streams. Beside an abort a final is another story.
     var finalText: [UInt8]?
+    var abortedText: [UInt8]?
     /// The text so far that a history page brought, and the transcript's own.
     var snapshot: [UInt8] = []
     var rowTexts: [(row: String, text: [UInt8])] = []
@@ -29,6 +30,12 @@ struct RunReducer: Sendable {
     /// Something was lost: the next history page is wanted.
     var hasGap = false
     var sawToolEvents = false
+    /// The gateway keeps part of what happens for its history, and a page of that is wanted.
+    var isQuiet = false
+    var needsRows = false
+    /// Its end is known, and told once history has shown the rest, or at this time.
+    var heldUntil: Timestamp?
+    var wasHeld = false
     /// When our own message was sent, for runs that we started.
     var sentText: String?
     var lastEvent: Timestamp
@@ -60,7 +67,7 @@ struct RunReducer: Sendable {
     }
 
     var state: Run.State {
-        let state = evidence.state
+        let state = heldUntil == nil ? evidence.state : .running
         return state == .running && !hasBegun ? .queued : state
     }
 
@@ -230,7 +237,7 @@ struct RunReducer: Sendable {
 
     /// One source at a time: the terminal event, else agent events, else chat events, else what history told.
     private func visibleText(isFinal: Bool) -> [UInt8] {
-        if let finalText { return SilentReply.matches(finalText) ? [] : finalText }
+        if let last = evidence.wasAborted ? abortedText : finalText { return SilentReply.matches(last) ? [] : last }
         let stream = agentText.isEmpty ? chatText : agentText
         let isHeld = isFinal ? SilentReply.matches(stream.open) : SilentReply.mayBecome(stream.open)
         let text = isHeld ? stream.closed : stream.closed.isEmpty ? stream.open : stream.closed + stream.open

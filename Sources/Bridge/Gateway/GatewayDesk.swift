@@ -116,6 +116,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
             mainSession: hello.mainSessionKey
         )
         book.defaults = defaults
+        book.tellsRows = hello.methods.contains("sessions.subscribe")
         live.defaults = defaults
         outbox.linkIs(
             .online(LinkFacts(protocolVersion: hello.protocolVersion, identity: nil, uptimeMs: hello.uptimeMs)),
@@ -133,6 +134,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
         if let payload = event.payload {
             prove(event.name, payload, on: loop)
             tell(book.receive(event: event.name, payload: payload, now: loop.wallClock), on: loop)
+            if book.takePageDue() { poll(on: loop) }
         }
         documents?.asker.received(event, on: loop)
         received?(event)
