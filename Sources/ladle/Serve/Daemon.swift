@@ -105,8 +105,7 @@ final class Daemon {
         access.start(on: loop)
         outbox.load(on: loop)
         bridge.documents?.load(on: loop)
-        desk.load(on: loop)
-        link.start(on: loop)
+        desk.load(on: loop) { [link] in link.start(on: loop) }
         loop.after(milliseconds: Self.startUpMilliseconds) { ProcessLimits.releaseStartUpPages() }
     }
 
