@@ -71,7 +71,7 @@ def main():
         print(line, end="", flush=True)
         if found := re.search(r"(\d+) generated", line):
             calls = int(found.group(1))
-    tally.check(run.wait() == 0, "schemathesis finds nothing")
+    tally.check(run.wait() == 0, f"schemathesis finds nothing: exit {run.returncode}")
     tally.check(calls >= (LEAST_CALLS if chosen.long else 800), f"{calls} calls are enough")
     if os.environ.get("PROOF_REPORT"):
         pathlib.Path(os.environ["PROOF_REPORT"]).write_bytes(report.read_bytes())
