@@ -19,8 +19,10 @@ package final class HTTP2Session {
     private var recent: (id: HTTP2StreamID, state: StreamState)?
     /// How many streams have bytes to send.
     private var waiting = 0
+    /// Body bytes of all streams that are in no output yet.
+    package private(set) var waitingBytes = 0
     /// The request head whose block is arriving; blocks never interleave (RFC 9113 §4.3).
-    private var builder: (stream: HTTP2StreamID, head: HeadBuilder)?
+    private var builder: HeadBuilder?
     private var block = ResponseBlock()
     private var highestStream: HTTP2StreamID = 0
     private var events: [HTTP2Event] = []
@@ -33,6 +35,9 @@ package final class HTTP2Session {
     /// The library can do nothing more; what is left to send is `farewell`.
     private var isBroken = false
     private var farewell: [UInt8] = []
+
+    /// Streams that were reset for a fault of the peer's.
+    package private(set) var streamErrors: UInt64 = 0
 
     package init(limits: HTTP2Limits = .standard) throws(HTTP2Error) {
         self.limits = limits
@@ -151,6 +156,7 @@ package final class HTTP2Session {
         guard let state = state(of: stream), state.responseStarted, !state.closing, !state.condemned else { return 0 }
         let wasEmpty = state.pending.isEmpty
         state.pending.append(bytes)
+        waitingBytes += bytes.count
         state.closing = end
         let count = state.pending.count
         if wasEmpty, count > 0 { waiting += 1 }
@@ -290,7 +296,7 @@ package final class HTTP2Session {
         let state = StreamState()
         streams[stream] = state
         recent = (stream, state)
-        builder = (stream, HeadBuilder(limits: limits))
+        builder = HeadBuilder(of: stream, limits: limits)
     }
 
     func gotField(_ stream: HTTP2StreamID, name: Span<UInt8>, value: Span<UInt8>) {
@@ -302,8 +308,7 @@ package final class HTTP2Session {
             if state.trailerBytes > limits.headBytes { condemn(stream, .enhanceYourCalm) }
             return
         }
-        builder?.head.add(name: name, value: value)
-        if builder?.head.isBomb == true { sawHeadBomb = true }
+        if builder?.add(name: name, value: value) == true { sawHeadBomb = true }
     }
 
     func gotInvalidField(_ stream: HTTP2StreamID) {
@@ -311,10 +316,9 @@ package final class HTTP2Session {
     }
 
     func completedHead(_ stream: HTTP2StreamID, ends: Bool) {
-        guard let state = state(of: stream), let built = builder, built.stream == stream else { return }
-        builder = nil
+        guard let state = state(of: stream), builder?.stream == stream, let built = builder.take() else { return }
         guard !state.condemned, !sawHeadBomb else { return }
-        switch built.head.finish() {
+        switch built.finish() {
         case .head(let head):
             state.announced = true
             events.append(.request(stream, head, end: ends))
@@ -357,6 +361,7 @@ package final class HTTP2Session {
     ) -> (count: Int, isLast: Bool)? {
         guard let state = state(of: stream) else { return (0, true) }
         let count = unsafe state.pending.move(into: buffer)
+        waitingBytes -= count
         let isLast = state.pending.isEmpty && state.closing
         if count == 0, !isLast {
             state.deferred = true
@@ -383,7 +388,9 @@ package final class HTTP2Session {
     }
 
     func sentReset(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
-        if state(of: stream)?.resetByUs != true { resetsToCount += 1 }
+        if state(of: stream)?.resetByUs == true { return }
+        resetsToCount += 1
+        streamErrors += 1
     }
 
     func sentGoAway(_ code: HTTP2ErrorCode) {
@@ -394,6 +401,7 @@ package final class HTTP2Session {
         guard let state = streams.removeValue(forKey: stream) else { return }
         if recent?.id == stream { recent = nil }
         if !state.pending.isEmpty { waiting -= 1 }
+        waitingBytes -= state.pending.count
         if state.unconsumed > 0 { afterwards.append(.consume(state.unconsumed)) }
         if state.announced { events.append(.closed(stream, code)) }
     }

@@ -9,6 +9,7 @@ struct HeadBuilder {
         case malformed
     }
 
+    let stream: HTTP2StreamID
     private let limits: HTTP2Limits
     private var method = HTTPMethod.get
     private var isHTTP = false
@@ -20,16 +21,20 @@ struct HeadBuilder {
     private var fields = 0
     private var refusal: HTTP2Refusal?
     private var isMalformed = false
-    /// So many decoded bytes that the connection has to end.
-    private(set) var isBomb = false
 
-    init(limits: HTTP2Limits) {
+    init(of stream: HTTP2StreamID, limits: HTTP2Limits) {
+        self.stream = stream
         self.limits = limits
     }
 
-    mutating func add(name: Span<UInt8>, value: Span<UInt8>) {
+    /// True when there are so many decoded bytes that the connection has to end.
+    mutating func add(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
         let isPseudo = !name.isEmpty && name[0] == ASCII.colon
-        guard count(name.count + value.count, isPseudo: isPseudo) else { return }
+        if count(name.count + value.count, isPseudo: isPseudo) { keep(name: name, value: value, isPseudo: isPseudo) }
+        return bytes > limits.headBombBytes
+    }
+
+    private mutating func keep(name: Span<UInt8>, value: Span<UInt8>, isPseudo: Bool) {
         guard isPseudo else {
             begin()
             addField(name: name, value: value)
@@ -87,7 +92,6 @@ struct HeadBuilder {
         // RFC 9113 §6.5.2: 32 bytes beside name and value for each line.
         bytes += size + 32
         if !isPseudo { fields += 1 }
-        if bytes > limits.headBombBytes { isBomb = true }
         if refusal == nil {
             if fields > limits.headFields {
                 refusal = .tooManyFields

@@ -54,8 +54,10 @@ struct ResponseBlock {
 
     private mutating func append(_ source: [UInt8], name: Range<Int>, value: Range<Int>) {
         let start = bytes.count
-        for index in name { bytes.append(ASCII.lowercased(source[index])) }
+        bytes += source[name]
         let nameEnd = bytes.count
+        var span = bytes.mutableSpan
+        for index in start..<nameEnd { span[index] = ASCII.lowercased(span[index]) }
         bytes += source[value]
         lines.append(Line(start: start, nameEnd: nameEnd, end: bytes.count))
     }

@@ -17,10 +17,13 @@ final class HTTP2Connection: WireProtocol {
     private let connection: HTTPConnection
     private let session: HTTP2Session
     private var streams: [HTTP2StreamID: HTTP2Stream] = [:]
+    /// The stream of the last request: what follows is mostly its own.
+    private var recent: HTTP2Stream?
     private var isWorking = false
     private var isClosing = false
     private var isPaused = false
     private var isClosed = false
+    private var countedErrors: UInt64 = 0
     /// What the peer had taken when the running patience with it began.
     private var takenAtWatch: UInt64?
     /// Why this connection gets no service.
@@ -45,11 +48,10 @@ final class HTTP2Connection: WireProtocol {
     // MARK: Input
 
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
-        var copy: [UInt8] = []
-        copy.append(copying: bytes, from: 0)
         do throws(HTTP2Error) {
-            try session.receive(copy, now: loop.now)
+            try session.receive(bytes, now: loop.now)
         } catch {
+            server.counters.refused["HTTP2_\(error == .badPreface ? "badPreface" : "broken")", default: 0] += 1
             return socket.close(on: loop)
         }
         work(on: loop)
@@ -66,9 +68,17 @@ final class HTTP2Connection: WireProtocol {
             }
         } while write(on: loop)
         isWorking = false
+        countStreamErrors()
         guard !isClosed else { return }
         balance(on: loop)
         if isClosing || session.isFinished { socket.closeWhenSent(on: loop) }
+    }
+
+    private func countStreamErrors() {
+        let fresh = session.streamErrors - countedErrors
+        guard fresh > 0 else { return }
+        countedErrors += fresh
+        server.counters.refused["HTTP2_streamError", default: 0] += fresh
     }
 
     /// A peer that sends requests and does not read the answers is not read from either.
@@ -84,10 +94,11 @@ final class HTTP2Connection: WireProtocol {
         case .request(let id, let head, let ends): begin(id, head, ends: ends, on: loop)
         case .refused(let id, let refusal): refuse(id, Problem(refusal), on: loop)
         case .data(let id, let bytes): streams[id]?.received(bytes, on: loop)
-        case .end(let id): streams[id]?.requestEnded(on: loop)
+        case .end(let id): (recent?.id == id ? recent : streams[id])?.requestEnded(on: loop)
         case .drained(let id): streams[id]?.drained(on: loop)
         case .closed(let id, _):
             let stream = streams.removeValue(forKey: id)
+            if recent?.id == id { recent = nil }
             stream?.closed(on: loop)
             // Not before the answer has gone: clients take GOAWAY for the end.
             if refusal != nil { session.finishDrain() }
@@ -102,9 +113,15 @@ final class HTTP2Connection: WireProtocol {
         if let refusal {
             return refuse(id, refusal, on: loop)
         }
+        // Before anything is done for it: whoever does not take the answers it has gets no more of them.
+        if session.waitingBytes > server.limits.answerBytes {
+            server.counters.refused["HTTP2_unreadAnswers", default: 0] += 1
+            return session.reset(id, .refusedStream)
+        }
         server.counters.requestsHTTP2 += 1
         let stream = HTTP2Stream(id, of: self)
         streams[id] = stream
+        recent = stream
         let exchange = Exchange(
             head: head,
             connection: connection.info,
@@ -278,6 +295,7 @@ final class HTTP2Connection: WireProtocol {
         isClosed = true
         let all = streams
         streams = [:]
+        recent = nil
         for stream in all.values { stream.closed(on: loop) }
     }
 }

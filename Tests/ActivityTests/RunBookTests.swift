@@ -56,6 +56,44 @@ struct RunBookTests {
         #expect(book.runs().isEmpty)
     }
 
+    @Test func `a run that has to make room is told to its end`() {
+        var book = RunBook()
+        var changes: [RunChange] = []
+        for number in 0...ActivityLimits.activeRunsPerSession {
+            changes += book.receive(event: "agent", payload: AgentFrame.start("r\(number)"), now: now)
+        }
+        let ended = changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
+        #expect(ended.map(\.id) == ["r0"])
+        #expect(ended.first?.state == .failed && ended.first?.error == RunBook.tooMany)
+        #expect(book.run("r0") == nil && book.activeCount == ActivityLimits.activeRunsPerSession)
+    }
+
+    @Test func `all runs together keep to a bound, and each that began ends`() {
+        var book = RunBook()
+        var open: Set<String> = []
+        let text = String(repeating: "w", count: ActivityLimits.runTextBytes)
+        for number in 0..<200 {
+            let session = "agent:main:s\(number)"
+            let id = "r\(number)"
+            for payload in [
+                AgentFrame.start(id, session: session),
+                AgentFrame.make(id, 2, "assistant", "{\"text\":\"\(text)\"}", session: session),
+            ] {
+                for change in book.receive(
+                    event: "agent",
+                    payload: payload,
+                    now: now.adding(milliseconds: Int64(number))
+                ) {
+                    if case .started(let run) = change { open.insert(run.id) }
+                    if case .ended(let run) = change { open.remove(run.id) }
+                }
+            }
+        }
+        #expect(open == Set(book.runs().map(\.id)) && open.contains("r199") && !open.contains("r0"))
+        #expect(open.count * ActivityLimits.runTextBytes <= ActivityLimits.bookBytes)
+        #expect(open.count >= 8)
+    }
+
     @Test func `hidden runs leave no trace`() {
         var book = RunBook()
         book.hide("house")

@@ -16,7 +16,7 @@ final class GatewayProcess: Sendable {
         let process = Process()
         process.executableURL = URL(filePath: LadleProcess.program)
         process.arguments = ["demo-gateway", "--speed", "0"] + options
-        process.environment = ["PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no"]
+        process.environment = LadleProcess.environment
         let output = Pipe()
         process.standardOutput = output
         process.standardError = output
@@ -106,7 +106,7 @@ extension LadleProcess {
         let process = Process()
         process.executableURL = URL(filePath: Self.program)
         process.arguments = arguments + ["--state", state.path]
-        process.environment = ["PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no"]
+        process.environment = LadleProcess.environment
         let output = Pipe()
         process.standardOutput = output
         process.standardError = output

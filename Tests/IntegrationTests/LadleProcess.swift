@@ -23,6 +23,15 @@ final class LadleProcess: Sendable {
         return package.appending(path: ".build/debug/ladle").path
     }
 
+    /// Nothing of the caller's but what a sanitizer is told.
+    static let environment: [String: String] = {
+        var environment = ["PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no"]
+        for name in ["ASAN_OPTIONS", "TSAN_OPTIONS", "LD_PRELOAD"] {
+            environment[name] = ProcessInfo.processInfo.environment[name]
+        }
+        return environment
+    }()
+
     /// Waits for the line that names the listener, or for the end of the program.
     init(
         _ arguments: [String] = [],
@@ -36,7 +45,7 @@ final class LadleProcess: Sendable {
         process.executableURL = URL(filePath: Self.program)
         process.arguments =
             ["serve", "--state", state.path, "--listen", listen] + (demo ? ["--demo"] : []) + arguments
-        process.environment = ["PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no"].merging(environment) { $1 }
+        process.environment = Self.environment.merging(environment) { $1 }
         let output = Pipe()
         process.standardOutput = output
         process.standardError = output

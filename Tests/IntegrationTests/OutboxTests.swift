@@ -39,6 +39,7 @@ import Testing
         let status = try ladle.request("GET", "/v1/status").json["outbox"]
         #expect(status?["pending"]?.int == 2)
         #expect(status?["oldestAgeMs"]?.int != nil)
+        #expect(status?["attempts"]?["not_dispatched"]?.int ?? 0 >= 1)
     }
 
     @Test func `retry and cancel are honest about where an entry stands`() async throws {

@@ -726,6 +726,18 @@ def drain(server):
     tally.check(server.process.wait(10) == 0 and took < 5.5, f"{server.kind} drain: {took:.1f} s, exit {server.process.returncode}")
 
 
+
+
+def ask(server, path):
+    """The body of an answer over HTTP/2."""
+    peer = Peer(server)
+    peer.send(peer.request(1, path))
+    peer.until(lambda: 1 in peer.ended)
+    body = peer.bodies.get(1, b"").decode()
+    peer.close()
+    return body
+
+
 plain, secure = servers()
 for server in (plain, secure):
     start, witness = time.monotonic(), Witness(server)
@@ -736,6 +748,10 @@ for server in (plain, secure):
             slowest, witness = witness.slowest, Witness(server)
             witness.slowest = slowest
     speaking(server)
+    page = ask(server, "/metrics")
+    counted = sum(float(line.split()[-1]) for line in page.splitlines() if line.startswith("ladle_http_refusals_total"))
+    broken = sum(case[3][0] in ("connection", "stream", "closed") for case in cases)
+    tally.check(counted >= broken, f"{server.kind} {counted:.0f} refusals in the metrics, {broken} cases that end in one")
     print(f"{server.kind}: {len(cases)} cases in {time.monotonic() - start:.1f} s, the bystander's slowest answer "
           f"{witness.slowest * 1000:.0f} ms, memory {size >> 20} -> {server.resident() >> 20} MiB")
     tally.check(witness.slowest < 1, f"{server.kind} the bystander waits {witness.slowest:.2f} s")

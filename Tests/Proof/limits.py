@@ -19,7 +19,7 @@ import h2.events
 
 from harness import LADLE, Serve, Tally, options, scratch, until
 
-chosen = options(streams=(1500, 8000))
+chosen = options(streams=(1500, 10_000))
 tally = Tally()
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 

@@ -40,6 +40,22 @@ struct HTTP2ServerTests {
         #expect(await server.wait { $0.responder.finished == 50 })
     }
 
+    @Test func `who does not take its answers gets no more of them, and may ask again`() async throws {
+        var limits = ServerLimits()
+        limits.answerBytes = 1 << 20
+        let server = try await TestServer(limits)
+        let client = try connect(server)
+        try client.request("GET", "/big", stream: 1)
+        try client.request("GET", "/echo", stream: 3)
+        try client.wait { $0.frames.contains { $0.type == HTTP2Client.reset } }
+        let refused: [UInt8] = [0, 0, 0, 7]
+        #expect(client.frames.filter { $0.type == HTTP2Client.reset }.map(\.payload) == [refused])
+        #expect(try client.answer(1).body.count == 4 << 20)
+        try client.request("GET", "/echo", stream: 5)
+        #expect(try client.answer(5).status == Self.ok)
+        #expect(await server.wait { $0.server.counters.refused["HTTP2_unreadAnswers"] == 1 })
+    }
+
     /// RFC 9113 §8.1: the whole answer first, then the reset that says that the body is not wanted.
     @Test(arguments: ["/refused", "/asked-in-vain"])
     func `a refused upload has its whole answer before the reset`(path: String) async throws {

@@ -240,4 +240,32 @@ struct `A kill` {
             #expect(ids == (point == "after-sync" ? ["e0", "e1", "e2"] : ["e0", "e1"]), "\(point)")
         }
     }
+
+    @Test func `while a database is set aside leaves it to be set aside again, and nothing of it is lost`() async throws
+    {
+        let fixture = try StoreFixture()
+        let (first, _) = try fixture.open()
+        for id in ["a", "b"] { _ = try await first.enqueue(fixture.entry(id)) }
+        await fixture.end(first)
+        do {
+            let connection = try SQLiteConnection(path: fixture.scratch.file("state/ladle.db"), access: .readWrite)
+            try connection.run("UPDATE schema_version SET version = 99 WHERE module = 'outbox'")
+        }
+        let path = fixture.scratch.path
+        await #expect(processExitsWith: .signal(9)) { [path = path as String] in
+            try KillScenario.open(path: path, point: "set-aside")
+        }
+        fixture.clock.advance(1)
+        let (store, opening) = try fixture.open()
+        guard case .setAside = opening else {
+            Issue.record("\(opening)")
+            return
+        }
+        #expect(try await store.recover(restoring: true)?.restored.map(\.id) == ["a", "b"])
+        // The half finished case holds the same file.
+        #expect(store.health != .ok)
+        #expect(try await store.recover(restoring: true)?.restored == [])
+        #expect(store.health == .ok)
+        #expect(try await store.entries().map(\.id) == ["a", "b"])
+    }
 }

@@ -6,12 +6,22 @@ import Store
 
 /// Runs in a process of its own and does not come back.
 enum KillScenario {
-    static func run(path: String, point: String) async throws {
-        let configuration = StoreConfiguration(
+    private static func configuration(_ path: String) throws -> StoreConfiguration {
+        StoreConfiguration(
             directory: try StateDirectory(path: path + "/state"),
             clock: { Timestamp(milliseconds: 1_700_000_000_000) },
             makeEpoch: { .make(random: 1) }
         )
+    }
+
+    /// Dies while it opens what is there.
+    static func open(path: String, point: String) throws {
+        KillPoint.arm(point, at: 1)
+        _ = try StateStore.open(configuration(path))
+    }
+
+    static func run(path: String, point: String) async throws {
+        let configuration = try configuration(path)
         let (store, _) = try StateStore.open(configuration)
         // Behind the store's own first operation, so that the commits that follow are the entries'.
         try await store.submit { _ in }

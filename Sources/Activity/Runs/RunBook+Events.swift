@@ -19,7 +19,7 @@ extension RunBook {
             approval(payload, now: now, to: &changes)
         default: break
         }
-        return changes
+        return changes + takeOverdue()
     }
 
     /// Runs end at last by the clock where the gateway never told the end. To be called about once a second.
@@ -29,7 +29,7 @@ extension RunBook {
             for id in runs.active where reducers[id]?.settle(now: now) == true { publish(id, to: &changes) }
             expireWaiting(session, now: now, to: &changes)
         }
-        return changes
+        return changes + takeOverdue()
     }
 
     /// Sends that were put off and never answered: one run may have answered several.

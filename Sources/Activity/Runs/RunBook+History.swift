@@ -24,7 +24,7 @@ extension RunBook {
             publish(id, to: &changes)
         }
         settle(payload["sessionInfo"], session: session, now: now, to: &changes)
-        return changes
+        return changes + takeOverdue()
     }
 
     mutating func take(

@@ -78,6 +78,8 @@ struct RunReducer: Sendable {
     var isActive: Bool { state.isActive }
     var hasEnded: Bool { toldState != nil }
     var hasText: Bool { !shown.isEmpty }
+    /// What the book counts for it.
+    var weighed = 0
 
     var run: Run {
         let state = self.state
@@ -103,6 +105,13 @@ struct RunReducer: Sendable {
         records.filter(isShown).map { $0.step(runID: id, run: state, end: end) }.sorted {
             ($0.startedAt, $0.sequence) < ($1.startedAt, $1.sequence)
         }
+    }
+
+    /// About the memory it takes, in bytes: texts count as often as they are kept on the way to the subscribers.
+    var weight: Int {
+        let streams = agentText.byteCount + chatText.byteCount + thoughts.reduce(0) { $0 + $1.text.byteCount }
+        let told = rowTexts.reduce(snapshot.count) { $0 + $1.text.count } + (finalText?.count ?? 0)
+        return 4_096 + 2_048 * records.count + 2 * streams + told + 3 * shown.count + 2 * (sentText?.utf8.count ?? 0)
     }
 
     // MARK: steps
@@ -219,7 +228,7 @@ struct RunReducer: Sendable {
     }
 
     /// Cut between characters.
-    private static func limited(_ text: [UInt8]) -> [UInt8] {
+    static func limited(_ text: [UInt8]) -> [UInt8] {
         guard text.count > ActivityLimits.runTextBytes else { return text }
         var end = ActivityLimits.runTextBytes
         while end > 0, text[end] & 0xC0 == 0x80 { end -= 1 }

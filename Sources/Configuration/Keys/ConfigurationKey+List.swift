@@ -341,7 +341,7 @@ extension ConfigurationKey {
         "limits.answerBytes",
         .size(64 * kibibyte...1024 * mebibyte),
         "4MiB",
-        "Unsent bytes of answers at which a connection is cut"
+        "Unsent bytes of answers at which a connection is cut, or over HTTP/2 gets no further ones"
     )
     package static let limitsRequestLine = ConfigurationKey(
         "limits.requestLine",

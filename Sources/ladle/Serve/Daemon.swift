@@ -86,7 +86,7 @@ final class Daemon {
         )
         bridge.documents = documents
         desk.documents = documents
-        doors = Doors(server: server, plan: plan, rules: rules)
+        doors = Doors(server: server, plan: plan, rules: rules, tailscaled: tailscaled)
         drainMilliseconds = plan.settings.int(.limitsDrain)
         desk.log = plan.log
         pipeline.log = plan.log
