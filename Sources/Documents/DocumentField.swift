@@ -23,8 +23,8 @@ package enum DocumentField: String, Sendable, CaseIterable {
     /// Whether a value may hold line feeds.
     package var takesLines: Bool { self == .notes || self == .context }
 
-    /// The most UTF-8 bytes a new value may have. An avatar may be a data URI; the others are read by people.
-    package var maximumBytes: Int {
+    /// The most characters (code points) a new value may have. An avatar may be a data URI; the others are read by people.
+    package var maximumLength: Int {
         switch self {
         case .emoji: 64
         case .avatar: 256 << 10

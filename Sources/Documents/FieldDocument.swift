@@ -35,8 +35,8 @@ package struct FieldDocument: Sendable {
             let value = field.takesLines ? FieldValue.canonicalLines(text) : FieldValue.canonicalLine(text)
             let canonical = field == .notes ? Self.canonicalNotes(value) : value
             if canonical == fields[field] ?? "" { continue }
-            guard canonical.utf8.count <= field.maximumBytes else {
-                throw .tooLong(field, bytes: canonical.utf8.count, limit: field.maximumBytes)
+            guard canonical.unicodeScalars.count <= field.maximumLength else {
+                throw .tooLong(field, length: canonical.unicodeScalars.count, limit: field.maximumLength)
             }
             guard !FieldValue.isPlaceholder(canonical) else { throw .placeholder(field) }
             wanted[field] = canonical

@@ -8,7 +8,7 @@ package enum FieldError: Error, Equatable, Sendable {
     case controlCharacter(DocumentField, scalar: UInt32)
     /// U+FFFD stands where a reader met bytes that are no text.
     case notText(DocumentField)
-    case tooLong(DocumentField, bytes: Int, limit: Int)
+    case tooLong(DocumentField, length: Int, limit: Int)
     /// The value is one of the templates' hints, which every reader takes for "not set".
     case placeholder(DocumentField)
     /// The file's own form would give the value another meaning (a heading in `context`, an open comment).
@@ -39,8 +39,8 @@ package enum FieldError: Error, Equatable, Sendable {
         case .controlCharacter(let field, let scalar):
             "\"\(field.rawValue)\" holds the control character U+\(Self.hex(scalar))"
         case .notText(let field): "\"\(field.rawValue)\" holds U+FFFD or half a surrogate pair, which is no text"
-        case .tooLong(let field, let bytes, let limit):
-            "\"\(field.rawValue)\" has \(bytes) bytes, at most \(limit) are allowed"
+        case .tooLong(let field, let length, let limit):
+            "\"\(field.rawValue)\" has \(length) characters, at most \(limit) are allowed"
         case .placeholder(let field):
             "the value of \"\(field.rawValue)\" is a hint of the file's template and would be read as empty"
         case .unrepresentable(let field):

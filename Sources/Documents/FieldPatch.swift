@@ -60,8 +60,8 @@ package struct FieldPatch: Sendable, Equatable {
     }
 
     private static func checked(_ text: String, _ field: DocumentField) throws(FieldError) -> String {
-        guard text.utf8.count <= field.maximumBytes else {
-            throw .tooLong(field, bytes: text.utf8.count, limit: field.maximumBytes)
+        guard text.unicodeScalars.count <= field.maximumLength else {
+            throw .tooLong(field, length: text.unicodeScalars.count, limit: field.maximumLength)
         }
         var previous: Unicode.Scalar = " "
         for scalar in text.unicodeScalars {

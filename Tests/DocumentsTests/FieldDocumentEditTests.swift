@@ -161,7 +161,7 @@ struct FieldDocumentEditTests {
         (.identity, "", [.name: "Pick something you like"], .placeholder(.name)),
         (.profile, "", [.pronouns: "(optional)"], .placeholder(.pronouns)),
         (.identity, "", [.name: "a <!-- b -->"], .unrepresentable(.name)),
-        (.identity, "", [.emoji: String(repeating: "x", count: 65)], .tooLong(.emoji, bytes: 65, limit: 64)),
+        (.identity, "", [.emoji: String(repeating: "🦊", count: 65)], .tooLong(.emoji, length: 65, limit: 64)),
         (.identity, "", [.pronouns: "x"], .unknownField("pronouns", nearest: nil)),
         (.profile, "## Context\n\nx\n\n## Next\n", [.context: "a\n# b"], .unrepresentable(.context)),
         (.profile, "## Context\n\nx\n", [.context: "a\n---\nb"], .unrepresentable(.context)),

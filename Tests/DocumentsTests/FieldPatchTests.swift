@@ -30,7 +30,7 @@ struct FieldPatchTests {
         (.profile, #"{"context":"a\u001b[0m"}"#, .controlCharacter(.context, scalar: 27)),
         (
             .identity, "{\"name\":\"" + String(repeating: "x", count: 1025) + "\"}",
-            .tooLong(.name, bytes: 1025, limit: 1024)
+            .tooLong(.name, length: 1025, limit: 1024)
         ),
     ]
 
