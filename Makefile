@@ -3,7 +3,7 @@ BUILD := swift build
 RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
 export SWIFT_BACKTRACE := enable=no
 
-.PHONY: run build test lint format contract proof fuzz bench coverage release deb clean packages
+.PHONY: run build test lint format sanitize contract proof fuzz bench coverage release deb clean packages
 
 run: release
 	@deploy/run
@@ -26,7 +26,10 @@ format:
 contract: build
 	@Tests/Proof/run
 
-proof: release
+sanitize:
+	@Tests/sanitize
+
+proof: release sanitize
 	@LADLE=.build/ladle Tests/Proof/run --long
 
 fuzz: packages

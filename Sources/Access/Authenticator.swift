@@ -41,7 +41,7 @@ package struct Authenticator: Sendable {
     package var tickets: TicketBook
     package var limiter: RateLimiter
     package private(set) var failures: UInt64 = 0
-    private var whois: WhoisCache
+    private var known = WhoisCache()
 
     package init(
         settings: Settings,
@@ -53,7 +53,6 @@ package struct Authenticator: Sendable {
         self.tokens = tokens
         self.tickets = tickets
         self.limiter = limiter
-        whois = WhoisCache()
     }
 
     package mutating func identify(_ peer: Peer, _ request: RequestFacts, now: Timestamp) -> Identification {
@@ -83,7 +82,7 @@ package struct Authenticator: Sendable {
 
     /// What tailscaled answered, or that it did not.
     package mutating func learn(_ answer: WhoisAnswer, to question: WhoisQuestion, now: Timestamp) {
-        whois.learn(answer, to: question, now: now)
+        known.learn(answer, to: question, now: now)
     }
 
     /// Ends a token and its tickets. The edge closes the streams whose `tokenID` it is.
@@ -97,21 +96,22 @@ package struct Authenticator: Sendable {
         case .unix(let uid):
             return .caller(isOwner(uid) ? .owner(uid: settings.ownerUID) : .nobody)
         case .loopback(let address, let uid):
-            guard settings.trustsLoopback, isOwner(uid) else { return .caller(.nobody) }
-            // With userspace networking tailscaled itself connects to us for its peers, under its own uid. Where that
-            // is the owner's too, only tailscaled can tell its peers from the owner.
-            guard settings.tailscaledUID == settings.ownerUID else { return .caller(.owner(uid: settings.ownerUID)) }
-            let question = WhoisQuestion(address: address)
-            guard let answer = whois.answer(to: question, now: now) else { return .whois(question) }
-            return .caller(answer == .unknown ? .owner(uid: settings.ownerUID) : tailnetCaller(answer, question))
+            // tailscaled connects to us for others: with userspace networking, where it can tell for whom, and for
+            // `tailscale serve --tcp`, where it cannot. Under its uid nobody is the owner.
+            if let uid, uid == settings.tailscaledUID { return whois(address, now: now) }
+            return .caller(settings.trustsLoopback && isOwner(uid) ? .owner(uid: settings.ownerUID) : .nobody)
         // tailscaled would name this node's own user for any user of this host.
         case .thisHost: return .caller(.nobody)
         case .remote(let address):
-            guard address.ip.isTailnet, settings.tailnet.admitsAnyone else { return .caller(.nobody) }
-            let question = WhoisQuestion(address: address)
-            guard let answer = whois.answer(to: question, now: now) else { return .whois(question) }
-            return .caller(tailnetCaller(answer, question))
+            return address.ip.isTailnet ? whois(address, now: now) : .caller(.nobody)
         }
+    }
+
+    private mutating func whois(_ address: PeerAddress, now: Timestamp) -> Identification {
+        guard settings.tailnet.admitsAnyone else { return .caller(.nobody) }
+        let question = WhoisQuestion(address: address)
+        guard let answer = known.answer(to: question, now: now) else { return .whois(question) }
+        return .caller(tailnetCaller(answer, question))
     }
 
     private mutating func serveClient(_ peer: Peer, _ request: RequestFacts, now: Timestamp) -> Identification {
@@ -119,7 +119,7 @@ package struct Authenticator: Sendable {
             let headers = request.serve, let login = headers.login, let client = headers.clientAddress
         else { return .caller(.nobody) }
         let question = WhoisQuestion(address: PeerAddress(ip: client, port: 0))
-        guard let answer = whois.answer(to: question, now: now) else { return .whois(question) }
+        guard let answer = known.answer(to: question, now: now) else { return .whois(question) }
         guard case .known(let identity) = answer, identity.login?.lowercased() == login.lowercased() else {
             return .caller(.nobody)
         }

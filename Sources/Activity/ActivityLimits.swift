@@ -22,6 +22,10 @@ package enum ActivityLimits {
     package static let activeRunsPerSession = 32
     /// Sessions with reducers in memory.
     package static let sessions = 1_024
+    /// Memory of all runs together, as `RunReducer.weight` counts it. Thousands of usual runs, dozens of the largest.
+    package static let bookBytes = 64 << 20
+    /// Text kept of one thought while it streams: more than its detail shows.
+    package static let thoughtBytes = 64 << 10
     /// Runs of our own housekeeping that are remembered in order to be hidden.
     package static let hiddenRuns = 1_000
     /// Text operations that may still be put in order when frames of one run overtake each other.

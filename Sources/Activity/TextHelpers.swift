@@ -48,7 +48,7 @@ extension StringProtocol {
     }
 
     /// At most `limit` bytes, cut between characters.
-    func cut(toBytes limit: Int) -> String {
+    package func cut(toBytes limit: Int) -> String {
         guard utf8.count > limit else { return String(self) }
         var kept = ""
         var size = 0

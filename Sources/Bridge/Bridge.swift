@@ -166,7 +166,7 @@ package final class Bridge: Responder {
                 if mayAsk, access.whois != nil { return .ask(question) }
             }
             if caller == .nobody { throw Problem(.notPaired(credentialSent: false)).closing() }
-            if access.ownerIsKnownByConnection { AccessMemo.keep(caller, facts, for: exchange) }
+            AccessMemo.keep(caller, facts, for: exchange)
         }
         let result = try prepare(exchange, by: caller, match, mayHaveBody: true, on: loop)
         if case .ready(let call) = result {

@@ -70,11 +70,11 @@ extension DemoScript {
         name: "append-weather",
         steps: [
             .pause(ms: 400),
-            .think("The weather goes to the end of weather.txt. curl can fetch it and append it in one go."),
+            .think("The weather goes to the end of weather.txt. One command can ask for it and append it."),
             .tools([
                 .exec(
-                    "curl -s 'https://wttr.in/Berlin?format=3' >> weather.txt && tail -n 1 weather.txt",
-                    meta: "fetch https://wttr.in/Berlin → show last line of weather.txt",
+                    "echo \"$(curl -s 'https://wttr.in/Berlin?format=3')\" >> weather.txt && tail -n 1 weather.txt",
+                    meta: "print text → show last line of weather.txt",
                     output: "Berlin: ⛅️ +21°C",
                     durationMs: 1_250,
                     updates: [(700, "Berlin: ⛅️ +21°C\n")]

@@ -28,7 +28,7 @@ struct AuthenticatorTests {
         #expect(gate.identify(.unix(Peer.owner), .get(), now: .start) == owner)
         #expect(gate.identify(.loopback(Peer.owner), .get(), now: .start) == owner)
         for peer in [
-            Peer.unix(Peer.stranger), .unix(0), .unix(nil), .loopback(Peer.stranger), .loopback(0), .loopback(nil),
+            Peer.unix(Peer.stranger), .unix(0), .unix(nil), .loopback(Peer.stranger), .loopback(54321), .loopback(nil),
             .remote("192.0.2.9"), .remote("fd00::9"), .serve(Peer.owner),
         ] {
             #expect(gate.identify(peer, .get(), now: .start) == nobody)
@@ -203,7 +203,7 @@ struct AuthenticatorTests {
         #expect(gate.identify(.remote("100.128.0.9"), .get(), now: .start) == .caller(.nobody))
     }
 
-    @Test func `where tailscaled and the owner share a uid, loopback callers are checked against the tailnet`() {
+    @Test func `under tailscaled's uid nobody on loopback is the owner, who may be anybody's messenger`() {
         var gate = Authenticator(
             settings: .init(
                 ownerUID: 0,
@@ -217,13 +217,26 @@ struct AuthenticatorTests {
             return
         }
         gate.learn(.unknown, to: question, now: .start)
-        #expect(gate.identify(peer, .get(), now: .start) == .caller(.owner(uid: 0)))
+        // So answers tailscaled for `tailscale serve --tcp`, which connects in the peer's place too.
+        #expect(gate.identify(peer, .get(), now: .start) == .caller(.nobody))
+        #expect(gate.identify(.unix(0), .get(), now: .start) == .caller(.owner(uid: 0)))
         gate.learn(.known(Self.alice), to: question, now: .start)
         #expect(
             gate.identify(peer, .get(), now: .start)
                 == .caller(.tailnet(TailnetCaller(name: "alice@example.com", scopes: .read)))
         )
         gate.learn(.failed("time-out"), to: question, now: .start)
+        #expect(gate.identify(peer, .get(), now: .start) == .caller(.nobody))
+        gate.settings.tailnet = TailnetPolicy()
+        #expect(gate.identify(peer, .get(), now: .start) == .caller(.nobody))
+    }
+
+    /// tailscaled would call him by the name of this node's own user.
+    @Test func `who comes from this host to its tailnet address is no peer of the tailnet`() {
+        var gate = Self.gate()
+        let address = PeerAddress(ip: NetworkAddress("100.64.0.9") ?? .loopback4, port: 5)
+        let peer = Peer(listener: .tcp, local: address.ip, remote: address, uid: nil)
+        #expect(peer.origin == .thisHost(address))
         #expect(gate.identify(peer, .get(), now: .start) == .caller(.nobody))
     }
 

@@ -36,6 +36,9 @@ struct CaptureReplayTests {
     static let overflow =
         "Context overflow: prompt too large for the model. Try /reset (or /new) to start a fresh session, or use a larger-context model."
 
+    static let expired =
+        "Authentication failed (provider returned HTTP 401). Your provider token may have expired — try the request again in a moment. If the failure persists, re-authenticate this provider."
+
     static let expected: [ExpectedRun] = [
         ExpectedRun("chat-text.v2026.3.1", "1b68f90b", .completed, "Hello! You said: Hello there, nice to meet you"),
         ExpectedRun("chat-text.v2026.6.11", "52374c8b", .completed, "Hello! You said: Hello there, nice to meet you"),
@@ -162,6 +165,37 @@ struct CaptureReplayTests {
         failed("chat-error-500.v2026.3.1", "3a282d", "500 fake provider exploded (500)"),
         failed("chat-error-500.v2026.6.11", "c4c1f1", "500 fake provider exploded (500)"),
         failed("chat-error-context.v2026.3.1", "782c29", overflow),
+        failed("chat-error-401.v2026.6.11", "86892d", expired),
+        // The run that answers after others of its session is the same one, heard three times.
+        ExpectedRun(
+            "two-clients.v2026.6.11",
+            "1002a9",
+            .completed,
+            "Let me check that." + sunny,
+            ["done Wrote weather.txt (46ms)"]
+        ),
+        ExpectedRun(
+            "exec-approval.v2026.6.11",
+            "380652",
+            .completed,
+            "Let me check that." + sunny,
+            ["done Wrote weather.txt (47ms)", "done The command printed the weather, so I can answer now"]
+        ),
+        ExpectedRun(
+            "sessions.v2026.6.11",
+            "b56e6e",
+            .completed,
+            "Let me check that." + sunny,
+            ["done Wrote weather.txt (55ms)", "done The command printed the weather, so I can answer now"]
+        ),
+        ExpectedRun(
+            "sessions.v2026.6.11",
+            "534983",
+            .completed,
+            "Hello! You said: hello by sessions.send",
+            ["done A short greeting will do"]
+        ),
+        ExpectedRun("connect-token-nodevice.v2026.3.1", "310ba9", .aborted, ""),
         ExpectedRun("cmd-verbose-on.v2026.3.1", "6a8486", .completed, "⚙️ Verbose logging enabled."),
         ExpectedRun("cmd-verbose-on.v2026.6.11", "40fa6e", .completed, "⚙️ Verbose logging enabled."),
         ExpectedRun("cmd-verbose-full.v2026.3.1", "11d967", .completed, "⚙️ Verbose logging set to full."),
@@ -247,6 +281,51 @@ struct CaptureReplayTests {
         #expect(replay.ended[run.id]?.state == run.state)
         #expect(replay.ended[run.id]?.text == run.text)
         for step in run.steps { #expect(replay.steps[step.id] == step) }
+    }
+
+    /// Read from the frames, not from the code: the first terminal chat event has the run's end and its text, and tool
+    /// frames name its calls.
+    @Test func `every recorded run has the end, the text and the calls that its frames name`() throws {
+        var count = 0
+        for name in try SharedData.names(in: "captures") where name.hasSuffix(".jsonl") {
+            let capture = try Capture(named: String(name.dropLast(6)))
+            var ends: [String: (state: Run.State, text: String?)] = [:]
+            var calls: [String: Set<String>] = [:]
+            var seen: Set<String> = []
+            for case (_, .sent(let id, _, _)) in capture.entries { seen.insert(id) }
+            for case (_, .event(let event, let payload)) in capture.entries {
+                guard let run = payload["runId"]?.string, !run.hasPrefix("inject-"), ends[run] == nil else { continue }
+                if event == "agent", let call = payload["data"]?["toolCallId"]?.string {
+                    calls[run, default: []].insert(call)
+                }
+                guard event == "chat", let state = payload["state"]?.string else {
+                    seen.insert(run)
+                    continue
+                }
+                // The failure of a run that began before the recording is no one's.
+                guard state == "final" || seen.contains(run) else { continue }
+                let message = payload["message"]
+                let text = message.flatMap { ReplyText.of(message: $0) }
+                switch state {
+                case "final" where message != nil: ends[run] = (.completed, text)
+                case "aborted": ends[run] = (.aborted, nil)
+                case "error": ends[run] = (.failed, nil)
+                default: break
+                }
+            }
+            let book = capture.replay().book
+            for (id, end) in ends {
+                let found = book.run(id)
+                let run = try #require(found, "\(name) \(id)")
+                #expect(run.state == end.state, "\(name) \(id)")
+                if let text = end.text, !["NO_REPLY", "HEARTBEAT_OK"].contains(text) {
+                    #expect(run.text == text, "\(name) \(id)")
+                }
+                #expect(Set(run.steps.compactMap(\.toolCallID)) == calls[id] ?? [], "\(name) \(id)")
+                count += 1
+            }
+        }
+        #expect(count > 60)
     }
 
     @Test func `a recording holds no other runs than its own`() throws {

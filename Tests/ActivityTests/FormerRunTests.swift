@@ -53,6 +53,17 @@ struct FormerRunTests {
         #expect(book.run(own)?.endedAt == now.adding(milliseconds: 910))
     }
 
+    @Test func `a run that came and went while the link was down is told whole from history`() {
+        var book = RunBook()
+        book.sent(own, session: main, text: "hi", now: now)
+        book.linkLost()
+        #expect(book.sessionsToPoll.isEmpty)
+        book.recover(own, session: main, text: "hi", sentAt: now)
+        #expect(book.sessionsToPoll == [main])
+        let changes = book.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
+        #expect(told(changes) == ["started", "replaced Hello.", "completed Hello."])
+    }
+
     @Test func `where history shows nothing of it, nothing is told`() {
         var book = RunBook()
         book.recover(own, session: main, text: "hi", sentAt: now)

@@ -34,8 +34,10 @@ struct OrderTests {
         return found
     }
 
+    /// Which send a run answers is told by order alone on protocol 3, and rows without a key go by the clock to a run that
+    /// is known.
     static let captures = CaptureReplayTests.expected.map(\.capture).filter {
-        !$0.hasPrefix("chat-send-while-busy.v2026.3")
+        !$0.hasPrefix("chat-send-while-busy.v2026.3") && !$0.hasPrefix("sessions.v2026.6")
     }
 
     @Test(arguments: Set(captures).sorted())

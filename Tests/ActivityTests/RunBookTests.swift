@@ -56,6 +56,44 @@ struct RunBookTests {
         #expect(book.runs().isEmpty)
     }
 
+    @Test func `a run that has to make room is told to its end`() {
+        var book = RunBook()
+        var changes: [RunChange] = []
+        for number in 0...ActivityLimits.activeRunsPerSession {
+            changes += book.receive(event: "agent", payload: AgentFrame.start("r\(number)"), now: now)
+        }
+        let ended = changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
+        #expect(ended.map(\.id) == ["r0"])
+        #expect(ended.first?.state == .failed && ended.first?.error == RunBook.tooMany)
+        #expect(book.run("r0") == nil && book.activeCount == ActivityLimits.activeRunsPerSession)
+    }
+
+    @Test func `all runs together keep to a bound, and each that began ends`() {
+        var book = RunBook()
+        var open: Set<String> = []
+        let text = String(repeating: "w", count: ActivityLimits.runTextBytes)
+        for number in 0..<200 {
+            let session = "agent:main:s\(number)"
+            let id = "r\(number)"
+            for payload in [
+                AgentFrame.start(id, session: session),
+                AgentFrame.make(id, 2, "assistant", "{\"text\":\"\(text)\"}", session: session),
+            ] {
+                for change in book.receive(
+                    event: "agent",
+                    payload: payload,
+                    now: now.adding(milliseconds: Int64(number))
+                ) {
+                    if case .started(let run) = change { open.insert(run.id) }
+                    if case .ended(let run) = change { open.remove(run.id) }
+                }
+            }
+        }
+        #expect(open == Set(book.runs().map(\.id)) && open.contains("r199") && !open.contains("r0"))
+        #expect(open.count * ActivityLimits.runTextBytes <= ActivityLimits.bookBytes)
+        #expect(open.count >= 8)
+    }
+
     @Test func `hidden runs leave no trace`() {
         var book = RunBook()
         book.hide("house")
@@ -91,6 +129,66 @@ struct RunBookTests {
         )
         _ = book.receive(event: "agent", payload: item, now: now)
         #expect(book.sessionsToPoll.isEmpty)
+    }
+
+    // MARK: gateways that keep thoughts and results for their history
+
+    private static let turn = #"""
+        {"role":"user","content":"x","timestamp":1795000000100},
+        {"role":"assistant","timestamp":1795000000900,"content":[{"type":"thinking","thinking":"Trying it"},
+        {"type":"toolCall","id":"c","name":"exec","arguments":{"command":"make test"}}]},
+        {"role":"toolResult","toolCallId":"c","toolName":"exec","isError":false,"timestamp":1795000003000,
+        "content":[{"type":"text","text":"no\n\n(Command exited with code 2)"}]}
+        """#
+
+    private func quietBook() -> RunBook {
+        var book = RunBook()
+        book.tellsRows = false
+        book.sent("a", session: main, text: "x", now: now)
+        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        return book
+    }
+
+    @Test func `what a command came to is asked of history while the run goes on`() {
+        var book = quietBook()
+        let call = AgentFrame.toolStart("a", 2, "c", "exec", #"{"command":"make test"}"#, at: 1_000)
+        _ = book.receive(event: "agent", payload: call, now: now)
+        _ = book.receive(event: "agent", payload: AgentFrame.toolResult("a", 3, "c", "exec", at: 3_000), now: now)
+        #expect(book.run("a")?.steps.map(\.label) == ["Running tests..."])
+        let due = [book.takePageDue(), book.takePageDue()]
+        #expect(due == [true, false])
+        #expect(book.sessionsToPoll == [main])
+        _ = book.receive(history: json("{\"messages\":[\(Self.turn)]}"), session: main, now: now)
+        #expect(book.run("a")?.steps.map(\.label) == ["Tried it", "Running tests failed (exit 2, 2s)"])
+        #expect(book.sessionsToPoll.isEmpty)
+    }
+
+    @Test func `a run's end is told with what its last page shows, or after a second without one`() {
+        let final = ChatFrame.final("a", 9, "ok")
+        func ended(_ changes: [RunChange]) -> [Run] {
+            changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
+        }
+        var book = quietBook()
+        #expect(ended(book.receive(event: "chat", payload: final, now: now)).isEmpty)
+        let isDue = book.takePageDue()
+        #expect(isDue)
+        #expect(book.sessionsToPoll == [main])
+        #expect(book.activeCount == 1)
+        let page = json("{\"messages\":[\(Self.turn)]}")
+        let told = ended(book.receive(history: page, session: main, now: now))
+        #expect(told.first?.steps.map(\.state) == [.done, .failed])
+        #expect(told.first?.text == "ok")
+        #expect(book.sessionsToPoll.isEmpty && book.activeCount == 0)
+        #expect(book.receive(event: "chat", payload: final, now: now).isEmpty)
+
+        book = quietBook()
+        _ = book.receive(event: "chat", payload: final, now: now)
+        #expect(ended(book.receive(history: json(#"{"messages":[]}"#), session: main, now: now)).count == 1)
+
+        book = quietBook()
+        _ = book.receive(event: "chat", payload: final, now: now)
+        #expect(book.tick(now: now.adding(milliseconds: 999)).isEmpty)
+        #expect(ended(book.tick(now: now.adding(milliseconds: 1_000))).count == 1)
     }
 
     @Test func `lost frames and a lost link ask for history again`() {

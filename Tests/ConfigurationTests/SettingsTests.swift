@@ -40,6 +40,18 @@ struct SettingsTests {
         #expect(settings[.outboxTTL]?.origin == .fallback)
     }
 
+    @Test func `a key under two spellings in the file is an error that names both places`() {
+        for file in [
+            "{ 'log.level': 'info',\n log: { level: 'debug' } }",
+            "{ gateway: 'ws://a:1',\n 'gateway.url': 'ws://b:1' }",
+        ] {
+            let problems = sources(file: file).resolved().problems
+            #expect(problems.count == 1)
+            #expect(problems.first?.origin.description.hasPrefix("c.json5:2:") == true)
+            #expect(problems.first?.message.hasSuffix("stands in line 1 too") == true)
+        }
+    }
+
     @Test func `every kind is read in every spelling`() {
         let file = """
             { gateway: 'wss://h:1', demo: true, listen: ['127.0.0.1:1', "unix:/s"], outbox: { maxEntries: 5, jitter: .05,

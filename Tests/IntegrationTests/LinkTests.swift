@@ -170,6 +170,47 @@ import Testing
         #expect(clock.now - began > .milliseconds(2900))
     }
 
+    @Test(arguments: ["march", "june", "autumn"])
+    func `what was said while the line was cut is told once it is back`(release: String) async throws {
+        let gateway = try GatewayProcess(["--release", release])
+        let ladle = try await gateway.ladle()
+        try ladle.online()
+        let stream = try ladle.connect()
+        defer { stream.close() }
+        try stream.send(ladle.requestBytes("GET", "/v1/events?types=message", ["Accept: text/event-stream"]))
+        _ = try stream.read(until: "event: hello")
+        #expect(try ask(ladle, "before the cut").body.contains("before the cut"))
+        _ = try stream.read(until: "You said: before the cut")
+        try gateway.control("POST", "drop")
+        #expect(try gateway.control("POST", "say?text=hello%20from%20elsewhere").status == 200)
+        let told = try stream.read(until: "You said: hello from elsewhere")
+        #expect(told.contains(#""text":"hello from elsewhere""#))
+        #expect(!told.contains("You said: before the cut"))
+        #expect(try ask(ladle, "and now").body.contains("and now"))
+        let rest = try stream.read(until: "You said: and now")
+        #expect(!rest.contains("from elsewhere"))
+    }
+
+    @Test(arguments: ["march", "june", "autumn"])
+    func `a run that began while the line was cut is taken up with all of its text`(release: String) async throws {
+        let gateway = try GatewayProcess(["--release", release, "--speed", "2"])
+        let ladle = try await gateway.ladle()
+        try ladle.online()
+        let stream = try ladle.connect()
+        defer { stream.close() }
+        let types = "types=run.started,run.ended"
+        try stream.send(ladle.requestBytes("GET", "/v1/events?\(types)", ["Accept: text/event-stream"]))
+        _ = try stream.read(until: "event: hello")
+        try gateway.control("POST", "drop")
+        #expect(try gateway.control("POST", "say?text=slow%20count").status == 200)
+        let told = try stream.read(until: "event: run.ended")
+        #expect(told.contains("event: run.started"))
+        let run = try #require(try ladle.request("GET", "/v1/runs?limit=1").json["runs"]?[0])
+        #expect(run["state"]?.string == "completed")
+        let text = run["text"]?.string ?? ""
+        #expect(text.hasPrefix("number 1, number 2,") && text.hasSuffix("number 30,"), "\(text)")
+    }
+
     @Test(arguments: ["march", "june"])
     func `holes in the numbers lose no run and no text`(release: String) async throws {
         let gateway = try GatewayProcess(["--release", release, "--fault", "seqGapEvery=2"])

@@ -237,11 +237,10 @@ struct ListenerTests {
         {"Node":{"StableID":"n1","ComputedName":"phone"},"UserProfile":{"LoginName":"alice@example.com"}}
         """
 
-    /// tailscaled runs as our own user here, as it does with userspace networking: it alone can tell its peers, who
-    /// then come over loopback, from the owner.
+    /// tailscaled runs as our own user here and connects in its peers' place: whom it does not name may be anyone.
     @Test(arguments: [
         (whois("200 OK", alice), 200, 403),
-        (whois("404 Not Found", "no such peer"), 200, 422),
+        (whois("404 Not Found", "no such peer"), 401, 401),
         (whois("500 Oh No", ""), 401, 401),
         (whois("200 OK", "{}"), 401, 401),
         ("garbage\r\n\r\n", 401, 401),

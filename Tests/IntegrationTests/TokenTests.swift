@@ -238,6 +238,17 @@ struct TokenTests {
         #expect(try ladle.request("GET", "/v1/pairing/\(id)", stranger(ladle))["token"] != nil)
     }
 
+    @Test func `a time wins over a duration, and both must be right`() async throws {
+        let ladle = try await LadleProcess()
+        for (seconds, status) in [("60", 201), ("0", 422), ("3155760001", 422), ("\"1h\"", 422)] {
+            let body =
+                #"{"name":"x","scopes":["read"],"expiresInSeconds":\#(seconds),"expiresAt":"2099-01-01T00:00:00Z"}"#
+            let answer = try ladle.request("POST", "/v1/tokens", json, body: body)
+            #expect(answer.status == status, "\(seconds): \(answer)")
+            if status == 201 { #expect(answer["expiresAt"] == "2099-01-01T00:00:00.000Z") }
+        }
+    }
+
     @Test func `a token with scope admin cannot seem to be limited to sessions`() async throws {
         let ladle = try await LadleProcess()
         let body = #"{"name":"x","scopes":["admin"],"sessions":["main"]}"#

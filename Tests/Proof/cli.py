@@ -15,7 +15,7 @@ import termios
 import time
 import unicodedata
 
-from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, ROOT, DemoGateway, Serve, Tally, options, scratch, until
 
 options()
 tally = Tally()
@@ -125,6 +125,7 @@ tally.check(len(as_json("history", "--limit", "2")["messages"]) == 2, "of two")
 as_json("history", "--session", "work")
 as_json("history", "--before", history["before"]) if "before" in history else None
 fits("status")
+tally.check(as_json("status", "--ready")["status"] == pipe("status", "--ready")[0].strip() == "ready", "ready, for health checks")
 tally.check("hello there" in terminal("history"), "for people too")
 runs = as_json("runs")["runs"]
 fits("runs", whole=[runs[0]["id"]])
@@ -227,6 +228,17 @@ tally.check("✓" in terminal("doctor", *state), "a doctor for people")
 tally.check(as_json("config", "check")["ok"], "a configuration")
 tally.check(as_json("config", "check", "--log-level", "loud", code=78)["ok"] is False, "a wrong one")
 pipe("config", "check", "--no-such-key", "1", code=64)
+file = pathlib.Path(scratch(), "config.json5")
+for text, *wanted in [
+    ('{\n  // the outbox\n  outbox: { offlin: "hold" },\n  "log.level": "loud",\n}', "3:21: unknown key outbox.offlin", "did you mean outbox.offline?",
+     "4:16: log.level must be"),
+    ("{\n a: [1,,\n}", "2:8: unexpected"), ('{ "log.level": "info",\n log: { level: "debug" } }', "2:16: log.level stands in line 1 too"),
+]:
+    file.write_text(text)
+    said = pipe("config", "check", code=78, env={"LADLE_CONFIG": str(file)})[1]
+    tally.check(all(part in said for part in wanted) and f"{file}:" in said, f"file, line, column and what is wrong: {said}")
+    tally.check(pipe("serve", code=78, env={"LADLE_CONFIG": str(file)})[1].count(str(file)), "serve says so too")
+pipe("config", "check", code=78, env={"LADLE_CONFIG": "/no/file"})
 tally.check(as_json("config", "show", "--origin"), "its values")
 fits("config", "show", "--origin", whole=["outbox.offline"])
 tally.check("| `log.level`" in pipe("config", "reference")[0] or "log.level" in pipe("config", "reference")[0], "its reference")
@@ -252,6 +264,7 @@ tally.check("outbox" in pipe("outbux", code=64)[1], "the nearest command is name
 missing = as_json("status", "--socket", folder + "/none.sock", code=69)
 tally.check(missing["code"] == "NOT_RUNNING" and "ladle serve" in missing["hint"], "and what to do")
 pipe("status", "--state", folder, code=69)
+pipe("status", "--ready", "--state", folder, code=69)
 
 # The completions: bash loads them and completes; others where they are installed.
 script = pathlib.Path(folder, "ladle.bash")
@@ -288,6 +301,12 @@ if subprocess.run(["sh", "-c", "command -v groff"], capture_output=True).returnc
     run = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-rLL=80n"], input=page, capture_output=True, text=True)
     tally.check(run.returncode == 0 and not run.stderr, f"groff: {run.stderr[:300]}")
     tally.check("EXIT STATUS" in re.sub(".\b", "", run.stdout) and "outbox" in run.stdout, "it has what it must have")
+
+# The exit codes are one list, wherever they stand.
+listed = re.findall(r"^\.TP\n\.B (\d+)$", page[page.index(".SH EXIT STATUS"):page.index(".SH FILES")], re.M)
+tally.check(listed == ["0", "64", "69", "70", "75", "77", "78"], f"the manual page has {listed}")
+written = re.findall(r"^\| (\d+) \|", (ROOT / "README.md").read_text(), re.M)
+tally.check(written == listed, f"README.md has {written}")
 
 # Nothing of the table was left out.
 places = re.findall(r"^        '( [^']+)'\) path=", script.read_text(), re.M)

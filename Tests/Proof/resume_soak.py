@@ -380,7 +380,9 @@ for event in truth:
     if event["type"] == "run.ended":
         tally.check(event["runId"] not in ended, f"run {event['runId']} ended once")
         ended[event["runId"]] = event["run"]
-started_runs = {event["runId"] for event in truth if event["type"] == "run.started"}
+starts = [event["runId"] for event in truth if event["type"] == "run.started"]
+started_runs = set(starts)
+tally.check(len(starts) == len(started_runs), f"{len(starts) - len(started_runs)} runs started twice")
 tally.check(started_runs == set(ended), f"every run that started has ended: {len(started_runs ^ set(ended))} differ")
 entries = {}
 for event in truth:

@@ -223,6 +223,31 @@ os.unlink(daemon.path)
 daemon.listener.close()
 tally.check(ask() == 401, "no tailscaled at all")
 
+# -- where tailscaled is the owner's own user: it connects for others (`tailscale serve --tcp`), and cannot say for whom
+
+
+def alone(server, path=None):
+    one = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
+    one.connect(path or ("127.0.0.1", server.port))
+    one.sendall(f"GET /v1/tokens HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n\r\n".encode())
+    status = int(one.recv(4096).split()[1])
+    one.close()
+    return status
+
+
+later = f"{folder}/later.sock"
+rooted = Serve("--access-tailnet-socket", later, "--access-tailnet-allow", "alice@example.com=admin")
+tally.check(alone(rooted) == 200, "the owner, where there is no tailscaled")
+messenger = Tailscaled(later)
+messenger.answer = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+tally.check(alone(rooted) == 401, "what came by tailscaled, started a moment ago, is taken for the owner")
+tally.check(alone(rooted, f"{rooted.state}/ladle.sock") == 200, "the owner at the control socket")
+messenger.answer = ok(node())
+tally.check(alone(rooted) == 200, "userspace networking: a peer who is allowed")
+messenger.answer = ok(node("mallory@example.com"))
+tally.check(alone(rooted) == 401, "userspace networking: a peer who is not")
+rooted.stop()
+
 # -- what may be listened to
 
 cert = subprocess.run(

@@ -6,6 +6,15 @@ package struct MessagePage: Sendable {
     package private(set) var messages: [ChatMessage] = []
     /// Rows the gateway sent; fewer than asked for means that nothing older is there.
     package private(set) var rowCount = 0
+    /// The last turn may still go on.
+    private var isOpen = false
+
+    /// Without the answer that is still being given.
+    package var settled: ArraySlice<ChatMessage> {
+        guard isOpen else { return messages[...] }
+        let end = messages.lastIndex { $0.role == .user }.map { $0 + 1 } ?? 0
+        return messages[..<end]
+    }
 
     /// `entries` maps idempotency keys to ids of our own: a message sent through us keeps its entry's id.
     package init(
@@ -17,6 +26,10 @@ package struct MessagePage: Sendable {
     ) {
         let rows = HistoryRow.rows(payload["messages"])
         rowCount = payload["messages"]?.count ?? 0
+        let last = rows.last { $0.role != .system && $0.role != .other }
+        isOpen =
+            payload["inFlightRun"].map { !$0.isNull } ?? payload["sessionInfo"]?["hasActiveRun"]?.bool
+            ?? (last?.role != .assistant || last?.stopReason == "toolUse")
         var builder = MessageBuilder(session: session, book: book, entries: entries, now: now)
         for turn in HistoryTurn.split(Self.withoutAbortDoubles(rows)) { builder.add(turn) }
         messages = builder.messages

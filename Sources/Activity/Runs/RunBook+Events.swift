@@ -19,17 +19,17 @@ extension RunBook {
             approval(payload, now: now, to: &changes)
         default: break
         }
-        return changes
+        return changes + takeOverdue()
     }
 
     /// Runs end at last by the clock where the gateway never told the end. To be called about once a second.
     package mutating func tick(now: Timestamp) -> [RunChange] {
         var changes: [RunChange] = []
         for (session, runs) in sessions {
-            for id in runs.active where reducers[id]?.evidence.settle(now: now) == true { publish(id, to: &changes) }
+            for id in runs.active where reducers[id]?.settle(now: now) == true { publish(id, to: &changes) }
             expireWaiting(session, now: now, to: &changes)
         }
-        return changes
+        return changes + takeOverdue()
     }
 
     /// Sends that were put off and never answered: one run may have answered several.
@@ -61,9 +61,16 @@ extension RunBook {
         guard let id = known(payload) ?? adopt(payload, opens: Self.opensRun(payload), now: now, to: &changes) else {
             return
         }
+        reducers[id]?.isQuiet = !tellsRows
         reducers[id]?.agent(payload, now: now)
         if !hasAllToolEvents { noteToolEvents(payload, id) }
+        if !tellsRows, payload["stream"]?.equals("tool") ?? false { wantRows(id) }
         publish(id, to: &changes)
+    }
+
+    private mutating func wantRows(_ id: String) {
+        reducers[id]?.needsRows = true
+        isPageDue = true
     }
 
     private mutating func noteToolEvents(_ payload: JSONValue, _ id: String) {
@@ -95,6 +102,9 @@ extension RunBook {
         let opens = state.equals("delta") || (isFinal && hasMessage)
         guard let id = known(payload) ?? adopt(payload, opens: opens, now: now, to: &changes) else { return }
         reducers[id]?.chat(payload, now: now)
+        if !tellsRows, reducers[id]?.holdEnd(until: now.adding(milliseconds: Self.holdMilliseconds)) == true {
+            wantRows(id)
+        }
         publish(id, to: &changes)
     }
 

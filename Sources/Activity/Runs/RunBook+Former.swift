@@ -16,8 +16,8 @@ extension RunBook {
     /// A message that the gateway took from an earlier process; its run began unseen, and may be over. Its session's
     /// history is to show it.
     package mutating func recover(_ id: String, session: SessionKey, text: String, sentAt: Timestamp) {
-        guard reducers[resolved(id)] == nil, !isHidden(id) else { return }
-        make(id, session: session, now: sentAt)
+        guard reducers[resolved(id)]?.hasBegun != true, !isHidden(id) else { return }
+        if reducers[id] == nil { make(id, session: session, now: sentAt) }
         reducers[id]?.sentText = text
         reducers[id]?.resumed(at: sentAt, isTold: false)
         sessions[session]?.isUncertain = true

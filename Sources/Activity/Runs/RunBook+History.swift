@@ -18,8 +18,13 @@ extension RunBook {
             publish(id, to: &changes)
         }
         take(HistoryRow.rows(payload["messages"]), session: session, isPage: true, inFlight: inFlight, to: &changes)
+        // A page without a turn of theirs has nothing to add to them either.
+        for id in sessions[session]?.active ?? [] where reducers[id]?.heldUntil != nil {
+            reducers[id]?.sawRows()
+            publish(id, to: &changes)
+        }
         settle(payload["sessionInfo"], session: session, now: now, to: &changes)
-        return changes
+        return changes + takeOverdue()
     }
 
     mutating func take(
@@ -37,7 +42,7 @@ extension RunBook {
             if !touched.contains(id) { touched.append(id) }
         }
         for id in touched {
-            if isPage { reducers[id]?.hasGap = false }
+            if isPage { reducers[id]?.sawRows() }
             publish(id, to: &changes)
         }
     }

@@ -9,9 +9,19 @@ package struct RunBook: Sendable {
     /// Sent ids whose answer is another run.
     var aliases: [String: String] = [:]
     private var hidden: Set<String> = []
+    /// What all reducers weigh.
+    private var weight = 0
+    /// Ends of runs that had to make room, until someone asks what changed.
+    private var overdue: [RunChange] = []
     /// Live tool events were seen for runs of our own, or for all (newer gateways send items to everyone).
     var hasOwnToolEvents = false
     var hasAllToolEvents = false
+    /// The gateway tells each row of a transcript as it is written. Older ones do not, and without a word to the contrary
+    /// they also keep from their events what commands put out.
+    package var tellsRows = true
+    var isPageDue = false
+    /// Older gateways answer with a page long before.
+    static let holdMilliseconds: Int64 = 1_000
 
     package init(labels: LabelTable = .extended, defaults: SessionDefaults = .standard) {
         self.labels = labels
@@ -33,6 +43,14 @@ package struct RunBook: Sendable {
         return found.map(\.run).sorted { ($0.startedAt, $0.id) > ($1.startedAt, $1.id) }
     }
 
+    /// The main session, and those in which something happened last.
+    package func recentSessions(_ most: Int) -> [SessionKey] {
+        let others = sessions.filter { $0.key != defaults.mainSession }.sorted {
+            $0.value.touchedAt > $1.value.touchedAt
+        }
+        return [defaults.mainSession] + others.prefix(most - 1).map(\.key)
+    }
+
     package var activeCount: Int { sessions.values.reduce(0) { $0 + $1.active.count } }
 
     /// A history page is wanted: every 500 ms, one in flight, while this is true.
@@ -40,10 +58,16 @@ package struct RunBook: Sendable {
         guard let runs = sessions[session] else { return false }
         return runs.active.contains { id in
             guard let reducer = reducers[id], reducer.hasBegun else { return false }
-            if runs.isUncertain || reducer.hasGap { return true }
+            if runs.isUncertain || reducer.hasGap || reducer.needsRows { return true }
             let isCovered = hasAllToolEvents || (hasOwnToolEvents && reducer.sentText != nil)
             return !reducer.sawToolEvents && !isCovered
         }
+    }
+
+    /// A page is to come at once, not in its turn; true once for each reason.
+    package mutating func takePageDue() -> Bool {
+        defer { isPageDue = false }
+        return isPageDue
     }
 
     package var sessionsToPoll: [SessionKey] { sessions.keys.filter { wantsHistoryPoll($0) }.sorted() }
@@ -98,25 +122,61 @@ package struct RunBook: Sendable {
         if let crowd = sessions[session]?.active, crowd.count > ActivityLimits.activeRunsPerSession,
             let oldest = crowd.first
         {
-            forget(oldest, session: session)
+            drop(oldest)
         }
         evictSessions()
     }
 
     mutating func forget(_ id: String, session: SessionKey) {
-        reducers[id] = nil
+        weight -= reducers.removeValue(forKey: id)?.weighed ?? 0
         sessions[session]?.forget(id)
+        if !aliases.isEmpty { aliases = aliases.filter { $0.value != id } }
+    }
+
+    /// Makes room. Whoever was told of the run's start is told of an end.
+    private mutating func drop(_ id: String) {
+        guard var reducer = reducers[id] else { return }
+        if reducer.isActive, reducer.isTold {
+            reducer.evidence.settled(.failed, error: Self.tooMany)
+            _ = reducer.publish(to: &overdue)
+        }
+        forget(id, session: reducer.session)
+    }
+
+    static let tooMany = "More runs are under way than Ladle follows; how this one goes on is in the gateway's history."
+
+    /// The ends of runs that made room since the last call.
+    mutating func takeOverdue() -> [RunChange] {
+        guard !overdue.isEmpty else { return [] }
+        defer { overdue = [] }
+        return overdue
+    }
+
+    private mutating func weigh(_ id: String) {
+        guard let now = reducers[id]?.weight else { return }
+        weight += now - (reducers[id]?.weighed ?? 0)
+        reducers[id]?.weighed = now
+        while weight > ActivityLimits.bookBytes, let victim = dispensable(besides: id) { drop(victim) }
+    }
+
+    /// The run that is missed least: an ended one of the session that rested longest, else an active one.
+    private func dispensable(besides id: String) -> String? {
+        let resting = sessions.filter { !$0.value.ended.isEmpty }.min { $0.value.touchedAt < $1.value.touchedAt }
+        if let ended = resting?.value.ended.first, ended != id { return ended }
+        let oldest = sessions.filter { $0.value.active.contains { $0 != id } }
+            .min { $0.value.touchedAt < $1.value.touchedAt }
+        return oldest?.value.active.first { $0 != id }
     }
 
     /// Tells what changed in a run and keeps the lists in step.
     mutating func publish(_ id: String, to changes: inout [RunChange]) {
+        defer { weigh(id) }
         guard let session = reducers[id]?.publish(to: &changes) ?? nil else { return }
         sessions[session]?.end(id)
         while let ended = sessions[session]?.ended, ended.count > ActivityLimits.endedRunsPerSession,
             let oldest = ended.first
         {
             forget(oldest, session: session)
-            aliases = aliases.filter { $0.value != oldest }
         }
     }
 
@@ -126,7 +186,7 @@ package struct RunBook: Sendable {
         let idle = sessions.filter { $0.value.active.isEmpty }.min { $0.value.touchedAt < $1.value.touchedAt }
         let victim = idle ?? sessions.min { $0.value.touchedAt < $1.value.touchedAt }
         guard let victim else { return }
-        for id in victim.value.all { reducers[id] = nil }
+        for id in victim.value.all { drop(id) }
         sessions[victim.key] = nil
     }
 }

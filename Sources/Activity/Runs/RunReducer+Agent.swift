@@ -120,7 +120,13 @@ extension RunReducer {
         var number = place ?? thoughts.count
         if place == nil {
             guard thoughts.count < ActivityLimits.stepsPerRun else { return }
-            thoughts.append(LiveThought(first: sequence, last: sequence, text: TextAssembler(.whole)))
+            thoughts.append(
+                LiveThought(
+                    first: sequence,
+                    last: sequence,
+                    text: TextAssembler(.whole, limit: ActivityLimits.thoughtBytes)
+                )
+            )
             number = thoughts.count - 1
         }
         _ = thoughts[number].text.take(frame, sequence: sequence)

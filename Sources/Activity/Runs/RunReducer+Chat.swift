@@ -22,20 +22,14 @@ extension RunReducer {
         if finalUsage == nil { finalUsage = RunUsage(payload["usage"]) ?? RunUsage(message?["usage"]) }
         if isFinal {
             evidence.finished()
-            // What comes behind an abort is the gateway's business; the run's text stays what was shown.
-            if !evidence.wasAborted { takeFinal(ReplyText.of(message: message)) }
+            if let text = ReplyText.of(message: message), !text.isEmpty { finalText = Array(text.utf8) }
         } else if isAborted {
             evidence.aborted()
-            takeFinal(ReplyText.of(message: message))
+            if let text = ReplyText.of(message: message), !text.isEmpty { abortedText = Array(text.utf8) }
         } else {
             // The message of an error only repeats it: the partial text stays.
             evidence.failed(payload["errorMessage"]?.string ?? ReplyText.of(message: message), sequence: sequence)
         }
-    }
-
-    private mutating func takeFinal(_ text: String?) {
-        guard let text, !text.isEmpty else { return }
-        finalText = Array(text.utf8)
     }
 
     /// With `message`, its text is all of it; otherwise `deltaText` is added, or replaces.

@@ -14,10 +14,10 @@ extension RunReducer {
             }
         }
         for row in rows where row.role == .assistant && !row.text.isEmpty && row.stopReason != "error" {
-            let text = Array(ReplyText.clean(row.text).utf8)
+            let text = Self.limited(Array(ReplyText.clean(row.text).utf8))
             if let known = rowTexts.firstIndex(where: { $0.row == row.identity }) {
                 rowTexts[known].text = text
-            } else if rowTexts.last?.text != text {
+            } else if rowTexts.last?.text != text, rowTexts.count < ActivityLimits.historyRows {
                 rowTexts.append((row.identity, text))
             }
         }
@@ -25,7 +25,9 @@ extension RunReducer {
 
     private mutating func assistantRow(_ row: HistoryRow) {
         let time = row.time ?? startedAt ?? createdAt
-        if let usage = RunUsage(row.value["usage"]) { usageByRow[row.identity] = usage }
+        if usageByRow.count < ActivityLimits.historyRows, let usage = RunUsage(row.value["usage"]) {
+            usageByRow[row.identity] = usage
+        }
         for (number, block) in row.blocks.enumerated() {
             switch block {
             case .thinking(let text, let summary, let signature):
@@ -57,7 +59,7 @@ extension RunReducer {
         let key = signature ?? Self.thoughtKey(line, time: time, number: number)
         let words = Self.words(text)
         let isLive = thoughts.contains { Self.words(String(decoding: $0.text.open, as: UTF8.self)) == words }
-        guard !isLive, thoughtKeys.insert(key).inserted else { return }
+        guard !isLive, thoughtKeys.count < ActivityLimits.historyRows, thoughtKeys.insert(key).inserted else { return }
         let label = ActivityLabel(line, .thinking)
         guard let place = place("thinking:\(key)", kind: .thinking, at: time, label: { label }) else { return }
         records[place].label.active = line
@@ -79,7 +81,7 @@ extension RunReducer {
     /// The text so far that a page names for this run.
     mutating func snapshot(_ text: String) {
         guard !text.isEmpty else { return }
-        snapshot = Array(text.utf8)
+        snapshot = Self.limited(Array(text.utf8))
     }
 
     /// A transcript that shows the turn's end closes a run whose own end was missed.
@@ -92,5 +94,30 @@ extension RunReducer {
         case "aborted": evidence.settled(.aborted, error: nil)
         default: if last.isAbortNote { evidence.settled(.aborted, error: nil) }
         }
+    }
+
+    // MARK: gateways that keep things for their history
+
+    /// Once, when it has just ended: thoughts and what commands came to are only in the transcript.
+    mutating func holdEnd(until time: Timestamp) -> Bool {
+        guard !wasHeld, !hasEnded, !evidence.state.isActive else { return false }
+        wasHeld = true
+        heldUntil = time
+        return true
+    }
+
+    /// True when time alone ends it, or the wait for a page.
+    mutating func settle(now: Timestamp) -> Bool {
+        guard let held = heldUntil else { return evidence.settle(now: now) }
+        guard now >= held else { return false }
+        heldUntil = nil
+        return true
+    }
+
+    /// A page has shown its turn.
+    mutating func sawRows() {
+        hasGap = false
+        heldUntil = nil
+        needsRows = isActive && records.contains { $0.awaitsRow && $0.outcome == nil }
     }
 }

@@ -24,12 +24,13 @@ extension RunReducer {
             records[place].live.started(time)
         } else if isResult {
             records[place].live.ended(time)
-            take(
-                ToolOutcome(isError: data["isError"]?.bool ?? false, result: data["result"]),
-                data["result"],
-                place,
-                at: time
-            )
+            let isError = data["isError"]?.bool ?? false
+            // A command's exit code is no error of the tool.
+            if isQuiet, data["result"] == nil, !isError, ToolLabels.isShell(name.lowercased()) {
+                records[place].awaitsRow = true
+            } else {
+                take(ToolOutcome(isError: isError, result: data["result"]), data["result"], place, at: time)
+            }
         }
     }
 

@@ -12,8 +12,9 @@ struct RunReducer: Sendable {
     var agentText = TextAssembler(.messages)
     var chatText = TextAssembler(.whole)
     var thoughts: [LiveThought] = []
-    /// The text of the terminal chat event; it wins over the streams.
+    /// The text of the terminal chat event; it wins over the streams. Beside an abort a final is another story.
     var finalText: [UInt8]?
+    var abortedText: [UInt8]?
     /// The text so far that a history page brought, and the transcript's own.
     var snapshot: [UInt8] = []
     var rowTexts: [(row: String, text: [UInt8])] = []
@@ -29,6 +30,12 @@ struct RunReducer: Sendable {
     /// Something was lost: the next history page is wanted.
     var hasGap = false
     var sawToolEvents = false
+    /// The gateway keeps part of what happens for its history, and a page of that is wanted.
+    var isQuiet = false
+    var needsRows = false
+    /// Its end is known, and told once history has shown the rest, or at this time.
+    var heldUntil: Timestamp?
+    var wasHeld = false
     /// When our own message was sent, for runs that we started.
     var sentText: String?
     var lastEvent: Timestamp
@@ -60,7 +67,7 @@ struct RunReducer: Sendable {
     }
 
     var state: Run.State {
-        let state = evidence.state
+        let state = heldUntil == nil ? evidence.state : .running
         return state == .running && !hasBegun ? .queued : state
     }
 
@@ -71,6 +78,8 @@ struct RunReducer: Sendable {
     var isActive: Bool { state.isActive }
     var hasEnded: Bool { toldState != nil }
     var hasText: Bool { !shown.isEmpty }
+    /// What the book counts for it.
+    var weighed = 0
 
     var run: Run {
         let state = self.state
@@ -96,6 +105,13 @@ struct RunReducer: Sendable {
         records.filter(isShown).map { $0.step(runID: id, run: state, end: end) }.sorted {
             ($0.startedAt, $0.sequence) < ($1.startedAt, $1.sequence)
         }
+    }
+
+    /// About the memory it takes, in bytes: texts count as often as they are kept on the way to the subscribers.
+    var weight: Int {
+        let streams = agentText.byteCount + chatText.byteCount + thoughts.reduce(0) { $0 + $1.text.byteCount }
+        let told = rowTexts.reduce(snapshot.count) { $0 + $1.text.count } + (finalText?.count ?? 0)
+        return 4_096 + 2_048 * records.count + 2 * streams + told + 3 * shown.count + 2 * (sentText?.utf8.count ?? 0)
     }
 
     // MARK: steps
@@ -212,7 +228,7 @@ struct RunReducer: Sendable {
     }
 
     /// Cut between characters.
-    private static func limited(_ text: [UInt8]) -> [UInt8] {
+    static func limited(_ text: [UInt8]) -> [UInt8] {
         guard text.count > ActivityLimits.runTextBytes else { return text }
         var end = ActivityLimits.runTextBytes
         while end > 0, text[end] & 0xC0 == 0x80 { end -= 1 }
@@ -221,7 +237,7 @@ struct RunReducer: Sendable {
 
     /// One source at a time: the terminal event, else agent events, else chat events, else what history told.
     private func visibleText(isFinal: Bool) -> [UInt8] {
-        if let finalText { return SilentReply.matches(finalText) ? [] : finalText }
+        if let last = evidence.wasAborted ? abortedText : finalText { return SilentReply.matches(last) ? [] : last }
         let stream = agentText.isEmpty ? chatText : agentText
         let isHeld = isFinal ? SilentReply.matches(stream.open) : SilentReply.mayBecome(stream.open)
         let text = isHeld ? stream.closed : stream.closed.isEmpty ? stream.open : stream.closed + stream.open

@@ -45,6 +45,8 @@ struct StepRecord: Sendable {
     var process: String?
     var processEnd: Timestamp?
     var isHidden = false
+    /// It is over, and only its row tells what it came to.
+    var awaitsRow = false
     /// A thought that may still grow.
     var isOpenThought = false
 
@@ -108,7 +110,8 @@ struct StepRecord: Sendable {
     private var ownState: Step.State {
         if kind == .error { return .failed }
         if kind == .thinking { return isOpenThought ? .running : .done }
-        if approval == .requested { return .waiting }
+        // What has come to something was allowed, whatever was heard of it.
+        if approval == .requested, outcome?.exitCode == nil { return .waiting }
         if approval == .denied, outcome == nil || kind == .approval { return .failed }
         if kind == .approval { return .done }
         if let outcome {
@@ -120,7 +123,7 @@ struct StepRecord: Sendable {
             }
         }
         if let itemFailed { return itemFailed ? .failed : .done }
-        return live.end != nil || rows.end != nil ? .done : .running
+        return (live.end != nil && !awaitsRow) || rows.end != nil ? .done : .running
     }
 
     func state(_ run: Run.State) -> Step.State {

@@ -36,7 +36,13 @@ struct TextAssembler: Sendable {
     private(set) var closed: [UInt8] = []
     private(set) var open: [UInt8] = []
 
-    init(_ form: Form) { self.form = form }
+    /// Once at hand, this much is kept; what would go beyond it is not taken.
+    private let limit: Int
+
+    init(_ form: Form, limit: Int = 2 * ActivityLimits.runTextBytes) {
+        self.form = form
+        self.limit = limit
+    }
 
     var isEmpty: Bool { entries.isEmpty }
     var byteCount: Int { closed.count + open.count }
@@ -44,7 +50,7 @@ struct TextAssembler: Sendable {
 
     /// True when the text may have changed.
     mutating func take(_ frame: Frame, sequence: Int64) -> Bool {
-        guard byteCount + frame.bytes.count <= 2 * ActivityLimits.runTextBytes else { return false }
+        guard byteCount + frame.bytes.count <= limit else { return false }
         if let last = entries.last, sequence <= last.last { return insert(frame, sequence: sequence) }
         append(frame, sequence: sequence)
         return true

@@ -138,12 +138,6 @@ package final class AccessDesk {
         exchange.state(verdict.headers)
     }
 
-    /// Whether the owner is told by the connection alone, so that one look at it serves all its requests: not where
-    /// tailscaled, which connects for others, runs as the owner too.
-    var ownerIsKnownByConnection: Bool {
-        authenticator.settings.tailscaledUID != authenticator.settings.ownerUID
-    }
-
     // MARK: Tokens
 
     func save(

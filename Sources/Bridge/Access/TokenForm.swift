@@ -56,18 +56,22 @@ enum TokenForm {
         }
     }
 
+    /// The time wins over the duration; both must be right.
     private static func expiry(_ body: JSONValue, now: Timestamp) throws(Problem) -> Timestamp? {
+        var end: Timestamp?
+        if let value = body["expiresInSeconds"], !value.isNull {
+            guard let seconds = value.int, (1...longestSeconds).contains(seconds) else {
+                throw .unprocessable("expiresInSeconds", "`expiresInSeconds` is a whole number of seconds above 0.")
+            }
+            end = now.adding(milliseconds: seconds * 1000)
+        }
         if let value = body["expiresAt"], !value.isNull {
             guard let time = value.string.flatMap({ Timestamp(rfc3339: $0) }) else {
                 throw .unprocessable("expiresAt", "`expiresAt` is a time such as 2030-01-31T12:00:00Z.")
             }
-            return time
+            end = time
         }
-        guard let value = body["expiresInSeconds"], !value.isNull else { return nil }
-        guard let seconds = value.int, (1...longestSeconds).contains(seconds) else {
-            throw .unprocessable("expiresInSeconds", "`expiresInSeconds` is a whole number of seconds above 0.")
-        }
-        return now.adding(milliseconds: seconds * 1000)
+        return end
     }
 }
 

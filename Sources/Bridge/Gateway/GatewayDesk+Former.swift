@@ -12,8 +12,10 @@ extension GatewayDesk {
     private static let recoveryMilliseconds: Int64 = 600_000
     private static let recoveryEntries = 100
 
-    package func load(on loop: isolated EventLoop) {
+    /// - Parameter done: the link may open now. Earlier, an event of a run that goes on would make it a new one.
+    package func load(on loop: isolated EventLoop, then done: @escaping () -> Void) {
         let bound = LoopBound(self, on: loop)
+        let next = LoopBound(done, on: loop)
         let since = loop.wallClock.adding(milliseconds: -Self.recoveryMilliseconds)
         pipeline.store.reader.read { connection in
             let table = RunTable(connection)
@@ -27,9 +29,11 @@ extension GatewayDesk {
             return (runs, entries)
         } completion: { [weak loop] result in
             loop?.post { loop in
-                guard let this = bound.value(on: loop), let (runs, entries) = try? result.get() else { return }
-                this.take(former: runs, on: loop)
-                for entry in entries { this.recover(entry, on: loop) }
+                if let this = bound.value(on: loop), let (runs, entries) = try? result.get() {
+                    this.take(former: runs, on: loop)
+                    for entry in entries { this.recover(entry, on: loop) }
+                }
+                next.value(on: loop)?()
             }
         }
     }
@@ -81,9 +85,13 @@ extension GatewayDesk {
         }
     }
 
+    /// Also one that we sent and never heard of, while the transcript has its message: it may have come and gone while the
+    /// link was down.
     private func isUnknown(_ entry: OutboxEntry) -> Bool {
         let id = entry.runID ?? entry.upstreamKey
-        return book.run(id) == nil && !book.isHidden(id)
+        guard !book.isHidden(id) else { return false }
+        guard let run = book.run(id) else { return true }
+        return run.state == .queued && [.history, .textMatch, .gatewayReceipt].contains(entry.proof)
     }
 
     private func recover(_ entry: OutboxEntry, on loop: isolated EventLoop) {

@@ -1,5 +1,5 @@
 package import Activity
-import Basics
+package import Basics
 import EventLog
 package import EventLoops
 import JSONBytes
@@ -15,6 +15,12 @@ package final class GatewayDesk: UpstreamLinkHandler {
     private static let tickMilliseconds: Int64 = 1000
     /// The newest rows: what one run can have written since the last look.
     private static let pollRows = 50
+    /// Sessions whose history is on its way at a time, so that other questions find room.
+    private static let mostPolls = 16
+    /// How far two clocks that were compared may still be apart.
+    private static let slackMilliseconds: Int64 = 2000
+    /// Events that a gap swallowed are about what was said this short a while ago.
+    private static let gapMilliseconds: Int64 = 60_000
 
     private let link: UpstreamLink
     let pipeline: EventPipeline
@@ -22,8 +28,10 @@ package final class GatewayDesk: UpstreamLinkHandler {
     package let live: LiveRuns
     var book: RunBook
     private var polling: Set<SessionKey> = []
+    private var lastPolled: SessionKey?
     private var ticker: TimerID?
     private(set) var wasOnline = false
+    private var lostAt: Timestamp?
     var former = FormerRuns()
     package var log = Log.none
     /// The link's state as the log told it last.
@@ -36,8 +44,8 @@ package final class GatewayDesk: UpstreamLinkHandler {
     package var runEnded: ((Run) -> Void)?
     /// Identity and profile follow the link, and the runs that may have written them.
     package var documents: DocumentDesk?
-    /// A fresh connection: caches of the gateway's state are to be read anew.
-    package var opened: ((Hello) -> Void)?
+    /// What was said since then, by the gateway's clock, may not have been heard.
+    package var missed: ((Timestamp) -> Void)?
     /// Other events, for those who follow sessions, approvals and nodes.
     package var received: ((GatewayEvent) -> Void)?
 
@@ -87,6 +95,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
         tellLog(status)
         if wasOnline, status.state != .online {
             wasOnline = false
+            lostAt = gatewayTime(on: loop)
             book.linkLost()
             documents?.linkClosed()
         }
@@ -107,13 +116,15 @@ package final class GatewayDesk: UpstreamLinkHandler {
             mainSession: hello.mainSessionKey
         )
         book.defaults = defaults
+        book.tellsRows = hello.methods.contains("sessions.subscribe")
         live.defaults = defaults
         outbox.linkIs(
             .online(LinkFacts(protocolVersion: hello.protocolVersion, identity: nil, uptimeMs: hello.uptimeMs)),
             on: loop
         )
         documents?.linkOpened(hello, on: loop)
-        opened?(hello)
+        if let lostAt { missed?(lostAt.adding(milliseconds: -Self.slackMilliseconds)) }
+        lostAt = nil
         former.online(now: loop.wallClock)
         poll(on: loop)
         keepTicking(on: loop)
@@ -123,6 +134,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
         if let payload = event.payload {
             prove(event.name, payload, on: loop)
             tell(book.receive(event: event.name, payload: payload, now: loop.wallClock), on: loop)
+            if book.takePageDue() { poll(on: loop) }
         }
         documents?.asker.received(event, on: loop)
         received?(event)
@@ -132,6 +144,11 @@ package final class GatewayDesk: UpstreamLinkHandler {
     package func linkLost(events: Int64, on loop: isolated EventLoop) {
         book.framesLost()
         poll(on: loop)
+        missed?(gatewayTime(on: loop).adding(milliseconds: -Self.gapMilliseconds))
+    }
+
+    private func gatewayTime(on loop: isolated EventLoop) -> Timestamp {
+        loop.wallClock.adding(milliseconds: link.clockSkewMs)
     }
 
     package func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {
@@ -208,7 +225,11 @@ package final class GatewayDesk: UpstreamLinkHandler {
 
     func poll(on loop: isolated EventLoop) {
         guard link.isOnline else { return }
-        for session in book.sessionsToPoll where polling.insert(session).inserted {
+        let wanted = book.sessionsToPoll
+        let turn = lastPolled.flatMap { last in wanted.firstIndex { $0 > last } } ?? 0
+        for session in wanted[turn...] + wanted[..<turn] where polling.count < Self.mostPolls {
+            guard polling.insert(session).inserted else { continue }
+            lastPolled = session
             link.call(ChatHistory(sessionKey: session.text, limit: Self.pollRows), on: loop) { [weak self] result in
                 guard let self else { return }
                 self.polling.remove(session)

@@ -25,6 +25,7 @@ extension Bridge {
         self.sessions = sessions
         outbox.changed = { [unowned self] entry in self.changed(entry, on: loop) }
         desk.runEnded = { [weak messages] run in messages?.runEnded(run, on: loop) }
+        desk.missed = { [weak messages] since in messages?.reload(since: since, on: loop) }
         let next = desk.received
         desk.received = { [weak messages, weak sessions] event in
             messages?.received(event, on: loop)

@@ -16,6 +16,8 @@ final class MessageDesk {
     private static let secondLookMilliseconds: Int64 = 700
     private static let rowsAfterRun = 60
     private static let mostRemembered = 4096
+    /// Sessions that are looked into after a break.
+    private static let mostReloaded = 16
 
     private let link: UpstreamLink
     private let pipeline: EventPipeline
@@ -24,6 +26,7 @@ final class MessageDesk {
     private var saved: [String: UInt64] = [:]
     /// Messages told of, with the state they were told in.
     private var told: [String: ChatMessage.State] = [:]
+    private var reloading: Set<SessionKey> = []
 
     init(link: UpstreamLink, pipeline: EventPipeline, desk: GatewayDesk) {
         self.link = link
@@ -203,6 +206,26 @@ final class MessageDesk {
             MessagePage.message(event: payload, session: session, book: book, now: loop.wallClock)
         }
         if let message { tell(message, session.text, on: loop) }
+    }
+
+    /// What was said unheard, by whomever. A turn under way is told at its end.
+    func reload(since: Timestamp, on loop: isolated EventLoop) {
+        for session in desk.reading({ $0.recentSessions(Self.mostReloaded) }) where reloading.insert(session).inserted {
+            let key = session.text
+            link.call(ChatHistory(sessionKey: key, limit: Self.rowsAfterRun), on: loop) { [weak self] result in
+                guard let self else { return }
+                self.reloading.remove(session)
+                guard case .success(let output) = result else { return }
+                let page = self.page(output.whole, key, now: loop.wallClock)
+                for message in page.settled where message.at >= since && !self.isUnderWay(message) {
+                    self.tell(message, key, on: loop)
+                }
+            }
+        }
+    }
+
+    private func isUnderWay(_ message: ChatMessage) -> Bool {
+        message.runID.flatMap { desk.run($0) }?.state.isActive ?? false
     }
 
     private func tell(_ message: ChatMessage?, _ session: String, on loop: isolated EventLoop) {

@@ -1,5 +1,6 @@
 import Activity
 import Basics
+import Documents
 import JSONBytes
 import Upstream
 
@@ -18,17 +19,25 @@ struct SessionInfo: Sendable {
     var status: String?
     var updatedAt: Timestamp?
 
+    /// In bytes: what a gateway says of a session is one line of a list, however long it is.
+    private static let longestText = 2000
+
     init(_ row: JSONValue, key: SessionKey) {
+        func text(_ name: String) -> String? { row[name]?.string.map { $0.cut(toBytes: Self.longestText) } }
+        /// The talk that an agent was asked for its files in is no one's message.
+        func said(_ name: String) -> String? {
+            text(name).flatMap { SyncFrame.isRequest($0) || SyncFrame.isReply($0) ? nil : $0 }
+        }
         self.key = key.text
         agent = key.agent
-        kind = row["kind"]?.string
-        label = row["label"]?.string
-        title = row["displayName"]?.string ?? row["derivedTitle"]?.string
-        preview = row["lastMessagePreview"]?.string
-        model = row["model"]?.string
-        thinking = row["thinkingLevel"]?.string
-        verbose = row["verboseLevel"]?.string
-        status = row["status"]?.string
+        kind = text("kind")
+        label = text("label")
+        title = said("displayName") ?? said("derivedTitle")
+        preview = said("lastMessagePreview")
+        model = text("model")
+        thinking = text("thinkingLevel")
+        verbose = text("verboseLevel")
+        status = text("status")
         updatedAt = row["updatedAt"]?.int.map { Timestamp(milliseconds: $0) }
     }
 

@@ -2,6 +2,10 @@ import JSONBytes
 
 enum StatusCommand {
     static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        if invocation.command.has("--ready") {
+            if let answer = try invocation.value(.get("/readyz")) { invocation.print(text(answer["status"])) }
+            return .ok
+        }
         guard let status = try invocation.value(.get("/v1/status")) else { return .ok }
         let style = invocation.style
         let time = LocalTime(invocation.io)

@@ -29,7 +29,8 @@ package struct SettingsLoader {
                 )
             } catch {
                 if named != nil || !error.message.hasSuffix("does not exist") {
-                    let origin = ConfigurationOrigin.flag(command.has("--config") ? "--config" : "configuration file")
+                    let origin: ConfigurationOrigin =
+                        command.has("--config") ? .flag("--config") : .environment("LADLE_CONFIG")
                     problems.append(ConfigurationProblem(origin: origin, message: error.message))
                 }
             }

@@ -27,7 +27,12 @@ package enum CommandTable {
             "What the agent knows about its user, USER.md",
             fields: "name, callName, pronouns, timezone, notes, context"
         ),
-        client("status", "Show the state of the bridge and its link"),
+        client(
+            "status",
+            "Show the state of the bridge and its link",
+            [],
+            [OptionSpec("--ready", nil, "Only whether a message would be taken durably now; for health checks")]
+        ),
         token, clients,
         CommandSpec("doctor", "Find what is wrong and the command that mends it").with {
             $0.takesConfiguration = true

@@ -43,6 +43,12 @@ struct FileSettings {
             } else if let key = ConfigurationTable.key(named: name) ?? shorthand(name, value) {
                 // null says "as if it were not there".
                 if value.isNull { continue }
+                if case .file(_, let first) = settings[key]?.origin {
+                    problems.append(
+                        ConfigurationProblem(origin: origin, message: "\(key.name) stands in line \(first.line) too")
+                    )
+                    continue
+                }
                 do throws(ConfigurationReader.Refusal) {
                     settings.set(key, try ConfigurationReader.value(value, of: key), from: origin)
                 } catch {

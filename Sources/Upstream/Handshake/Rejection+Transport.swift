@@ -30,7 +30,8 @@ extension Rejection {
         case .certificateNotTrusted(let reason):
             let detail = "The gateway's certificate is not trusted (\(Self.sentence(reason)))."
             let hint = "ladle serve --gateway-pin SHA256  (of the certificate, as the gateway's host shows it)"
-            self.init(.refused, "TLS_NOT_TRUSTED", detail, hint: hint, next: .stop)
+            // A renewed certificate heals it without anyone here; nothing secret is sent before it is trusted.
+            self.init(.refused, "TLS_NOT_TRUSTED", detail, hint: hint, next: .retryAfter(milliseconds: Self.slowMs))
         case .pinMismatch(let seen):
             let detail = "The gateway's certificate is not the pinned one."
             let hint = "ladle serve --gateway-pin \(seen ?? "SHA256")  (only if you changed the certificate)"

@@ -86,7 +86,7 @@ final class Daemon {
         )
         bridge.documents = documents
         desk.documents = documents
-        doors = Doors(server: server, plan: plan, rules: rules)
+        doors = Doors(server: server, plan: plan, rules: rules, tailscaled: tailscaled)
         drainMilliseconds = plan.settings.int(.limitsDrain)
         desk.log = plan.log
         pipeline.log = plan.log
@@ -105,8 +105,7 @@ final class Daemon {
         access.start(on: loop)
         outbox.load(on: loop)
         bridge.documents?.load(on: loop)
-        desk.load(on: loop)
-        link.start(on: loop)
+        desk.load(on: loop) { [link] in link.start(on: loop) }
         loop.after(milliseconds: Self.startUpMilliseconds) { ProcessLimits.releaseStartUpPages() }
     }
 

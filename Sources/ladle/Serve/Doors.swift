@@ -18,15 +18,17 @@ final class Doors {
     private let plan: ServePlan
     private let peers = PeerLookup()
     private let rules: HostRules
+    private let tailscaled: TailscaledWatch
     private var files: [SocketFile] = []
     private var tailnet: [SocketAddress: SocketAddress] = [:]
     private var timer: TimerID?
     private var watch: AddressWatch?
 
-    init(server: HTTPServer, plan: ServePlan, rules: HostRules) {
+    init(server: HTTPServer, plan: ServePlan, rules: HostRules, tailscaled: TailscaledWatch) {
         self.server = server
         self.plan = plan
         self.rules = rules
+        self.tailscaled = tailscaled
     }
 
     func open(on loop: isolated EventLoop) throws {
@@ -99,13 +101,14 @@ final class Doors {
     private func identify(
         _ kind: ConnectionInfo.Door
     ) -> (borrowing Socket, SocketAddress, SocketAddress) -> UInt32? {
-        let peers = peers
+        let (peers, tailscaled) = (peers, tailscaled)
         switch kind {
         case .tcp:
             return { socket, _, _ in
                 guard case .loopback(_, let uid) = peers.tcpPeer(socket.descriptor.rawNumber)?.origin else {
                     return nil
                 }
+                tailscaled.lookIfUnknown()
                 return uid
             }
         case .control, .unix, .serve:

@@ -13,9 +13,15 @@ struct Exposure {
     private let servePath: String?
 
     init(_ settings: Settings) {
+        let paths = settings.text(.accessTailnetSocket).map { [$0] } ?? Tailscaled.usualPaths
         loopback =
-            settings.text(.accessLoopback) == "token"
-            ? "this host: everyone needs a token" : "this host: its owner without a token, others with one"
+            if settings.text(.accessLoopback) == "token" {
+                "this host: everyone needs a token"
+            } else if Tailscaled.find(paths)?.uid == PeerLookup.ownerUID {
+                "this host: everyone needs a token, since tailscaled runs as the same user and may connect for others"
+            } else {
+                "this host: its owner without a token, others with one"
+            }
         tailnet =
             settings.list(.accessTailnetAllow).isEmpty && !settings.bool(.accessTailnetCapability)
             ? "the tailnet: with a token" : "the tailnet: allowed identities, everyone else with a token"

@@ -2,8 +2,8 @@ import Access
 import Bridge
 import EventLoops
 
-/// Knows this host's tailscaled, which may start after us or come back under another user. With userspace networking it
-/// connects to us in its peers' place, so that not to know it could take a peer for the owner.
+/// Knows this host's tailscaled, which may start after us or come back under another user. It connects to us in its peers'
+/// place, so that not to know it could take a peer for the owner.
 final class TailscaledWatch {
     private static let lookMilliseconds: Int64 = 10_000
 
@@ -25,6 +25,11 @@ final class TailscaledWatch {
     func stop(on loop: isolated EventLoop) {
         if let timer { loop.cancel(timer) }
         timer = nil
+    }
+
+    /// For a connection that has just come: tailscaled may have started a moment ago.
+    func lookIfUnknown() {
+        if known == nil { look() }
     }
 
     /// One that has gone stays known: its peers must not turn into the owner while it restarts.
