@@ -114,10 +114,7 @@ final class HTTP2Connection: WireProtocol {
             return refuse(id, refusal, on: loop)
         }
         // Before anything is done for it: whoever does not take the answers it has gets no more of them.
-        if session.waitingBytes > server.limits.answerBytes {
-            server.counters.refused["HTTP2_unreadAnswers", default: 0] += 1
-            return session.reset(id, .refusedStream)
-        }
+        if session.waitingBytes > server.limits.answerBytes { return dropAnswer(on: id, .refusedStream) }
         server.counters.requestsHTTP2 += 1
         let stream = HTTP2Stream(id, of: self)
         streams[id] = stream
@@ -167,12 +164,22 @@ final class HTTP2Connection: WireProtocol {
         sendWhole(response, to: request, on: id, loop: loop)
     }
 
+    private func dropAnswer(on id: HTTP2StreamID, _ code: HTTP2ErrorCode) {
+        server.counters.refused["HTTP2_unreadAnswers", default: 0] += 1
+        session.reset(id, code)
+    }
+
     private func sendWhole(
         _ response: Response,
         to request: RequestHead?,
         on id: HTTP2StreamID,
         loop: isolated EventLoop
     ) {
+        // Asked for while there was room, and others came first.
+        if session.waitingBytes > server.limits.answerBytes {
+            dropAnswer(on: id, .enhanceYourCalm)
+            return flushSoon(on: loop)
+        }
         let status = response.head.status
         let hasBody = !response.body.isEmpty && request?.method != .head && !status.forbidsBody
         session.respond(
