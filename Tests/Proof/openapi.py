@@ -16,9 +16,9 @@ import yaml
 
 LEAST_CALLS = 10_000
 SHORT = """
-# Making texts of every length for these takes most of the time.
+# Making texts of every length for these takes most of the time, and so does waiting a second for each stream.
 [[operations]]
-include-operation-id = ["putIdentity", "patchIdentity", "putProfile", "patchProfile"]
+include-operation-id = ["putIdentity", "patchIdentity", "putProfile", "patchProfile", "streamEvents"]
 
 [operations.phases.coverage]
 enabled = false
@@ -46,7 +46,8 @@ def served_is_written(server, tally):
 
 
 def main():
-    chosen = options(examples=(12, 260), seed=(1, 1), workers=(2, 2))
+    # One worker: with more, what makes the values stumbles over its own caches now and then, and runs differ.
+    chosen = options(examples=(12, 280), seed=(1, 1), workers=(1, 1))
     server = Serve("--access-loopback", "token", "--debug-frames", *LIMITS)
     tally = Tally()
     until(lambda: json.loads(authorised(server, "GET", "/v1/status")[2])["link"]["state"] == "online", what="the link")
