@@ -43,6 +43,7 @@ server = Serve(gateway=gateway.url).linked()
 ids, token, entry = exercise(server)
 until(lambda: all(any(i in line for line in log_of(server)) for i in ids), what="the lines of problems")
 until(lambda: f"outbox.delivered entry={entry}" in server.output, what="the entry's end")
+until(lambda: "operation=createToken" in server.output, what="the line of the last change")
 for line in log_of(server):
     tally.check(READABLE.fullmatch(line), f"not a line of a log: {line!r}")
 tally.check(sum("link.online" in line for line in log_of(server)) == 1, "the link is told once")
