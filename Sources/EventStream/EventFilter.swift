@@ -21,7 +21,7 @@ package struct EventFilter: Sendable, Hashable {
 
     /// Empty means all.
     package private(set) var types: [TypePattern] = []
-    package var session: String?
+    package private(set) var session: String?
     package private(set) var run: String?
 
     package static let everything = EventFilter()

@@ -74,18 +74,12 @@ enum EventStreamOperation {
     }
 
     private static func filter(of call: Call, _ bridge: Bridge) throws(Problem) -> EventFilter {
-        var filter: EventFilter
+        var session = call.text("session")
+        if let named = session { session = try bridge.session(named: named, "session") }
         do throws(EventFilterError) {
-            filter = try EventFilter(
-                types: call.text("types"),
-                session: call.text("session"),
-                run: call.text("run"),
-                known: types
-            )
+            return try EventFilter(types: call.text("types"), session: session, run: call.text("run"), known: types)
         } catch {
             throw .badParameter(error.parameter, error.text)
         }
-        if let session = filter.session { filter.session = try bridge.session(named: session, "session") }
-        return filter
     }
 }
