@@ -21,7 +21,9 @@ chosen = options()
 tally = Tally()
 here = pathlib.Path(scratch())
 gateway = DemoGateway()
-serve = Serve(gateway=gateway.url).linked()
+# More messages to one session within a moment than anybody writes.
+SENDS = ("--limits-sends-burst", "100")
+serve = Serve(*SENDS, gateway=gateway.url).linked()
 PORT, ENVIRONMENT = serve.port, {**os.environ, "HOME": str(here)}
 TOKEN = serve.json("POST", "/v1/tokens", {"name": "recipes", "scopes": ["read", "send"]})[1]["token"]
 NODE = ["node", "--no-warnings"]
@@ -96,7 +98,7 @@ def followers():
     for one in found:
         until(lambda: one.count("first") == 1, what=f"the first reply in {one.name}")
     serve.kill()
-    serve = Serve(gateway=gateway.url, state=serve.state, port=PORT).linked()
+    serve = Serve(*SENDS, gateway=gateway.url, state=serve.state, port=PORT).linked()
     say("echo second")
     say("echo third")
     # on-run-end.sh has no memory of its place, and its page says so; the others miss nothing.
@@ -235,7 +237,8 @@ const Script = {setShortcutOutput: (text) => console.log(text), complete: () => 
 """
     script = here / "scriptable.mjs"
     script.write_text(stand_in + pathlib.Path(file("scriptable.js")).read_text())
-    tally.check(run(*NODE, str(script)) == "scripted\n", "scriptable.js")
+    said = run(*NODE, str(script))
+    tally.check(said == "scripted\n", f"scriptable.js: {said!r}")
 
 
 def prometheus():
