@@ -21,7 +21,9 @@ chosen = options()
 tally = Tally()
 here = pathlib.Path(scratch())
 gateway = DemoGateway()
-serve = Serve(gateway=gateway.url).linked()
+# More messages to one session within a moment than anybody writes.
+SENDS = ("--limits-sends-burst", "100")
+serve = Serve(*SENDS, gateway=gateway.url).linked()
 PORT, ENVIRONMENT = serve.port, {**os.environ, "HOME": str(here)}
 TOKEN = serve.json("POST", "/v1/tokens", {"name": "recipes", "scopes": ["read", "send"]})[1]["token"]
 NODE = ["node", "--no-warnings"]
@@ -96,7 +98,7 @@ def followers():
     for one in found:
         until(lambda: one.count("first") == 1, what=f"the first reply in {one.name}")
     serve.kill()
-    serve = Serve(gateway=gateway.url, state=serve.state, port=PORT).linked()
+    serve = Serve(*SENDS, gateway=gateway.url, state=serve.state, port=PORT).linked()
     say("echo second")
     say("echo third")
     # on-run-end.sh has no memory of its place, and its page says so; the others miss nothing.
@@ -154,7 +156,11 @@ def home_assistant():
     (send,) = automation["Ask about the day"]["actions"]
     entry = ask(package["rest_command"][send["action"].split(".")[1]], **send["data"])
     tally.check(entry["session"] == "agent:main:home" and entry["text"] == send["data"]["text"], f"rest_command: {entry}")
-    until(lambda: serve.json("GET", f"/v1/outbox/{entry['id']}")[1]["state"] == "delivered", what="the message of rest_command")
+
+    def now():
+        return serve.json("GET", f"/v1/outbox/{entry['id']}")[1]
+
+    until(lambda: now()["state"] == "delivered", what=lambda: f"the end of {now()}")
     until(lambda: serve.json("GET", f"/v1/runs/{entry['id']}")[1].get("endedAt"), what="its run")
     activity, last = package["rest"]
     tally.check(show(activity["sensor"][0]["value_template"], value_json=ask(activity)) == "idle", "the sensor of the activity")
@@ -235,7 +241,8 @@ const Script = {setShortcutOutput: (text) => console.log(text), complete: () => 
 """
     script = here / "scriptable.mjs"
     script.write_text(stand_in + pathlib.Path(file("scriptable.js")).read_text())
-    tally.check(run(*NODE, str(script)) == "scripted\n", "scriptable.js")
+    said = run(*NODE, str(script))
+    tally.check(said == "scripted\n", f"scriptable.js: {said!r}")
 
 
 def prometheus():
