@@ -1,4 +1,5 @@
 import EventLoops
+import Observability
 import Upstream
 
 /// Looks again where the gateway is: every half minute while none was found, and on SIGHUP, which also takes a changed token
@@ -9,6 +10,7 @@ struct GatewaySearch: Sendable {
     let finder: GatewayFinder
     let loop: EventLoop
     let daemon: LoopBound<Daemon>
+    let log: Log
 
     func start() {
         BackgroundWork.after(milliseconds: Self.milliseconds) {
@@ -20,13 +22,20 @@ struct GatewaySearch: Sendable {
     func look(always: Bool) {
         loop.post { loop in
             guard let link = daemon.value(on: loop)?.link, always || link.target == .notFound else { return }
-            BackgroundWork.run { find() }
+            BackgroundWork.run { find(tells: always) }
         }
     }
 
-    private func find() {
-        // A file that cannot be read now leaves things as they are.
-        guard let found = try? finder.target(demo: nil) else { return }
+    private func find(tells: Bool) {
+        let found: LinkTarget
+        do {
+            found = try finder.target(demo: nil)
+        } catch {
+            // A file that cannot be read now leaves things as they are; whoever asked for the look hears of it.
+            let reason = (error as? StartFailure)?.message ?? "\(error)"
+            if tells { log.warning("gateway.kept", ["error": .string(reason)]) }
+            return
+        }
         loop.post { loop in
             guard let link = daemon.value(on: loop)?.link else { return }
             // The same target again only where the link has given up on it, or waits.
