@@ -8,12 +8,16 @@ struct FrameScanner {
         case skippedStream
         /// The library looks at the size of every frame but CONTINUATION.
         case frameSize
+        /// The library looks at the padding of DATA only where the stream is still open (RFC 9113 §6.1).
+        case padding
     }
 
     private enum State {
         case preface(remaining: Int)
         case header(PartialHeader)
         case payload(remaining: Int)
+        /// The byte that says how much of this DATA is padding.
+        case padding(of: Int)
     }
 
     private var state = State.preface(remaining: HTTP2Preface.bytes.count)
@@ -38,8 +42,8 @@ struct FrameScanner {
         unknown = TokenBucket(limits.unknownFrames)
     }
 
-    /// Looks through `input` and stops behind the first frame header that breaks a rule.
-    /// - Returns: the violation and how many bytes stand before that header's last byte.
+    /// Looks through `input` and stops behind the first byte that shows a rule broken.
+    /// - Returns: the violation and how many bytes stand before that byte.
     mutating func scan(_ input: Span<UInt8>, now: UInt64) -> (violation: Violation, fed: Int)? {
         var position = 0
         while position < input.count {
@@ -52,6 +56,10 @@ struct FrameScanner {
                 let step = min(remaining, input.count - position)
                 position += step
                 state = step == remaining ? .header(PartialHeader()) : .payload(remaining: remaining - step)
+            case .padding(let length):
+                position += 1
+                state = length == 1 ? .header(PartialHeader()) : .payload(remaining: length - 1)
+                if Int(input[position - 1]) >= length { return (.padding, position - 1) }
             case .header(var header):
                 while !header.isComplete, position < input.count {
                     header.append(input[position])
@@ -64,6 +72,7 @@ struct FrameScanner {
                 let frame = header.frame
                 state = frame.length == 0 ? .header(PartialHeader()) : .payload(remaining: frame.length)
                 if let violation = check(frame, now: now) { return (violation, position - 1) }
+                if frame.kind == .data, frame.isPadded { state = .padding(of: frame.length) }
             }
         }
         return nil
@@ -72,6 +81,7 @@ struct FrameScanner {
     private mutating func check(_ frame: FrameHeader, now: UInt64) -> Violation? {
         switch frame.kind {
         case .data:
+            if frame.isPadded, frame.length == 0 { return .padding }
             return frame.mayCarryNothing && !emptyData.take(now: now) ? .limit(.emptyData) : nil
         case .headers:
             continuations = 0
@@ -141,7 +151,7 @@ struct FrameHeader {
     /// ACK of PING and SETTINGS and END_STREAM of DATA share the lowest bit.
     var isAcknowledgement: Bool { flags & 1 != 0 }
     var endsStream: Bool { flags & 1 != 0 }
-    private var isPadded: Bool { flags & 8 != 0 }
+    var isPadded: Bool { flags & 8 != 0 }
     /// DATA that moves nothing: without bytes, or of a size that padding alone can have.
     var mayCarryNothing: Bool { !endsStream && (length == 0 || isPadded && length <= 256) }
 

@@ -73,7 +73,7 @@ package final class HTTP2Session {
         settle(now: now)
         switch found?.violation {
         case .limit(let kind): end(kind)
-        case .skippedStream: handle.terminate(.protocolError)
+        case .skippedStream, .padding: handle.terminate(.protocolError)
         case .frameSize: handle.terminate(.frameSizeError)
         case nil: break
         }

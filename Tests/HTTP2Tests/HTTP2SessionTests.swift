@@ -155,6 +155,19 @@ struct HTTP2SessionTests {
         #expect(peer.session.openStreams == 1)
     }
 
+    @Test(arguments: [[], [5], [6, 1, 2, 3, 4], [255, 1]] as [[UInt8]])
+    func `impossible padding ends the connection, also behind an early answer`(_ payload: [UInt8]) throws {
+        let peer = try TestPeer()
+        try peer.send(.post(1))
+        peer.respond(1, 413, end: true)
+        try peer.flush()
+        #expect(peer.reset(of: 1) == .noError)
+        try peer.send(Frame(.data, flags: Frame.padded, stream: 1, [3, 1, 2, 3]))
+        #expect(peer.goAway == nil)
+        try peer.send(bytes: Frame(.data, flags: Frame.padded, stream: 1, payload).bytes, size: 3)
+        #expect(peer.goAway == .protocolError)
+    }
+
     @Test func `a drain says goodbye twice and finishes with the last answer`() throws {
         let peer = try TestPeer()
         try peer.send(.request(1))

@@ -54,14 +54,14 @@ class Tally:
 
 
 def until(condition, seconds=20, every=0.01, what="the condition"):
-    """Polls for a condition; its value, or TimeoutError naming what did not come."""
+    """Polls for a condition; its value, or TimeoutError naming what did not come (`what` may be asked for it then)."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
         time.sleep(every)
-    raise TimeoutError(f"{what} did not come within {seconds} s")
+    raise TimeoutError(f"{what() if callable(what) else what} did not come within {seconds} s")
 
 
 class Program:

@@ -13,6 +13,8 @@ import subprocess
 import time
 
 import hpack
+import hpack.huffman
+import hpack.huffman_constants
 
 from harness import LADLE, Serve, Tally, options, scratch
 
@@ -55,6 +57,13 @@ def integer(value, bits, first=0):
 def text(value):
     value = value if isinstance(value, bytes) else value.encode()
     return integer(len(value), 7) + value
+
+
+def coded(value):
+    """The same in the Huffman code (RFC 7541 5.2)."""
+    coder = hpack.huffman.HuffmanEncoder(hpack.huffman_constants.REQUEST_CODES, hpack.huffman_constants.REQUEST_CODES_LENGTH)
+    value = coder.encode(value.encode())
+    return integer(len(value), 7, 128) + value
 
 
 def block(fields):
@@ -262,6 +271,7 @@ connection("3.4", "SETTINGS is missing, PING comes first", frame(PING, payload=E
 connection("3.4", "SETTINGS is missing, a request comes first", lambda p: p.request(), PROTOCOL, preface=PREFACE)
 cases.append(("3.4", "a broken preface", b"", ("closed",), {"preface": b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n" + setting()}))
 cases.append(("3.4", "a preface cut by nonsense", b"", ("closed",), {"preface": b"PRI * HTTP/2.0\r\n" + b"x" * 40}))
+cases.append(("3.4", "lines that are no preface", b"", ("closed",), {"preface": b"HELLO THERE SERVER\r\n\r\n"}))
 fine("3.4", "the preface in pieces", b"", pieces=[PREFACE[:1], PREFACE[1:3], PREFACE[3:20], PREFACE[20:] + setting()[:4], setting()[4:]])
 fine("3.4", "the preface, settings and a request at once", b"", whole=True)
 
@@ -294,6 +304,7 @@ fine("4.3", "a table size update first", lambda p: frame(HEADERS, 5, 1, b"\x20" 
 fine("4.3", "two table size updates first", lambda p: frame(HEADERS, 5, 1, b"\x20\x3f\xe1\x1f" + block(p.fields())))
 connection("4.3", "PRIORITY inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(PRIORITY, 0, 1, word(0) + b"\x0f"), PROTOCOL)
 connection("4.3", "an unknown frame inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(0xF0, 0, 0, EIGHT), PROTOCOL)
+connection("4.3", "DATA behind the second frame of a block", lambda p: frame(HEADERS, 0, 1, block(p.fields()[:2])) + frame(CONTINUATION, 0, 1, block(p.fields()[2:])) + frame(DATA, 1, 1, b"a"), PROTOCOL)
 connection("4.3", "PING inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(PING, 0, 0, EIGHT), PROTOCOL)
 connection("4.3", "SETTINGS inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + setting(), PROTOCOL)
 connection("4.3", "DATA inside a block", lambda p: frame(HEADERS, 0, 1, block(p.fields())) + frame(DATA, 1, 1, b"a"), PROTOCOL)
@@ -311,6 +322,8 @@ connection("5.1", "CONTINUATION after END_HEADERS", lambda p: p.post() + frame(C
 connection("5.1", "DATA after RST_STREAM", lambda p: p.post() + frame(RST, 0, 1, word(8)) + frame(DATA, 0, 1, b"hello"), CLOSED)
 connection("5.1", "HEADERS after RST_STREAM", lambda p: p.post() + frame(RST, 0, 1, word(8)) + p.request(1), CLOSED)
 connection("5.1", "CONTINUATION after RST_STREAM", lambda p: p.post() + frame(RST, 0, 1, word(8)) + frame(CONTINUATION, 4, 1, b"\x88"), PROTOCOL)
+connection("5.1", "impossible padding behind an early answer", lambda p: frame(DATA, PADDED, 1, b"\x06hello"), PROTOCOL, early=True)
+fine("5.1", "a body and trailers behind an early answer", lambda p: frame(DATA, PADDED, 1, b"\x02hello\0\0") + frame(HEADERS, 5, 1, block([("x", "y")])), early=True)
 connection("5.1", "DATA on a closed stream", lambda p: p.request(1) + frame(DATA, 1, 1, b"hello"), CLOSED, settle=True)
 connection("5.1", "HEADERS on a closed stream", lambda p: p.request(1) + p.request(1), CLOSED, settle=True)
 connection("5.1", "CONTINUATION on a closed stream", lambda p: p.request(1) + frame(CONTINUATION, 4, 1, b"\x88"), PROTOCOL)
@@ -326,6 +339,8 @@ fine("5.1.1", "ids are passed over", lambda p: p.request(7) + p.request(11) + p.
 fine("5.1.1", "the highest id", lambda p: p.request(0x7FFFFFFF), after=False)
 connection("5.3.1", "HEADERS that depend on themselves", lambda p: frame(HEADERS, 5 | HAS_PRIORITY, 1, word(1) + b"\x0f" + block(p.fields())), PROTOCOL)
 connection("5.3.1", "PRIORITY that depends on itself", frame(PRIORITY, 0, 1, word(1) + b"\x0f"), PROTOCOL)
+fine("5.3.1", "PRIORITY of a stream above opens none", lambda p: frame(PRIORITY, 0, 9, word(0) + b"\xff") + p.request(1) + p.request(3))
+fine("5.3.1", "PRIORITY on an idle stream", lambda p: frame(PRIORITY, 0, 3, word(0x80000001) + b"\0") + p.request(1))
 fine("5.3.1", "HEADERS with priority", lambda p: frame(HEADERS, 5 | HAS_PRIORITY, 1, word(0x80000003) + b"\xff" + block(p.fields())))
 
 # 6: each kind of frame
@@ -365,6 +380,7 @@ fine("6.5.2", "a peer without a dynamic table", setting((1, 0)))
 fine("6.5.2", "the largest frame size", setting((5, 0xFFFFFF)))
 connection("6.5.3", "acknowledgements nobody asked for", frame(SETTINGS, ACK) * 3, PROTOCOL)
 connection("6.6", "PUSH_PROMISE from a client", lambda p: p.post() + frame(PUSH, 4, 1, word(2) + block(p.fields())), PROTOCOL)
+connection("6.6", "PUSH_PROMISE on an idle stream", lambda p: frame(PUSH, 4, 1, word(2) + block(p.fields())), PROTOCOL)
 connection("6.6", "PUSH_PROMISE on stream 0", lambda p: frame(PUSH, 4, 0, word(2) + block(p.fields())), PROTOCOL)
 connection("6.7", "PING on a stream", frame(PING, 0, 1, EIGHT), PROTOCOL)
 connection("6.7", "PING of 6 bytes", frame(PING, 0, 0, b"123456"), SIZE)
@@ -372,6 +388,7 @@ connection("6.7", "PING of 9 bytes", frame(PING, 0, 0, b"123456789"), SIZE)
 connection("6.7", "PING without bytes", frame(PING), SIZE)
 fine("6.7", "a PING acknowledgement nobody asked for", frame(PING, ACK, 0, EIGHT))
 connection("6.8", "GOAWAY on a stream", frame(GOAWAY, 0, 1, word(0) + word(0)), PROTOCOL)
+fine("6.8", "GOAWAY with an unknown code and more to say", lambda p: p.post() + frame(GOAWAY, 0, 0, word(0) + word(0xFF) + b"so long"), after=False)
 connection("6.8", "GOAWAY of 7 bytes", frame(GOAWAY, 0, 0, bytes(7)), SIZE)
 connection("6.9", "WINDOW_UPDATE of 0 on the connection", frame(WINDOW, 0, 0, word(0)), PROTOCOL)
 connection("6.9", "WINDOW_UPDATE of 0 on a stream", lambda p: p.post() + frame(WINDOW, 0, 1, word(0)), PROTOCOL)
@@ -383,6 +400,8 @@ stream("6.9.1", "a stream window over 2^31-1", lambda p: p.post() + frame(WINDOW
 stream("6.9.2", "settings that push a stream window over 2^31-1", lambda p: p.post() + frame(WINDOW, 0, 1, word(0x7FFF0000)) + setting((4, 0x7FFFFFFF)), FLOW)
 fine("6.9.2", "settings that make a window negative", lambda p: p.post() + setting((4, 0)) + setting((4, 65_535)))
 connection("6.10", "CONTINUATION on stream 0", frame(CONTINUATION, 4, 0), PROTOCOL)
+connection("6.10", "CONTINUATION on stream 0 inside a block", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(CONTINUATION, 4, 0), PROTOCOL)
+connection("6.10", "CONTINUATION behind the last one", lambda p: frame(HEADERS, 0, 1, block(p.fields()[:3])) + frame(CONTINUATION, 4, 1, block(p.fields()[3:])) * 2, PROTOCOL)
 connection("6.10", "CONTINUATION of another stream", lambda p: frame(HEADERS, 1, 1, block(p.fields())) + frame(CONTINUATION, 4, 3), PROTOCOL)
 connection("6.10", "CONTINUATION after DATA", lambda p: p.post() + frame(DATA, 0, 1, b"hello") + frame(CONTINUATION, 4, 1), PROTOCOL)
 connection("6.10", "CONTINUATION first", frame(CONTINUATION, 4, 1, b"\x82"), PROTOCOL)
@@ -449,6 +468,12 @@ fine("8", "cookies in pieces", lambda p: p.request(1, extra=[("cookie", "a=1"), 
 # HPACK: what the static and the dynamic table give
 fine("7541", "indexed fields", lambda p: frame(HEADERS, 5, 1, b"\x82" + (b"\x87" if p.scheme == "https" else b"\x86") + b"\x41" + text(p.authority) + b"\x44" + text("/healthz")))
 fine("7541", "dynamic entries are used again", lambda p: frame(HEADERS, 5, 1, b"\x82" + (b"\x87" if p.scheme == "https" else b"\x86") + b"\x41" + text(p.authority) + b"\x44" + text("/healthz")) + frame(HEADERS, 5, 3, b"\x82" + (b"\x87" if p.scheme == "https" else b"\x86") + b"\xbf\xbe"))
+for kind, first, bits in (("with indexing", 0x40, 6), ("without indexing", 0, 4), ("never indexed", 0x10, 4)):
+    for name, string in (("plain", text), ("in Huffman code", coded)):
+        fine("7541", f"{kind}, a new name, {name}", lambda p, f=first, string=string: frame(HEADERS, 5, 1, block(p.fields()) + bytes([f]) + string("x-test") + string("some value")))
+        fine("7541", f"{kind}, user-agent by its index, {name}", lambda p, f=first, bits=bits, string=string: frame(HEADERS, 5, 1, block(p.fields()) + integer(58, bits, f) + string("proof/1.0")))
+fine("7541", "a whole head in Huffman code", lambda p: frame(HEADERS, 5, 1, b"".join(b"\x40" + coded(n) + coded(v) for n, v in p.fields())))
+fine("7541", "a smaller table, then an entry", lambda p: frame(HEADERS, 5, 1, integer(128, 5, 0x20) + block(p.fields()) + b"\x40" + text("a") + text("b")) + frame(HEADERS, 5, 3, block(p.fields()) + b"\xbe"))
 fine("7541", "never indexed", lambda p: frame(HEADERS, 5, 1, block(p.fields()) + b"\x10" + text("authorization-x") + text("secret")))
 
 # Limits of ours
@@ -498,6 +523,10 @@ def run(server, witness, case):
     else:
         peer = Peer(server, more.get("preface", PREFACE + setting()))
     raw = sends(peer) if callable(sends) else sends
+    if "early" in more:
+        # Refused at its head, before its body.
+        peer.send(peer.request(1, "/v1/status", end=False, method="PATCH"))
+        tally.check(peer.until(lambda: 1 in peer.resets) and peer.resets.pop(1) == NO_ERROR, f"{name}: {peer.said()}")
     if "settle" in more:
         peer.send(peer.request(1))
         peer.until(lambda: 1 in peer.ended)
@@ -583,6 +612,12 @@ def speaking(server):
     peer.until(lambda: 5 in peer.ended)
     check(peer.status(5) == 202, "202 behind it")
     check(peer.ping(), "PING is acknowledged")
+    peer.send(frame(PING, ACK, 0, EIGHT))
+    check(peer.ping() and EIGHT not in peer.pings, "and an acknowledgement is not")
+    acknowledged = sum(kind == SETTINGS and flags & ACK for kind, flags, _, _ in peer.frames)
+    peer.send(setting((1, 4096), (2, 0), (3, 100), (4, 65_535), (5, 16_384), (6, 100)))
+    check(peer.ping() and sum(kind == SETTINGS and flags & ACK for kind, flags, _, _ in peer.frames) == acknowledged + 1,
+          "settings are acknowledged before what follows them")
     # 100 at once, each answered
     numbers = range(7, 207, 2)
     peer.send(b"".join(peer.request(n, "/v1/status") for n in numbers))
@@ -625,6 +660,15 @@ def speaking(server):
     peer.send(frame(WINDOW, 0, 1, word(100_000)))
     peer.until(lambda: 1 in peer.ended)
     check(json.loads(peer.bodies[1])["version"], "the answer is whole in the end")
+    # Of two values at once the last counts; what takes a window below zero has to be made good first.
+    peer.send(setting((4, 100), (4, 3)) + peer.request(3, "/v1/status"))
+    peer.until(lambda: len(peer.bodies.get(3, b"")) >= 3)
+    check(peer.ping() and len(peer.bodies[3]) == 3, "settings count in their order")
+    peer.send(setting((4, 0)) + frame(WINDOW, 0, 3, word(3)))
+    check(peer.ping() and len(peer.bodies[3]) == 3, "a window that is taken back is made good first")
+    peer.send(frame(WINDOW, 0, 3, word(1)))
+    peer.until(lambda: len(peer.bodies[3]) >= 4)
+    check(peer.ping() and len(peer.bodies[3]) == 4, "and then lets through what is above zero")
     peer.close()
     # The connection's window counts too
     peer = Peer(server)

@@ -78,14 +78,17 @@ state = scratch()
 process = subprocess.Popen(
     [LADLE, "serve", "--demo", "--state", state, "--listen", "127.0.0.1:0", "--log-format", "json"],
     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-seen = []
+seen, waited = [], {"link.online", "serve.listening"}
 for line in process.stdout:
     try:
         seen.append(json.loads(line))
     except ValueError:
         tally.check(False, f"not JSON: {line!r}")
-    if seen and seen[-1].get("event") == "link.online":
-        process.terminate()
+    # Both have been said, in whichever order; a second signal would end it at once.
+    if seen and seen[-1].get("event") in waited:
+        waited.remove(seen[-1]["event"])
+        if not waited:
+            process.terminate()
 process.wait(20)
 tally.check(all({"at", "level", "event"} <= line.keys() for line in seen), "each has time, level and event")
 tally.check([line["event"] for line in seen if line["event"].startswith("serve.")][-1] == "serve.stopped", "to the end")

@@ -78,7 +78,8 @@ def matches(shown, printed):
 def run(page, server, folder):
     """Runs a page's commands in one shell: (line, command, expected, printed) of each."""
     found = list(commands(page))
-    script = "".join(f"{command}\nprintf '{MARK}'\n" for _, command, _ in found)
+    # What is a moment for a reader is two seconds more here: a busy machine takes long to start what went to the background.
+    script = "sleep() { command sleep $1; command sleep 2; }\n" + "".join(f"{command}\nprintf '{MARK}'\n" for _, command, _ in found)
     local = server.url.removeprefix("http://")
     done = subprocess.run(
         ["bash", "-c", script.replace(PORT, local)], cwd=folder, stdin=subprocess.DEVNULL, timeout=120, text=True,

@@ -156,7 +156,11 @@ def home_assistant():
     (send,) = automation["Ask about the day"]["actions"]
     entry = ask(package["rest_command"][send["action"].split(".")[1]], **send["data"])
     tally.check(entry["session"] == "agent:main:home" and entry["text"] == send["data"]["text"], f"rest_command: {entry}")
-    until(lambda: serve.json("GET", f"/v1/outbox/{entry['id']}")[1]["state"] == "delivered", what="the message of rest_command")
+
+    def now():
+        return serve.json("GET", f"/v1/outbox/{entry['id']}")[1]
+
+    until(lambda: now()["state"] == "delivered", what=lambda: f"the end of {now()}")
     until(lambda: serve.json("GET", f"/v1/runs/{entry['id']}")[1].get("endedAt"), what="its run")
     activity, last = package["rest"]
     tally.check(show(activity["sensor"][0]["value_template"], value_json=ask(activity)) == "idle", "the sensor of the activity")

@@ -263,7 +263,10 @@ struct `The store` {
             }
         }
         let done = Inbox<Bool>()
-        store.submit(cost: 256 << 20) { _ in } completion: { (_: Result<Void, any Error>) in done.put(true) }
+        store.submit(cost: 256 << 20) { _ in
+        } completion: { (_: Result<Void, any Error>) in
+            done.put(true)
+        }
         weak var kept: Words?
         do {
             let words = Words()

@@ -51,7 +51,7 @@ extension LinkMachine {
             // Between attempts the last reason stays visible; only a fresh start is `connecting`.
             let isFresh = status.url != configuration.url.description || status.code == nil || status.code == "STOPPED"
             var actions: [Action] = []
-            if isFresh, status.state != .connecting {
+            if isFresh {
                 let detail = "Connecting to \(configuration.url)."
                 actions += show(LinkStatus(state: .connecting, detail: detail, since: now.wall, url: urlText))
             }

@@ -108,7 +108,7 @@ package struct LinkMachine {
         idPrefix = String(random.next() as UInt64, radix: 36)
         self.random = random
         self.log = log
-        status = LinkStatus(state: .offline, detail: "Not started.", since: now.wall, url: nil)
+        status = LinkStatus(state: .connecting, detail: "About to begin.", since: now.wall, url: nil)
         protectSecrets()
     }
 

@@ -10,12 +10,16 @@ struct Doctor {
     let problems: [ConfigurationProblem]
     let places: SettingsPlaces
 
+    /// Six seconds in all, as long as a look of our own takes at the most.
+    private static let looks = 60
+    private static let betweenLooks = 100
+
     func run(json: Bool) async -> ExitCode {
         var findings = configuration()
         if let path = places.stateDirectory(settings) {
             let socket = path + "/ladle.sock"
             do throws(ClientError) {
-                let status = try DaemonProbe.status(socket: socket, version: Version.text)
+                let status = try settledStatus(socket)
                 let version = status["version"]?.string ?? ""
                 findings.append(.fine("daemon", "ladle \(version) is serving"))
                 findings += HostCheck.state(path, isServing: true)
@@ -33,6 +37,16 @@ struct Doctor {
         findings += HostCheck.exposure(settings, state: places.stateDirectory(settings))
         report(findings, json)
         return findings.first { !$0.isFine }?.exit ?? .ok
+    }
+
+    /// A link in its first handshake is not judged before that has had its time.
+    private func settledStatus(_ socket: String) throws(ClientError) -> JSONValue {
+        var status = try DaemonProbe.status(socket: socket, version: Version.text)
+        for _ in 0..<Self.looks where status["link"]?["state"]?.string == "connecting" {
+            ProcessIO().sleep(milliseconds: Self.betweenLooks)
+            status = try DaemonProbe.status(socket: socket, version: Version.text)
+        }
+        return status
     }
 
     private func configuration() -> [Finding] {

@@ -2,7 +2,7 @@ import EventLoops
 import Observability
 import Upstream
 
-/// Looks again where the gateway is: every half minute while none was found, and on SIGHUP, which also takes a changed token
+/// Looks again where the gateway is: every half minute while none was found that may be used, and on SIGHUP, which also takes a changed token
 /// file or OpenClaw configuration into use and ends a wait.
 struct GatewaySearch: Sendable {
     private static let milliseconds = 30_000
@@ -21,23 +21,23 @@ struct GatewaySearch: Sendable {
 
     func look(always: Bool) {
         loop.post { loop in
-            guard let link = daemon.value(on: loop)?.link, always || link.target == .notFound else { return }
-            BackgroundWork.run { find(tells: always) }
+            guard let link = daemon.value(on: loop)?.link, always || link.target.isLookedForAgain else { return }
+            BackgroundWork.run { find(always: always) }
         }
     }
 
-    private func find(tells: Bool) {
+    /// A file that cannot be read now leaves things as they are.
+    private func find(always: Bool) {
         let found: LinkTarget
         do {
             found = try finder.target(demo: nil)
         } catch {
-            // A file that cannot be read now leaves things as they are; whoever asked for the look hears of it.
             let reason = (error as? StartFailure)?.message ?? "\(error)"
-            if tells { log.warning("gateway.kept", ["error": .string(reason)]) }
+            if always { log.warning("gateway.kept", ["error": .string(reason)]) }
             return
         }
         loop.post { loop in
-            guard let link = daemon.value(on: loop)?.link else { return }
+            guard let link = daemon.value(on: loop)?.link, always || found != link.target else { return }
             // The same target again only where the link has given up on it, or waits.
             if found != link.target || link.status.state == .refused {
                 link.configure(found, on: loop)
