@@ -85,6 +85,10 @@ package struct Authenticator: Sendable {
         known.learn(answer, to: question, now: now)
     }
 
+    package mutating func forget(_ question: WhoisQuestion) {
+        known.forget(question)
+    }
+
     /// Ends a token and its tickets. The edge closes the streams whose `tokenID` it is.
     package mutating func revoke(_ id: String) -> TokenRecord? {
         tickets.revoke(tokenID: id)

@@ -38,6 +38,9 @@ package final class Bridge: Responder {
     var statusAnswer = StatusAnswer()
     /// Lines about requests that were refused, whoever sent them.
     var refusedLines = LogBudget()
+    var silentLines = LogBudget()
+    /// Questions that tailscaled did not answer.
+    var silences: UInt64 = 0
     /// What others count goes on the same page.
     package var moreMetrics: (inout MetricsPage) -> Void = { _ in }
     private let places: [ObjectIdentifier: Int]
@@ -111,7 +114,9 @@ package final class Bridge: Responder {
 
     private func ask(_ question: WhoisQuestion, for exchange: Exchange, on loop: isolated EventLoop) {
         access.whois?.ask(question, on: loop) { answer in
+            if case .failed(let reason) = answer { self.logSilence(of: question, reason, on: loop) }
             self.access.authenticator.learn(answer, to: question, now: loop.wallClock)
+            defer { if question.isForOneRequest { self.access.authenticator.forget(question) } }
             guard exchange.isOpen else { return }
             if case .takes(let limit) = self.admit(exchange, mayAsk: false, on: loop) {
                 exchange.proceed(bodyBytes: limit, on: loop)

@@ -22,8 +22,20 @@ package enum TextFile {
         }
     }
 
-    /// The whole of a regular file. Opened without blocking, so that a FIFO is refused and not waited for.
+    package struct Contents {
+        package let bytes: [UInt8]
+        package let mode: UInt32
+        /// By its own mode, whatever the directories above it allow. Whoever reads another's file by a group of theirs was
+        /// meant to.
+        package let isExposed: Bool
+    }
+
     package static func read(_ path: String, limit: Int = JSON5Text.maximumBytes) throws(Fault) -> [UInt8] {
+        try contents(path, limit: limit).bytes
+    }
+
+    /// The whole of a regular file. Opened without blocking, so that a FIFO is refused and not waited for.
+    package static func contents(_ path: String, limit: Int = JSON5Text.maximumBytes) throws(Fault) -> Contents {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw errno == ENOENT ? .missing(path: path) : .unreadable(path: path, reason: reason())
@@ -38,7 +50,11 @@ package enum TextFile {
             let count = unsafe buffer.withUnsafeMutableBytes { raw in
                 unsafe posixRead(descriptor, raw.baseAddress, raw.count)
             }
-            if count == 0 { return bytes }
+            if count == 0 {
+                let mode = UInt32(facts.st_mode) & 0o7777
+                let others: UInt32 = facts.st_uid == geteuid() ? 0o077 : 0o007
+                return Contents(bytes: bytes, mode: mode, isExposed: mode & others != 0)
+            }
             guard count > 0 else {
                 if errno == EINTR { continue }
                 throw .unreadable(path: path, reason: reason())

@@ -90,6 +90,9 @@ import Testing
         let configuration = "{gateway: {port: \(gateway.port), auth: {token: 'demo-token'}}, /* JSON5 */}"
         try home.write(Array(configuration.utf8), to: ".openclaw/openclaw.json")
         ladle.signal(1)
+        #expect(try ladle.link("refused", "GATEWAY_SECRET_EXPOSED")["hint"]?.string?.hasPrefix("chmod 600 /") == true)
+        try home.setMode(of: ".openclaw/openclaw.json", to: 0o600)
+        ladle.signal(1)
         #expect(try ladle.online()["url"]?.string == gateway.url)
     }
 

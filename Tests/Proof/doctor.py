@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 
-from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, DemoGateway, Program, Serve, Tally, options, scratch, until
 
 options()
 tally = Tally()
@@ -157,6 +157,57 @@ found = doctor("--demo", "--listen", "0.0.0.0:0", "--insecure-lan", state=empty)
 finds("exposed", found, "exposure", "open to the network in cleartext", "ladle tls self-signed", 69)
 found = doctor("--demo", "--listen", "0.0.0.0:0", state=empty)
 finds("exposed without leave", found, "listen", "others on the network could read along", "ladle serve --listen tailnet", 69)
+
+# OpenClaw's own configuration, found on this host: its token is not used while others may read it.
+home = pathlib.Path(scratch())
+(home / ".openclaw").mkdir()
+config, variables = home / ".openclaw/openclaw.json", home / ".openclaw/.env"
+found_env = {"HOME": str(home)}
+
+
+def found_by(*arguments):
+    """A server that finds the gateway by itself, and what it says of its link."""
+    serve = Program(["serve", "--state", scratch(), "--listen", "127.0.0.1:0", *arguments], r"listening on (\S+)", found_env)
+    serve.state = serve.process.args[serve.process.args.index("--state") + 1]
+    def link():
+        return json.loads(subprocess.run(
+            [LADLE, "status", "--json", "--state", serve.state], capture_output=True, text=True).stdout)["link"]
+    return serve, link
+
+
+gateway = DemoGateway()
+for exposed, text, extra in [
+    (config, '{gateway: {port: %d, auth: {token: "demo-token"}}}' % gateway.port, ""),
+    (variables, '{gateway: {port: %d, auth: {token: "${OC}"}}}' % gateway.port, "OC=demo-token\n"),
+]:
+    config.write_text(text)
+    variables.write_text(extra)
+    for file in (config, variables):
+        # What holds no secret may be read by all.
+        file.chmod(0o644 if file == exposed or extra else 0o600)
+    serve, link = found_by()
+    until(lambda: link()["state"] == "refused", what="the refusal")
+    told = link()
+    tally.check(told["code"] == "GATEWAY_SECRET_EXPOSED" and str(exposed) in told["detail"] and "644" in told["detail"], f"the link says why: {told}")
+    tally.check("GATEWAY_SECRET_EXPOSED" in serve.output and str(exposed) in serve.output, f"and the log: {serve.output}")
+    finds("exposed configuration", doctor(state=serve.state, env={**os.environ, **found_env}), "gateway", "others may read",
+          f"chmod 600 {exposed}", 77)
+    tally.check("demo-token" not in serve.output + json.dumps(told), "and nobody says the secret")
+    subprocess.run(told["hint"], shell=True, check=True)
+    serve.process.send_signal(1)
+    until(lambda: link()["state"] == "online", what="the link after chmod")
+    # A token of one's own needs none of theirs.
+    exposed.chmod(0o644)
+    secret = pathlib.Path(scratch(), "token")
+    secret.write_text("demo-token")
+    secret.chmod(0o600)
+    other, link = found_by("--token-file", str(secret))
+    until(lambda: link()["state"] == "online", what="the link by its own token file")
+    # What a token file shows to others later is not taken up either; what was read goes on.
+    secret.chmod(0o644)
+    other.process.send_signal(1)
+    until(lambda: "gateway.kept" in other.output and "chmod 600" in other.output, what="the refusal of the token file")
+    tally.check(link()["state"] == "online", "the link is kept")
 
 # A setting that is wrong.
 found = doctor("--demo", "--log-level", "loud", state=empty)

@@ -322,6 +322,12 @@ def doors():
     return plain
 
 
+def late():
+    """How often tailscaled's answer was not there in time, or not to be understood. Then nobody gets in; that is no fault."""
+    page = serve.call("GET", "/metrics")[2].decode()
+    return int(re.search(r"^ladle_tailnet_silences_total (\d+)", page, re.M)[1])
+
+
 def may(scopes, wanted):
     return wanted in scopes or "admin" in scopes or wanted == "any" and bool(scopes)
 
@@ -351,6 +357,7 @@ def judge(where, row, answer, scopes, credential_sent):
 rows = route_table()
 known = {}
 counts = {"served": 0, "401": 0, "403": 0}
+silences = 0
 start = time.monotonic()
 every = doors()
 for door, (name, server, connect, host, fields, proves, how) in enumerate(every):
@@ -369,9 +376,16 @@ for door, (name, server, connect, host, fields, proves, how) in enumerate(every)
             granted = proves if scopes is None else scopes
             passes = wanted is None or wanted != "unserved" and proves != "funnel" and may(granted, wanted)
             # A body that is not let in is announced and never sent.
-            answer = how(
-                connect(), method, path, host, {**fields, **more}, body=b"{}" if carries and passes else None,
-                announce=1000 if carries and not passes else None)
+            def once():
+                return how(
+                    connect(), method, path, host, {**fields, **more}, body=b"{}" if carries and passes else None,
+                    announce=1000 if carries and not passes else None)
+
+            answer = once()
+            if answer.status == 401 and granted and late() > silences:
+                # Its whois took more than 2 s. What tailscaled's silence does is asked in tailnet.py.
+                silences = late()
+                answer = once()
             where = f"{operation} by {name} with {credential}"
             if proves == "funnel":
                 tally.check(answer.status == 403 or wanted == "unserved", f"{where}: {answer.status}")
@@ -383,7 +397,7 @@ took = time.monotonic() - start
 asked = sum(counts.values())
 print(
     f"doors: {len(every)} doors, {len(known[serve])} credentials, {len(rows)} routes and methods: {asked} requests in {took:.0f} s: {counts}; "
-    f"{len(tally.failures)} let through or refused wrongly")
+    f"{len(tally.failures)} let through or refused wrongly; {silences} asked once more, tailscaled having been late")
 if not net:
     print("doors: not root, or no unshare and ip: without the doors of the LAN, the tailnet and Serve")
 tally.end()

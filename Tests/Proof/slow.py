@@ -5,6 +5,7 @@ The tool takes half a processor of the machine the bystander is on. So it attack
 and what that does to the bystander is what the attack on its own server is held against."""
 
 import itertools
+import multiprocessing
 import os
 import pathlib
 import resource
@@ -43,13 +44,6 @@ def p99(times):
     return times[int(len(times) * 0.99)]
 
 
-MODES = {
-    "slow headers": ["-H", "-i", "2"],
-    "slow body": ["-B", "-i", "2", "-s", "8192", "-t", "POST", "-f", "text/plain"],
-    "slow admitted body": None,
-    "range": ["-R", "-a", "5", "-b", "3000"],
-    "slow read": ["-X", "-w", "10", "-y", "64", "-n", "2", "-z", "16", "-k", "3"],
-}
 PATHS = {"slow headers": "/v1/status", "slow body": "/v1/messages", "slow admitted body": "/v1/messages", "range": "/v1/outbox", "slow read": "/v1/outbox?limit=200"}
 
 
@@ -86,6 +80,65 @@ class Trickle:
 PAGE = len(server.call("GET", PATHS["slow read"])[2])
 
 
+class ShutWindows:
+    """HTTP/2 connections with every window shut: each asks for a hundred pages, for more as often as some are refused, and takes
+    none."""
+
+    COUNT = 20
+
+    def __init__(self, port):
+        self.path, self.host = PATHS["slow read"].encode(), f"127.0.0.1:{port}".encode()
+        self.wires = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(self.COUNT)]
+        for wire in self.wires:
+            talk = h2.connection.H2Connection()
+            talk.initiate_connection()
+            talk.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
+            wire.sendall(talk.data_to_send() + self.asking(1, 100))
+        self.process = multiprocessing.get_context("fork").Process(target=self.ask_on, daemon=True)
+        self.process.start()
+
+    def asking(self, first, count):
+        """Frames that ask for the page on so many streams: nothing in them needs what HPACK remembers."""
+        block = b"\x82\x86" + bytes([4, len(self.path)]) + self.path + bytes([1, len(self.host)]) + self.host
+        return b"".join(len(block).to_bytes(3, "big") + b"\x01\x05" + stream.to_bytes(4, "big") + block
+                        for stream in range(first, first + 2 * count, 2))
+
+    def ask_on(self):
+        next_, unread = dict.fromkeys(self.wires, 201), dict.fromkeys(self.wires, b"")
+        while True:
+            time.sleep(0.1)
+            for wire in self.wires:
+                try:
+                    unread[wire] += wire.recv(1 << 20, socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    continue
+                data, place, refused = unread[wire], 0, 0
+                while len(data) >= place + 9 and len(data) >= place + 9 + int.from_bytes(data[place:place + 3], "big"):
+                    refused += data[place + 3] == 3
+                    place += 9 + int.from_bytes(data[place:place + 3], "big")
+                unread[wire] = data[place:]
+                wire.sendall(self.asking(next_[wire], refused))
+                next_[wire] += 2 * refused
+
+    def terminate(self):
+        tally.check(self.process.is_alive(), "those with their windows shut went on asking")
+        self.process.terminate()
+
+    def wait(self):
+        for wire in self.wires:
+            wire.close()
+
+
+MODES = {
+    "slow headers": ["-H", "-i", "2"],
+    "slow body": ["-B", "-i", "2", "-s", "8192", "-t", "POST", "-f", "text/plain"],
+    "slow admitted body": Trickle,
+    "range": ["-R", "-a", "5", "-b", "3000"],
+    "slow read": ["-X", "-w", "10", "-y", "64", "-n", "2", "-z", "16", "-k", "3"],
+    "windows shut": ShutWindows,
+}
+
+
 def span(seconds):
     start = time.monotonic()
     time.sleep(seconds)
@@ -93,8 +146,8 @@ def span(seconds):
 
 
 def attack(mode, arguments, port):
-    if arguments is None:
-        return Trickle(port)
+    if isinstance(arguments, type):
+        return arguments(port)
     tool = subprocess.Popen(
         ["slowhttptest", *arguments, "-c", str(chosen.attackers), "-r", "500", "-l", str(chosen.seconds + 9), "-p", "3",
          "-u", f"http://127.0.0.1:{port}{PATHS[mode]}"], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True)
@@ -108,7 +161,7 @@ def used():
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def compared(mode, arguments):
+def compared(mode, arguments, count):
     """The bystander's 99th percentile while its server is attacked over the one while another is, and bytes an attacker. They take
     turns, so that what else the machine does meets both."""
     spans, most, held, busy = {server: [], decoy: [], None: []}, 0, 0, 0
@@ -118,7 +171,7 @@ def compared(mode, arguments):
             before, calm, start, already = target.resident(), target.descriptors(), time.monotonic(), used()
             attackers = attack(mode, arguments, target.port)
             # With the rush of the connections, and then with all that are let in.
-            span(chosen.attackers / 500)
+            span(count / 500)
             if target is server:
                 most = max(most, server.descriptors() - calm)
             span(chosen.seconds / TURNS)
@@ -134,8 +187,8 @@ def compared(mode, arguments):
     length = sum(end - start for start, end in spans[server])
     print(f"{mode}: up to {most} connections; bystander p50 {statistics.median(alone):.2f} alone, {statistics.median(other):.2f} beside the "
           f"tool, {statistics.median(own):.2f} ms attacked; p99 {p99(alone):.2f}, {p99(other):.2f}, {p99(own):.2f} ms ({ratio:.2f}x, "
-          f"{p99(own) / p99(alone):.2f}x alone); {held / chosen.attackers / 1024:.1f} KiB an attacker; {busy / length:.1%} of a processor", flush=True)
-    return ratio, held / chosen.attackers
+          f"{p99(own) / p99(alone):.2f}x alone); {held / count / 1024:.1f} KiB an attacker; {busy / length:.1%} of a processor", flush=True)
+    return ratio, held / count
 
 
 TURNS = 3
@@ -144,39 +197,17 @@ for process in (server.process, decoy.process, bystander.process):
     ahead(process.pid)
 span(2)
 for mode, arguments in MODES.items():
-    # Whoever reads slowly is owed one answer, and no second one is made for it meanwhile.
-    bound = (32 << 10) + (PAGE if mode == "slow read" else 0)
+    # Whoever reads slowly is owed one answer, and no second one is made for it meanwhile. With its windows shut it is owed what
+    # limits.answerBytes lets wait, 4 MiB, in buffers up to twice their contents, and what making it left behind.
+    count = ShutWindows.COUNT if arguments is ShutWindows else chosen.attackers
+    bound = 16 << 20 if arguments is ShutWindows else (32 << 10) + (PAGE if mode == "slow read" else 0)
     rounds = []
     while len(rounds) < 3 and not (rounds and rounds[-1][0] <= 2):
         # Again where it looks bad: a neighbour that takes the processors in one turn and not in the next counts here too.
-        rounds.append(compared(mode, arguments))
+        rounds.append(compared(mode, arguments, count))
     tally.check(rounds[-1][0] <= 2, f"{mode}: the bystander's p99 is {rounds[-1][0]:.2f} times what it is beside an attack on another")
     tally.check(max(each for _, each in rounds) < bound, f"{mode}: {rounds} bytes an attacker, {bound} at most")
 print(f"memory: at most 32 KiB an attacker, and the answer of {PAGE} bytes that a slow reader is owed")
-
-
-def shut():
-    """HTTP/2 with every window shut: asks for as many pages as it may at once, and takes none."""
-    wire = socket.create_connection(("127.0.0.1", server.port), 5)
-    talk = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
-    talk.initiate_connection()
-    talk.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
-    for stream in range(1, 200, 2):
-        talk.send_headers(stream, [(":method", "GET"), (":scheme", "http"), (":authority", f"127.0.0.1:{server.port}"),
-                                   (":path", PATHS["slow read"])], end_stream=True)
-    wire.sendall(talk.data_to_send())
-    return wire
-
-
-time.sleep(12)
-before, quiet = server.resident(), bystander.during(span(2))
-wires = [shut() for _ in range(20)]
-during = bystander.during(span(4))
-each = (server.resident() - before) / len(wires)
-print(f"windows shut: {len(wires)} connections with 100 requests each; bystander p99 {p99(quiet):.2f} -> {p99(during):.2f} ms; "
-      f"{each / 1024:.0f} KiB a connection, {each / 100 / PAGE:.2f} answers a request")
-# What limits.answerBytes lets wait, 4 MiB, in buffers up to twice their contents, and what making the others left behind.
-tally.check(each < 16 << 20, f"{each:.0f} bytes a connection with its windows shut, 16 MiB at most")
 
 
 def stalls():
@@ -184,16 +215,11 @@ def stalls():
     return sum(float(line.split()[-1]) for line in page.splitlines() if line.startswith("ladle_http_stalls_total"))
 
 
-until(lambda: stalls() > len(wires), 30, 0.5, "the end of what is not taken")
-for wire in wires:
-    wire.close()
-held = server.resident()
-wires = [shut() for _ in range(20)]
-span(2)
-print(f"a second wave of them: {held >> 20} -> {server.resident() >> 20} MiB resident")
-tally.check(server.resident() < held + len(wires) * each / 2, "what the first wave cost is there for the second one")
-for wire in wires:
-    wire.close()
+ended, patient = stalls(), ShutWindows(server.port)
+until(lambda: stalls() >= ended + ShutWindows.COUNT, 40, 0.5, "the end of what is not taken")
+patient.terminate()
+patient.wait()
+print(f"given back: {server.resident() >> 20} MiB resident")
 tally.check(not bystander.failures, f"the bystander gets {bystander.failures[:5]}")
 bystander.process.kill()
 tally.check(server.call("GET", "/healthz")[0] == 200, "served afterwards")

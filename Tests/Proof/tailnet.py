@@ -6,6 +6,7 @@ import json
 import os
 import re
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -138,6 +139,9 @@ status = ask()
 took = time.monotonic() - start
 tally.check(status == 401 and 1.5 < took < 4, f"a tailscaled that says nothing: {status} after {took:.1f} s")
 tally.check(serve.json("GET", "/v1/status")[0] == 200, "the owner on loopback does not wait for it")
+until(lambda: "tailnet.unanswered" in serve.output and "did not answer in time" in serve.output, what="the log's word of it")
+silences = re.search(r"^ladle_tailnet_silences_total (\d+)", serve.call("GET", "/metrics")[2].decode(), re.M)
+tally.check(silences and int(silences[1]) > 0, "the metrics do not count tailscaled's silences")
 daemon.answer = ok(node())
 print(f"tailnet: {len(answers) + 2} answers of tailscaled, each let in whom it names and no one else; silence ended after {took:.1f} s")
 
@@ -226,11 +230,15 @@ tally.check(ask() == 401, "no tailscaled at all")
 # -- where tailscaled is the owner's own user: it connects for others (`tailscale serve --tcp`), and cannot say for whom
 
 
-def alone(server, path=None):
+def alone(server, path=None, port=0):
     one = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
+    if port:
+        # Closed without a trace, so that another may have the port at once.
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        one.bind(("127.0.0.1", port))
     one.connect(path or ("127.0.0.1", server.port))
     one.sendall(f"GET /v1/tokens HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n\r\n".encode())
-    status = int(one.recv(4096).split()[1])
+    status = int(one.recv(65536).split()[1])
     one.close()
     return status
 
@@ -246,6 +254,11 @@ messenger.answer = ok(node())
 tally.check(alone(rooted) == 200, "userspace networking: a peer who is allowed")
 messenger.answer = ok(node("mallory@example.com"))
 tally.check(alone(rooted) == 401, "userspace networking: a peer who is not")
+# tailscaled's next connection for somebody else may well come from the port that was alice's.
+for login, wanted in (("alice@example.com", 200), ("mallory@example.com", 401), ("alice@example.com", 200)):
+    messenger.answer = ok(node(login))
+    got = alone(rooted, port=45_678)
+    tally.check(got == wanted, f"userspace networking: {login} from a port that was another's: {got}")
 rooted.stop()
 
 # -- what may be listened to

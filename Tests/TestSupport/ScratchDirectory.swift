@@ -38,6 +38,10 @@ package final class ScratchDirectory: Sendable {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(name))
     }
 
+    package func setMode(of name: String, to mode: Int) throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(name))
+    }
+
     package func exists(_ name: String) -> Bool {
         FileManager.default.fileExists(atPath: file(name))
     }

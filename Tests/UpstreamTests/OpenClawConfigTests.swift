@@ -30,6 +30,27 @@ struct OpenClawConfigTests {
         #expect(try Self.discover([:], ["OPENCLAW_GATEWAY_TOKEN": "x"])?.token == .literal("x"))
     }
 
+    @Test func `a secret in a file that others may read is told, wherever it came from`() {
+        func file(_ path: String, _ text: String, isExposed: Bool = false) -> OpenClawFile {
+            OpenClawFile(path: path, bytes: Array(text.utf8), mode: isExposed ? 0o644 : 0o600, isExposed: isExposed)
+        }
+        func shown(_ files: [OpenClawFile], _ environment: [String: String] = [:]) -> String? {
+            OpenClawFile.showing(["s3cret"], among: files, environment: environment)?.path
+        }
+        let open = file("a", #"{"token":"s3cret"}"#, isExposed: true)
+        let plain = file("b", #"{"token":"${X}"}"#, isExposed: true)
+        #expect(shown([open]) == "a" && shown([plain, open]) == "a")
+        // The variable wins over the file, and the file shows it all the same.
+        #expect(shown([open], ["X": "s3cret"]) == "a")
+        #expect(shown([file("c", "X=s3cret"), plain]) == nil)
+        #expect(shown([plain], ["X": "s3cret"]) == nil)
+        #expect(shown([file("c", "s3cret")]) == nil)
+        // It stands there with escapes.
+        #expect(shown([file("d", #"{"token":"\u00733cret"}"#, isExposed: true)]) == "d")
+        #expect(OpenClawFile.showing([""], among: [open], environment: [:]) == nil)
+        #expect(OpenClawFile.showing([], among: [open], environment: [:]) == nil)
+    }
+
     static let places: [([String: String], String)] = [
         ([:], main),
         (["OPENCLAW_HOME": "/srv/oc"], "/srv/oc/.openclaw/openclaw.json"),

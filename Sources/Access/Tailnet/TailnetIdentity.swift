@@ -48,6 +48,10 @@ package struct WhoisQuestion: Hashable, Sendable {
         self.address = address
     }
 
+    /// With userspace networking a port of loopback stands for a peer, and may be another's the next moment: what is
+    /// answered is for the request that asked.
+    package var isForOneRequest: Bool { address.ip.isLoopback }
+
     /// HTTP/1.1 to the local API. `Connection: close` lets the end of stream bound the answer.
     package var request: [UInt8] {
         let place = address.port == 0 ? address.ip.description : address.description

@@ -41,5 +41,9 @@ package struct WhoisCache: Sendable {
         entries[question] = Entry(answer: answer, goodUntil: now.milliseconds + life)
     }
 
+    package mutating func forget(_ question: WhoisQuestion) {
+        entries[question] = nil
+    }
+
     package var count: Int { entries.count }
 }

@@ -97,7 +97,7 @@ package final class AccessDesk {
             self.isVisitArmed = false
             for (question, exchanges) in self.visitors.questions() {
                 self.whois?.ask(question, on: loop) { answer in
-                    self.authenticator.learn(answer, to: question, now: loop.wallClock)
+                    self.learn(answer, to: question, on: loop)
                     for (exchange, caller) in exchanges where !self.authenticator.confirms(answer, caller) {
                         self.end(exchange, reason: "identity_ended", on: loop)
                     }
@@ -105,6 +105,11 @@ package final class AccessDesk {
             }
             if !self.visitors.isEmpty { self.armVisit(on: loop) }
         }
+    }
+
+    /// What tailscaled says of a caller who is open already is no news to whoever has that port of loopback after him.
+    private func learn(_ answer: WhoisAnswer, to question: WhoisQuestion, on loop: isolated EventLoop) {
+        if !question.isForOneRequest { authenticator.learn(answer, to: question, now: loop.wallClock) }
     }
 
     private func end(_ exchange: Exchange, reason: String, on loop: isolated EventLoop) {

@@ -53,6 +53,19 @@ extension Bridge {
         )
     }
 
+    /// Without tailscaled's word nobody of the tailnet gets in, which would look like a list that allows too little.
+    func logSilence(of question: WhoisQuestion, _ reason: String, on loop: isolated EventLoop) {
+        silences += 1
+        guard let suppressed = silentLines.take(now: loop.now) else { return }
+        settings.log.warning(
+            "tailnet.unanswered",
+            [
+                "from": .string(question.address.description), "error": .string(reason),
+                "suppressed": suppressed > 0 ? .int(suppressed) : .absent,
+            ]
+        )
+    }
+
     /// An entry that came to its end, or to a person.
     func log(_ entry: OutboxEntry) {
         guard entry.state.isTerminal || entry.state == .unconfirmed else { return }

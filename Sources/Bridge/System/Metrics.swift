@@ -44,6 +44,7 @@ extension Bridge {
         page.gauge("ladle_runs_active", "Runs under way.", live.active.count)
         writeEvents(to: &page)
         tally.write(to: &page)
+        page.counter("ladle_tailnet_silences", "Callers refused because tailscaled did not answer.", silences)
         moreMetrics(&page)
         writeStore(to: &page)
         page.counter("ladle_log_lines_dropped", "Log lines lost because nobody took them.", settings.log.dropped)

@@ -47,6 +47,26 @@ package enum LinkTarget: Sendable, Equatable {
         url: nil
     )
 
+    /// The gateway's secret was found where others may read it.
+    package static func exposed(_ file: OpenClawFile, url: String) -> LinkTarget {
+        let mode = String(file.mode, radix: 8)
+        let detail = "\(file.path) holds the gateway's secret, and others may read it (mode \(mode))."
+        let rejection = Rejection(
+            .refused,
+            "GATEWAY_SECRET_EXPOSED",
+            detail,
+            hint: "chmod 600 \(file.path)",
+            next: .stop
+        )
+        return .none(rejection, url: url)
+    }
+
+    /// This host may have another answer in a while.
+    package var isLookedForAgain: Bool {
+        guard case .none(let rejection, _) = self else { return false }
+        return self == .notFound || rejection.code == "GATEWAY_SECRET_EXPOSED"
+    }
+
     package init(_ problem: GatewayURL.Problem, url: String) {
         self = .none(Rejection(problem), url: url)
     }

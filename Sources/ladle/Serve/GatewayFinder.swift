@@ -1,3 +1,4 @@
+import Access
 import Basics
 import Commands
 import Configuration
@@ -26,17 +27,30 @@ struct GatewayFinder: Sendable {
     }
 
     private func discovered() throws -> LinkTarget? {
+        var files: [OpenClawFile] = []
         let found = try OpenClawConfig.discover(
             environment: Program.environment,
-            readFile: { try? TextFile.read($0) },
+            readFile: { path in
+                guard let file = try? TextFile.contents(path) else { return nil }
+                files.append(
+                    OpenClawFile(path: path, bytes: file.bytes, mode: file.mode, isExposed: file.isExposed)
+                )
+                return file.bytes
+            },
             exists: { SystemPath.exists($0) },
             parseJSON5: { try JSON5Text(parsing: $0).document }
         )
         guard let found, let url = found.urls().first else { return nil }
+        let own = (token: try secret(.gatewayTokenFile), password: try secret(.gatewayPasswordFile))
+        let taken = [own.token == nil ? found.token.value : nil, own.password == nil ? found.password.value : nil]
+        let secrets = taken.compactMap { $0 }
+        if let file = OpenClawFile.showing(secrets, among: files, environment: Program.environment) {
+            return .exposed(file, url: url)
+        }
         return configured(
             url: url,
-            token: try secret(.gatewayTokenFile) ?? found.token.value,
-            password: try secret(.gatewayPasswordFile) ?? found.password.value,
+            token: own.token ?? found.token.value,
+            password: own.password ?? found.password.value,
             pin: found.pin
         )
     }
@@ -66,10 +80,11 @@ struct GatewayFinder: Sendable {
 
     private func secret(_ key: ConfigurationKey) throws -> String? {
         guard let path = settings.text(key) else { return nil }
-        guard let bytes = try? TextFile.read(path) else {
-            throw StartFailure(message: "\(key.name): cannot read \(path)", status: .configuration)
+        do throws(SecretFile.Fault) {
+            return try SecretFile.read(path).reveal().split(whereSeparator: \.isNewline).first.map(String.init)
+        } catch {
+            let hint = error.hint.map { " (\($0))" } ?? ""
+            throw StartFailure(message: "\(key.name): \(error.description)\(hint)", status: .configuration)
         }
-        let text = String(decoding: bytes, as: UTF8.self)
-        return text.split(whereSeparator: \.isNewline).first.map(String.init)
     }
 }

@@ -1,7 +1,8 @@
 import EventLoops
+import Observability
 import Upstream
 
-/// Looks again where the gateway is: every half minute while none was found, and on SIGHUP, which also takes a changed token
+/// Looks again where the gateway is: every half minute while none was found that may be used, and on SIGHUP, which also takes a changed token
 /// file or OpenClaw configuration into use and ends a wait.
 struct GatewaySearch: Sendable {
     private static let milliseconds = 30_000
@@ -9,6 +10,7 @@ struct GatewaySearch: Sendable {
     let finder: GatewayFinder
     let loop: EventLoop
     let daemon: LoopBound<Daemon>
+    let log: Log
 
     func start() {
         BackgroundWork.after(milliseconds: Self.milliseconds) {
@@ -19,16 +21,23 @@ struct GatewaySearch: Sendable {
 
     func look(always: Bool) {
         loop.post { loop in
-            guard let link = daemon.value(on: loop)?.link, always || link.target == .notFound else { return }
-            BackgroundWork.run { find() }
+            guard let link = daemon.value(on: loop)?.link, always || link.target.isLookedForAgain else { return }
+            BackgroundWork.run { find(always: always) }
         }
     }
 
-    private func find() {
-        // A file that cannot be read now leaves things as they are.
-        guard let found = try? finder.target(demo: nil) else { return }
+    /// A file that cannot be read now leaves things as they are.
+    private func find(always: Bool) {
+        let found: LinkTarget
+        do {
+            found = try finder.target(demo: nil)
+        } catch {
+            let reason = (error as? StartFailure)?.message ?? "\(error)"
+            if always { log.warning("gateway.kept", ["error": .string(reason)]) }
+            return
+        }
         loop.post { loop in
-            guard let link = daemon.value(on: loop)?.link else { return }
+            guard let link = daemon.value(on: loop)?.link, always || found != link.target else { return }
             // The same target again only where the link has given up on it, or waits.
             if found != link.target || link.status.state == .refused {
                 link.configure(found, on: loop)

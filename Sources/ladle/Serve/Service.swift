@@ -203,7 +203,7 @@ final class Service: Sendable {
 
     /// SIGHUP looks at certificate and gateway again at once; in a while what changed is noticed without it.
     private func followFiles() {
-        let search = demo == nil ? GatewaySearch(finder: finder, loop: loop, daemon: daemon) : nil
+        let search = demo == nil ? GatewaySearch(finder: finder, loop: loop, daemon: daemon, log: voice.log) : nil
         search?.start()
         if let tls { CertificateClock.start { [log = voice.log] in Self.renew(tls, log) } }
         signals.watch(SIGHUP) { [tls, manager, log = voice.log] in

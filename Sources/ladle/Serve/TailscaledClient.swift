@@ -10,29 +10,38 @@ final class TailscaledClient: WhoisAsking {
 
     private let path: String
     private var waiting: [WhoisQuestion: [(WhoisAnswer) -> Void]] = [:]
+    private var calls = 0
 
     init(path: String) {
         self.path = path
     }
 
-    /// `answer` is never called before this returns.
+    /// `answer` is never called before this returns. Who waits is answered though another client takes over meanwhile.
     func ask(_ question: WhoisQuestion, on loop: isolated EventLoop, then answer: @escaping (WhoisAnswer) -> Void) {
-        if waiting[question] != nil {
-            waiting[question]?.append(answer)
-            return
+        var done: (WhoisAnswer) -> Void = { result in
+            self.calls -= 1
+            answer(result)
         }
-        waiting[question] = [answer]
-        let isFull = waiting.count > Self.mostWaiting
-        let done: (WhoisAnswer) -> Void = { [weak self] result in
-            for answer in self?.waiting.removeValue(forKey: question) ?? [] { answer(result) }
+        if !question.isForOneRequest {
+            if waiting[question] != nil {
+                waiting[question]?.append(answer)
+                return
+            }
+            waiting[question] = [answer]
+            done = { result in
+                self.calls -= 1
+                for answer in self.waiting.removeValue(forKey: question) ?? [] { answer(result) }
+            }
         }
+        calls += 1
+        let finish = done
         let fail = { (reason: String) in
-            _ = loop.after(milliseconds: 0) { done(.failed(reason)) }
+            _ = loop.after(milliseconds: 0) { finish(.failed(reason)) }
         }
-        if isFull { return fail("too many questions wait") }
+        if calls > Self.mostWaiting { return fail("too many questions wait") }
         do throws(SystemError) {
             let socket = try Socket.connect(to: .unix(path: path))
-            try TailscaledCall(socket, question, done).start(on: loop)
+            try TailscaledCall(socket, question, finish).start(on: loop)
         } catch {
             fail("\(error)")
         }
