@@ -88,7 +88,8 @@ package actor EventLoop {
         milliseconds: Int64,
         _ work: @escaping () -> Void
     ) -> TimerID {
-        after(nanoseconds: UInt64(clamping: milliseconds).multipliedReportingOverflow(by: 1_000_000).partialValue, work)
+        let (nanoseconds, isTooLong) = UInt64(clamping: milliseconds).multipliedReportingOverflow(by: 1_000_000)
+        return after(nanoseconds: isTooLong ? .max : nanoseconds, work)
     }
 
     @discardableResult
@@ -96,12 +97,16 @@ package actor EventLoop {
         nanoseconds: UInt64,
         _ work: @escaping () -> Void
     ) -> TimerID {
-        timers.add(deadline: now &+ nanoseconds, work)
+        let (deadline, isNever) = now.addingReportingOverflow(nanoseconds)
+        return timers.add(deadline: isNever ? .max : deadline, work)
     }
 
     package func cancel(_ id: TimerID) {
         timers.cancel(id)
     }
+
+    /// Those still to come.
+    package var armedTimers: Int { timers.count }
 
     /// Asks for one call at the end of this turn; each call of this adds one.
     package func whenTurnEnds(_ work: any TurnEndWork) {
