@@ -79,14 +79,23 @@ package struct RunTable {
     package func list(session: String?, before: String?, limit: Int) throws(SQLiteError) -> [StoredRun] {
         let place = try before.flatMap { id throws(SQLiteError) in try run(id: id) }
         return try connection.all(
-            "SELECT \(Self.columns) FROM run WHERE (?1 IS NULL OR session = ?1) "
-                + "AND (?2 IS NULL OR (started_at, id) < (?2, ?3)) ORDER BY started_at DESC, id DESC LIMIT ?4",
+            Self.page(session: session != nil, before: place != nil),
             session,
             place?.startedAt.milliseconds,
             place?.id,
             limit,
             row: Self.run
         )
+    }
+
+    /// A condition that is not asked for is left out rather than made true: only so is an index found for the others.
+    static func page(session: Bool, before: Bool) -> String {
+        let conditions = [session ? "session = ?1" : nil, before ? "(started_at, id) < (?2, ?3)" : nil].compactMap(
+            \.self
+        )
+        return "SELECT \(columns) FROM run "
+            + (conditions.isEmpty ? "" : "WHERE \(conditions.joined(separator: " AND ")) ")
+            + "ORDER BY started_at DESC, id DESC LIMIT ?4"
     }
 
     /// Deletes at most `slice` runs that ended before the given time, with their steps.

@@ -11,6 +11,11 @@ package protocol TurnEndWork: AnyObject {
     func turnEnded(on loop: isolated EventLoop)
 }
 
+/// Something that stopped in the middle of much work so that others get their turn, and goes on later.
+package protocol YieldedWork: AnyObject {
+    func goOn(on loop: isolated EventLoop)
+}
+
 /// The place of a watched descriptor; its generation tells an old owner's late event from the new owner's.
 package struct Registration: Sendable, Hashable {
     fileprivate let slot: UInt32
@@ -29,6 +34,9 @@ package actor EventLoop {
     private static let eventsPerWait = 256
     /// One read of one connection; also the largest piece a handler sees at once.
     package static let readBufferSize = 64 << 10
+    /// After so long in one turn whoever has much to do should stop: dozens of small requests, and little beside the way
+    /// over any network.
+    private static let longTurn: UInt64 = 200_000
 
     private nonisolated let executor: LoopExecutor
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
@@ -40,6 +48,9 @@ package actor EventLoop {
     private var timers = TimerQueue<() -> Void>()
     private var armedDeadline: UInt64?
     private var atTurnEnd: [any TurnEndWork] = []
+    /// Those who yielded, and those of them whose turns come first, the next one last.
+    private var yielded: [any YieldedWork] = []
+    private var round: [any YieldedWork] = []
     private var isStopping = false
 
     /// Shared by all connections of the loop: a read is used up before the next one.
@@ -77,7 +88,8 @@ package actor EventLoop {
         milliseconds: Int64,
         _ work: @escaping () -> Void
     ) -> TimerID {
-        after(nanoseconds: UInt64(clamping: milliseconds).multipliedReportingOverflow(by: 1_000_000).partialValue, work)
+        let (nanoseconds, isTooLong) = UInt64(clamping: milliseconds).multipliedReportingOverflow(by: 1_000_000)
+        return after(nanoseconds: isTooLong ? .max : nanoseconds, work)
     }
 
     @discardableResult
@@ -85,16 +97,28 @@ package actor EventLoop {
         nanoseconds: UInt64,
         _ work: @escaping () -> Void
     ) -> TimerID {
-        timers.add(deadline: now &+ nanoseconds, work)
+        let (deadline, isNever) = now.addingReportingOverflow(nanoseconds)
+        return timers.add(deadline: isNever ? .max : deadline, work)
     }
 
     package func cancel(_ id: TimerID) {
         timers.cancel(id)
     }
 
+    /// Those still to come.
+    package var armedTimers: Int { timers.count }
+
     /// Asks for one call at the end of this turn; each call of this adds one.
     package func whenTurnEnds(_ work: any TurnEndWork) {
         atTurnEnd.append(work)
+    }
+
+    /// Whether others have waited for this turn's end long enough. Reads the clock: ask between pieces of work only.
+    package var isTurnLong: Bool { cs_monotonic_ns() &- now > Self.longTurn }
+
+    /// The rest of some work, in a later turn: one such a turn, in the order of asking and behind everything that is ready.
+    package func yield(_ work: any YieldedWork) {
+        yielded.append(work)
     }
 
     // MARK: Descriptors
@@ -136,7 +160,7 @@ package actor EventLoop {
     private func turn(mayBlock: Bool) -> Bool {
         if isStopping { return false }
         armTimer()
-        let count = poller.wait(into: &events, block: mayBlock && atTurnEnd.isEmpty)
+        let count = poller.wait(into: &events, block: mayBlock && atTurnEnd.isEmpty && yielded.isEmpty && round.isEmpty)
         now = cs_monotonic_ns()
         wallClock = Timestamp(milliseconds: cs_wall_ms())
         for index in 0..<count {
@@ -148,6 +172,11 @@ package actor EventLoop {
             }
         }
         while let work = timers.popDue(now: now) { work() }
+        if round.isEmpty, !yielded.isEmpty {
+            swap(&round, &yielded)
+            round.reverse()
+        }
+        round.popLast()?.goOn(on: self)
         endTurn()
         return !isStopping
     }

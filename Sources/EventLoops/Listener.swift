@@ -1,7 +1,7 @@
 /// Accepts connections and hands them over, at most a number a turn, so that a flood of them cannot hold the loop.
 package final class Listener: Pollable {
     private static let acceptsPerTurn = 64
-    /// With no descriptor left, accepting again at once would spin: the waiting peer keeps the listener readable.
+    /// With no descriptor or memory left, accepting again at once would spin: the waiting peer keeps the listener readable.
     private static let pauseMilliseconds: Int64 = 100
 
     package let address: SocketAddress
@@ -10,6 +10,8 @@ package final class Listener: Pollable {
     private let accepted: (consuming Socket, SocketAddress) -> Void
     private let failed: (SystemError) -> Void
     private var isClosed = false
+    /// A shortage is told once, however often accepting is tried meanwhile.
+    private var isShort = false
 
     package init(
         _ socket: consuming Socket,
@@ -29,9 +31,11 @@ package final class Listener: Pollable {
         for _ in 0..<Self.acceptsPerTurn {
             do throws(SystemError) {
                 guard !isClosed, try socket.accept({ accepted($0, $1) }) else { return }
+                isShort = false
             } catch {
-                failed(error)
-                if error.isNoDescriptorLeft { pause(on: loop) }
+                if !isShort { failed(error) }
+                isShort = error.isShortage
+                if isShort { pause(on: loop) }
                 return
             }
         }

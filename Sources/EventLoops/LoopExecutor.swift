@@ -1,3 +1,4 @@
+import CSystem
 import Dispatch
 import Synchronization
 
@@ -10,8 +11,8 @@ import Darwin
 /// Drives one loop: a single endless work item on a private serial queue alternates between the poller and the mailbox.
 /// That the queue is private and serial is the whole isolation argument: no source, timer or `sync` may ever use it.
 package final class LoopExecutor: SerialExecutor {
-    /// Entries run between two looks at the sockets, so that a flood of posts cannot starve them.
-    private static let budget = 256
+    /// For how long entries run between two looks at the sockets, so that a flood of posts cannot starve them.
+    private static let budget: UInt64 = 200_000
 
     private let queue: DispatchQueue
     private let mailbox: Mailbox
@@ -56,10 +57,11 @@ package final class LoopExecutor: SerialExecutor {
                 next = 0
                 mailbox.take(into: &batch)
             }
-            let end = min(next + Self.budget, batch.count)
-            while next < end {
+            let start = next < batch.count ? cs_monotonic_ns() : 0
+            while next < batch.count {
                 perform(batch[next])
                 next += 1
+                if cs_monotonic_ns() &- start > Self.budget { break }
             }
             mayBlock = next == batch.count && mailbox.park()
         }

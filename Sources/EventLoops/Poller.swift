@@ -57,11 +57,11 @@ package struct Readiness: OptionSet, Sendable {
     /// One shot; nil disarms.
     func arm(nanoseconds: UInt64?) {
         var handle = handle
-        _ = unsafe cs_poller_arm(&handle, nanoseconds.map { max($0, 1) } ?? 0)
+        _ = unsafe cs_poller_arm(&handle, nanoseconds.map { min(max($0, 1), UInt64(Int64.max)) } ?? 0)
     }
 
-    /// How many of `events` are filled. An error other than a signal cannot be mended here and would spin, so it counts as
-    /// nothing ready only once the bell or a timer rings.
+    /// How many of `events` are filled. A signal counts as nothing ready; other errors are of calls that this file does not
+    /// make, with descriptors or memory that are not there.
     func wait(into events: inout [cs_event], block: Bool) -> Int {
         var handle = handle
         let capacity = Int32(events.count)

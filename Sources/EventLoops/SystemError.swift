@@ -19,8 +19,8 @@ package struct SystemError: Error, Equatable, Sendable {
     }
 
     package var isAddressInUse: Bool { number == EADDRINUSE }
-    package var isNoDescriptorLeft: Bool { number == EMFILE || number == ENFILE }
-    package var isPermission: Bool { number == EACCES || number == EPERM }
+    /// No descriptor or no memory: the same call at once would fail the same way.
+    package var isShortage: Bool { [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(number) }
     package var wouldBlock: Bool { number == EAGAIN || number == EWOULDBLOCK }
 
     /// Results below zero are minus errno.

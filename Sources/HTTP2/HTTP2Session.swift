@@ -2,7 +2,7 @@ package import HTTPModel
 
 /// The server's side of one HTTP/2 connection as bytes in, events out, and bytes out; the socket is the caller's.
 ///
-/// Belongs to its connection, on one loop. After `receive` and after `takeOutput`, take the events. Times are monotonic
+/// Belongs to its connection, on one loop. `receive` and `takeOutput` leave events to be taken. Times are monotonic
 /// nanoseconds. Calls for a stream that is gone do nothing: the peer may reset one at any time.
 package final class HTTP2Session {
     private enum Afterwards {
@@ -25,7 +25,8 @@ package final class HTTP2Session {
     private var builder: HeadBuilder?
     private var block = ResponseBlock()
     private var highestStream: HTTP2StreamID = 0
-    private var events: [HTTP2Event] = []
+    private var events: [HTTP2Event?] = []
+    private var nextPlace = 0
     /// What callbacks found necessary; they must not call into the library themselves.
     private var afterwards: [Afterwards] = []
     private var resetsToCount = 0
@@ -83,11 +84,18 @@ package final class HTTP2Session {
         try receive(bytes.span, now: now)
     }
 
-    /// What happened since the last call, in order.
-    package func takeEvents() -> [HTTP2Event] {
-        guard !events.isEmpty else { return [] }
-        defer { events = [] }
-        return events
+    package var hasEvents: Bool { nextPlace < events.count }
+
+    /// The next of what has happened, in order. Moved out, because heads are not cheap to copy.
+    package func nextEvent() -> HTTP2Event? {
+        guard hasEvents else { return nil }
+        let event = events[nextPlace].take()
+        nextPlace += 1
+        if nextPlace == events.count {
+            events.removeAll(keepingCapacity: true)
+            nextPlace = 0
+        }
+        return event
     }
 
     /// Appends output until it has reached `limit` bytes or there is no more. Frames are not cut, so one may pass the

@@ -34,30 +34,35 @@ extension OutboxTable {
         /// Empty: all.
         package var states: [OutboxState] = []
         package var session: String?
-        package var owner: String?
         /// The id of the last entry of the page before.
         package var before: String?
         package var limit = 50
 
         package init() {}
+
+        /// Session, place and limit are its values. A condition that is not asked for is left out rather than made true: only
+        /// so is an index found for the others.
+        var statement: String {
+            var conditions: [String] = []
+            if session != nil { conditions.append("o.session = ?1") }
+            if before != nil { conditions.append("o.ordinal < ?2") }
+            if !states.isEmpty {
+                // The names are the program's own, so they can stand in the text; in one order, so that it is one text.
+                let names = OutboxState.allCases.filter(states.contains).map { "'\($0.rawValue)'" }
+                conditions.append("o.state IN (\(names.joined(separator: ", ")))")
+            }
+            return "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
+                + (conditions.isEmpty ? "" : "WHERE \(conditions.joined(separator: " AND ")) ")
+                + "ORDER BY o.ordinal DESC LIMIT ?3"
+        }
     }
 
     /// Newest first.
     package func list(_ query: Query) throws(SQLiteError) -> [OutboxEntry] {
+        var query = query
         let place = try query.before.flatMap { id throws(SQLiteError) in try entry(id: id)?.ordinal }
-        // The names are the program's own, so they can stand in the text of the statement.
-        let states = query.states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
-        return try connection.all(
-            "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
-                + "WHERE (?1 IS NULL OR o.session = ?1) AND (?2 IS NULL OR o.owner = ?2) "
-                + "AND (?3 IS NULL OR o.ordinal < ?3) \(states.isEmpty ? "" : "AND o.state IN (\(states)) ")"
-                + "ORDER BY o.ordinal DESC LIMIT ?4",
-            query.session,
-            query.owner,
-            place,
-            query.limit,
-            row: OutboxRow.entryWithText
-        )
+        if place == nil { query.before = nil }
+        return try connection.all(query.statement, query.session, place, query.limit, row: OutboxRow.entryWithText)
     }
 
     package func badges(session: String? = nil) throws(SQLiteError) -> OutboxBadges {

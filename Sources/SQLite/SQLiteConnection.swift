@@ -23,6 +23,9 @@ package final class SQLiteConnection {
         case truncate
     }
 
+    /// More statements than the program has texts of its own: what is made up from a request is prepared each time then.
+    private static let mostKept = 256
+
     private let handle: OpaquePointer
     private var cache: [String: SQLiteStatement] = [:]
     private var isClosed = false
@@ -208,6 +211,9 @@ package final class SQLiteConnection {
 
     // MARK: Prepared statements
 
+    /// Prepared and kept for their next use.
+    package var keptStatements: Int { cache.count }
+
     private func checkOpen() throws(SQLiteError) {
         guard !isClosed else { throw SQLiteError(code: SQLITE_MISUSE, message: "the connection is closed") }
     }
@@ -223,7 +229,7 @@ package final class SQLiteConnection {
         guard result == SQLITE_OK, let made = unsafe made else { throw lastError(sql: sql) }
         let statement = unsafe SQLiteStatement(handle: made, sql: sql, connection: self)
         statement.isBusy = true
-        if cache[sql] == nil { cache[sql] = statement }
+        if cache[sql] == nil, cache.count < Self.mostKept { cache[sql] = statement }
         return statement
     }
 

@@ -45,7 +45,8 @@ extension HTTP1Connection {
         let bytes = pipelined
         pipelined = []
         work(through: bytes.span, on: loop)
-        guard ending == .keepAlive || ending == .closeAfterAnswer, !isDeferred, !isChoked, !isStream else { return }
+        guard ending == .keepAlive || ending == .closeAfterAnswer else { return }
+        guard !isDeferred, !isChoked, !isYielding, !isStream else { return }
         if isPaused, pipelined.count <= server.limits.pipelinedBytes {
             isPaused = false
             stream.resumeInput(on: loop)

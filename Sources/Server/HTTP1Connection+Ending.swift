@@ -85,6 +85,8 @@ extension HTTP1Connection {
         let now: Phase =
             if stream.waitingBytes > 0 {
                 .output
+            } else if isYielding {
+                .answer
             } else if exchange == nil {
                 parser.isIdle ? .idle : .head
             } else {
@@ -105,7 +107,7 @@ extension HTTP1Connection {
     }
 
     func drain(on loop: isolated EventLoop) {
-        if exchange == nil, parser.isIdle, !isChoked { return close(on: loop) }
+        if exchange == nil, parser.isIdle, !isChoked, !isYielding { return close(on: loop) }
         if ending == .keepAlive { ending = .closeAfterAnswer }
     }
 

@@ -6,7 +6,7 @@ import HTTPModel
 import Transport
 
 /// HTTP/1.1 on one connection: requests one at a time, answers in order, at most one exchange under way.
-final class HTTP1Connection: WireProtocol, ExchangeSink {
+final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     enum Ending {
         case keepAlive
         /// After the answer now being written.
@@ -41,6 +41,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
     var isDeferred = false
     /// Too much output waits for the peer.
     var isChoked = false
+    /// What is in `pipelined` waits for a later turn.
+    var isYielding = false
     var inputEnded = false
     var isBodyWanted = true
     var isGathering = false
@@ -100,7 +102,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
                 case .body(let range):
                     if isBodyWanted { exchange?.body.append(copying: bytes.extracting(range), from: 0) }
                 case .end:
-                    guard finishRequest(on: loop), !chokes(on: loop) else {
+                    guard finishRequest(on: loop), !chokes(on: loop), !yields(bytes.count - offset, on: loop) else {
                         keep(bytes, from: offset, on: loop)
                         break parsing
                     }
@@ -167,12 +169,25 @@ final class HTTP1Connection: WireProtocol, ExchangeSink {
         return isChoked
     }
 
+    /// One read may hold a thousand requests: others must not wait for all of them.
+    private func yields(_ rest: Int, on loop: isolated EventLoop) -> Bool {
+        guard rest > 0, loop.isTurnLong else { return false }
+        isYielding = true
+        loop.yield(self)
+        return true
+    }
+
+    func goOn(on loop: isolated EventLoop) {
+        isYielding = false
+        resume(on: loop)
+    }
+
     func receivedEnd(on loop: isolated EventLoop) {
         inputEnded = true
         guard ending == .keepAlive || ending == .closeAfterAnswer else { return }
         if isStream { return cut(on: loop) }
         // What came whole is still answered.
-        if isChoked || isDeferred || (exchange != nil && parser.isEnded) { return }
+        if isChoked || isYielding || isDeferred || (exchange != nil && parser.isEnded) { return }
         finishInput(on: loop)
     }
 

@@ -6,7 +6,7 @@ import HTTPModel
 import Transport
 
 /// HTTP/2 on one connection: many exchanges at once, each on a stream of its own.
-final class HTTP2Connection: WireProtocol {
+final class HTTP2Connection: WireProtocol, YieldedWork {
     /// Output handed to the socket at a time: what waits beyond it stays in the session, where flow control counts it.
     private static let outputBytes = 256 << 10
     /// Between the two GOAWAYs of a drain: a round trip on any sane path.
@@ -22,6 +22,8 @@ final class HTTP2Connection: WireProtocol {
     private var isWorking = false
     private var isClosing = false
     private var isPaused = false
+    /// Events wait for a later turn; until then none is taken, and nothing read.
+    private var isYielding = false
     private var isClosed = false
     private var countedErrors: UInt64 = 0
     /// What the peer had taken when the running patience with it began.
@@ -63,15 +65,32 @@ final class HTTP2Connection: WireProtocol {
         guard !isWorking, !isClosed else { return }
         isWorking = true
         repeat {
-            while case let events = session.takeEvents(), !events.isEmpty {
-                for event in events { take(event, on: loop) }
+            while !isYielding, let event = session.nextEvent() {
+                take(event, on: loop)
+                if case .end = event, session.hasEvents { yieldIfLong(on: loop) }
             }
-        } while write(on: loop)
+        } while write(on: loop) && !yieldIfLong(on: loop)
         isWorking = false
         countStreamErrors()
         guard !isClosed else { return }
         balance(on: loop)
-        if isClosing || session.isFinished { socket.closeWhenSent(on: loop) }
+        if !isYielding, isClosing || session.isFinished { socket.closeWhenSent(on: loop) }
+    }
+
+    /// One read may hold a hundred requests for large pages: others must not wait for all of them.
+    @discardableResult
+    private func yieldIfLong(on loop: isolated EventLoop) -> Bool {
+        if !isYielding, session.hasEvents || session.hasOutput, loop.isTurnLong {
+            isYielding = true
+            loop.yield(self)
+        }
+        return isYielding
+    }
+
+    func goOn(on loop: isolated EventLoop) {
+        isYielding = false
+        work(on: loop)
+        updateDeadline(on: loop)
     }
 
     private func countStreamErrors() {
@@ -81,9 +100,9 @@ final class HTTP2Connection: WireProtocol {
         server.counters.refused["HTTP2_streamError", default: 0] += fresh
     }
 
-    /// A peer that sends requests and does not read the answers is not read from either.
+    /// A peer that sends requests and does not read the answers, or sends more than its share, is not read from either.
     private func balance(on loop: isolated EventLoop) {
-        let isFull = socket.waitingBytes >= Self.outputBytes
+        let isFull = isYielding || socket.waitingBytes >= Self.outputBytes
         guard isFull != isPaused else { return }
         isPaused = isFull
         if isFull { socket.pauseInput(on: loop) } else { socket.resumeInput(on: loop) }
@@ -250,7 +269,7 @@ final class HTTP2Connection: WireProtocol {
     /// While anything is under way the peer is looked at whenever its patience has passed, whatever it sends meanwhile.
     private func updateDeadline(on loop: isolated EventLoop) {
         guard !isClosed else { return }
-        if socket.waitingBytes > 0 || !streams.isEmpty {
+        if socket.waitingBytes > 0 || !streams.isEmpty || isYielding {
             guard takenAtWatch == nil else { return }
             takenAtWatch = socket.takenBytes
             return connection.setDeadline(server.limits.stallMilliseconds, on: loop)
@@ -266,7 +285,9 @@ final class HTTP2Connection: WireProtocol {
             return socket.close(on: loop)
         }
         takenAtWatch = nil
-        if socket.waitingBytes == 0, streams.isEmpty {
+        if isYielding {
+            // The peer is late with nothing.
+        } else if socket.waitingBytes == 0, streams.isEmpty {
             session.terminate(.noError)
             isClosing = true
         } else {

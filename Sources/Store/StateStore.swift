@@ -132,7 +132,10 @@ package actor StateStore {
         switch queue.append(operation) {
         case .first: executor.queue.async { self.assumeIsolated { $0.drain() } }
         case .waiting: break
-        case .refused(let error): executor.queue.async { operation.fail(error) }
+        case .refused(let error):
+            // In its turn, but without what it was to write: that it may not wait is why it was refused.
+            let fail = operation.fail
+            executor.queue.async { fail(error) }
         }
     }
 
@@ -317,8 +320,10 @@ package actor StateStore {
                 try Retention.prune(&transaction, configuration)
             }
         ) { [weak self] result in
-            guard let self, case .success(let outcome) = result else { return }
+            guard let self else { return }
+            // Also where it failed: a disk that is full now takes it after the next events.
             assumeIsolated { $0.retention.pruned() }
+            guard case .success(let outcome) = result else { return }
             shared.withLock { $0.oldest = outcome.oldest }
             if outcome.isMore { prune() }
         }

@@ -3,7 +3,7 @@ package enum StoreHealth: Sendable, Equatable {
     case ok
     /// The file can be read but not written.
     case readOnly(reason: String)
-    /// The former file was set aside unread; the outbox stays closed until `recover` or `dismiss`.
+    /// The former file was set aside unread; the outbox stays closed until `recover`.
     case quarantined(path: String, reason: String)
 
     /// Why no send may be accepted; nil when it may.

@@ -12,7 +12,7 @@ package protocol StreamHandler: AnyObject {
     func receivedEnd(on loop: isolated EventLoop)
     /// Everything that had to wait has been handed to the kernel.
     func drained(on loop: isolated EventLoop)
-    /// Once, and nothing after it.
+    /// Once, and nothing after it; also from within a `send` that finds the peer gone.
     func closed(_ reason: CloseReason, on loop: isolated EventLoop)
 }
 
@@ -96,7 +96,6 @@ package final class StreamConnection: Pollable {
     package var peerAddress: SocketAddress? { socket.peerAddress }
     package var localAddress: SocketAddress? { socket.localAddress }
     package var unsentBytes: Int? { socket.unsentBytes.map { $0 + waitingBytes } }
-    package var rawDescriptor: Int32 { socket.descriptor.rawNumber }
 
     // MARK: Sending
 
@@ -110,7 +109,6 @@ package final class StreamConnection: Pollable {
             return count == bytes.count ? .sent : enqueue(bytes, from: count, on: loop)
         case .wouldBlock, .ended: return enqueue(bytes, from: 0, on: loop)
         case .failed(let error):
-            // Told later: the caller is in the middle of its own work.
             fail(.lost(error), on: loop)
             return .closed
         }

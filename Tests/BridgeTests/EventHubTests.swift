@@ -14,6 +14,8 @@ private final class HandSink: ExchangeSink {
     var taken: [UInt8] = []
     var waiting: [UInt8] = []
     var isStuck = false
+    /// Takes one piece at a time, for ever.
+    var staysStuck = false
     var isCut = false
     var hasEnded = false
 
@@ -29,7 +31,7 @@ private final class HandSink: ExchangeSink {
     }
 
     func drain(_ exchange: Exchange, on loop: isolated EventLoop) {
-        isStuck = false
+        isStuck = staysStuck
         taken += waiting
         waiting = []
         if !isCut { exchange.outputDrained(on: loop) }
@@ -163,6 +165,42 @@ struct EventHubTests {
             #expect(late.sink.numbers == [70, 71, 3, 4])
             #expect(first.sink.numbers == [1, 2, 3, 4])
         }
+    }
+
+    @Test func `a reader that is always a little behind holds only what it has not had`() async throws {
+        try await onLoop { hub, loop in
+            let slow = Reader(hub, on: loop)
+            hub.goLive(slow.subscriber, behind: [], on: loop)
+            slow.sink.isStuck = true
+            slow.sink.staysStuck = true
+            var told: [Weak] = []
+            for number in 1...2000 {
+                let event = Self.event(Int64(number))
+                told.append(Weak(event: event))
+                hub.deliver(event, on: loop)
+                hub.turnEnded(on: loop)
+                if number > 20 { slow.sink.drain(slow.exchange, on: loop) }
+            }
+            #expect(!slow.sink.isCut)
+            #expect(slow.sink.numbers == Array(1...1980))
+            #expect(told.count { $0.event != nil } < 150)
+        }
+    }
+
+    @Test func `a stream that goes before its time takes its timer with it`() async throws {
+        try await onLoop { hub, loop in
+            let reader = Reader(hub, on: loop)
+            let armed = loop.armedTimers
+            hub.finish(reader.subscriber, afterSeconds: 86_400, on: loop)
+            hub.goLive(reader.subscriber, behind: [], on: loop)
+            #expect(loop.armedTimers == armed + 1)
+            reader.exchange.peerLeft(on: loop)
+            #expect(loop.armedTimers == armed)
+        }
+    }
+
+    private struct Weak {
+        weak var event: HubEvent?
     }
 
     @Test func `a counted stream ends with its last event, behind or not`() async throws {

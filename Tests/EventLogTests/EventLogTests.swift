@@ -1,9 +1,10 @@
 import Basics
-import EventLog
 import EventStream
 import SQLite
 import TestSupport
 import Testing
+
+@testable import EventLog
 
 private func time(_ ms: Int64) -> Timestamp { Timestamp(milliseconds: ms) }
 
@@ -179,6 +180,23 @@ struct `Runs, messages and values` {
         #expect(page.map(\.id) == ["r5", "r4"])
         #expect(try table.list(session: "main", before: "r4", limit: 10).map(\.id) == ["r3", "r2", "r1"])
         #expect(try table.list(session: "other", before: nil, limit: 10) == [])
+    }
+
+    @Test(arguments: [false, true], [false, true])
+    func `a page of runs is found by an index, not by walking the table`(session: Bool, before: Bool) throws {
+        let log = try Log()
+        let plan = try log.connection.all(
+            "EXPLAIN QUERY PLAN " + RunTable.page(session: session, before: before),
+            "main",
+            1,
+            "r",
+            50
+        ) { row in row.string(3) }
+        let first = try #require(plan.first)
+        #expect(plan.count == 1, "\(plan)")
+        if session || before {
+            #expect(first.hasPrefix("SEARCH run USING INDEX \(session ? "run_session" : "run_started")"), "\(plan)")
+        }
     }
 
     @Test func `steps go with their run`() throws {

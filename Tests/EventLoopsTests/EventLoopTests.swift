@@ -4,6 +4,20 @@ import Testing
 @testable import EventLoops
 
 struct EventLoopTests {
+    @Test(arguments: [9_223_372_036_854, 18_446_744_073_709, Int64.max])
+    func `a time too long to count is never, not now`(milliseconds: Int64) async throws {
+        let loop = try EventLoop()
+        loop.start()
+        let fired = Inbox<Int>()
+        loop.post { loop in
+            loop.after(milliseconds: milliseconds) { fired.put(1) }
+            loop.after(milliseconds: 1) { fired.put(0) }
+        }
+        #expect(try await fired.next() == 0)
+        #expect(await loop.armedTimers == 1)
+        await loop.stop()
+    }
+
     @Test func `posts from one thread run in order, beside awaits, and none is lost`() async throws {
         let loop = try EventLoop()
         loop.start()

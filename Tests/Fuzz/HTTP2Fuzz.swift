@@ -14,10 +14,10 @@ public func fuzz(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
     func turn(_ piece: [UInt8]) throws {
         now += 1_000_000
         try session.receive(piece, now: now)
-        for event in session.takeEvents() { handle(event) }
+        while let event = session.nextEvent() { handle(event) }
         output.removeAll(keepingCapacity: true)
         try session.takeOutput(into: &output, limit: 20_000, now: now)
-        for event in session.takeEvents() { handle(event) }
+        while let event = session.nextEvent() { handle(event) }
     }
     func handle(_ event: HTTP2Event) {
         switch event {

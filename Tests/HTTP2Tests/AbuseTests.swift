@@ -105,7 +105,7 @@ struct AbuseTests {
         for _ in 0..<400 where !session.isFinished {
             now += 200_000_000
             try session.receive(Frame(.ping, [0, 0, 0, 0, 0, 0, 0, 0]).bytes, now: now)
-            if case .failed(_, .acknowledgements)? = session.takeEvents().last { break }
+            if case .failed(_, .acknowledgements)? = session.nextEvent() { break }
         }
         var output: [UInt8] = []
         try session.takeOutput(into: &output, now: now)

@@ -43,7 +43,7 @@ final class TestPeer {
         let new = Frame.parse(output)
         for frame in new where frame.kind == .headers { heads.append(inflater.inflate(frame.payload)) }
         frames += new
-        for event in session.takeEvents() { note(event) }
+        while let event = session.nextEvent() { note(event) }
     }
 
     private func note(_ event: HTTP2Event) {

@@ -1,9 +1,10 @@
 import Basics
 import JSONBytes
-import Outbox
 import SQLite
 import TestSupport
 import Testing
+
+@testable import Outbox
 
 struct `The outbox on disk` {
     let directory: ScratchDirectory
@@ -123,6 +124,34 @@ struct `The outbox on disk` {
         #expect(try table.payload(id: "a") == OutboxTable.Payload(text: "hi", body: nil))
         let bytes = try connection.first("SELECT sum(bytes) FROM outbox_total") { row in row.int(0) }
         #expect(bytes == 0)
+    }
+
+    @Test func `asks for the same states with the same statement, however often and in which order they are named`()
+        throws
+    {
+        let kept = connection.keptStatements
+        for round in 0..<200 {
+            var query = OutboxTable.Query()
+            query.states = (0...round).map { $0 % 2 == round % 2 ? .failed : .expired }
+            _ = try table.list(query)
+        }
+        #expect(connection.keptStatements - kept <= 3)
+    }
+
+    @Test func `finds a page by an index, not by walking the table`() throws {
+        for index in 1...3 { try insert("e\(index)") }
+        for (session, before) in [(nil, nil), ("main", nil), (nil, "e2"), ("main", "e2")] {
+            var query = OutboxTable.Query()
+            query.session = session
+            query.before = before
+            let plan = try connection.all("EXPLAIN QUERY PLAN " + query.statement, session, 2, 50) {
+                row in row.string(3)
+            }
+            let first = try #require(plan.first)
+            #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)")
+            if session != nil { #expect(first.contains("outbox_session"), "\(plan)") }
+            if before != nil { #expect(first.hasPrefix("SEARCH"), "\(plan)") }
+        }
     }
 
     @Test func `lists newest first, by state, session and page`() throws {

@@ -17,6 +17,8 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What a program built with a sanitizer needs; without one nothing. Its records count as its memory too.
+SANITIZER = {name: os.environ[name] for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "LD_PRELOAD") if os.environ.get(name)}
 LADLE = os.environ.get("LADLE") or str(ROOT / ".build/debug/ladle")
 
 

@@ -44,17 +44,13 @@ def lint(package):
     tally.check(shown.returncode == 0 and not findings, f"lintian: {shown.stdout}{shown.stderr}")
 
 
-def completions():
-    tree = ROOT / ".build/debian/ladle/usr/share"
-    places = {
-        "bash": tree / "bash-completion/completions/ladle",
-        "zsh": tree / "zsh/vendor-completions/_ladle",
-        "fish": tree / "fish/vendor_completions.d/ladle.fish",
-    }
-    for shell, file in places.items():
-        if shutil.which(shell):
-            read = subprocess.run([shell, "-n", file], capture_output=True, text=True)
-            tally.check(read.returncode == 0, f"{shell} reads its completions: {read.stderr}")
+def contents(package):
+    """What others look for in it: pages for man and for people, completions where the shells look."""
+    listed = {line.split()[5].lstrip(".") for line in subprocess.run(["dpkg-deb", "-c", package], capture_output=True, text=True).stdout.splitlines()}
+    wanted = {f"/usr/share/doc/ladle/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+    wanted |= {"/usr/share/man/man1/ladle.1.gz", "/usr/share/bash-completion/completions/ladle", "/usr/share/zsh/vendor-completions/_ladle",
+               "/usr/share/fish/vendor_completions.d/ladle.fish", "/usr/share/doc/ladle/copyright"}
+    tally.check(wanted <= listed, f"not in the package: {wanted - listed}")
 
 
 def conversation(run, token, what):
@@ -256,7 +252,7 @@ def here(package):
 
 package = build()
 lint(package)
-completions()
+contents(package)
 if Guest.possible():
     Installed(package).everything()
 elif os.environ.get("CI") and os.getuid() == 0:

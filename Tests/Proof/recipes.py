@@ -1,6 +1,7 @@
 """Every recipe of docs/recipes.md, docs/apps.md and docs/events.md is executed: the blocks marked `<!-- file: NAME -->` are written out and
 run against a demo server that is killed and started again meanwhile. Where an application is not here (Home Assistant,
-Node-RED, n8n, Scriptable), what it would ask for is asked for. Go and promtool come from Debian and are LONG."""
+Node-RED, n8n, Scriptable), the form of its file is held against what its documentation says of it (documented.py), and what it
+would ask for is asked for. Go and promtool come from Debian and are LONG."""
 
 import json
 import os
@@ -15,6 +16,7 @@ import urllib.request
 import jinja2
 import yaml
 
+import documented
 from harness import ROOT, DemoGateway, Serve, Tally, options, scratch, until
 
 chosen = options()
@@ -129,12 +131,21 @@ def asking():
     tally.check(out == "streamed\n[completed]\n", f"stream.py: {out!r}")
 
 
+def formed(application, value, shape):
+    wrong = documented.faults(value, shape)
+    tally.check(not wrong, f"{application} does not know this: {wrong}")
+    # The table itself: what is misspelt is found.
+    entry = value[-1] if isinstance(value, list) else value
+    tally.check(documented.faults([{**entry, "nmae": 1}] if isinstance(value, list) else {**entry, "nmae": 1}, shape), f"{application}: a wrong key passes")
+
+
 def home_assistant():
     class Loader(yaml.SafeLoader):
         pass
 
     Loader.add_constructor("!secret", lambda loader, node: {"ladle_authorization": f"Bearer {TOKEN}"}[node.value])
     package = yaml.load(pathlib.Path(file("home-assistant.yaml")).read_text(), Loader)
+    formed("Home Assistant", package, documented.HOME_ASSISTANT)
     engine = jinja2.Environment(undefined=jinja2.StrictUndefined)
     engine.filters["to_json"] = json.dumps
 
@@ -186,7 +197,9 @@ console.log(JSON.stringify([out, state]));"""
 
 
 def node_red():
-    nodes = {node["id"]: node for node in json.loads(pathlib.Path(file("node-red.json")).read_text())}
+    flow = json.loads(pathlib.Path(file("node-red.json")).read_text())
+    formed("Node-RED", flow, documented.NODE_RED)
+    nodes = {node["id"]: node for node in flow}
     wires = {target for node in nodes.values() for port in node.get("wires", []) for target in port}
     tally.check(wires <= set(nodes), f"wires that lead nowhere: {wires - set(nodes)}")
     state = {}
@@ -213,6 +226,7 @@ def node_red():
 
 def n8n():
     flow = json.loads(pathlib.Path(file("n8n.json")).read_text())
+    formed("n8n", flow, documented.N8N)
     names = {node["name"] for node in flow["nodes"]}
     targets = {link["node"] for ports in flow["connections"].values() for links in ports["main"] for link in links}
     tally.check(set(flow["connections"]) | targets <= names, "n8n's connections")

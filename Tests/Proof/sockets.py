@@ -14,7 +14,7 @@ import subprocess
 import threading
 import time
 
-from harness import LADLE, Serve, Tally, options, scratch, until
+from harness import LADLE, SANITIZER, Serve, Tally, options, scratch, until
 
 options()
 tally = Tally()
@@ -104,7 +104,7 @@ if is_root:
     os.chown(own, other.pw_uid, other.pw_gid)
     done = subprocess.run([LADLE, "serve", "--demo", "--state", own / "state", "--listen", f"unix:{own}/s", "--unix-owner", "root"],
                           capture_output=True, text=True, timeout=20, user=other.pw_uid, group=other.pw_gid, extra_groups=[],
-                          env={"HOME": str(own), "PATH": os.environ["PATH"]})
+                          env={"HOME": str(own), "PATH": os.environ["PATH"], **SANITIZER})
     tally.check(done.returncode == 77 and "unix.owner" in done.stderr, f"a socket that cannot be given away: {done.returncode} {done.stderr}")
 
 # What is left behind is taken over; what is in use, or no socket, is not

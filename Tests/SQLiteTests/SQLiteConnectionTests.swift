@@ -41,6 +41,16 @@ struct `A connection` {
         #expect(pairs == 9)
     }
 
+    @Test func `keeps a bounded number of statements, however many texts it is given`() throws {
+        for value in 0..<1_000 {
+            #expect(try connection.first("SELECT \(value)") { row in row.int(0) } == value)
+        }
+        #expect(connection.keptStatements <= 256)
+        // Those in constant use are among them.
+        try connection.run("INSERT INTO t(a) VALUES(1)")
+        #expect(try connection.all("SELECT a FROM t") { row in row.int(0) } == [1])
+    }
+
     @Test func `stops a scan when it is told to`() throws {
         for value in 1...10 { try connection.run("INSERT INTO t(a) VALUES(?)", value) }
         var seen = 0

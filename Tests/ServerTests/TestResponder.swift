@@ -1,4 +1,5 @@
 import Basics
+import Dispatch
 import EventLoops
 import Exchanges
 import HTTPModel
@@ -10,6 +11,10 @@ final class TestResponder: Responder {
     /// Streams open now, to be written to by a test.
     var streams: [Exchange] = []
     var finished = 0
+    /// Paths in the order in which they were answered.
+    var order: [String] = []
+    /// `/gate` says that it is reached, and holds the loop until it is opened.
+    let gate = (reached: DispatchSemaphore(value: 0), opened: DispatchSemaphore(value: 0))
 
     func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission {
         switch path(of: exchange) {
@@ -30,7 +35,15 @@ final class TestResponder: Responder {
     }
 
     func respond(to exchange: Exchange, on loop: isolated EventLoop) {
+        order.append(path(of: exchange))
         switch path(of: exchange) {
+        case "/gate":
+            gate.reached.signal()
+            gate.opened.wait()
+            exchange.respond(.text(.ok, "[]"), on: loop)
+        case "/expensive":
+            while !loop.isTurnLong {}
+            exchange.respond(.text(.ok, "[]"), on: loop)
         case "/later":
             loop.after(milliseconds: 5) { exchange.respond(.text(.ok, "later"), on: loop) }
         case "/big":

@@ -218,6 +218,71 @@ struct `The store` {
         #expect(known == bounds.oldest)
     }
 
+    @Test func `goes on forgetting after the disk was full while it did`() async throws {
+        var fixture = try StoreFixture()
+        let system = try #require(FaultFileSystem(name: "full-while-forgetting"))
+        fixture.fileSystem = system.name
+        let (store, _) = try fixture.open { configuration in
+            configuration.keepEvents = 100
+            let published = configuration.published
+            configuration.published = { events in
+                published(events)
+                // The burst is over, and what follows it is the forgetting.
+                if events.count == 400 { system.arm(.full, atCall: 1) }
+            }
+        }
+        func append(_ count: Int) async throws {
+            try await store.submit { transaction in
+                for _ in 0..<count {
+                    try transaction.append(EventDraft(type: "message", at: transaction.now, body: Array("{}".utf8)))
+                }
+            }
+        }
+        try await store.submit { _ in }
+        try await append(400)
+        let deadline = ContinuousClock.now + .seconds(20)
+        while store.statistics.failing == nil, ContinuousClock.now < deadline { await Task.yield() }
+        #expect(store.statistics.failing == .storageFull)
+        system.clear()
+        for _ in 0..<20 { try await append(100) }
+        while (store.oldest?.sequence ?? 0) < 2_000, ContinuousClock.now < deadline { try await store.submit { _ in } }
+        #expect((store.oldest?.sequence ?? 0) >= 2_000)
+    }
+
+    @Test func `keeps nothing of what it refuses, also while the disk stands still`() async throws {
+        final class Words: Sendable {}
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        let disk = DispatchSemaphore(value: 0)
+        let results = Collected<Result<Void, any Error>>()
+        await withCheckedContinuation { standing in
+            store.submit { _ in
+                standing.resume()
+                _ = disk.wait(timeout: .now() + 120)
+            } completion: { (_: Result<Void, any Error>) in
+            }
+        }
+        let done = Inbox<Bool>()
+        store.submit(cost: 256 << 20) { _ in
+        } completion: { (_: Result<Void, any Error>) in
+            done.put(true)
+        }
+        weak var kept: Words?
+        do {
+            let words = Words()
+            kept = words
+            store.submit(cost: 1) { _ in
+                withExtendedLifetime(words) {}
+            } completion: { (result: Result<Void, any Error>) in
+                results.append(result)
+            }
+        }
+        #expect(kept == nil)
+        disk.signal()
+        _ = try await done.next(within: 120)
+        #expect(throws: StoreError.overloaded) { try results.values.first?.get() }
+    }
+
     @Test func `copies its log when it is idle`() async throws {
         let fixture = try StoreFixture()
         let (store, _) = try fixture.open()

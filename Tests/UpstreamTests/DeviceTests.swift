@@ -82,6 +82,23 @@ struct DeviceTests {
         #expect(try StateFile(path).read() == Array("rubbish".utf8))
     }
 
+    @Test func `a private file that is made is there whole or not at all`() async throws {
+        let directory = try Descriptors.temporaryDirectory()
+        let files = (0..<20).map { StateFile(directory + "/key-\($0)") }
+        let looking = Task.detached {
+            let deadline = ContinuousClock.now + .seconds(20)
+            return files.map { file in
+                while ContinuousClock.now < deadline {
+                    if let bytes = try? file.read() { return bytes.count }
+                }
+                return -1
+            }
+        }
+        for file in files { try file.create([UInt8](repeating: 7, count: 900_000)) }
+        #expect(await looking.value == Array(repeating: 900_000, count: 20))
+        #expect(Descriptors.list(directory).filter { $0.hasSuffix(".new") } == [])
+    }
+
     @Test func `private files are replaced whole`() throws {
         let directory = try Descriptors.temporaryDirectory()
         let file = StateFile(directory + "/tokens.json")

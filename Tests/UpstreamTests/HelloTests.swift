@@ -33,5 +33,11 @@ struct HelloTests {
             #"{"type":"hello-ok","protocol":4,"policy":{"maxPayload":9223372036854775807,"tickIntervalMs":9223372036854775807}}"#
         let high = try #require(try Self.hello(huge)).policy
         #expect(high.maxPayload == 67_108_864 && high.tickIntervalMs == 600_000)
+        for uptime in ["-1", "9223372036854775807", "3155760000001"] {
+            let text = #"{"type":"hello-ok","protocol":4,"snapshot":{"uptimeMs":\#(uptime)}}"#
+            #expect(try Self.hello(text)?.uptimeMs == nil)
+        }
+        let error = try JSONDocument(parsing: Array(#"{"code":"BUSY","retryAfterMs":9223372036854775807}"#.utf8)).root
+        #expect(GatewayError(error).retryAfterMs == 86_400_000)
     }
 }

@@ -46,6 +46,16 @@ struct LinkMachineTests {
         #expect(link.machine.counters.unknownAnswers == 0)
     }
 
+    @Test(arguments: [Int64.min, .min + 1_767_225_599_800, -1, 0, 1_767_225_600_000, .max])
+    func `no time in a challenge is too much to reckon with`(time: Int64) throws {
+        var link = try LinkHarness()
+        link.upgrade()
+        link.say(#"{"type":"event","event":"connect.challenge","payload":{"nonce":"3f1c0a52","ts":\#(time)}}"#)
+        link.sayHello()
+        #expect(link.machine.isOnline)
+        #expect(abs(link.machine.clockSkewMs) < 300_000_000_000_000)
+    }
+
     @Test func `every byte of the gateway may come alone`() throws {
         var link = try LinkHarness()
         link.pieceSize = 1

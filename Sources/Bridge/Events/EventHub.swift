@@ -27,6 +27,8 @@ package final class EventHub: TurnEndWork {
     private var groups: [SubscriberGroup.Key: SubscriberGroup] = [:]
     private var dirty: [SubscriberGroup] = []
     private var heartbeats: [Int: TimerID] = [:]
+    /// Of the streams that were asked to end by themselves.
+    private var timeouts: [ObjectIdentifier: TimerID] = [:]
     private var nextAlone: UInt64 = 0
     private var waiters: [UInt64: (HubEvent) -> Void] = [:]
     private var nextWaiter: UInt64 = 0
@@ -157,7 +159,7 @@ package final class EventHub: TurnEndWork {
     func cut(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard subscriber.standing != .over else { return }
         counters.cut &+= 1
-        remove(subscriber)
+        remove(subscriber, on: loop)
         subscriber.exchange.abort(on: loop)
     }
 
@@ -194,9 +196,17 @@ package final class EventHub: TurnEndWork {
         if subscriber.exchange.waitingBytes == 0 { drained(subscriber, on: loop) }
     }
 
-    package func remove(_ subscriber: Subscriber) {
+    func finish(_ subscriber: Subscriber, afterSeconds seconds: Int, on loop: isolated EventLoop) {
+        guard subscriber.standing != .over else { return }
+        timeouts[ObjectIdentifier(subscriber)] = loop.after(milliseconds: Int64(seconds) * 1000) {
+            self.finish(subscriber, on: loop)
+        }
+    }
+
+    package func remove(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard subscriber.standing != .over else { return }
         count -= 1
+        if let timeout = timeouts.removeValue(forKey: ObjectIdentifier(subscriber)) { loop.cancel(timeout) }
         let group = subscriber.group
         group.place(subscriber, as: .over)
         subscriber.backlog = nil
@@ -207,7 +217,7 @@ package final class EventHub: TurnEndWork {
     /// Ends one stream in an orderly way.
     package func finish(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard subscriber.standing != .over else { return }
-        remove(subscriber)
+        remove(subscriber, on: loop)
         subscriber.exchange.end(on: loop)
     }
 

@@ -106,7 +106,7 @@ final class StreamOpening: ExchangeOwner {
         self.subscriber = subscriber
         // It may stay for days, and needs no more of its request than whose it was.
         call.exchange.notes = subscriber
-        armTimeout(subscriber, on: loop)
+        if let seconds = wishes.timeoutSeconds { bridge.hub.finish(subscriber, afterSeconds: seconds, on: loop) }
         if wishes.wantsSnapshot { ahead = bridge.snapshot(on: loop).filter(plan.admits).reversed() }
         goOn(subscriber, on: loop)
     }
@@ -183,7 +183,7 @@ final class StreamOpening: ExchangeOwner {
     }
 
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {
-        if let subscriber { bridge.hub.remove(subscriber) }
+        if let subscriber { bridge.hub.remove(subscriber, on: loop) }
     }
 
     /// Retention was faster than the reader: it is told, and goes on from now.
@@ -208,13 +208,6 @@ final class StreamOpening: ExchangeOwner {
         guard let remaining = subscriber.group.remaining else { return false }
         subscriber.group.remaining = remaining - 1
         return remaining <= 1
-    }
-
-    private func armTimeout(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        guard let seconds = wishes.timeoutSeconds else { return }
-        loop.after(milliseconds: Int64(seconds) * 1000) { [weak subscriber] in
-            if let subscriber { subscriber.group.hub.finish(subscriber, on: loop) }
-        }
     }
 
     // MARK: Events of the stream itself

@@ -29,7 +29,7 @@ package final class Subscriber: ExchangeOwner {
     package var plan: StreamPlan { group.plan }
 
     package func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {
-        group.hub.remove(self)
+        group.hub.remove(self, on: loop)
     }
 
     package func drained(_ exchange: Exchange, on loop: isolated EventLoop) {
@@ -66,6 +66,11 @@ final class Backlog {
         let event = events[start]
         start += 1
         bytes -= event.data.count
+        // A reader may stay behind for days and never be cut: what it has had is let go of meanwhile.
+        if start >= 64, start * 2 >= events.count {
+            events.removeFirst(start)
+            start = 0
+        }
         return event
     }
 }

@@ -105,7 +105,10 @@ package final class OutboxDesk {
     private func noteReset(_ entry: OutboxEntry, _ payload: OutboxTable.Payload, now: Timestamp) {
         guard entry.isSlashCommand, let text = payload.text else { return }
         let word = text.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }.lowercased()
-        if word == "/new" || word == "/reset" { resets[entry.session] = now }
+        guard word == "/new" || word == "/reset" else { return }
+        // Gateways that do not tell of it leave theirs here.
+        resets = resets.filter { now.milliseconds - $0.value.milliseconds < Self.resetMilliseconds }
+        resets[entry.session] = now
     }
 
     package func saw(key: String, _ proof: OutboxProof, on loop: isolated EventLoop) {

@@ -32,6 +32,7 @@ package enum Completions {
     private static func words(_ node: Node) -> [String] {
         var words = node.spec.visibleSubcommands.map(\.name)
         for argument in node.spec.arguments { if case .words(let values) = argument.values { words += values } }
+        if node.path == ["help"] { words += CommandTable.root.visibleSubcommands.map(\.name) }
         return words
     }
 

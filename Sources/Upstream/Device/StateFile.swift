@@ -49,32 +49,38 @@ package struct StateFile: Sendable {
 
     /// All or nothing, also through a crash: a new file beside it, synced, then renamed over it.
     package func replace(with bytes: [UInt8]) throws(Failure) {
-        let temporary = StateFile("\(path).new")
-        unsafe unlink(temporary.path)
-        try temporary.create(bytes)
-        guard unsafe rename(temporary.path, path) == 0 else {
-            let failed = failure("replace")
-            unsafe unlink(temporary.path)
-            throw failed
-        }
+        let temporary = try written(bytes)
+        guard unsafe rename(temporary.path, path) == 0 else { throw temporary.abandoned(failure("replace")) }
         syncDirectory()
     }
 
-    /// Fails with `EEXIST` when there is one: a key must never be written over.
+    /// The same where there is none yet, and `EEXIST` where there is: a key must never be written over.
     package func create(_ bytes: [UInt8]) throws(Failure) {
+        let temporary = try written(bytes)
+        guard unsafe linkFile(temporary.path, path) == 0 else { throw temporary.abandoned(failure("create")) }
+        unsafe unlink(temporary.path)
+        syncDirectory()
+    }
+
+    private func written(_ bytes: [UInt8]) throws(Failure) -> StateFile {
+        let temporary = StateFile("\(path).new")
+        unsafe unlink(temporary.path)
+        try temporary.write(bytes)
+        return temporary
+    }
+
+    private func write(_ bytes: [UInt8]) throws(Failure) {
         let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw failure("create") }
         defer { close(file) }
         var start = 0
         while start < bytes.count {
-            let count = unsafe bytes.withUnsafeBytes { buffer in
-                unsafe write(file, buffer.baseAddress?.advanced(by: start), buffer.count - start)
-            }
+            let count = unsafe bytes[start...].withUnsafeBytes { unsafe Self.writeSome(file, $0) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw abandoned("write") }
+            guard count > 0 else { throw abandoned(failure("write")) }
             start += count
         }
-        guard fsync(file) == 0 else { throw abandoned("sync") }
+        guard fsync(file) == 0 else { throw abandoned(failure("sync")) }
     }
 
     private static func readSome(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
@@ -85,10 +91,17 @@ package struct StateFile: Sendable {
         #endif
     }
 
-    private func abandoned(_ attempt: String) -> Failure {
-        let failed = failure(attempt)
+    private static func writeSome(_ file: Int32, _ buffer: UnsafeRawBufferPointer) -> Int {
+        #if canImport(Glibc)
+        unsafe Glibc.write(file, buffer.baseAddress, buffer.count)
+        #else
+        unsafe Darwin.write(file, buffer.baseAddress, buffer.count)
+        #endif
+    }
+
+    private func abandoned(_ failure: Failure) -> Failure {
         unsafe unlink(path)
-        return failed
+        return failure
     }
 
     private func failure(_ attempt: String) -> Failure {
@@ -104,4 +117,9 @@ package struct StateFile: Sendable {
         _ = fsync(file)
         close(file)
     }
+}
+
+/// At file level, where the name is the system's.
+private func linkFile(_ path: UnsafePointer<CChar>, _ target: UnsafePointer<CChar>) -> Int32 {
+    unsafe link(path, target)
 }

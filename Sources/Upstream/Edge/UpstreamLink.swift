@@ -186,7 +186,8 @@ package final class UpstreamLink {
         case .sent: machine.unsentBytes = 0
         case .queued(let count): machine.unsentBytes = count
         case .closed: break
-        case .overflow: failed(.dropped, on: loop)
+        // Its end is reported like any other.
+        case .overflow: connection.stream.close(on: loop)
         }
     }
 

@@ -6,7 +6,11 @@ package struct GatewayError: Error, Sendable {
     package let message: String
     package let details: JSONValue?
     package let retryable: Bool?
+    /// At most `longestWaitMs`.
     package let retryAfterMs: Int64?
+
+    /// More is no wait but a mistake, and others add to it.
+    private static let longestWaitMs: Int64 = 86_400_000
 
     init(_ error: JSONValue?) {
         code = error?["code"]?.string ?? "UNKNOWN"
@@ -14,7 +18,7 @@ package struct GatewayError: Error, Sendable {
         details = error?["details"]
         retryable = error?["retryable"]?.bool
         retryAfterMs = (error?["retryAfterMs"]?.int ?? error?["details"]?["retryAfterMs"]?.int).flatMap {
-            $0 < 0 ? nil : $0
+            $0 < 0 ? nil : min($0, Self.longestWaitMs)
         }
     }
 

@@ -21,6 +21,8 @@ package struct Hello: Sendable {
         static let payloads = 65_536...67_108_864
         /// Shorter would make the watchdog a busy loop, longer would leave a dead link unnoticed.
         static let ticks: ClosedRange<Int64> = 100...600_000
+        /// A hundred years: what is longer is no uptime, and is reckoned with.
+        static let uptimes: ClosedRange<Int64> = 0...3_155_760_000_000
     }
 
     package let protocolVersion: Int
@@ -55,7 +57,7 @@ package struct Hello: Sendable {
         bootId = payload["server"]?["bootId"]?.string
         methods = Set(payload["features"]?["methods"]?.elements.compactMap(\.string) ?? [])
         snapshot = payload["snapshot"]
-        uptimeMs = snapshot?["uptimeMs"]?.int
+        uptimeMs = snapshot?["uptimeMs"]?.int.flatMap { Policy.uptimes.contains($0) ? $0 : nil }
         let defaults = snapshot?["sessionDefaults"]
         defaultAgentId = defaults?["defaultAgentId"]?.string
         mainKey = defaults?["mainKey"]?.string

@@ -141,7 +141,8 @@ extension LinkMachine {
 
     private mutating func sendConnect(_ challenge: Challenge, _ now: LinkTime) -> [Action] {
         guard let configuration, let id = handshake?.requestId else { return [] }
-        clockSkewMs = challenge.timestampMs &- now.wall.milliseconds
+        // A time before 1970 or past the year 9999 is none, and would not fit into what is reckoned with it.
+        clockSkewMs = min(max(challenge.timestampMs, 0), 253_402_300_799_999) - now.wall.milliseconds
         var credentials = ConnectRequest.Credentials(token: configuration.token, password: configuration.password)
         let stored = tokenKey.flatMap { tokens[$0] }?.token
         if credentials.isEmpty || sendsDeviceTokenToo { credentials.deviceToken = stored }

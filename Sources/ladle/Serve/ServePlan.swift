@@ -120,7 +120,13 @@ struct ServePlan: Sendable {
     private static let bodyBeforeFirstHello = 24 << 20
 
     func keep(_ tokens: DeviceTokenStore) {
-        let file = tokenFile
-        BackgroundWork.run { try? file.replace(with: tokens.bytes) }
+        BackgroundWork.run { [tokenFile, log] in
+            do {
+                try tokenFile.replace(with: tokens.bytes)
+            } catch {
+                // It serves until the next start, which would have to be approved anew.
+                log.warning("link.tokenNotKept", ["error": .string("\(error)")])
+            }
+        }
     }
 }
