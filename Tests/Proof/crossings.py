@@ -124,6 +124,8 @@ def queued():
     heard = []
     texts = [f"number {n} of the crowd" for n in range(4)]
     ids = [json.loads(server.call("POST", "/v1/messages?session=agent:main:crowd", text)[2])["id"] for text in texts]
+    seen = [active() for _ in range(3)]
+    check(any(status == activity for status, activity in seen), f"runs of the status and of the activity: {seen}")
     for _, kind, data in stream:
         if kind in ("run.started", "run.step", "run.ended"):
             heard.append((kind, data["runId"], data))
@@ -137,6 +139,11 @@ def queued():
         check(spans[run] == list(range(spans[run][0], spans[run][-1] + 1)), f"{run}: events of other runs between its own")
         told = server.json("GET", f"/v1/runs/{run}")[1]
         check(all(told["startedAt"] <= step["startedAt"] for step in told["steps"]), f"{run}: a step from before it")
+
+
+def active():
+    """As the status and as the activity count them."""
+    return server.json("GET", "/v1/status")[1]["runs"]["active"], server.json("GET", "/v1/activity")[1]["active"]
 
 
 def repeats():
