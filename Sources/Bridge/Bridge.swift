@@ -193,6 +193,9 @@ package final class Bridge: Responder {
     ) throws(Problem) -> Preparation {
         let head = exchange.head
         switch match {
+        case .none where head.method == .options && head.path.elementsEqual("*".utf8):
+            exchange.respond(Problem.options(router.methods), on: loop)
+            return .answered
         case .none:
             throw .notFound("There is no resource at \(String(decoding: head.path.prefix(200), as: UTF8.self)).")
         case .wrongMethod(let allowed, _):
@@ -204,7 +207,7 @@ package final class Bridge: Responder {
                 route: route,
                 place: places[ObjectIdentifier(route)] ?? 0,
                 parameters: parameters,
-                query: try Self.query(of: head),
+                query: try Self.query(of: head, for: route),
                 caller: caller,
                 answerType: try Self.answerType(of: head, among: route.produces)
             )
@@ -248,7 +251,7 @@ package final class Bridge: Responder {
         else { throw .unsupportedMediaType(types) }
     }
 
-    private static func query(of head: RequestHead) throws(Problem) -> QueryItems {
+    private static func query(of head: RequestHead, for route: Route) throws(Problem) -> QueryItems {
         let items: QueryItems
         do throws(RequestTargetError) {
             items = try head.queryItems()
@@ -256,10 +259,15 @@ package final class Bridge: Responder {
             throw Problem(.badRequest, "BAD_TARGET", "Bad query", error.description, field: "query", retryable: false)
         }
         if let name = items.repeatedName { throw .badParameter(name, "`\(name)` stands more than once.") }
+        // Names of others are passed over, such as what keeps caches out; a slip of the pen is not.
+        for item in items.items where !route.query.contains(item.name) {
+            guard let meant = NearestName.of(item.name, in: route.query) else { continue }
+            throw .badParameter(item.name, "There is no parameter `\(item.name)` here. Did you mean `\(meant)`?")
+        }
         return items
     }
 
-    private static func answerType(of head: RequestHead, among offers: [MediaType]) throws(Problem) -> MediaType {
+    static func answerType(of head: RequestHead, among offers: [MediaType]) throws(Problem) -> MediaType {
         guard let field = head.fields[.accept] else { return offers[0] }
         if field.elementsEqual("*/*".utf8) { return offers[0] }
         let list: AcceptList

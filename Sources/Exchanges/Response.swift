@@ -45,4 +45,14 @@ package struct Response: Sendable {
         copy.head.fields.append(name, value)
         return copy
     }
+
+    /// For a client that has it already: without the body, with the fields that say how long its copy is good
+    /// (RFC 9110 §15.4.5).
+    package var unmodified: Response {
+        var short = Response(.notModified)
+        for name in [FieldName.cacheControl, .vary] {
+            if let value = head.fields.list(for: name) { short.head.fields.append(name, value) }
+        }
+        return short
+    }
 }

@@ -76,8 +76,8 @@ extension Dispatcher {
             guard entry.state == .accepted else { return }
             let fault = OutboxFault.noAnswer("the link was lost before its arrival was shown")
             write(rules.unconfirmed(entry, now: wall, fault: fault, attempted: false), for: id)
-        case .cancel(let force, let token):
-            cancel(entry, force: force, token)
+        case .cancel(let force, let version, let token):
+            cancel(entry, force: force, expectedVersion: version, token)
         case .retry(let version, let token):
             retry(entry, expectedVersion: version, token)
         }
@@ -113,9 +113,14 @@ extension Dispatcher {
         runs[slot.entry.session, default: [:]][answer.runID ?? slot.entry.upstreamKey] = now.monotonicMs
     }
 
-    private mutating func cancel(_ entry: OutboxEntry, force: Bool, _ token: CommandToken) {
+    private mutating func cancel(
+        _ entry: OutboxEntry,
+        force: Bool,
+        expectedVersion: Int64?,
+        _ token: CommandToken
+    ) {
         do throws(OutboxRefusal) {
-            guard let change = try rules.cancel(entry, force: force, now: wall) else {
+            guard let change = try rules.cancel(entry, force: force, expectedVersion: expectedVersion, now: wall) else {
                 actions.append(.answer(token, .success(entry)))
                 return
             }
@@ -276,7 +281,8 @@ extension Dispatcher {
         guard let slot = slots.removeValue(forKey: id) else { return }
         for input in slot.deferred {
             switch input {
-            case .cancel(let force, let token): cancel(slot.entry, force: force, token)
+            case .cancel(let force, let version, let token):
+                cancel(slot.entry, force: force, expectedVersion: version, token)
             case .retry(let version, let token): retry(slot.entry, expectedVersion: version, token)
             case .outcome, .proof, .adopt, .routeChanged, .linkLost: continue
             }
@@ -330,7 +336,7 @@ extension Dispatcher {
 extension DispatcherSlot.Deferred {
     var token: CommandToken? {
         switch self {
-        case .cancel(_, let token), .retry(_, let token): token
+        case .cancel(_, _, let token), .retry(_, let token): token
         default: nil
         }
     }

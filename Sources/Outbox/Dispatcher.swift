@@ -118,7 +118,8 @@ package struct Dispatcher: Sendable {
         case .evidence(let key, let proof): apply(.proof(proof), to: OutboxEntry.entryID(ofKey: key))
         case .scanned(let id, let report): scanned(id, report)
         case .routeChanged(let session, let detail): routeChanged(session: session, detail: detail)
-        case .cancel(let id, let force, let token): command(.cancel(force: force, token), id: id, token: token)
+        case .cancel(let id, let force, let version, let token):
+            command(.cancel(force: force, expectedVersion: version, token), id: id, token: token)
         case .retry(let id, let version, let token):
             command(.retry(expectedVersion: version, token), id: id, token: token)
         case .tick: armedAtMs = nil

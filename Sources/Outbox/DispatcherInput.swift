@@ -19,7 +19,7 @@ package enum DispatcherInput: Sendable, Equatable {
     case scanned(ScanID, ScanReport)
     /// The session, or every one when nil, no longer means what it meant when entries were accepted.
     case routeChanged(session: String?, detail: String)
-    case cancel(id: String, force: Bool, CommandToken)
+    case cancel(id: String, force: Bool, expectedVersion: Int64? = nil, CommandToken)
     case retry(id: String, expectedVersion: Int64?, CommandToken)
     /// The armed time has come.
     case tick

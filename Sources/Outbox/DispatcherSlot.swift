@@ -23,7 +23,7 @@ struct DispatcherSlot: Sendable {
         case adopt(run: String)
         case routeChanged(detail: String)
         case linkLost
-        case cancel(force: Bool, CommandToken)
+        case cancel(force: Bool, expectedVersion: Int64?, CommandToken)
         case retry(expectedVersion: Int64?, CommandToken)
     }
 

@@ -5,8 +5,10 @@ extension OutboxRules {
     package func cancel(
         _ entry: OutboxEntry,
         force: Bool,
+        expectedVersion: Int64? = nil,
         now: Timestamp
     ) throws(OutboxRefusal) -> OutboxChange? {
+        if let expectedVersion, expectedVersion != entry.version { throw .staleVersion(current: entry.version) }
         switch entry.state {
         case .queued, .retrying, .failed, .expired:
             break

@@ -104,6 +104,24 @@ struct RunBookTests {
         #expect(book.runs().isEmpty)
     }
 
+    @Test func `a send that waits behind the run at work has not begun, though the page names it`() {
+        var book = RunBook()
+        for id in ["a", "b"] { book.sent(id, session: main, text: id, now: now) }
+        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        let page = json(#"{"messages":[],"inFlightRun":{"runId":"b","text":""}}"#)
+        #expect(book.receive(history: page, session: main, now: now.adding(milliseconds: 500)).isEmpty)
+        #expect(book.run("b")?.state == .queued)
+        let thought = json(
+            #"""
+            {"sessionKey":"agent:main:main","message":{"role":"assistant","timestamp":1795000000700,
+            "content":[{"type":"thinking","thinking":"About a"}]}}
+            """#
+        )
+        _ = book.receive(event: "session.message", payload: thought, now: now.adding(milliseconds: 700))
+        #expect(book.run("a")?.steps.map(\.label) == ["About a"])
+        #expect(book.run("b")?.steps.isEmpty == true)
+    }
+
     // MARK: polling
 
     @Test func `history is polled only while a run is active whose tools are not seen live`() {

@@ -28,6 +28,15 @@ struct `A person's command` {
         #expect(try rules.cancel(entry, force: true, now: time(1))?.entry.state == .cancelled)
     }
 
+    @Test(arguments: OutboxState.allCases)
+    func `that means another version of the entry is refused, whatever its state`(state: OutboxState) {
+        let rules = OutboxRules(policy: OutboxPolicy())
+        let entry = OutboxEntry.sample().state(state)
+        #expect(throws: OutboxRefusal.staleVersion(current: entry.version)) {
+            try rules.cancel(entry, force: true, expectedVersion: entry.version + 1, now: time(1))
+        }
+    }
+
     @Test func `to cancel twice is answered the same`() throws {
         let rules = OutboxRules(policy: OutboxPolicy())
         #expect(try rules.cancel(.sample().state(.cancelled), force: false, now: time(1)) == nil)

@@ -94,6 +94,8 @@ def before_call(context, case, kwargs):
         forms = without_stream(forms)
         query.pop("wait", None)
         case.headers.pop("Prefer", None)
+    if operation == "streamEvents" and "poll" not in query:
+        forms = [form for form in forms if form != "application/json"]
     if operation == "getFrames":
         # Its stream has no end.
         forms = without_stream(forms)

@@ -110,12 +110,13 @@ extension RunBook {
 
     /// Our send, of which nothing but an empty final came, while another run of its session is active.
     private func wasPutOff(_ id: String) -> Bool {
-        guard let reducer = reducers[id], reducer.sentText != nil, !reducer.hasBegun,
-            let runs = sessions[reducer.session]
-        else {
-            return false
-        }
-        return runs.active.contains { $0 != id && reducers[$0]?.hasBegun == true }
+        guard let reducer = reducers[id], reducer.sentText != nil, !reducer.hasBegun else { return false }
+        return isBusy(reducer.session, besides: id)
+    }
+
+    /// Another run of the session is under way.
+    func isBusy(_ session: SessionKey, besides id: String) -> Bool {
+        sessions[session]?.active.contains { $0 != id && reducers[$0]?.hasBegun == true } ?? false
     }
 
     // MARK: finding runs

@@ -11,11 +11,16 @@ extension RunBook {
             !written.isEmpty
         {
             let id = resolved(written)
+            let text = flight["text"]?.string ?? ""
             inFlight = id
-            if reducers[id] == nil { make(id, session: session, now: now) }
-            reducers[id]?.began(at: now)
-            if let text = flight["text"]?.string { reducers[id]?.snapshot(text) }
-            publish(id, to: &changes)
+            let isOver = reducers[id].map { !$0.isActive } ?? false
+            // June names the send that came last, also one that waits behind the run at work.
+            if !isOver, !text.isEmpty || !isBusy(session, besides: id) {
+                if reducers[id] == nil { make(id, session: session, now: now) }
+                reducers[id]?.began(at: now)
+                reducers[id]?.snapshot(text)
+                publish(id, to: &changes)
+            }
         }
         take(HistoryRow.rows(payload["messages"]), session: session, isPage: true, inFlight: inFlight, to: &changes)
         // A page without a turn of theirs has nothing to add to them either.

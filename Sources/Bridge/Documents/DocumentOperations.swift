@@ -114,7 +114,7 @@ enum DocumentOperations {
         let tag = EntityTag(DocumentDesk.tag(of: copy.bytes))
         if call.answerType == .markdown {
             let response = Response(.ok, contentType: "text/markdown; charset=utf-8", body: copy.bytes)
-            return call.respond(response.adding(.vary, "Accept"), tag: tag, on: loop)
+            return call.respond(response, tag: tag, on: loop)
         }
         let view = DocumentView(
             agent: name.agent,
@@ -123,7 +123,7 @@ enum DocumentOperations {
             stale: !copy.isFresh,
             asOf: copy.asOf
         )
-        call.respond(Response.json(.ok, view).adding(.vary, "Accept"), tag: tag, on: loop)
+        call.respond(.json(.ok, view), tag: tag, on: loop)
     }
 
     static func condition(of call: Call) throws(Problem) -> EntityTagCondition {

@@ -97,7 +97,8 @@ extension Bridge {
             isDemo: settings.isDemo,
             link: linkStatus,
             outbox: outbox?.summary(now: loop.wallClock) ?? StatusReport.Outbox(),
-            activeRuns: live.active.count,
+            // Those of `/v1/activity`: with sends that wait for their turn.
+            activeRuns: desk?.reading(\.activeCount) ?? 0,
             first: pipeline.store.oldest,
             last: hub.last,
             subscribers: hub.count

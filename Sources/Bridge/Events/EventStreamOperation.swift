@@ -17,6 +17,7 @@ enum EventStreamOperation {
     /// What a request asks of the stream.
     struct Wishes {
         var filter: EventFilter
+        var format = StreamFormat.eventStream
         var cursor: EventID?
         var wantsSnapshot = false
         var heartbeatSeconds = 15
@@ -28,6 +29,8 @@ enum EventStreamOperation {
         var timeoutSeconds: Int?
         var pollSeconds: Int?
     }
+
+    private static let streamTypes = [MediaType.eventStream, .ndjson, .plain]
 
     static func handle(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
@@ -44,7 +47,8 @@ enum EventStreamOperation {
 
     private static func wishes(of call: Call, _ bridge: Bridge) throws(Problem) -> Wishes {
         var wishes = Wishes(filter: try filter(of: call, bridge))
-        let header = call.head.fields.string(for: .lastEventID)
+        // An empty one is none: so a client says that it has seen no id yet.
+        let header = call.head.fields.string(for: .lastEventID).flatMap { $0.isEmpty ? nil : $0 }
         if let text = header ?? call.text("since"), !text.isEmpty {
             do throws(EventIDError) {
                 wishes.cursor = try EventID(parsing: text)
@@ -69,7 +73,12 @@ enum EventStreamOperation {
         if call.text("timeout") != nil {
             wishes.timeoutSeconds = try call.number("timeout", in: 1...86_400, default: 1)
         }
-        if call.text("poll") != nil { wishes.pollSeconds = try call.number("poll", in: 0...300, default: 30) }
+        if call.text("poll") != nil {
+            wishes.pollSeconds = try call.number("poll", in: 0...300, default: 30)
+        } else {
+            // JSON is the form of the long poll alone.
+            wishes.format = StreamFormat(try Bridge.answerType(of: call.head, among: streamTypes))
+        }
         return wishes
     }
 

@@ -113,7 +113,7 @@ final class LongPoll: ExchangeOwner {
             .json { writer in
                 writer.object { object in
                     object.array("events") { list in
-                        for event in events { list.raw(event.data) }
+                        for event in events { list.raw(StreamFormat.data(of: HubEvent(event))) }
                     }
                     object.member("cursor", cursor.text)
                     if let reset {

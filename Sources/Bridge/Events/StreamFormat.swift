@@ -26,8 +26,13 @@ package enum StreamFormat: Hashable, Sendable {
         }
     }
 
+    /// The event as one JSON object, or a stub where it is too large.
+    static func data(of event: HubEvent) -> [UInt8] {
+        event.data.count > largestData ? stub(for: event) : event.data
+    }
+
     func encode(_ event: HubEvent) -> [UInt8] {
-        let data = event.data.count > Self.largestData ? Self.stub(for: event) : event.data
+        let data = Self.data(of: event)
         var bytes: [UInt8] = []
         switch self {
         case .eventStream:
@@ -47,8 +52,9 @@ package enum StreamFormat: Hashable, Sendable {
     private static func stub(for event: HubEvent) -> [UInt8] {
         var writer = JSONWriter()
         writer.object { object in
-            object.member("type", event.type)
             object.member("id", event.id?.text)
+            object.member("type", event.type)
+            object.member("at", (try? JSONDocument(parsing: event.data).root)?["at"]?.string)
             object.member("session", event.session)
             object.member("runId", event.run)
             object.member("truncated", true)

@@ -38,7 +38,7 @@ final class StreamOpening: ExchangeOwner {
         plan = StreamPlan(
             caller: call.caller,
             filter: wishes.filter,
-            format: StreamFormat(call.answerType),
+            format: wishes.format,
             heartbeatSeconds: wishes.heartbeatSeconds,
             heartbeatAsEvent: wishes.heartbeatAsEvent
         )

@@ -187,7 +187,7 @@ final class MessageList {
         on loop: isolated EventLoop
     ) {
         guard !call.wantsText else {
-            return call.respond(.text(.ok, MessageText.of(text, asOf: asOf)), on: loop)
+            return call.respondTagged(.text(.ok, MessageText.of(text, asOf: asOf)), on: loop)
         }
         let session = session
         call.respondTagged(

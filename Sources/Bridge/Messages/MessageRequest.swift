@@ -70,7 +70,9 @@ struct MessageRequest {
         if let thinking {
             let isWord = thinking.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "-") }
             guard isWord, !thinking.isEmpty, thinking.utf8.count <= 32 else {
-                throw .unprocessable("thinking", "`thinking` is a level such as off, low, medium or high.")
+                let text = "`thinking` is a level such as off, low, medium or high."
+                throw call.text("thinking") == thinking
+                    ? .badParameter("thinking", text) : .unprocessable("thinking", text)
             }
         }
         let limit = bridge.settings.messageBodyLimit()

@@ -28,14 +28,20 @@ enum OutboxCommands {
 
     static func cancel(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         let isForced: Bool
+        let condition: EntityTagCondition?
         do throws(Problem) {
             isForced = try call.flag("force")
+            condition = try call.ifMatch()
         } catch {
             return call.fail(error, on: loop)
         }
         bridge.readEntry(call, on: loop) { entry, _ in
             guard let outbox = bridge.outbox else { return }
-            outbox.cancel(entry.id, force: isForced, on: loop) { result in
+            if let condition, !condition.matchesStrongly(entry.tag) {
+                return call.fail(.staleEntry(current: entry.version), on: loop)
+            }
+            let expected = condition == nil ? nil : entry.version
+            outbox.cancel(entry.id, force: isForced, expectedVersion: expected, on: loop) { result in
                 finish(call, entry, result, bridge, isRetry: false, on: loop)
             }
         }

@@ -118,11 +118,12 @@ package final class OutboxDesk {
     package func cancel(
         _ id: String,
         force: Bool,
+        expectedVersion: Int64?,
         on loop: isolated EventLoop,
         then answer: @escaping (Result<OutboxEntry, OutboxRefusal>) -> Void
     ) {
         let token = newToken(answer)
-        tell(.cancel(id: id, force: force, token), on: loop)
+        tell(.cancel(id: id, force: force, expectedVersion: expectedVersion, token), on: loop)
     }
 
     package func retry(

@@ -34,7 +34,12 @@ package final class Call {
 
     package func respond(_ response: Response, on loop: isolated EventLoop) {
         settle(response.head.status, on: loop)
-        exchange.respond(response, on: loop)
+        exchange.respond(varying(response), on: loop)
+    }
+
+    /// One address, several forms: a cache must know what chose among them.
+    private func varying(_ response: Response) -> Response {
+        route.produces.count > 1 ? response.adding(.vary, "Accept") : response
     }
 
     package func fail(_ problem: Problem, on loop: isolated EventLoop) {
@@ -47,7 +52,7 @@ package final class Call {
         if let condition = head.fields.list(for: .ifNoneMatch),
             let tags = try? EntityTagCondition(parsing: condition[...], field: .ifNoneMatch), tags.matchesWeakly(tag)
         {
-            return respond(Response(.notModified).adding(.etag, tag.text), on: loop)
+            return respond(response.unmodified.adding(.etag, tag.text), on: loop)
         }
         respond(response.adding(.etag, tag.text), on: loop)
     }

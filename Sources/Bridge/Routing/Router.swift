@@ -71,6 +71,12 @@ package struct Router: Sendable {
         return allowed(at: place)
     }
 
+    /// Those of the server as a whole, which `*` names.
+    package var methods: [HTTPMethod] {
+        let known = Set(nodes.flatMap { $0.routes.map(\.method) })
+        return known.sorted { $0.name < $1.name } + [.head, .options]
+    }
+
     private func allowed(at place: Int) -> [HTTPMethod] {
         var methods = nodes[place].routes.map(\.method)
         if methods.contains(.get) { methods.append(.head) }

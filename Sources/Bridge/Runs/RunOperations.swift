@@ -182,7 +182,8 @@ enum RunOperations {
         let runs = bridge.desk?.runs(activeOnly: true) ?? []
         let view = ActivityView(runs.filter { call.caller.mayUse(session: $0.session.text) })
         guard !call.wantsText else {
-            return call.respond(.text(.ok, view.plainText(now: loop.wallClock)), on: loop)
+            let text = Response.text(.ok, view.plainText(now: loop.wallClock))
+            return call.respondTagged(text.adding(.cacheControl, "no-cache"), on: loop)
         }
         call.respondTagged(.json(.ok, view).adding(.cacheControl, "no-cache"), on: loop)
     }

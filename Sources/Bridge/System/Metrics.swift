@@ -32,7 +32,7 @@ enum MetricsOperation {
         var page = MetricsPage(format)
         bridge.writeMetrics(to: &page, on: loop)
         let response = Response(.ok, contentType: format.contentType, body: page.end())
-        call.respond(response.adding(.cacheControl, "no-store").adding(.vary, "Accept"), on: loop)
+        call.respond(response.adding(.cacheControl, "no-store"), on: loop)
     }
 }
 

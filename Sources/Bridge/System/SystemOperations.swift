@@ -35,19 +35,24 @@ enum SystemOperations {
 
     static func status(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         let status = bridge.statusReport(on: loop)
-        guard !call.wantsText else { return call.respond(.text(.ok, status.text(now: loop.wallClock)), on: loop) }
-        call.respond(bridge.statusAnswer.of(status), on: loop)
+        guard !call.wantsText else {
+            let text = Response.text(.ok, status.text(now: loop.wallClock))
+            return call.respondTagged(text.adding(.cacheControl, "no-cache"), on: loop)
+        }
+        let answer = bridge.statusAnswer.of(status)
+        call.respond(answer.response, tag: answer.tag, on: loop)
     }
 }
 
 /// The last status as it was answered: asked for often, it changes seldom.
 struct StatusAnswer {
-    private var last: (report: StatusReport, response: Response)?
+    private var last: (report: StatusReport, response: Response, tag: EntityTag)?
 
-    mutating func of(_ report: StatusReport) -> Response {
-        if let last, last.report == report { return last.response }
+    mutating func of(_ report: StatusReport) -> (response: Response, tag: EntityTag) {
+        if let last, last.report == report { return (last.response, last.tag) }
         let response = Response.json(.ok, report).adding(.cacheControl, "no-cache")
-        last = (report, response)
-        return response
+        let tag = EntityTag(ofBytes: response.body)
+        last = (report, response, tag)
+        return (response, tag)
     }
 }
