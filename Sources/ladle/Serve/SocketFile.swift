@@ -46,7 +46,11 @@ final class SocketFile: Sendable {
                 close(descriptor)
                 throw .notASocket(path)
             }
-            _ = unsafe unlink(path)
+            guard unsafe unlink(path) == 0 else {
+                let reason = Self.reason()
+                close(descriptor)
+                throw .unusable(path, reason: reason)
+            }
         }
         self.path = path
         lock = descriptor
