@@ -14,19 +14,18 @@ package final class HTTP2Session {
     private let limits: HTTP2Limits
     private var scanner: FrameScanner
     private var forcedResets: TokenBucket
-    private var streams: [HTTP2StreamID: StreamState] = [:]
+    private var streams = StreamTable()
     /// The stream of the last look-up: calls and callbacks come in runs for one.
-    private var recent: (id: HTTP2StreamID, state: StreamState)?
+    private var recent: StreamState?
     /// How many streams have bytes to send.
     private var waiting = 0
     /// Body bytes of all streams that are in no output yet.
     package private(set) var waitingBytes = 0
     /// The request head whose block is arriving; blocks never interleave (RFC 9113 §4.3).
-    private var builder: HeadBuilder?
+    private var builder: HeadBuilder
     private var block = ResponseBlock()
     private var highestStream: HTTP2StreamID = 0
-    private var events: [HTTP2Event?] = []
-    private var nextPlace = 0
+    private var events = EventQueue()
     /// What callbacks found necessary; they must not call into the library themselves.
     private var afterwards: [Afterwards] = []
     private var resetsToCount = 0
@@ -44,13 +43,14 @@ package final class HTTP2Session {
         self.limits = limits
         scanner = FrameScanner(limits: limits)
         forcedResets = TokenBucket(limits.forcedResets)
+        builder = HeadBuilder(limits: limits)
         handle = try SessionHandle(limits: limits)
         handle.attach(self)
         handle.submitSettings(limits)
     }
 
     /// Requests open now.
-    package var openStreams: Int { streams.count }
+    package var openStreams: Int { streams.all.count }
 
     /// Whether `takeOutput` may have something to give.
     package var hasOutput: Bool { isBroken ? !farewell.isEmpty : handle.wantsWrite }
@@ -84,19 +84,10 @@ package final class HTTP2Session {
         try receive(bytes.span, now: now)
     }
 
-    package var hasEvents: Bool { nextPlace < events.count }
+    package var hasEvents: Bool { !events.isEmpty }
 
-    /// The next of what has happened, in order. Moved out, because heads are not cheap to copy.
-    package func nextEvent() -> HTTP2Event? {
-        guard hasEvents else { return nil }
-        let event = events[nextPlace].take()
-        nextPlace += 1
-        if nextPlace == events.count {
-            events.removeAll(keepingCapacity: true)
-            nextPlace = 0
-        }
-        return event
-    }
+    /// The next of what has happened, in order.
+    package func nextEvent() -> HTTP2Event? { events.next() }
 
     /// Appends output until it has reached `limit` bytes or there is no more. Frames are not cut, so one may pass the
     /// limit.
@@ -117,7 +108,7 @@ package final class HTTP2Session {
             }
         }
         if waiting > 0 {
-            for state in streams.values where !state.pending.isEmpty { state.hasWaited = true }
+            for state in streams.all where !state.pending.isEmpty { state.hasWaited = true }
         }
         output.append(contentsOf: farewell)
         farewell = []
@@ -137,7 +128,7 @@ package final class HTTP2Session {
     package func inform(_ stream: HTTP2StreamID, _ head: ResponseHead) {
         guard let state = state(of: stream), !state.condemned, !state.responseStarted else { return }
         block.fill(head)
-        handle.inform(stream, block)
+        handle.inform(stream, &block)
     }
 
     /// The head of the answer; with `end`, all of it.
@@ -153,7 +144,7 @@ package final class HTTP2Session {
         state.responseStarted = true
         state.closing = end
         block.fill(head, length: length, common: common)
-        handle.respond(stream, block, hasBody: !end)
+        handle.respond(stream, &block, hasBody: !end)
     }
 
     /// Queues body bytes behind what waits already; the array is kept, not copied. There is no limit here: see
@@ -198,10 +189,10 @@ package final class HTTP2Session {
     /// Streams whose bytes the peer's windows have kept back for at least `nanoseconds`: reset them, or close.
     package func stalledStreams(for nanoseconds: UInt64, now: UInt64) -> [HTTP2StreamID] {
         guard waiting > 0 else { return [] }
-        return streams.filter { _, state in
-            guard let since = state.stalledSince, !state.pending.isEmpty else { return false }
-            return now >= since && now - since >= nanoseconds
-        }.keys.sorted()
+        return streams.all.compactMap { state in
+            guard let since = state.stalledSince, !state.pending.isEmpty else { return nil }
+            return now >= since && now - since >= nanoseconds ? state.id : nil
+        }
     }
 
     // MARK: The connection
@@ -272,16 +263,16 @@ package final class HTTP2Session {
     /// Called when the library has nothing more to send: what still waits is held by the peer's windows.
     private func noteStalls(now: UInt64) {
         guard waiting > 0 else { return }
-        for state in streams.values where !state.pending.isEmpty && state.stalledSince == nil {
+        for state in streams.all where !state.pending.isEmpty && state.stalledSince == nil {
             state.stalledSince = now
             state.sentSinceStall = 0
         }
     }
 
     private func state(of stream: HTTP2StreamID) -> StreamState? {
-        if let recent, recent.id == stream { return recent.state }
+        if let recent, recent.id == stream { return recent }
         guard let state = streams[stream] else { return nil }
-        recent = (stream, state)
+        recent = state
         return state
     }
 
@@ -301,22 +292,23 @@ package final class HTTP2Session {
 
     func beganHead(_ stream: HTTP2StreamID) {
         highestStream = max(highestStream, stream)
-        let state = StreamState()
-        streams[stream] = state
-        recent = (stream, state)
-        builder = HeadBuilder(of: stream, limits: limits)
+        let state = StreamState(stream)
+        streams.insert(state)
+        recent = state
+        builder.begin(stream)
     }
 
     func gotField(_ stream: HTTP2StreamID, name: Span<UInt8>, value: Span<UInt8>) {
         guard !sawHeadBomb else { return }
-        guard builder?.stream == stream else {
-            // Trailers: nothing here reads them, they only count.
+        switch builder.add(stream, name: name, value: value) {
+        case .taken: break
+        case .bomb: sawHeadBomb = true
+        case .trailer:
+            // Nothing here reads them, they only count.
             guard let state = state(of: stream) else { return }
             state.trailerBytes += name.count + value.count + 32
             if state.trailerBytes > limits.headBytes { condemn(stream, .enhanceYourCalm) }
-            return
         }
-        if builder?.add(name: name, value: value) == true { sawHeadBomb = true }
     }
 
     func gotInvalidField(_ stream: HTTP2StreamID) {
@@ -324,9 +316,9 @@ package final class HTTP2Session {
     }
 
     func completedHead(_ stream: HTTP2StreamID, ends: Bool) {
-        guard let state = state(of: stream), builder?.stream == stream, let built = builder.take() else { return }
+        guard let state = state(of: stream), let built = builder.finish(stream) else { return }
         guard !state.condemned, !sawHeadBomb else { return }
-        switch built.finish() {
+        switch built {
         case .head(let head):
             state.announced = true
             events.append(.request(stream, head, end: ends))
@@ -406,7 +398,7 @@ package final class HTTP2Session {
     }
 
     func closed(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
-        guard let state = streams.removeValue(forKey: stream) else { return }
+        guard let state = streams.remove(stream) else { return }
         if recent?.id == stream { recent = nil }
         if !state.pending.isEmpty { waiting -= 1 }
         waitingBytes -= state.pending.count

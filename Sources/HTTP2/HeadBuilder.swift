@@ -1,6 +1,7 @@
 import HTTPModel
 
-/// Gathers a head field by field under the limits, and finds the faults the library does not look for.
+/// Gathers a head field by field under the limits, and finds the faults the library does not look for. One for all heads
+/// of a connection: a GET with the very same fields as the last one is that head again, and nothing is built for it.
 struct HeadBuilder {
     enum Outcome {
         case head(RequestHead)
@@ -9,8 +10,27 @@ struct HeadBuilder {
         case malformed
     }
 
-    let stream: HTTP2StreamID
+    enum Step {
+        case taken
+        /// So many decoded bytes that the connection has to end.
+        case bomb
+        /// Of a stream whose head is complete: trailers.
+        case trailer
+    }
+
+    /// What of the last head the one that arrives has repeated so far; nil once it differs.
+    private struct Repetition {
+        var method = false
+        var scheme = false
+        var authority = false
+        var path = false
+        /// The next field behind the pseudo-fields.
+        var slot: Int
+    }
+
     private let limits: HTTP2Limits
+    /// 0 between heads.
+    private var stream: HTTP2StreamID = 0
     private var method = HTTPMethod.get
     private var isHTTP = false
     private var authority: [UInt8] = []
@@ -22,21 +42,72 @@ struct HeadBuilder {
     private var refusal: HTTP2Refusal?
     private var isMalformed = false
 
-    init(of stream: HTTP2StreamID, limits: HTTP2Limits) {
-        self.stream = stream
+    /// The last GET, where there was one.
+    private var last = RequestHead()
+    private var hasLast = false
+    /// Its first field is its `:authority`.
+    private var lastHasAuthority = false
+    private var repetition: Repetition?
+
+    init(limits: HTTP2Limits) {
         self.limits = limits
     }
 
-    /// True when there are so many decoded bytes that the connection has to end.
-    mutating func add(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
+    mutating func begin(_ stream: HTTP2StreamID) {
+        self.stream = stream
+        method = .get
+        isHTTP = false
+        authority.removeAll(keepingCapacity: true)
+        target.removeAll(keepingCapacity: true)
+        head = nil
+        bytes = 0
+        fields = 0
+        refusal = nil
+        isMalformed = false
+        repetition = hasLast ? Repetition(slot: lastHasAuthority ? 1 : 0) : nil
+    }
+
+    mutating func add(_ stream: HTTP2StreamID, name: Span<UInt8>, value: Span<UInt8>) -> Step {
+        guard stream == self.stream else { return .trailer }
         let isPseudo = !name.isEmpty && name[0] == ASCII.colon
-        if count(name.count + value.count, isPseudo: isPseudo) { keep(name: name, value: value, isPseudo: isPseudo) }
-        return bytes > limits.headBombBytes
+        if count(name.count + value.count, isPseudo: isPseudo) {
+            if repetition == nil {
+                keep(name: name, value: value, isPseudo: isPseudo)
+            } else if !repeats(name: name, value: value, isPseudo: isPseudo) {
+                replay()
+                keep(name: name, value: value, isPseudo: isPseudo)
+            }
+        }
+        return bytes > limits.headBombBytes ? .bomb : .taken
+    }
+
+    /// nil when the head is of another stream.
+    mutating func finish(_ stream: HTTP2StreamID) -> Outcome? {
+        guard stream == self.stream else { return nil }
+        self.stream = 0
+        if refusal == nil, let repetition {
+            // Written out: asked of a method, the whole builder would be copied for it.
+            let isWhole =
+                repetition.method && repetition.scheme && repetition.path && repetition.authority == lastHasAuthority
+                && repetition.slot == last.fields.count
+            if isWhole { return .head(last) }
+            replay()
+        }
+        makeHead()
+        if isMalformed { return .malformed }
+        if let refusal { return .refused(refusal) }
+        guard let head else { return .malformed }
+        if case .get = method {
+            last = head
+            hasLast = true
+            lastHasAuthority = !authority.isEmpty
+        }
+        return .head(head)
     }
 
     private mutating func keep(name: Span<UInt8>, value: Span<UInt8>, isPseudo: Bool) {
         guard isPseudo else {
-            begin()
+            makeHead()
             addField(name: name, value: value)
             return
         }
@@ -46,22 +117,14 @@ struct HeadBuilder {
         } else if name.equals(":scheme") {
             isHTTP = value.equals("https") || value.equals("http")
         } else if name.equals(":authority") {
-            authority = Array(copying: value)
+            authority.append(copying: value)
         } else if name.equals(":path") {
-            target = Array(copying: value)
+            target.append(copying: value)
         }
     }
 
-    consuming func finish() -> Outcome {
-        begin()
-        if isMalformed { return .malformed }
-        if let refusal { return .refused(refusal) }
-        guard let head else { return .malformed }
-        return .head(head)
-    }
-
     /// Turns the pseudo-fields into a head. Without a scheme it is CONNECT, which has no target either.
-    private mutating func begin() {
+    private mutating func makeHead() {
         guard head == nil, refusal == nil else { return }
         guard isHTTP else {
             refusal = .badScheme
@@ -102,6 +165,52 @@ struct HeadBuilder {
         return refusal == nil
     }
 
+    // MARK: The last head again
+
+    /// Whether this field stands in the last head where it stands in this one. No method is asked about `last`: the whole
+    /// builder would be copied for the call.
+    private mutating func repeats(name: Span<UInt8>, value: Span<UInt8>, isPseudo: Bool) -> Bool {
+        guard isPseudo else {
+            guard let place = repetition?.slot, place < last.fields.count else { return false }
+            let slot = last.fields.slots[place]
+            guard value.isSame(as: last.fields.bytes.span.extracting(slot.valueRange)),
+                name.isSame(as: last.fields.bytes.span.extracting(slot.nameRange))
+            else { return false }
+            repetition?.slot = place + 1
+            return true
+        }
+        // Told apart by their length.
+        switch name.count {
+        case 5 where value.isSame(as: last.fields.bytes.span.extracting(last.targetRange)):
+            repetition?.path = true
+        case 7 where name.equals(":method") ? value.equals("GET") : value.equals("https") || value.equals("http"):
+            if name.equals(":method") { repetition?.method = true } else { repetition?.scheme = true }
+        case 10 where lastHasAuthority:
+            let range = last.fields.slots[0].valueRange
+            guard value.isSame(as: last.fields.bytes.span.extracting(range)) else { return false }
+            repetition?.authority = true
+        default: return false
+        }
+        return true
+    }
+
+    /// It was another head after all: what it had of the last one is taken as if it had been kept field by field.
+    private mutating func replay() {
+        guard let same = repetition else { return }
+        repetition = nil
+        isHTTP = same.scheme
+        let fields = last.fields
+        let bytes = fields.bytes.span
+        if same.path { target.append(copying: bytes.extracting(last.targetRange)) }
+        if same.authority { authority.append(copying: bytes.extracting(fields.slots[0].valueRange)) }
+        let first = lastHasAuthority ? 1 : 0
+        guard same.slot > first else { return }
+        makeHead()
+        for slot in fields.slots[first..<same.slot] {
+            addField(name: bytes.extracting(slot.nameRange), value: bytes.extracting(slot.valueRange))
+        }
+    }
+
     private static let host = Array("host".utf8)
 }
 
@@ -112,6 +221,21 @@ extension Span<UInt8> {
             for index in indices where unsafe self[index] != expected[index] { return false }
             return true
         }
+    }
+
+    /// Eight bytes at a time.
+    func isSame(as other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        guard count >= 8 else {
+            for index in indices where self[index] != other[index] { return false }
+            return true
+        }
+        var offset = 0
+        while loadWord(self, at: offset) == loadWord(other, at: offset) {
+            if offset == count - 8 { return true }
+            offset = Swift.min(offset + 8, count - 8)
+        }
+        return false
     }
 }
 

@@ -1,8 +1,8 @@
 package import HTTPModel
 
 /// A response's head as field lines: status first, names in lower case, and without the fields that belong to a
-/// connection, which make a message malformed here (RFC 9113 §8.2.2). Filled again for each head, so that answering
-/// allocates nothing.
+/// connection, which make a message malformed here (RFC 9113 §8.2.2). Filled again for each head that differs from the last
+/// one, so that answering allocates nothing.
 struct ResponseBlock {
     struct Line {
         var start: Int
@@ -12,21 +12,44 @@ struct ResponseBlock {
 
     fileprivate var bytes: [UInt8] = []
     fileprivate var lines: [Line] = []
+    /// The value of Content-Length; empty where it is not said. Apart, because it alone differs between most answers.
+    private var length: [UInt8] = []
+
+    /// What the lines were made from: they are good for the next head with the same.
+    private var status: UInt16 = 0
+    private var fields = HeaderFields()
+    private var common: HTTP2CommonFields?
 
     /// - Parameter length: the body's, where it is said.
     mutating func fill(_ head: ResponseHead, length: Int? = nil, common: HTTP2CommonFields? = nil) {
+        self.length.removeAll(keepingCapacity: true)
+        if let length { appendDecimal(length) }
+        if isSame(head, common) { return }
         bytes.removeAll(keepingCapacity: true)
         lines.removeAll(keepingCapacity: true)
         appendStatus(head.status.code)
         append(head.fields)
-        if let length {
-            let start = bytes.count
-            bytes += Self.contentLength
-            let nameEnd = bytes.count
-            bytes += String(length).utf8
-            lines.append(Line(start: start, nameEnd: nameEnd, end: bytes.count))
+        if let common { append(common) }
+        status = head.status.code
+        fields = head.fields
+        self.common = common
+    }
+
+    private mutating func appendDecimal(_ number: Int) {
+        var divisor = 1
+        while number / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            length.append(0x30 + UInt8(truncatingIfNeeded: number / divisor % 10))
+            divisor /= 10
         }
-        if let common { append(common.block) }
+    }
+
+    /// Whether status and fields, our own ones too, are those of the last head.
+    private func isSame(_ head: ResponseHead, _ common: HTTP2CommonFields?) -> Bool {
+        guard head.status.code == status, head.fields.isWireFormat, fields.isWireFormat else { return false }
+        guard head.fields.bytes.span.isSame(as: fields.bytes.span) else { return false }
+        guard let common, let last = self.common else { return common == nil && self.common == nil }
+        return common.bytes.span.isSame(as: last.bytes.span)
     }
 
     fileprivate mutating func append(_ fields: HeaderFields) {
@@ -38,7 +61,7 @@ struct ResponseBlock {
         }
     }
 
-    private mutating func append(_ other: ResponseBlock) {
+    private mutating func append(_ other: HTTP2CommonFields) {
         let shift = bytes.count
         bytes += other.bytes
         for line in other.lines {
@@ -62,24 +85,26 @@ struct ResponseBlock {
         lines.append(Line(start: start, nameEnd: nameEnd, end: bytes.count))
     }
 
-    /// Lends the bytes and the lines in them; there is always the status.
-    @unsafe func withUnsafeLines(_ body: (UnsafePointer<UInt8>, [Line]) -> Void) {
+    /// Lends the bytes and the lines in them, and the value of Content-Length; there is always the status.
+    @unsafe func withUnsafeLines(_ body: (UnsafePointer<UInt8>, [Line], UnsafeBufferPointer<UInt8>) -> Void) {
         unsafe bytes.withUnsafeBufferPointer { buffer in
-            if let start = buffer.baseAddress { unsafe body(start, lines) }
+            guard let start = buffer.baseAddress else { return }
+            unsafe length.withUnsafeBufferPointer { unsafe body(start, lines, $0) }
         }
     }
 
     private static let status = Array(":status".utf8)
-    private static let contentLength = Array("content-length".utf8)
 }
 
 /// Fields that stand in many answers, made ready once.
 package struct HTTP2CommonFields: Sendable {
-    fileprivate let block: ResponseBlock
+    fileprivate let bytes: [UInt8]
+    fileprivate let lines: [ResponseBlock.Line]
 
     package init(_ fields: HeaderFields) {
         var block = ResponseBlock()
         block.append(fields)
-        self.block = block
+        bytes = block.bytes
+        lines = block.lines
     }
 }

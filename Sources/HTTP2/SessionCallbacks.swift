@@ -16,8 +16,10 @@ import CNGHTTP2
     return unsafe callbacks
 }
 
-@unsafe private func session(_ userData: UnsafeMutableRawPointer?) -> HTTP2Session? {
-    unsafe userData.map { unsafe Unmanaged<HTTP2Session>.fromOpaque($0).takeUnretainedValue() }
+/// Without a retain: the session is in the middle of the call that led here.
+@unsafe private func tell(_ userData: UnsafeMutableRawPointer?, _ body: (HTTP2Session) -> Void) {
+    guard let userData = unsafe userData else { return }
+    unsafe Unmanaged<HTTP2Session>.fromOpaque(userData)._withUnsafeGuaranteedRef(body)
 }
 
 private let onBeginHeaders:
@@ -26,7 +28,8 @@ private let onBeginHeaders:
         frame,
         userData in
         if let frame = unsafe frame, unsafe nghttp2_shim_is_request(frame) != 0 {
-            unsafe session(userData)?.beganHead(frame.pointee.hd.stream_id)
+            let stream = unsafe frame.pointee.hd.stream_id
+            unsafe tell(userData) { $0.beganHead(stream) }
         }
         return 0
     }
@@ -37,9 +40,10 @@ private let onHeader:
         UnsafeMutableRawPointer?
     ) -> Int32 = { _, frame, name, nameLength, value, valueLength, _, userData in
         if let frame = unsafe frame {
+            let stream = unsafe frame.pointee.hd.stream_id
             let name = unsafe UnsafeBufferPointer(start: name, count: nameLength)
             let value = unsafe UnsafeBufferPointer(start: value, count: valueLength)
-            unsafe session(userData)?.gotField(frame.pointee.hd.stream_id, name: name.span, value: value.span)
+            unsafe tell(userData) { unsafe $0.gotField(stream, name: name.span, value: value.span) }
         }
         return 0
     }
@@ -51,7 +55,8 @@ private let onInvalidHeader:
         UnsafeMutableRawPointer?
     ) -> Int32 = { _, frame, _, _, _, _, _, userData in
         if let frame = unsafe frame {
-            unsafe session(userData)?.gotInvalidField(frame.pointee.hd.stream_id)
+            let stream = unsafe frame.pointee.hd.stream_id
+            unsafe tell(userData) { $0.gotInvalidField(stream) }
         }
         return 0
     }
@@ -65,7 +70,7 @@ private let onDataChunk:
         count,
         userData in
         let bytes = unsafe [UInt8](UnsafeBufferPointer(start: bytes, count: count))
-        unsafe session(userData)?.gotData(stream, bytes)
+        unsafe tell(userData) { $0.gotData(stream, bytes) }
         return 0
     }
 
@@ -74,20 +79,23 @@ private let onFrameReceived:
         _,
         frame,
         userData in
-        guard let frame = unsafe frame, let session = unsafe session(userData) else { return 0 }
+        guard let frame = unsafe frame else { return 0 }
         let header = unsafe frame.pointee.hd
-        switch FrameHeader.Kind(rawValue: header.type) {
-        case .headers:
-            let ends = header.flags & endStream != 0
-            if unsafe nghttp2_shim_is_request(frame) != 0 { session.completedHead(header.stream_id, ends: ends) }
-            if ends { session.requestEnded(header.stream_id) }
-        case .data:
-            if header.flags & endStream != 0 { session.requestEnded(header.stream_id) }
-        case .ping:
-            if header.flags & acknowledgement != 0 { session.gotPong() }
-        case .goAway:
-            session.gotGoAway(HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
-        default: break
+        let isRequest = unsafe nghttp2_shim_is_request(frame) != 0
+        unsafe tell(userData) { session in
+            switch FrameHeader.Kind(rawValue: header.type) {
+            case .headers:
+                let ends = header.flags & endStream != 0
+                if isRequest { session.completedHead(header.stream_id, ends: ends) }
+                if ends { session.requestEnded(header.stream_id) }
+            case .data:
+                if header.flags & endStream != 0 { session.requestEnded(header.stream_id) }
+            case .ping:
+                if header.flags & acknowledgement != 0 { session.gotPong() }
+            case .goAway:
+                session.gotGoAway(HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
+            default: break
+            }
         }
         return 0
     }
@@ -97,16 +105,18 @@ private let onFrameSent:
         _,
         frame,
         userData in
-        guard let frame = unsafe frame, let session = unsafe session(userData) else { return 0 }
+        guard let frame = unsafe frame else { return 0 }
         let header = unsafe frame.pointee.hd
-        switch FrameHeader.Kind(rawValue: header.type) {
-        case .headers, .data:
-            if header.flags & endStream != 0 { session.responseEnded(header.stream_id) }
-        case .resetStream:
-            session.sentReset(header.stream_id, HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
-        case .goAway:
-            session.sentGoAway(HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
-        default: break
+        unsafe tell(userData) { session in
+            switch FrameHeader.Kind(rawValue: header.type) {
+            case .headers, .data:
+                if header.flags & endStream != 0 { session.responseEnded(header.stream_id) }
+            case .resetStream:
+                session.sentReset(header.stream_id, HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
+            case .goAway:
+                session.sentGoAway(HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
+            default: break
+            }
         }
         return 0
     }
@@ -116,7 +126,7 @@ private let onStreamClose: @convention(c) (OpaquePointer?, Int32, UInt32, Unsafe
     stream,
     code,
     userData in
-    unsafe session(userData)?.closed(stream, HTTP2ErrorCode(rawValue: code))
+    unsafe tell(userData) { $0.closed(stream, HTTP2ErrorCode(rawValue: code)) }
     return 0
 }
 
@@ -127,9 +137,9 @@ let readBody:
         UnsafeMutablePointer<nghttp2_data_source>?, UnsafeMutableRawPointer?
     ) -> Int = { _, stream, buffer, capacity, flags, _, userData in
         let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: capacity)
-        guard let next = unsafe session(userData)?.nextBody(stream, into: room) else {
-            return Int(NGHTTP2_ERR_DEFERRED.rawValue)
-        }
+        var next: (count: Int, isLast: Bool)?
+        unsafe tell(userData) { unsafe next = $0.nextBody(stream, into: room) }
+        guard let next else { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
         if next.isLast { unsafe flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
         return next.count
     }

@@ -70,8 +70,8 @@ import CNGHTTP2
     }
 
     /// - Parameter hasBody: whether body bytes will be asked for; without, the head ends the stream.
-    func respond(_ stream: HTTP2StreamID, _ block: ResponseBlock, hasBody: Bool) {
-        unsafe withNameValues(block) { fields in
+    func respond(_ stream: HTTP2StreamID, _ block: inout ResponseBlock, hasBody: Bool) {
+        unsafe withNameValues(&block) { fields in
             _ = unsafe nghttp2_shim_respond(
                 session,
                 stream,
@@ -82,8 +82,8 @@ import CNGHTTP2
         }
     }
 
-    func inform(_ stream: HTTP2StreamID, _ block: ResponseBlock) {
-        unsafe withNameValues(block) { fields in
+    func inform(_ stream: HTTP2StreamID, _ block: inout ResponseBlock) {
+        unsafe withNameValues(&block) { fields in
             _ = unsafe nghttp2_submit_headers(session, 0, stream, nil, fields.baseAddress, fields.count, nil)
         }
     }
@@ -121,13 +121,14 @@ import CNGHTTP2
         _ = unsafe nghttp2_submit_goaway(session, 0, last, HTTP2ErrorCode.noError.rawValue, nil, 0)
     }
 
-    /// The library copies names and values before the call returns.
+    /// The library copies names and values before the call returns. `inout`, so that the block itself is not copied.
     @unsafe private func withNameValues(
-        _ block: ResponseBlock,
+        _ block: inout ResponseBlock,
         _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Void
     ) {
-        unsafe block.withUnsafeLines { start, lines in
-            unsafe withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: lines.count) { fields in
+        unsafe block.withUnsafeLines { start, lines, length in
+            let count = lines.count + (length.isEmpty ? 0 : 1)
+            unsafe withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: count) { fields in
                 for (place, line) in lines.enumerated() {
                     unsafe fields.initializeElement(
                         at: place,
@@ -140,10 +141,25 @@ import CNGHTTP2
                         )
                     )
                 }
+                if !length.isEmpty {
+                    let name = Self.contentLength
+                    unsafe fields.initializeElement(
+                        at: lines.count,
+                        to: nghttp2_nv(
+                            name: UnsafeMutablePointer(mutating: name.utf8Start),
+                            value: UnsafeMutablePointer(mutating: length.baseAddress),
+                            namelen: name.utf8CodeUnitCount,
+                            valuelen: length.count,
+                            flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
+                        )
+                    )
+                }
                 unsafe body(UnsafeBufferPointer(fields))
             }
         }
     }
+
+    private static let contentLength: StaticString = "content-length"
 
     private static func error(_ code: Int) -> HTTP2Error {
         switch code {

@@ -1,5 +1,6 @@
 /// What the session knows of one request beside the library's own record. A class, so that queues grow in place.
 final class StreamState {
+    let id: HTTP2StreamID
     /// The application has heard of it.
     var announced = false
     /// We decided to reset it; nothing more is told to the application.
@@ -25,4 +26,8 @@ final class StreamState {
     /// Since when the peer's window has kept `pending` from going out.
     var stalledSince: UInt64?
     var sentSinceStall = 0
+
+    init(_ id: HTTP2StreamID) {
+        self.id = id
+    }
 }

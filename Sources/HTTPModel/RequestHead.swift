@@ -39,6 +39,9 @@ package struct RequestHead: Sendable {
         targetLength = UInt16(truncatingIfNeeded: length)
     }
 
+    /// Path and query in `fields.bytes`.
+    package var targetRange: Range<Int> { Int(targetStart)..<Int(targetStart) + Int(targetLength) }
+
     /// The raw path, still percent-encoded; `*` for the asterisk form.
     package var path: ArraySlice<UInt8> {
         let start = Int(targetStart)
@@ -54,8 +57,7 @@ package struct RequestHead: Sendable {
 
     /// Path and query as sent, for logs.
     package var target: String {
-        let start = Int(targetStart)
-        return String(decoding: fields.bytes[start..<start + Int(targetLength)], as: UTF8.self)
+        String(decoding: fields.bytes[targetRange], as: UTF8.self)
     }
 
     /// The decoded query items; empty when there is no query.

@@ -16,7 +16,8 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
     /// `closed` breaks the cycle.
     private let connection: HTTPConnection
     private let session: HTTP2Session
-    private var streams: [HTTP2StreamID: HTTP2Stream] = [:]
+    /// In the order of their ids, which is that of their requests.
+    private var streams: [HTTP2Stream] = []
     /// The stream of the last request: what follows is mostly its own.
     private var recent: HTTP2Stream?
     private var isWorking = false
@@ -66,8 +67,9 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         isWorking = true
         repeat {
             while !isYielding, let event = session.nextEvent() {
+                let isEnd = if case .end = event { true } else { false }
                 take(event, on: loop)
-                if case .end = event, session.hasEvents { yieldIfLong(on: loop) }
+                if isEnd, session.hasEvents { yieldIfLong(on: loop) }
             }
         } while write(on: loop) && !yieldIfLong(on: loop)
         isWorking = false
@@ -108,15 +110,16 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         if isFull { socket.pauseInput(on: loop) } else { socket.resumeInput(on: loop) }
     }
 
-    private func take(_ event: HTTP2Event, on loop: isolated EventLoop) {
-        switch event {
+    private func take(_ event: consuming HTTP2Event, on loop: isolated EventLoop) {
+        switch consume event {
         case .request(let id, let head, let ends): begin(id, head, ends: ends, on: loop)
         case .refused(let id, let refusal): refuse(id, Problem(refusal), on: loop)
-        case .data(let id, let bytes): streams[id]?.received(bytes, on: loop)
-        case .end(let id): (recent?.id == id ? recent : streams[id])?.requestEnded(on: loop)
-        case .drained(let id): streams[id]?.drained(on: loop)
+        case .data(let id, let bytes): stream(id)?.received(bytes, on: loop)
+        case .end(let id): stream(id)?.requestEnded(on: loop)
+        case .drained(let id): stream(id)?.drained(on: loop)
         case .closed(let id, _):
-            let stream = streams.removeValue(forKey: id)
+            let stream = stream(id)
+            if stream != nil { streams.remove(at: place(of: id)) }
             if recent?.id == id { recent = nil }
             stream?.closed(on: loop)
             // Not before the answer has gone: clients take GOAWAY for the end.
@@ -128,7 +131,24 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         }
     }
 
-    private func begin(_ id: HTTP2StreamID, _ head: RequestHead, ends: Bool, on loop: isolated EventLoop) {
+    private func stream(_ id: HTTP2StreamID) -> HTTP2Stream? {
+        if let recent, recent.id == id { return recent }
+        let place = place(of: id)
+        return place < streams.count && streams[place].id == id ? streams[place] : nil
+    }
+
+    /// Where the stream is, or would be.
+    private func place(of id: HTTP2StreamID) -> Int {
+        var low = 0
+        var high = streams.count
+        while low < high {
+            let middle = (low + high) / 2
+            if streams[middle].id < id { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    private func begin(_ id: HTTP2StreamID, _ head: consuming RequestHead, ends: Bool, on loop: isolated EventLoop) {
         if let refusal {
             return refuse(id, refusal, on: loop)
         }
@@ -136,7 +156,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         if session.waitingBytes > server.limits.answerBytes { return dropAnswer(on: id, .refusedStream) }
         server.counters.requestsHTTP2 += 1
         let stream = HTTP2Stream(id, of: self)
-        streams[id] = stream
+        streams.append(stream)
         recent = stream
         let exchange = Exchange(
             head: head,
@@ -174,13 +194,13 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
 
     // MARK: Output, for the streams
 
-    func send(_ response: Response, to request: RequestHead?, on id: HTTP2StreamID, loop: isolated EventLoop) {
-        if let request, ContentCoding.concerns(response, from: server.limits.compressFrom) {
+    func send(_ response: Response, to exchange: Exchange?, on id: HTTP2StreamID, loop: isolated EventLoop) {
+        if let exchange, ContentCoding.concerns(response, from: server.limits.compressFrom) {
             var coded = response
-            ContentCoding.apply(to: &coded, accepted: request)
-            return sendWhole(coded, to: request, on: id, loop: loop)
+            ContentCoding.apply(to: &coded, accepted: exchange.head)
+            return sendWhole(coded, to: exchange, on: id, loop: loop)
         }
-        sendWhole(response, to: request, on: id, loop: loop)
+        sendWhole(response, to: exchange, on: id, loop: loop)
     }
 
     private func dropAnswer(on id: HTTP2StreamID, _ code: HTTP2ErrorCode) {
@@ -190,7 +210,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
 
     private func sendWhole(
         _ response: Response,
-        to request: RequestHead?,
+        to exchange: Exchange?,
         on id: HTTP2StreamID,
         loop: isolated EventLoop
     ) {
@@ -200,7 +220,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
             return flushSoon(on: loop)
         }
         let status = response.head.status
-        let hasBody = !response.body.isEmpty && request?.method != .head && !status.forbidsBody
+        let hasBody = !response.body.isEmpty && exchange?.method != .head && !status.forbidsBody
         session.respond(
             id,
             response.head,
@@ -297,7 +317,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
                 server.counters.stalled += 1
                 session.reset(id, .enhanceYourCalm)
             }
-            for stream in streams.values { stream.checkBody(on: loop) }
+            for stream in streams { stream.checkBody(on: loop) }
         }
         work(on: loop)
         updateDeadline(on: loop)
@@ -322,8 +342,8 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
     func closed(on loop: isolated EventLoop) {
         isClosed = true
         let all = streams
-        streams = [:]
+        streams = []
         recent = nil
-        for stream in all.values { stream.closed(on: loop) }
+        for stream in all { stream.closed(on: loop) }
     }
 }

@@ -123,7 +123,7 @@ final class HTTP2Stream: ExchangeSink {
     func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {
         // The session itself tells the peer, behind the answer, that the rest of a body is not wanted (RFC 9113 §8.1).
         isBodyWanted = false
-        connection.send(response, to: exchange.head, on: id, loop: loop)
+        connection.send(response, to: exchange, on: id, loop: loop)
         finished(exchange, on: loop)
     }
 
