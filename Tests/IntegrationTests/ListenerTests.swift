@@ -219,6 +219,16 @@ struct ListenerTests {
         #expect(folder.exists("precious"))
     }
 
+    @Test func `what stands in the control socket's place and cannot go is named`() throws {
+        let folder = try ScratchDirectory()
+        try FileManager.default.createDirectory(atPath: folder.file("ladle.sock"), withIntermediateDirectories: false)
+        let (output, _) = try run(
+            LadleProcess.program,
+            ["serve", "--state", folder.path, "--listen", "127.0.0.1:0"]
+        )
+        #expect(output.contains("cannot remove \(folder.file("ladle.sock"))"))
+    }
+
     @Test func `sockets of the service manager are for the process they are meant for`() {
         let all = ["LISTEN_PID": "42", "LISTEN_FDS": "2", "LISTEN_FDNAMES": "web:serve"]
         #expect(InheritedSocket.all(all, pid: 42).map(\.number) == [3, 4])

@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 
 /// An event as one readable line, for `curl` in a terminal and for shell loops.
@@ -7,7 +8,7 @@ enum EventText {
         let place = [event.session, event.run.map { String($0.prefix(8)) }].compactMap { $0 }.joined(separator: " ")
         let prefix = "\(time(data)) \(event.type)\(place.isEmpty ? "" : " \(place)")"
         let rest = detail(of: event, data)
-        return rest.isEmpty ? prefix : "\(prefix): \(rest)"
+        return Printable.line(rest.isEmpty ? prefix : "\(prefix): \(rest)")
     }
 
     private static func time(_ data: JSONValue) -> String {
@@ -22,16 +23,16 @@ enum EventText {
         case "link": [state(data["link"]), data["link"]?["detail"]?.string].compactMap { $0 }.joined(separator: ", ")
         case "run.started": "started"
         case "run.ended":
-            [data["run"]?["state"]?.string, data["run"]?["text"]?.string.map(oneLine)]
+            [data["run"]?["state"]?.string, data["run"]?["text"]?.string.map(shortened)]
                 .compactMap { $0 }.joined(separator: ": ")
         case "run.step":
             [data["step"]?["state"]?.string, data["step"]?["label"]?.string].compactMap { $0 }
                 .joined(separator: " ")
-        case "run.delta": oneLine(data["text"]?.string ?? "")
+        case "run.delta": shortened(data["text"]?.string ?? "")
         case "message":
-            "\(data["message"]?["role"]?.string ?? "message"): \(oneLine(data["message"]?["text"]?.string ?? ""))"
+            "\(data["message"]?["role"]?.string ?? "message"): \(shortened(data["message"]?["text"]?.string ?? ""))"
         case "outbox":
-            "\(data["entry"]?["state"]?.string ?? "") \(oneLine(data["entry"]?["text"]?.string ?? ""))"
+            "\(data["entry"]?["state"]?.string ?? "") \(shortened(data["entry"]?["text"]?.string ?? ""))"
         case "reset": "reload; events before \(data["oldest"]?.string ?? "now") are gone"
         case "shutdown": data["reason"]?.string ?? ""
         default: ""
@@ -40,7 +41,5 @@ enum EventText {
 
     private static func state(_ link: JSONValue?) -> String { link?["state"]?.string ?? "unknown" }
 
-    private static func oneLine(_ text: String) -> String {
-        String(text.prefix(500).map { $0.isNewline || $0 == "\t" ? " " : $0 })
-    }
+    private static func shortened(_ text: String) -> String { String(text.prefix(500)) }
 }

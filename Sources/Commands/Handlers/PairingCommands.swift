@@ -1,3 +1,4 @@
+import Basics
 import HTTPModel
 import JSONBytes
 

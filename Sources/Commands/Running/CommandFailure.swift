@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 
 /// Why a command did not do what was asked: what happened, why, and what to type next.

@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 
 /// One event of the stream as a line for people.

@@ -1,3 +1,5 @@
+import Basics
+
 extension CommandIO {
     /// One thing the doctor looked at, for people.
     package func line(isFine: Bool, _ check: String, _ detail: String, hint: String?) -> String {

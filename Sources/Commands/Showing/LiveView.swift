@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 
 /// One line at the bottom of the terminal that says what goes on; ended steps stay above it. Written to standard error,

@@ -1,3 +1,5 @@
+import Basics
+
 /// Rows under headings, fitted to a width. The last column gives way first, then those between; the first one names the
 /// row in other commands, so that it is cut only where nothing else is left to cut. Columns with nothing in them are left
 /// out.
@@ -41,32 +43,6 @@ struct TextTable {
             widths[column] -= cut
             excess -= cut
         }
-    }
-}
-
-/// Text from elsewhere must not steer the terminal.
-enum Printable {
-    /// One line: line ends become blanks, other control characters go.
-    static func line(_ text: String) -> String {
-        var view = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars {
-            if scalar == "\n" || scalar == "\r" || scalar == "\t" {
-                view.append(" ")
-            } else if scalar.properties.generalCategory != .control, !isDirection(scalar) {
-                view.append(scalar)
-            }
-        }
-        return String(view)
-    }
-
-    /// Several lines.
-    static func text(_ text: String) -> String {
-        text.split(separator: "\n", omittingEmptySubsequences: false).map { line(String($0)) }.joined(separator: "\n")
-    }
-
-    /// Marks that reorder what follows.
-    private static func isDirection(_ scalar: Unicode.Scalar) -> Bool {
-        (0x202A...0x202E).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
     }
 }
 

@@ -62,7 +62,7 @@ final class Doors {
             if case .unix(let path) = listen.address {
                 if listen.kind == .control {
                     // The state directory's lock is ours, so whoever made this socket is gone.
-                    SystemPath.remove(path)
+                    try SystemPath.remove(path)
                 } else {
                     return try claim(path, for: listen, on: loop)
                 }
@@ -160,7 +160,7 @@ final class Doors {
         server.stopListening(on: loop)
         for file in files { file.remove() }
         for listen in plan.listen where listen.kind == .control {
-            if case .unix(let path) = listen.address { SystemPath.remove(path) }
+            if case .unix(let path) = listen.address { try? SystemPath.remove(path) }
         }
     }
 }

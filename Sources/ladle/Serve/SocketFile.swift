@@ -51,7 +51,11 @@ final class SocketFile: Sendable {
                 close(descriptor)
                 throw .inUse(path)
             }
-            _ = unsafe unlink(path)
+            guard unsafe unlink(path) == 0 else {
+                let reason = Self.reason()
+                close(descriptor)
+                throw .unusable(path, reason: reason)
+            }
         }
         self.path = path
         lock = descriptor

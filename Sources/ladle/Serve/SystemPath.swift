@@ -1,3 +1,5 @@
+import EventLoops
+
 #if canImport(Glibc)
 import Glibc
 #else
@@ -10,7 +12,10 @@ enum SystemPath {
         unsafe access(path, F_OK) == 0
     }
 
-    static func remove(_ path: String) {
-        _ = unsafe unlink(path)
+    /// What is not there is as good as removed.
+    static func remove(_ path: String) throws(SystemError) {
+        guard unsafe unlink(path) == 0 || errno == ENOENT else {
+            throw SystemError(number: errno, attempt: "remove \(path)")
+        }
     }
 }
