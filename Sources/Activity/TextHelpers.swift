@@ -66,10 +66,6 @@ extension UInt8 {
     var isASCIILetter: Bool { (self | 0x20) >= 0x61 && (self | 0x20) <= 0x7A }
 }
 
-extension Character {
-    var isASCIILetterOrDigit: Bool { asciiValue.map { $0.isASCIIDigit || $0.isASCIILetter } ?? false }
-}
-
 extension [UInt8] {
     /// Compares in blocks without an exit inside, which the compiler turns into wide instructions.
     func hasBytes(_ prefix: [UInt8]) -> Bool {

@@ -87,8 +87,6 @@ package final class GatewayModel {
     /// When `advance` wants to be called next, in monotonic nanoseconds.
     package var nextDeadline: UInt64? { timers.first }
 
-    package var connectionCount: Int { connections.count }
-
     /// Does everything that is due.
     package func advance(to now: GatewayInstant) -> [GatewayAction] {
         self.now = now

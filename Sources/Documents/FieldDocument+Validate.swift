@@ -16,17 +16,3 @@ extension FieldDocument {
         }
     }
 }
-
-/// Names of agents, which travel into file paths on the gateway's host.
-package enum AgentName {
-    /// The gateway's own form: letters, digits, `-` and `_`, at most 64, starting with a letter or digit.
-    package static func isValid(_ name: String) -> Bool {
-        let bytes = Array(name.utf8)
-        guard let first = bytes.first, bytes.count <= 64, isLetterOrDigit(first) else { return false }
-        return bytes.allSatisfy { isLetterOrDigit($0) || $0 == 0x2D || $0 == 0x5F }
-    }
-
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte) || (0x41...0x5A).contains(byte)
-    }
-}

@@ -6,6 +6,12 @@ package enum ProcessLimits {
     @discardableResult
     package static func raiseDescriptors() -> Int64 { cs_raise_descriptor_limit() }
 
+    /// How many of them may be clients': the rest is the database's, the link's, and of what is read now and then.
+    package static var descriptorsForClients: Int {
+        let all = Int(clamping: raiseDescriptors())
+        return max(all - 64, all / 4)
+    }
+
     /// A process that holds secrets leaves no picture of its memory, whatever happens to it.
     package static func forbidCoreFiles() { _ = cs_forbid_core_files() }
 

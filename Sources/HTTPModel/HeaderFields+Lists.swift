@@ -23,37 +23,6 @@ extension HeaderFields {
         }
         return false
     }
-
-    /// Whether anything says that a proxy stands between the client and us.
-    package var hasForwarding: Bool {
-        for slot in slots {
-            switch slot.name {
-            case .forwarded, .via, .xRealIP, .xForwardedFor, .xForwardedHost, .xForwardedProto,
-                .tailscaleFunnelRequest, .tailscaleUserLogin, .tailscaleUserName, .tailscaleUserProfilePic:
-                return true
-            case .other:
-                let name = bytes[slot.nameRange]
-                if Self.starts(name, "x-forwarded-") || Self.starts(name, "tailscale-") { return true }
-            default:
-                continue
-            }
-        }
-        return false
-    }
-
-    private static func starts(_ name: ArraySlice<UInt8>, _ prefix: String) -> Bool {
-        ASCII.equalIgnoringCase(name.prefix(prefix.utf8.count), prefix.utf8)
-    }
-
-    /// The credentials after `Bearer`, or nil when the field is absent, repeated or of another scheme.
-    package var bearerToken: ArraySlice<UInt8>? {
-        guard count(of: .authorization) == 1, let value = self[.authorization], value.count > 7,
-            ASCII.equalIgnoringCase(value.prefix(7), "Bearer ".utf8)
-        else { return nil }
-        let token = value.dropFirst(7).drop { $0 == ASCII.space }
-        guard !token.isEmpty, token.allSatisfy({ $0 > ASCII.space && $0 < 0x7F }) else { return nil }
-        return token
-    }
 }
 
 /// The elements of a comma-separated list (RFC 9110 §5.6.1) without blanks around them. Commas inside quoted strings

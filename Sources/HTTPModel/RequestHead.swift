@@ -60,21 +60,10 @@ package struct RequestHead: Sendable {
         String(decoding: fields.bytes[targetRange], as: UTF8.self)
     }
 
-    /// The decoded parts of the path between slashes.
-    package func pathSegments() throws(RequestTargetError) -> [String] {
-        try RequestTarget.segments(ofPath: path)
-    }
-
     /// The decoded query items; empty when there is no query.
     package func queryItems() throws(RequestTargetError) -> QueryItems {
         guard let query else { return QueryItems() }
         return try QueryItems(parsing: query, offset: Int(pathLength) + 1)
-    }
-
-    /// Whether the client asked that we say 100 before it sends the body (RFC 9110 §10.1.1).
-    package var expectsContinue: Bool {
-        guard version == .http11, let value = fields[.expect] else { return false }
-        return ASCII.equalIgnoringCase(value, "100-continue".utf8)
     }
 
     package mutating func removeAll(keepingCapacity: Bool) {

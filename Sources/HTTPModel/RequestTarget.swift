@@ -8,8 +8,6 @@ package enum RequestTargetError: Error, Equatable, Sendable {
     case badPercentEncoding(offset: Int)
     /// The decoded text of the part that begins here is not UTF-8.
     case notUTF8(offset: Int)
-    /// A decoded control character, which no name or value of ours may hold in a path.
-    case encodedControl(offset: Int)
     case tooManyQueryItems(limit: Int)
 
     package var description: String {
@@ -19,7 +17,6 @@ package enum RequestTargetError: Error, Equatable, Sendable {
             "The request target has the byte 0x\(String(byte, radix: 16, uppercase: true)) at offset \(offset)."
         case .badPercentEncoding(let offset): "The percent sign at offset \(offset) is not followed by two hex digits."
         case .notUTF8(let offset): "The text at offset \(offset) is not UTF-8 when decoded."
-        case .encodedControl(let offset): "The path has an encoded control character at offset \(offset)."
         case .tooManyQueryItems(let limit): "The query has more than \(limit) items."
         }
     }
@@ -76,25 +73,6 @@ package enum RequestTarget {
             if (low | equal) & 0x8080_8080_8080_8080 != 0 { return false }
             if offset &+ 8 == target.count { return true }
             offset = min(offset &+ 8, target.count &- 8)
-        }
-    }
-
-    /// The decoded segments of a path. `/a//b` has an empty one; the first slash opens the first segment.
-    package static func segments(ofPath path: ArraySlice<UInt8>) throws(RequestTargetError) -> [String] {
-        var segments: [String] = []
-        var start = path.startIndex
-        guard start < path.endIndex, path[start] == 0x2F else { throw .notOriginForm }
-        start += 1
-        while true {
-            let end = path[start...].firstIndex(of: 0x2F) ?? path.endIndex
-            let offset = start - path.startIndex
-            let text = try PercentCoding.decode(path[start..<end], offset: offset, plusIsBlank: false)
-            for (index, byte) in text.utf8.enumerated() where byte < 0x20 || byte == 0x7F {
-                throw .encodedControl(offset: offset + index)
-            }
-            segments.append(text)
-            if end == path.endIndex { return segments }
-            start = end + 1
         }
     }
 }

@@ -73,14 +73,6 @@ extension OutboxTable {
         return badges
     }
 
-    /// When the oldest entry that still has to go was accepted.
-    package func oldestPending() throws(SQLiteError) -> Timestamp? {
-        try connection.first(
-            "SELECT created_at FROM outbox WHERE state NOT IN ('delivered', 'cancelled') "
-                + "AND state NOT IN ('failed', 'expired') ORDER BY ordinal LIMIT 1"
-        ) { row in Timestamp(milliseconds: row.int64(0)) }
-    }
-
     /// Other entries of the session with this text that were with the gateway at that time or later.
     package func twins(of entry: OutboxEntry, text: String, since: Timestamp) throws(SQLiteError) -> Int {
         try connection.first(
@@ -112,15 +104,6 @@ extension OutboxTable {
             place,
             row: OutboxRow.entry
         )
-    }
-
-    /// Attempts by class over what is kept, for the metrics.
-    package func attemptsByClass() throws(SQLiteError) -> [AttemptClass: Int] {
-        var counts: [AttemptClass: Int] = [:]
-        try connection.forEach("SELECT class, count(*) FROM outbox_attempt GROUP BY class") { row in
-            if let outcome = AttemptClass(rawValue: row.string(0)) { counts[outcome] = row.int(1) }
-        }
-        return counts
     }
 
     /// Deletes at most `slice` final entries older than the given time, keeping the newest `keeping` of them.

@@ -144,16 +144,6 @@ package struct OutboxTable {
         )
     }
 
-    /// The entry whose run this is, for those who know only the run.
-    package func entry(run: String) throws(SQLiteError) -> OutboxEntry? {
-        try connection.first(
-            "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
-                + "WHERE run_id = ? ORDER BY ordinal DESC",
-            run,
-            row: OutboxRow.entryWithText
-        )
-    }
-
     package func payload(id: String) throws(SQLiteError) -> Payload? {
         try connection.first(
             "SELECT p.text, p.body FROM outbox o JOIN outbox_payload p USING(ordinal) WHERE o.id = ?",

@@ -33,6 +33,8 @@ package final class HTTPServer {
 
     /// Peers that keep their end open must not hold up the process that wants to stop.
     private static let drainLingerMilliseconds: Int64 = 250
+    /// Beyond the limit so many hear why; who comes then is dropped unheard, or a flood would take all descriptors for that.
+    package static let mostRefused = 32
 
     package let limits: ServerLimits
     /// Sent with every answer, already as header lines: the version, and what every answer of an API needs.
@@ -104,6 +106,10 @@ package final class HTTPServer {
         on loop: isolated EventLoop
     ) {
         counters.accepted += 1
+        guard connections.count < limits.connections + Self.mostRefused else {
+            counters.overLimit += 1
+            return
+        }
         let local = door.kind == .tcp ? socket.localAddress ?? door.address : door.address
         let user = door.identify(socket, peer, local)
         let session = door.tls.flatMap { try? $0().makeSession() }

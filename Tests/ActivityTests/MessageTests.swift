@@ -241,18 +241,6 @@ struct MessageTests {
     func `other messages are none`(text: String) {
         #expect(!StopWords.matches(text))
     }
-
-    @Test func `titles and completions are cut by rule`() {
-        #expect(
-            RunSummary.title(ofMessage: "Book trains to Margate for the 28th, please. Thanks!")
-                == "Book trains to Margate for the"
-        )
-        #expect(RunSummary.title(ofMessage: "hi") == "hi")
-        #expect(RunSummary.title(ofMessage: "?!") == "")
-        #expect(RunSummary.completion(ofReply: "## Done\n\nAll good.") == "Done")
-        #expect(RunSummary.completion(ofReply: "Booked the 10:15. It costs 34.") == "Booked the 10:15.")
-        #expect(RunSummary.completion(ofReply: "") == "")
-    }
 }
 
 @Suite(.enabled(if: SharedData.isPresent))

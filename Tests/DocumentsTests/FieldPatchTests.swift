@@ -66,13 +66,6 @@ struct FieldPatchTests {
         }
     }
 
-    @Test(arguments: [
-        ("main", true), ("a-b_1", true), ("", false), ("..", false), ("a/b", false), ("-a", false), ("a b", false),
-    ])
-    func `an agent's name is no path`(name: String, isValid: Bool) {
-        #expect(AgentName.isValid(name) == isValid)
-    }
-
     @Test func `the resource has its documented shape`() throws {
         let document = FieldDocument(
             kind: .profile,

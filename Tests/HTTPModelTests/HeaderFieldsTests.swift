@@ -90,27 +90,4 @@ struct HeaderFieldsTests {
         #expect(!fields.has(.accept, token: "c"))
         #expect(fields.list(for: .host) == nil)
     }
-
-    @Test(arguments: [
-        ("Forwarded", true), ("x-forwarded-for", true), ("X-Forwarded-Server", true), ("Via", true),
-        ("X-Real-IP", true),
-        ("Tailscale-User-Login", true), ("tailscale-anything", true), ("X-Forward", false), ("Host", false),
-    ])
-    func `forwarding is seen`(_ name: String, _ expected: Bool) {
-        var fields = HeaderFields()
-        fields.append(name, "x")
-        #expect(fields.hasForwarding == expected)
-    }
-
-    @Test(arguments: [
-        ("Bearer abc", "abc"), ("bearer  abc", "abc"), ("Bearer", nil), ("Bearer ", nil), ("Basic abc", nil),
-        ("Bearer a b", nil), ("Bearerabc", nil),
-    ])
-    func `bearer credentials`(_ value: String, _ token: String?) {
-        var fields = HeaderFields()
-        fields.append(.authorization, value)
-        #expect(fields.bearerToken.map { String(decoding: $0, as: UTF8.self) } == token)
-        fields.append(.authorization, value)
-        #expect(fields.bearerToken == nil)
-    }
 }

@@ -60,7 +60,6 @@ struct `The outbox on disk` {
         let attempt = OutboxAttempt(at: time(5), outcome: .ambiguous, key: "a", code: "C", detail: "D", delayMs: 9)
         #expect(try table.apply(OutboxChange(expectedVersion: 1, entry: entry, attempt: attempt)))
         #expect(try table.entry(id: "a") == entry)
-        #expect(try table.entry(run: "run")?.id == "a")
         #expect(try table.attempts(id: "a") == [attempt])
         #expect(try table.payload(id: "a") == OutboxTable.Payload(text: "hi", body: [1, 2, 3]))
         var bare = entry
@@ -86,7 +85,6 @@ struct `The outbox on disk` {
         try move("e6", to: .accepted)
         #expect(try table.badges() == OutboxBadges(pending: 5, unconfirmed: 1, failed: 2))
         #expect(try table.badges(session: "one") == OutboxBadges(pending: 1, unconfirmed: 0, failed: 2))
-        #expect(try table.oldestPending() == time(1_000_000))
         // The totals are what a count would say.
         let counted = try connection.first("SELECT count(*), sum(payload_bytes) FROM outbox WHERE state <> 'delivered'")
         {

@@ -17,7 +17,7 @@ import h2.config
 import h2.connection
 import h2.events
 
-from harness import LADLE, Serve, Tally, options, scratch, until
+from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
 
 chosen = options(streams=(1500, 10_000))
 tally = Tally()
@@ -159,6 +159,24 @@ tally.check(data.startswith(b"HTTP/1.1 200 ") and b"event: hello" in data and b"
 held.pop().socket.close()
 until(lambda: b"too_many" not in stream(few, "?limit=1").rest(0.3)[0], 3, what="room for a stream")
 tally.check(few.stop() == 0, "the second server ends as it should")
+
+# Descriptors: clients never take those that the link needs
+gateway = DemoGateway()
+narrow = Serve(gateway=gateway.url, prefix=("prlimit", "--nofile=256:256")).linked()
+crowd = []
+for _ in range(400):
+    one = socket.socket()
+    one.setblocking(False)
+    one.connect_ex(("127.0.0.1", narrow.port))
+    crowd.append(one)
+gateway.kill()
+gateway = DemoGateway(port=gateway.port)
+until(lambda: sum("link.online" in line for line in narrow.lines) == 2, 30, what="the link, beside clients who hold all they get")
+tally.check(True, "a crowd of connections leaves the link its descriptor")
+for one in crowd:
+    one.close()
+until(lambda: narrow.call("GET", "/readyz")[0] == 200, 10, what="room after the crowd")
+tally.check(narrow.stop() == 0, "the crowded server ends as it should")
 
 # Over TLS, where HTTP/2 clients want to be told in HTTP/2
 secure = Serve("--limits-connections", "2", "--tls-cert", f"{folder}/c.pem", "--tls-key", f"{folder}/k.pem")

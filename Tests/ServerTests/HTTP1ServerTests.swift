@@ -31,6 +31,17 @@ struct HTTP1ServerTests {
         return text
     }
 
+    @Test func `far beyond the limit of connections nobody hears why`() async throws {
+        var limits = ServerLimits()
+        limits.connections = 1
+        limits.lingerMilliseconds = 30_000
+        let server = try await TestServer(limits)
+        let held = try (0..<60).map { _ in try connect(server) }
+        let answers = try held.dropFirst().map { try all($0) }
+        #expect(answers.count { $0.hasPrefix("HTTP/1.1 503 ") } == HTTPServer.mostRefused)
+        #expect(answers.count { $0.isEmpty } == 59 - HTTPServer.mostRefused)
+    }
+
     private func count(_ needle: String, in text: String) -> Int {
         text.split(separator: needle, omittingEmptySubsequences: false).count - 1
     }

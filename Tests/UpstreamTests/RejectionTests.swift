@@ -244,21 +244,4 @@ struct RejectionTests {
         #expect(try error(#"{"code":"UNAVAILABLE","message":"missing scope: x"}"#).missingScope == nil)
         #expect(try error(#"{"code":"INVALID_REQUEST","message":"missing scope: "}"#).missingScope == nil)
     }
-
-    static let classes: [(String, GatewayError.Class)] = [
-        (#"{"code":"INVALID_REQUEST","message":"x"}"#, .terminal),
-        (#"{"code":"FORBIDDEN","message":"x"}"#, .terminal),
-        (#"{"code":"UNAVAILABLE","message":"x"}"#, .transient),
-        (#"{"code":"AGENT_TIMEOUT","message":"x"}"#, .transient),
-        (#"{"code":"SOMETHING_NEW","message":"x"}"#, .transient),
-        (#"{"code":"SOMETHING_NEW","message":"x","retryable":false}"#, .terminal),
-        (#"{"code":"INVALID_REQUEST","message":"x","retryable":true}"#, .transient),
-        (#"{"code":"NOT_PAIRED","message":"x"}"#, .blocked),
-        ("{}", .transient),
-    ]
-
-    @Test(arguments: classes)
-    func `failures have the class the outbox needs`(_ text: String, _ expected: GatewayError.Class) throws {
-        #expect(GatewayError(try JSONDocument(parsing: Array(text.utf8)).root).failureClass == expected)
-    }
 }

@@ -214,24 +214,6 @@ struct UpstreamLinkTests {
         #expect(taken < .seconds(2), "took \(taken)")
     }
 
-    @Test func `a typed call from anywhere`() async throws {
-        let world = try await LinkWorld.make(
-            .init(payloads: ["agents.list": #"{"defaultId":"main","agents":[{"id":"main"}]}"#])
-        )
-        _ = try await world.status(.online)
-        let made = Inbox<UpstreamClient>()
-        world.use { fixture, loop in made.put(UpstreamClient(fixture.link, on: loop)) }
-        let client = try await made.next()
-        let answer3 = try await client.call(AgentsList()).get()
-        #expect(answer3.agents.map(\.id) == ["main"])
-        guard case .failure(.unreadable(let error)) = await client.call(ModelsList()) else {
-            Issue.record("an answer without models was taken")
-            return
-        }
-        #expect(error == GatewayShapeError(method: "models.list", missing: "models"))
-        await world.end()
-    }
-
     @Test func `a torn connection is noticed at once and its requests are ambiguous`() async throws {
         let world = try await LinkWorld.make(.init(dropsOn: ["chat.send"]))
         _ = try await world.status(.online)

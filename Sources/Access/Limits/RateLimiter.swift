@@ -33,10 +33,6 @@ package struct RateLimiter: Sendable {
         self.capacity = max(capacity, 1)
     }
 
-    package mutating func setPolicies(_ policies: [RateLimitKind: RateLimitPolicy]) {
-        for (kind, policy) in policies { tables[kind.index].policy = policy }
-    }
-
     /// Takes one. A refused attempt takes nothing, so that asking too early does not postpone the next chance.
     package mutating func take(_ kind: RateLimitKind, _ key: RateLimitKey, now: Int64) -> RateLimitVerdict {
         with(kind, key, now: now, taking: true)

@@ -46,7 +46,6 @@ struct TextAssembler: Sendable {
 
     var isEmpty: Bool { entries.isEmpty }
     var byteCount: Int { closed.count + open.count }
-    var firstSequence: Int64 { entries.first?.first ?? .max }
 
     /// True when the text may have changed.
     mutating func take(_ frame: Frame, sequence: Int64) -> Bool {

@@ -156,14 +156,10 @@ enum DocumentOperations {
     }
 
     private static func wholeFile(_ bytes: [UInt8]) throws(Problem) -> [UInt8] {
-        guard bytes.count <= FieldDocument.maximumBytes else {
-            throw Problem(FieldError.fileTooLarge(bytes: bytes.count, limit: FieldDocument.maximumBytes))
-        }
-        if let place = bytes.firstIndex(of: 0) { throw Problem(FieldError.nulByte(offset: place)) }
-        let text = String(decoding: bytes, as: UTF8.self)
-        guard text.utf8.elementsEqual(bytes) else {
-            let same = zip(text.utf8, bytes).prefix { $0 == $1 }.count
-            throw Problem(FieldError.notUTF8(offset: same))
+        do throws(FieldError) {
+            try FieldDocument.validate(bytes)
+        } catch {
+            throw Problem(error)
         }
         return bytes
     }

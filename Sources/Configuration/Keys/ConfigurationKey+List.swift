@@ -377,7 +377,7 @@ extension ConfigurationKey {
         "limits.connections",
         .int(1...1_000_000),
         "20000",
-        "Connections in all"
+        "Connections in all; fewer where the system lets the process open fewer descriptors"
     )
     package static let limitsConnectionsPerPeer = ConfigurationKey(
         "limits.connectionsPerPeer",

@@ -1,21 +1,12 @@
 package import Basics
 import CSystem
-import Synchronization
 
 /// What the program says while it runs. Cheap to copy and to call from anywhere; fields are not built for levels that
 /// are off.
 package struct Log: Sendable {
-    private final class Threshold: Sendable {
-        let level: Atomic<UInt8>
-
-        init(_ level: LogLevel) {
-            self.level = Atomic(level.rawValue)
-        }
-    }
-
     private let sink: LogSink
     private let style: LogStyle
-    private let threshold: Threshold
+    private let level: LogLevel
     private let now: @Sendable () -> Timestamp
 
     package init(
@@ -26,15 +17,12 @@ package struct Log: Sendable {
     ) {
         self.sink = sink
         self.style = style
-        threshold = Threshold(level)
+        self.level = level
         self.now = now
     }
 
     /// Swallows everything.
     package static let none = Log(sink: LogSink { _ in }, level: .error)
-
-    /// Takes effect for every copy at once.
-    package func setLevel(_ level: LogLevel) { threshold.level.store(level.rawValue, ordering: .relaxed) }
 
     /// Lines lost because nobody took them.
     package var dropped: UInt64 { sink.dropped }
@@ -42,7 +30,7 @@ package struct Log: Sendable {
     /// At the end of the process; never on a loop.
     package func flush() { sink.flush() }
 
-    package func admits(_ level: LogLevel) -> Bool { level.rawValue <= threshold.level.load(ordering: .relaxed) }
+    package func admits(_ level: LogLevel) -> Bool { level <= self.level }
 
     /// `event` is a stable dotted name (`link.online`); what varies goes into fields.
     package func write(_ level: LogLevel, _ event: String, _ fields: @autoclosure () -> LogFields = [:]) {

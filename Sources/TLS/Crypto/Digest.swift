@@ -14,38 +14,6 @@ package enum Digest {
             }
         }
     }
-
-    package static func sha1(_ bytes: [UInt8]) -> [UInt8] {
-        unsafe bytes.withUnsafeBytes { input in
-            unsafe [UInt8](unsafeUninitializedCapacity: 20) { output, count in
-                _ = unsafe SHA1(input.bytesOrEmpty, input.count, output.baseAddress)
-                count = 20
-            }
-        }
-    }
-}
-
-/// HMAC with SHA-256 (RFC 2104).
-package enum HMACSHA256 {
-    package static func authenticate(_ message: [UInt8], key: [UInt8]) -> [UInt8] {
-        unsafe message.withUnsafeBytes { message in
-            unsafe key.withUnsafeBytes { key in
-                unsafe [UInt8](unsafeUninitializedCapacity: 32) { output, count in
-                    var length: UInt32 = 0
-                    _ = unsafe HMAC(
-                        EVP_sha256(),
-                        key.bytesOrEmpty,
-                        Int32(clamping: key.count),
-                        message.bytesOrEmpty,
-                        message.count,
-                        output.baseAddress,
-                        &length
-                    )
-                    count = Int(length)
-                }
-            }
-        }
-    }
 }
 
 /// Equality whose time depends on the lengths alone: for tokens, digests and tags.

@@ -50,30 +50,4 @@ package struct GatewayError: Error, Sendable {
         let listed = details?["requiredScopes"]?.elements.compactMap(\.string) ?? []
         return listed.isEmpty ? missingScope.map { [$0] } ?? [] : listed
     }
-
-    /// A method this release does not have; features.methods is only a hint, this is the answer.
-    package var isUnknownMethod: Bool {
-        code == "INVALID_REQUEST" && message.hasPrefix("unknown method")
-    }
-
-    /// What the failure means for trying again.
-    package enum Class: Sendable {
-        /// Worth another attempt later; under a new key, as gateways cache errors by key.
-        case transient
-        /// The same request can never succeed.
-        case terminal
-        /// Nothing is wrong with the request: the link itself needs approval or other credentials.
-        case blocked
-    }
-
-    package var failureClass: Class {
-        if retryable == true { return .transient }
-        switch code {
-        case "NOT_PAIRED": return .blocked
-        case "INVALID_REQUEST", "FORBIDDEN", "NOT_LINKED", "APPROVAL_NOT_FOUND", "NOT_FOUND", "CONFLICT",
-            "PAYLOAD_TOO_LARGE":
-            return .terminal
-        default: return retryable == false && code != "UNAVAILABLE" ? .terminal : .transient
-        }
-    }
 }

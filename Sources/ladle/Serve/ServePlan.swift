@@ -3,6 +3,7 @@ import Activity
 import Basics
 import Bridge
 import Configuration
+import EventLoops
 import EventStream
 import Exchanges
 import Observability
@@ -71,7 +72,10 @@ struct ServePlan: Sendable {
         limits.requestsPerConnection = Int(settings.int(.limitsRequestsPerConnection))
         limits.bodyBytesPerSecond = Int(settings.int(.limitsBodyRate))
         limits.stallMilliseconds = settings.int(.limitsWriteStall)
-        limits.connections = Int(settings.int(.limitsConnections))
+        limits.connections = min(
+            Int(settings.int(.limitsConnections)),
+            max(1, ProcessLimits.descriptorsForClients - HTTPServer.mostRefused)
+        )
         limits.owner = PeerLookup.ownerUID
         limits.connectionsPerPeer = Int(settings.int(.limitsConnectionsPerPeer))
         return limits
