@@ -1,3 +1,4 @@
+import Access
 import EventLoops
 import Exchanges
 import HTTPModel
@@ -41,8 +42,6 @@ struct PageTurnsTests {
         return Call(exchange, request)
     }
 
-    private static func isNow(_ turn: PageTurns.Turn) -> Bool { if case .now = turn { true } else { false } }
-
     @Test func `of many pages four begin, each end lets in the next, and other connections are not asked to wait`()
         async throws
     {
@@ -56,30 +55,38 @@ struct PageTurnsTests {
         var turns = PageTurns()
         let sink = PeerSink()
         let (many, other) = (Self.info(), Self.info())
+        func begins(_ call: Call) -> Bool { if case .now = turns.turn(of: call) { true } else { false } }
+        func next() -> Call? { turns.next(of: many) }
+        func end(_ call: Call) -> Bool { turns.end(call) }
+        func isOver() -> Bool { turns.isOver(many) }
+
         let calls = (0..<10).map { _ in Self.call(many, sink, on: loop) }
-        #expect(calls.map { Self.isNow(turns.turn(of: $0)) } == (0..<10).map { $0 < 4 })
-        #expect(turns.next(of: many) == nil)
-        #expect(Self.isNow(turns.turn(of: Self.call(other, sink, on: loop))))
+        #expect(calls.map(begins) == (0..<10).map { $0 < 4 })
+        #expect(next() == nil)
+        #expect(begins(Self.call(other, sink, on: loop)))
 
         // The fifth's client leaves; the sixth has its turn.
         calls[4].exchange.peerLeft(on: loop)
-        #expect(turns.end(calls[0]))
-        #expect(turns.next(of: many) === calls[5])
-        #expect(turns.next(of: many) == nil)
+        #expect(end(calls[0]))
+        #expect(next() === calls[5])
+        #expect(next() == nil)
 
         // Nothing is begun for a peer that takes nothing, whoever ends.
         sink.isBehind = true
-        #expect(turns.end(calls[1]) && turns.next(of: many) == nil)
-        #expect(!turns.isOver(many))
+        #expect(end(calls[1]))
+        #expect(next() == nil)
+        #expect(!isOver())
         sink.isBehind = false
-        #expect(turns.next(of: many) === calls[6])
+        #expect(next() === calls[6])
 
-        for call in calls[2...3] { #expect(turns.end(call)) }
-        #expect(turns.next(of: many) === calls[7] && turns.next(of: many) === calls[8])
-        for call in calls[5...6] { _ = turns.end(call) }
-        #expect(turns.next(of: many) === calls[9])
-        for call in calls[7...9] { #expect(!turns.end(call)) }
-        #expect(turns.isOver(many) && many.openPages == 0)
-        #expect(Self.isNow(turns.turn(of: Self.call(many, sink, on: loop))))
+        for call in calls[2...3] { #expect(end(call)) }
+        #expect(next() === calls[7])
+        #expect(next() === calls[8])
+        for call in calls[5...6] { #expect(end(call)) }
+        #expect(next() === calls[9])
+        for call in calls[7...9] { #expect(!end(call)) }
+        #expect(isOver())
+        #expect(many.openPages == 0)
+        #expect(begins(Self.call(many, sink, on: loop)))
     }
 }
