@@ -34,6 +34,7 @@ package final class Bridge: Responder {
     /// Idempotency keys whose first request is not on disk yet.
     var sendsUnderWay: Set<String> = []
     private let refusals = RefusalPace()
+    private var pages = PageTurns()
     var tally: RequestTally
     var statusAnswer = StatusAnswer()
     /// Lines about requests that were refused, whoever sent them.
@@ -285,6 +286,12 @@ package final class Bridge: Responder {
     package func respond(to exchange: Exchange, on loop: isolated EventLoop) {
         guard let call = exchange.notes as? Call, !call.hasBegun else { return }
         let request = call.request
+        if request.route.isPage, !call.isOpenPage {
+            switch pages.turn(of: call) {
+            case .now: break
+            case .later(let isWatched): return isWatched ? () : watch(exchange.connection, on: loop)
+            }
+        }
         if request.hasToken, !exchange.body.isEmpty, !access.isStillGood(call, now: loop.wallClock) {
             return exchange.respond(Problem(.notPaired(credentialSent: true)).closing(), on: loop)
         }
@@ -293,6 +300,18 @@ package final class Bridge: Responder {
         // What was answered at once cannot outlive its caller's right to it.
         if request.mayEnd, exchange.isOpen || exchange.isStreaming {
             access.began(exchange, by: request.caller, on: loop)
+        }
+    }
+
+    private func beginPages(of connection: ConnectionInfo, on loop: isolated EventLoop) {
+        while let call = pages.next(of: connection) { respond(to: call.exchange, on: loop) }
+    }
+
+    /// Nobody tells when a peer has taken what it was sent: while pages wait for that it is looked at again and again.
+    private func watch(_ connection: ConnectionInfo, on loop: isolated EventLoop) {
+        loop.after(milliseconds: PageTurns.patience) {
+            self.beginPages(of: connection, on: loop)
+            if !self.pages.isOver(connection) { self.watch(connection, on: loop) }
         }
     }
 
@@ -322,6 +341,10 @@ package final class Bridge: Responder {
             return
         }
         let request = call.request
+        if call.isOpenPage, pages.end(call) {
+            // Not in the midst of this: a connection that is closing ends them all.
+            loop.after(milliseconds: 0) { self.beginPages(of: exchange.connection, on: loop) }
+        }
         count(call)
         if exchange.problemCode != nil || request.route.changesState { log(exchange, call, on: loop) }
         if request.mayEnd { access.finished(exchange, by: request.caller) }

@@ -19,6 +19,8 @@ package final class ConnectionInfo {
     package let isEncrypted: Bool
     /// Answers without end under way on it, where it can have many.
     package var openStreams: UInt16 = 0
+    /// Pages being read and written out for it.
+    package var openPages: UInt16 = 0
     /// The user at the other end, by peer credentials or by the kernel's socket table; nil where nobody can tell.
     package let user: UInt32?
     package let local: SocketAddress

@@ -18,6 +18,8 @@ package protocol ExchangeSink: AnyObject {
     func abort(_ exchange: Exchange, on loop: isolated EventLoop)
     /// Bytes of this exchange that the kernel has not taken.
     func waitingBytes(of exchange: Exchange) -> Int
+    /// Its connection has much that the peer has not taken: what is large had better wait.
+    func isBehind(_ exchange: Exchange) -> Bool
     /// The most that may wait, in bytes.
     func limitWaiting(to bytes: Int, for exchange: Exchange)
     /// After an admission that came later: the body may come.
@@ -178,6 +180,8 @@ package final class Exchange {
     }
 
     package var waitingBytes: Int { sink?.waitingBytes(of: self) ?? 0 }
+
+    package var isBehind: Bool { sink?.isBehind(self) ?? false }
 
     package func limitWaiting(to bytes: Int) {
         sink?.limitWaiting(to: bytes, for: self)

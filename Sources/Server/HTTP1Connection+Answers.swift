@@ -144,6 +144,9 @@ extension HTTP1Connection {
         self.exchange === exchange ? stream.waitingBytes : 0
     }
 
+    /// One answer is under way at a time.
+    func isBehind(_ exchange: Exchange) -> Bool { false }
+
     func limitWaiting(to bytes: Int, for exchange: Exchange) {
         if self.exchange === exchange { stream.sendLimit = bytes }
     }

@@ -23,8 +23,12 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
     private var isWorking = false
     private var isClosing = false
     private var isPaused = false
-    /// Events wait for a later turn; until then none is taken, and nothing read.
+    /// Events wait for a later turn; until then none is taken.
     private var isYielding = false
+    /// More came meanwhile: that is enough.
+    private var hasMore = false
+    /// The peer has ended its direction; what came before is still answered.
+    private var inputEnded = false
     private var isClosed = false
     private var countedErrors: UInt64 = 0
     /// What the peer had taken when the running patience with it began.
@@ -57,6 +61,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
             server.counters.refused["HTTP2_\(error == .badPreface ? "badPreface" : "broken")", default: 0] += 1
             return socket.close(on: loop)
         }
+        hasMore = isYielding
         work(on: loop)
         updateDeadline(on: loop)
     }
@@ -91,7 +96,9 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
 
     func goOn(on loop: isolated EventLoop) {
         isYielding = false
+        hasMore = false
         work(on: loop)
+        if inputEnded, !isYielding { return socket.close(on: loop) }
         updateDeadline(on: loop)
     }
 
@@ -104,7 +111,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
 
     /// A peer that sends requests and does not read the answers, or sends more than its share, is not read from either.
     private func balance(on loop: isolated EventLoop) {
-        let isFull = isYielding || socket.waitingBytes >= Self.outputBytes
+        let isFull = hasMore || socket.waitingBytes >= Self.outputBytes
         guard isFull != isPaused else { return }
         isPaused = isFull
         if isFull { socket.pauseInput(on: loop) } else { socket.resumeInput(on: loop) }
@@ -189,7 +196,8 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
     }
 
     func receivedEnd(on loop: isolated EventLoop) {
-        socket.close(on: loop)
+        inputEnded = true
+        if !isYielding { socket.close(on: loop) }
     }
 
     // MARK: Output, for the streams
@@ -241,6 +249,8 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         session.send(bytes, on: id, end: end)
         flushSoon(on: loop)
     }
+
+    var isBehind: Bool { session.waitingBytes + socket.waitingBytes > Self.outputBytes }
 
     func pendingBytes(on id: HTTP2StreamID) -> Int { session.pendingBytes(on: id) }
 

@@ -164,6 +164,8 @@ final class HTTP2Stream: ExchangeSink {
 
     func waitingBytes(of exchange: Exchange) -> Int { connection.pendingBytes(on: id) }
 
+    func isBehind(_ exchange: Exchange) -> Bool { connection.isBehind }
+
     func limitWaiting(to bytes: Int, for exchange: Exchange) {
         limit = bytes
     }

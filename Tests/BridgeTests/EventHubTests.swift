@@ -44,6 +44,7 @@ private final class HandSink: ExchangeSink {
     func end(_ exchange: Exchange, on loop: isolated EventLoop) { hasEnded = true }
     func abort(_ exchange: Exchange, on loop: isolated EventLoop) { isCut = true }
     func waitingBytes(of exchange: Exchange) -> Int { waiting.count }
+    func isBehind(_ exchange: Exchange) -> Bool { false }
     func limitWaiting(to bytes: Int, for exchange: Exchange) {}
     func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop) {}
 

@@ -33,6 +33,7 @@ private final class NotingSink: ExchangeSink {
     func end(_ exchange: Exchange, on loop: isolated EventLoop) { note("end", exchange, on: loop) }
     func abort(_ exchange: Exchange, on loop: isolated EventLoop) { note("abort", exchange, on: loop) }
     func waitingBytes(of exchange: Exchange) -> Int { 0 }
+    func isBehind(_ exchange: Exchange) -> Bool { false }
     func limitWaiting(to bytes: Int, for exchange: Exchange) {}
     func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop) {
         note("proceed", exchange, on: loop)

@@ -197,10 +197,10 @@ for process in (server.process, decoy.process, bystander.process):
     ahead(process.pid)
 span(2)
 for mode, arguments in MODES.items():
-    # Whoever reads slowly is owed one answer, and no second one is made for it meanwhile. With its windows shut it is owed what
-    # limits.answerBytes lets wait, 4 MiB, in buffers up to twice their contents, and what making it left behind.
+    # Whoever reads slowly is owed one answer, and no second one is made for it meanwhile. With its windows shut it is owed a quarter
+    # of a MiB of pages and the few that are being made meanwhile; the rest is what making them left behind.
     count = ShutWindows.COUNT if arguments is ShutWindows else chosen.attackers
-    bound = 16 << 20 if arguments is ShutWindows else (32 << 10) + (PAGE if mode == "slow read" else 0)
+    bound = 9 << 19 if arguments is ShutWindows else (32 << 10) + (PAGE if mode == "slow read" else 0)
     rounds = []
     while len(rounds) < 3 and not (rounds and rounds[-1][0] <= 2):
         # Again where it looks bad: a neighbour that takes the processors in one turn and not in the next counts here too.

@@ -10,6 +10,8 @@ package final class Call {
     package let exchange: Exchange
     package let request: Request
     var hasBegun = false
+    /// It is one of its connection's open pages.
+    var isOpenPage = false
     /// Its place in the metrics is taken.
     var isCounted = false
     /// What a change was about, for the audit file.

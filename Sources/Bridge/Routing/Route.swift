@@ -34,6 +34,8 @@ package final class Route: Sendable {
     package let parts: [Part]
     /// Such requests leave a line in the audit file.
     let changesState: Bool
+    /// A list read from the store and written out, large where its reader wishes: few at a time for one connection.
+    let isPage: Bool
 
     package init(
         _ operation: String,
@@ -54,6 +56,7 @@ package final class Route: Sendable {
         self.query = query
         self.handler = handler
         changesState = method != .get
+        isPage = method == .get && query.contains("limit") && !produces.contains(.eventStream)
         parts = path.split(separator: "/", omittingEmptySubsequences: true).map { part in
             part.hasPrefix("{") ? .parameter(String(part.dropFirst().dropLast())) : .literal(String(part))
         }
