@@ -90,6 +90,8 @@ class ShutWindows:
         self.path, self.host = PATHS["slow read"].encode(), f"127.0.0.1:{port}".encode()
         self.wires = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(self.COUNT)]
         for wire in self.wires:
+            # With a time-out it would be waited for, whatever the flags say.
+            wire.settimeout(None)
             talk = h2.connection.H2Connection()
             talk.initiate_connection()
             talk.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
