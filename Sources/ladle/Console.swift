@@ -12,7 +12,7 @@ enum Console {
 
     static func warn(_ text: String) { put("ladle: \(text)\n", on: STDERR_FILENO) }
 
-    private static func put(_ text: String, on descriptor: Int32) {
+    static func put(_ text: String, on descriptor: Int32) {
         let bytes = Array(text.utf8)
         var sent = 0
         while sent < bytes.count {

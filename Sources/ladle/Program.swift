@@ -3,15 +3,27 @@ import Commands
 import Configuration
 import JSONBytes
 
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
 /// From arguments to a command. One table knows them all; what needs the serving side of the program is run here.
 enum Program {
     static func run(_ arguments: [String]) async -> ExitCode {
         let io = ProcessIO()
-        let services = CommandServices(
+        var services = CommandServices(
             version: Version.text,
             discover: { ServiceCredentials.found(io.environment) },
             secretFault: secretFault
         )
+        services.noteOnInterrupt = { note in
+            Signals().watch(SIGINT) {
+                Console.put(note(), on: STDERR_FILENO)
+                _exit(128 + SIGINT)
+            }
+        }
         let runner = CommandRunner(io: io, services: services)
         let command: ParsedCommand
         switch runner.run(arguments) {

@@ -68,7 +68,7 @@ struct CommandLineParserTests {
         ("outbox show", "ID is missing: Id of the entry", nil),
         ("outbox show a b", "unexpected argument b", nil),
         ("completions tcsh", "shell must be one of bash, zsh, fish, not \"tcsh\"", nil),
-        ("--bogus", "unknown option --bogus", nil),
+        ("--bogus", "unknown option --bogus", nil), ("--verson", "unknown option --verson", "did you mean --version?"),
     ]
 
     @Test(arguments: mistakes)

@@ -47,8 +47,8 @@ def as_json(*arguments, code=0, lines=False, **more):
         return values if lines else {}
 
 
-def terminal(*arguments, code=0, columns=80, env=None, keys=None, seconds=30):
-    """On a terminal so many columns wide: all it showed, colours kept."""
+def terminal(*arguments, code=0, columns=80, env=None, keys=None, seconds=30, leave_at=None):
+    """On a terminal so many columns wide: all it showed, colours kept. `leave_at` is what is shown when Ctrl-C is typed."""
     pid, descriptor = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
@@ -64,6 +64,9 @@ def terminal(*arguments, code=0, columns=80, env=None, keys=None, seconds=30):
                 out += os.read(descriptor, 1 << 16)
             except OSError:
                 break
+            if leave_at and leave_at.encode() in out:
+                os.write(descriptor, b"\x03")
+                leave_at = None
     else:
         os.kill(pid, signal.SIGKILL)
     ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -181,6 +184,10 @@ as_json("abort", "--session", "main")
 pipe("abort", code=64)
 as_json("abort", "no-such-run", code=64)
 as_json("send", "--wait=1", "append the weather to weather.txt", code=75)
+shown = terminal("send", "--wait", "append the weather to weather.txt", code=130, leave_at="Appending")
+left = re.search(r"\nThe message goes on without you.\n  → ladle outbox show (\S+)    \(to stop it: ladle abort (\S+)\)\n$", shown)
+tally.check(left and left[1] == left[2], f"who leaves is told what becomes of the message: {shown!r}")
+as_json("abort", left[1])
 SOCKET = server.state + "/ladle.sock"
 
 # The agent's files.
@@ -259,6 +266,11 @@ for arguments in ([], ["--help"], ["help"], ["help", "outbox", "show"], ["serve"
     tally.check(not broad, f"help fits: {broad}")
 pipe("nonsense", code=64)
 tally.check("outbox" in pipe("outbux", code=64)[1], "the nearest command is named")
+
+# What is no text names no file and is no message: it would come out as another one.
+for words in (["send", b"\xff\xfe"], ["serve", "--demo", "--state", folder.encode() + b"/\xff"]):
+    odd = subprocess.run([LADLE, *words], capture_output=True, timeout=20)
+    tally.check(odd.returncode == 64 and b"is not UTF-8" in odd.stderr, f"{words}: {odd}")
 
 # Nobody there.
 missing = as_json("status", "--socket", folder + "/none.sock", code=69)

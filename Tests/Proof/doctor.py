@@ -138,6 +138,15 @@ if os.getuid() == 0:
                          env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
     checks = {check["check"]: check for check in json.loads(run.stdout)["checks"]}
     finds("not writable", (run.returncode, checks), "state", "cannot be written", "chown", 77)
+    # A home of somebody else's, behind a closed door.
+    closed = pathlib.Path(scratch(), "closed")
+    closed.mkdir(mode=0o700)
+    os.chmod(closed.parent, 0o755)
+    run = subprocess.run([copy, "doctor", "--json", "--demo"], capture_output=True, text=True, user=65534,
+                         env={"PATH": os.environ["PATH"], "HOME": str(closed)})
+    checks = {check["check"]: check for check in json.loads(run.stdout)["checks"]}
+    finds("a closed home", (run.returncode, checks), "state", "cannot be written", "chown", 78)
+    finds("its configuration", (run.returncode, checks), "configuration", f"default: {closed}/.config/ladle/config.json5 cannot be read", "ls -l", 78)
 else:
     finds("not writable", doctor("--demo", state=empty), "state", "cannot be written", "chown", 77)
 

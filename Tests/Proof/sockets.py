@@ -124,6 +124,22 @@ stray.close()
 server = Serve("--listen", f"127.0.0.1:0,unix:{api}")
 tally.check(ask(api) == 200, "a stray socket without a lock is taken over")
 server.stop()
+# A place that is named twice is one.
+server = Serve("--listen", f"unix:{api}", "--listen", f"unix:{api}", "--listen", "127.0.0.1:0")
+tally.check(ask(api) == 200 and server.output.count(f"listening on {api}") == 1, f"a place named twice: {server.output}")
+server.stop()
+# Another program's, which knows nothing of locks; a datagram socket; and the control socket of another Ladle.
+with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bound:
+    for name, one in (("listening", listening), ("bound", bound)):
+        one.bind(str(folder / name))
+    listening.listen()
+    server = Serve()
+    for path in (folder / "listening", folder / "bound", pathlib.Path(server.state) / "ladle.sock"):
+        before = os.lstat(path).st_ino
+        code, text = refused("--listen", f"unix:{path}")
+        tally.check(code == 69 and "in use" in text and os.lstat(path).st_ino == before, f"{path.name} of another program: {code} {text}")
+    tally.check(ask(pathlib.Path(server.state) / "ladle.sock") == 200, "the other Ladle is still at its control socket")
+    server.stop()
 (folder / "file").write_text("precious")
 (folder / "link").symlink_to(folder / "file")
 for name in ("file", "link", "."):

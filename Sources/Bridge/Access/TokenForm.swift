@@ -61,7 +61,10 @@ enum TokenForm {
         var end: Timestamp?
         if let value = body["expiresInSeconds"], !value.isNull {
             guard let seconds = value.int, (1...longestSeconds).contains(seconds) else {
-                throw .unprocessable("expiresInSeconds", "`expiresInSeconds` is a whole number of seconds above 0.")
+                throw .unprocessable(
+                    "expiresInSeconds",
+                    "`expiresInSeconds` is a whole number of seconds from 1 to \(longestSeconds)."
+                )
             }
             end = now.adding(milliseconds: seconds * 1000)
         }

@@ -1,5 +1,6 @@
 import HTTPModel
 import JSONBytes
+import Synchronization
 
 /// A send whose steps are shown on the terminal while the run goes on.
 final class LiveSend {
@@ -10,6 +11,7 @@ final class LiveSend {
     private var reply = ""
     private var end: RunEnd?
     private var failure: CommandFailure?
+    private let sent = SentID()
 
     init(_ invocation: Invocation, seconds: Int64) {
         self.invocation = invocation
@@ -19,6 +21,7 @@ final class LiveSend {
 
     func run(_ request: ClientRequest) throws(CommandFailure) -> ExitCode {
         defer { view.clear() }
+        invocation.services.noteOnInterrupt { [sent] in sent.note }
         let client = try invocation.client()
         let other: ClientResponse?
         do throws(ClientError) {
@@ -60,6 +63,7 @@ final class LiveSend {
         switch event["type"]?.string {
         case "outbox":
             entry = event["entry"]
+            sent.id.withLock { $0 = entry?["id"]?.string }
             handleEntry()
         case "run.step": if let step = event["step"] { view.show(step) }
         case "run.delta": append(event)
@@ -88,5 +92,15 @@ final class LiveSend {
     private func append(_ event: JSONValue) {
         let text = event["text"]?.string ?? ""
         if event["replace"]?.bool == true || event["offset"]?.int == 0 { reply = text } else { reply += text }
+    }
+}
+
+/// The message that was taken, for whoever leaves before its reply.
+private final class SentID: Sendable {
+    let id = Mutex<String?>(nil)
+
+    var note: String {
+        guard let id = id.withLock({ $0 }) else { return "\n" }
+        return "\nThe message goes on without you.\n  → ladle outbox show \(id)    (to stop it: ladle abort \(id))\n"
     }
 }

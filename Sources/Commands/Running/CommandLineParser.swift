@@ -53,10 +53,10 @@ package struct CommandLineParser {
 
     private func unknownCommand(_ word: String) -> UsageError {
         let prefix = path.isEmpty ? "" : path.joined(separator: " ") + " "
-        let kind = word.hasPrefix("-") ? "option" : "command"
+        if word.hasPrefix("-") { return unknownOption(word, spec.allOptions) }
         let nearest = NearestName.of(word, in: spec.visibleSubcommands.map(\.name))
         return UsageError(
-            "unknown \(kind) \(prefix)\(word)",
+            "unknown command \(prefix)\(word)",
             hint: nearest.map { "did you mean: ladle \(prefix)\($0)" },
             command: path
         )

@@ -9,6 +9,8 @@ package struct CommandServices {
     package var discover: () -> [SettingsSources.Found]
     /// What is wrong with a secret file, or nil.
     package var secretFault: (_ path: String) -> (message: String, hint: String?)?
+    /// Says what `note` says then, before the first Ctrl-C ends the process.
+    package var noteOnInterrupt: (_ note: @escaping @Sendable () -> String) -> Void = { _ in }
 
     package init(
         version: String,

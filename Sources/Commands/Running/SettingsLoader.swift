@@ -30,8 +30,11 @@ package struct SettingsLoader {
             } catch {
                 if named != nil || !error.message.hasSuffix("does not exist") {
                     let origin: ConfigurationOrigin =
-                        command.has("--config") ? .flag("--config") : .environment("LADLE_CONFIG")
-                    problems.append(ConfigurationProblem(origin: origin, message: error.message))
+                        command.has("--config")
+                        ? .flag("--config") : named == nil ? .fallback : .environment("LADLE_CONFIG")
+                    problems.append(
+                        ConfigurationProblem(origin: origin, message: error.message, hint: "ls -l \(path)")
+                    )
                 }
             }
         }

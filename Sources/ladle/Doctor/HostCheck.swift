@@ -18,7 +18,9 @@ enum HostCheck {
     private static let leastFreeBytes: UInt64 = 200 << 20
 
     static func state(_ path: String, isServing: Bool) -> [Finding] {
-        guard SystemPath.exists(path) else { return [.fine("state", "\(path) will be made at the first start")] }
+        // What is behind a closed directory is somebody's.
+        let isThere = SystemPath.exists(path) || errno == EACCES
+        guard isThere else { return [.fine("state", "\(path) will be made at the first start")] }
         guard unsafe access(path, W_OK | X_OK) == 0 else {
             return [.wrong("state", "\(path) cannot be written", "sudo chown -R \"$(id -un)\" \(path)", .noPermission)]
         }

@@ -33,7 +33,11 @@ extension ServePlan {
         var tailnetPorts: [UInt16] = []
         do throws(ListenAddress.Fault) {
             for text in takesInherited ? ["fd:"] : settings.list(.listen) {
-                listen += try ListenAddress.parse(text, surroundings)
+                // Who names a place twice means it once; of port 0 there are as many as are asked for.
+                listen += try ListenAddress.parse(text, surroundings).filter { place in
+                    if case .inherited = place.source { return true }
+                    return place.address.port == 0 || !listen.contains { $0.address == place.address }
+                }
                 if let port = try ListenAddress.tailnetPort(text) { tailnetPorts.append(port) }
             }
             if let path = settings.text(.accessTailnetServe) { listen.append(try ListenAddress.serve(path)) }

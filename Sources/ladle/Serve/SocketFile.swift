@@ -1,4 +1,5 @@
 import Commands
+import EventLoops
 
 #if canImport(Glibc)
 import Glibc
@@ -7,7 +8,7 @@ import Darwin
 #endif
 
 /// A Unix socket's place in the file system. Whoever holds the lock beside it owns the place: a socket found there
-/// without its lock held is left over and may go.
+/// without its lock held is left over and may go, unless it is another program's, which knows no locks and answers.
 final class SocketFile: Sendable {
     let path: String
     private let lock: Int32
@@ -46,10 +47,23 @@ final class SocketFile: Sendable {
                 close(descriptor)
                 throw .notASocket(path)
             }
+            guard Self.isLeftOver(path) else {
+                close(descriptor)
+                throw .inUse(path)
+            }
             _ = unsafe unlink(path)
         }
         self.path = path
         lock = descriptor
+    }
+
+    private static func isLeftOver(_ path: String) -> Bool {
+        do throws(SystemError) {
+            _ = try Socket.connect(to: .unix(path: path))
+            return false
+        } catch {
+            return error.number == ECONNREFUSED || error.number == ENOENT
+        }
     }
 
     /// Owner first: with the mode first it would be open to the wrong group for a moment.
