@@ -122,6 +122,19 @@ struct RunBookTests {
         #expect(book.run("b")?.steps.isEmpty == true)
     }
 
+    @Test func `a run that was aborted while it waited does not end before it began`() {
+        var book = RunBook()
+        for id in ["a", "b"] { book.sent(id, session: main, text: id, now: now) }
+        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        let later = now.adding(milliseconds: 900)
+        _ = book.receive(event: "chat", payload: ChatFrame.make("b", 1, "aborted"), now: later)
+        let data = #"{"phase":"end","status":"cancelled","aborted":true,"endedAt":1795000000200}"#
+        _ = book.receive(event: "agent", payload: AgentFrame.make("b", 1, "lifecycle", data, at: 900), now: later)
+        let run = book.run("b")
+        #expect(run?.state == .aborted && run?.endedAt == now.adding(milliseconds: 200))
+        #expect(run?.startedAt == run?.endedAt)
+    }
+
     // MARK: polling
 
     @Test func `history is polled only while a run is active whose tools are not seen live`() {

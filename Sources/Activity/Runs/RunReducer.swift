@@ -84,11 +84,13 @@ struct RunReducer: Sendable {
     var run: Run {
         let state = self.state
         let end = endTime(state)
+        // One that was aborted while it waited is first heard of after its end.
+        let start = startedAt ?? firstEvent ?? createdAt
         return Run(
             id: id,
             session: session,
             state: state,
-            startedAt: startedAt ?? firstEvent ?? createdAt,
+            startedAt: min(start, end ?? start),
             endedAt: end,
             text: String(decoding: shown, as: UTF8.self),
             steps: steps(state, end: end),
