@@ -16,8 +16,7 @@ class Bystander:
     def __init__(self, port):
         self.times = []  # (when it asked, milliseconds)
         self.failures = []
-        self.process = subprocess.Popen([sys.executable, pathlib.Path(__file__), str(port)], stdout=subprocess.PIPE, text=True,
-                                        start_new_session=True)
+        self.process = subprocess.Popen([sys.executable, pathlib.Path(__file__), str(port)], stdout=subprocess.PIPE, text=True)
         atexit.register(self.process.kill)
         threading.Thread(target=self._read, daemon=True).start()
 
