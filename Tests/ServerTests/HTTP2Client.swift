@@ -100,11 +100,16 @@ final class HTTP2Client {
             let stream = unread[5..<9].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
             let frame = Frame(type: unread[3], flags: unread[4], stream: stream, payload: Array(unread[9..<9 + length]))
             unread.removeFirst(9 + length)
-            try take(frame)
+            take(frame)
         }
     }
 
-    private func take(_ frame: Frame) throws {
+    /// A server that says goodbye may be gone before it hears this; what it sent is read all the same.
+    private func acknowledge(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, payload: [UInt8] = []) {
+        try? send(type, flags, stream, payload)
+    }
+
+    private func take(_ frame: Frame) {
         switch frame.type {
         case Self.settings where frame.flags & 1 == 0:
             for place in stride(from: 0, to: frame.payload.count - 5, by: 6) where frame.payload[place + 1] == 4 {
@@ -112,7 +117,7 @@ final class HTTP2Client {
                 for stream in windows.keys { windows[stream, default: 0] += value - initialWindow }
                 initialWindow = value
             }
-            try send(Self.settings, 1, 0, [])
+            acknowledge(Self.settings, flags: 1)
         case Self.windowUpdate:
             let value = frame.payload.reduce(0) { $0 << 8 | Int($1) }
             if frame.stream == 0 { connectionWindow += value } else { windows[frame.stream, default: 0] += value }
@@ -122,8 +127,8 @@ final class HTTP2Client {
             let increment = [
                 UInt8(count >> 24), UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF),
             ]
-            try send(Self.windowUpdate, 0, 0, increment)
-            if !frame.endsStream { try send(Self.windowUpdate, 0, frame.stream, increment) }
+            acknowledge(Self.windowUpdate, payload: increment)
+            if !frame.endsStream { acknowledge(Self.windowUpdate, stream: frame.stream, payload: increment) }
         default:
             if frame.stream > 0 { frames.append(frame) }
         }
