@@ -87,7 +87,7 @@ extension Dispatcher {
         case .scan(let depth):
             order(depth, id: id)
         case .repeatSameKey:
-            guard let facts = link.facts, storageHoldUntilMs == nil else {
+            guard let facts = link.facts, storageHoldUntilMs == nil, !isOnWire(slot.lane) else {
                 look(id, afterMs: policy.reconcileChecksMs.first)
                 return
             }

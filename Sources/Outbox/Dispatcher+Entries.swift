@@ -239,7 +239,7 @@ extension Dispatcher {
             slots[id]?.pending?.isStalled = false
             actions.append(.persist(write, pending.change))
         }
-        for lane in lanes.keys { readyLanes.append(lane) }
+        for lane in lanes.keys.sorted() { readyLanes.append(lane) }
     }
 
     // MARK: What follows a write

@@ -37,7 +37,7 @@ extension Dispatcher {
     /// The entry whose turn it is, unless one before it still has to be waited for.
     private func candidate(in lane: LaneKey) -> String? {
         // Also one behind it: an entry whose `notBefore` has come or that a person sends again stands before it.
-        guard !onWire.contains(where: { slots[$0]?.lane == lane }) else { return nil }
+        guard !isOnWire(lane) else { return nil }
         for place in lanes[lane]?.places ?? [] {
             guard let slot = slots[place.id] else { continue }
             switch slot.current.state {
@@ -54,6 +54,8 @@ extension Dispatcher {
         }
         return nil
     }
+
+    func isOnWire(_ lane: LaneKey) -> Bool { onWire.contains { slots[$0]?.lane == lane } }
 
     private mutating func dispatch(_ slot: DispatcherSlot, _ facts: LinkFacts) {
         let entry = slot.entry

@@ -125,6 +125,23 @@ struct `Order` {
         #expect(world.sent == ["failed", "now", "later", "failed"])
     }
 
+    @Test func `an entry in doubt is not repeated beside an older one on the wire`() {
+        var world = World()
+        world.online()
+        world.enqueue("failed")
+        world.answer(.rejected(GatewayRejection(code: "NOT_FOUND", message: "no")), to: "failed")
+        world.enqueue("doubt")
+        world.answer(.noAnswer(detail: "timeout"), to: "doubt")
+        world.send(.retry(id: "failed", expectedVersion: nil, CommandToken(1)))
+        world.report(ScanReport(isComplete: true))
+        #expect(world.sent == ["failed", "doubt", "failed"])
+        world.acknowledge("failed")
+        world.pass(10_000)
+        world.report(ScanReport(isComplete: true))
+        world.pass(60_000)
+        #expect(world.sent == ["failed", "doubt", "failed", "doubt"])
+    }
+
     @Test func `a time of day is the wall clock's, also when that was set forward`() {
         var world = World()
         world.online()
