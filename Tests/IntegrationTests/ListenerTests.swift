@@ -21,7 +21,7 @@ struct ListenerTests {
     }
 
     private func curl(_ arguments: String...) throws -> String {
-        try run("/usr/bin/env", ["curl", "--silent", "--show-error", "--max-time", "10"] + arguments).output
+        try run("/usr/bin/env", ["curl", "--silent", "--show-error", "--max-time", "30"] + arguments).output
     }
 
     private func replace(_ folder: ScratchDirectory, with names: [String]) throws -> String {
@@ -92,7 +92,7 @@ struct ListenerTests {
         let stream = Process()
         stream.executableURL = URL(filePath: "/usr/bin/env")
         stream.arguments = [
-            "curl", "--silent", "--no-buffer", "--cacert", old, "--max-time", "20",
+            "curl", "--silent", "--no-buffer", "--cacert", old, "--max-time", "60",
             "\(url)/v1/events?types=shutdown,hello",
         ]
         let events = Pipe()
