@@ -188,7 +188,7 @@ class Installed:
         tally.check(begun.returncode == 0, f"the user unit starts: {begun}")
         until(lambda: "Link online" in self.guest.show("StatusText", user="wren"), what="the user's own gateway")
         pid = self.guest.show("MainPID", user="wren")
-        tally.check(self.run("ls", f"/proc/{pid}/root/home/wren/secret").returncode != 0, "the rest of the home is hidden")
+        tally.check(self.run("ls", os.path.join("/proc", pid, "root", "home", "wren", "secret")).returncode != 0, "the rest of the home is hidden")
         owner = self.run("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", f"{URL}/v1/status", user="wren").stdout
         other = self.run("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", f"{URL}/v1/status").stdout
         tally.check((owner, other) == ("200", "401"), f"its owner needs no token, others do: {owner} {other}")
