@@ -54,7 +54,7 @@ tally.check(checks["connections"]["ok"] and "416" in checks["connections"]["deta
 ladle.stop()
 ladle = Serve("--limits-connections", "100")
 tally.check("limits.connections" not in ladle.output, "where there are enough nothing is said")
-tally.check("connections" not in doctor(ladle.state, "--limits-connections", "100")[1], "nor by doctor")
+tally.check(doctor(ladle.state, "--limits-connections", "100")[1]["connections"]["detail"] == "at most 100 connections", "doctor says how many")
 ladle.stop()
 
 # What waits cannot be read: said once, shown, and over by itself.

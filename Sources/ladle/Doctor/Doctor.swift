@@ -71,7 +71,9 @@ struct Doctor {
 
     /// The default is more than most will ever need; who asked for more than there can be is told so as a fault.
     private func connections(_ limit: ConnectionLimit) -> [Finding] {
-        guard let shortage = limit.shortage else { return [] }
+        guard let shortage = limit.shortage else {
+            return [.fine("connections", "at most \(limit.inForce) connections")]
+        }
         guard settings.isSet(.limitsConnections) else { return [.fine("connections", shortage)] }
         return [.wrong("connections", shortage, limit.remedy, .configuration)]
     }
