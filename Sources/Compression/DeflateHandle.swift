@@ -18,6 +18,11 @@ import CZlib
         unsafe stream.deallocate()
     }
 
+    /// zlib's bound is for one call that ends the stream; a sync flush adds an empty block, and bits left of the one before.
+    func most(for count: Int) -> Int {
+        unsafe Int(clamping: deflateBound(stream, UInt(clamping: count))) + 8
+    }
+
     /// Deflates all of `input` and appends the result; `flush` is one of zlib's constants.
     func deflate(_ input: RawSpan, flush: Int32, into output: inout [UInt8]) {
         unsafe input.withUnsafeBytes { bytes in

@@ -17,6 +17,9 @@ package final class GzipStream {
         handle = try DeflateHandle(level: Self.level, windowBits: Self.windowBits, memoryLevel: Self.memoryLevel)
     }
 
+    /// The most that an event of so many bytes becomes.
+    package func most(for count: Int) -> Int { handle.most(for: count) }
+
     /// Appends the coded form of one event, ended by a sync flush; the first time with the gzip header before it.
     package func compress(_ event: RawSpan, into output: inout [UInt8]) {
         guard !finished, event.byteCount > 0 else { return }

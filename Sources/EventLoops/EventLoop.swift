@@ -55,6 +55,8 @@ package actor EventLoop {
 
     /// Shared by all connections of the loop: a read is used up before the next one.
     package let readBuffer = ByteStore(count: readBufferSize)
+    /// For what a read decrypts to, with the record it may bring to an end; made where there is TLS.
+    package private(set) lazy var plainBuffer = ByteStore(count: Self.readBufferSize + 16 << 10)
 
     /// Monotonic nanoseconds, read once a turn.
     package private(set) var now: UInt64 = cs_monotonic_ns()

@@ -8,6 +8,10 @@ package struct Readiness: OptionSet, Sendable {
         self.rawValue = rawValue
     }
 
+    package init(readable: Bool, writable: Bool) {
+        rawValue = (readable ? UInt32(CS_READABLE) : 0) | (writable ? UInt32(CS_WRITABLE) : 0)
+    }
+
     /// `contains` without the generic detour.
     package func has(_ one: Readiness) -> Bool { rawValue & one.rawValue != 0 }
 

@@ -71,6 +71,9 @@ package enum HTTP1Encoder {
     }
 
     /// Appends one chunk. An empty one is not written: it would end the body.
+    /// The most that stands around the data of a chunk: sixteen digits and two line ends.
+    package static let chunkFrameBytes = 20
+
     package static func appendChunk(_ data: Span<UInt8>, to output: inout [UInt8]) {
         guard data.count > 0 else { return }
         appendChunkSize(data.count, to: &output)

@@ -81,6 +81,10 @@ extension HTTP1Connection {
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
         guard self.exchange === exchange else { return .gone }
         guard let coder else { return passChunk(bytes, on: loop) }
+        // What is coded must leave: later pieces refer to it.
+        guard isGathering || stream.hasRoom(for: coder.most(for: bytes.count) + HTTP1Encoder.chunkFrameBytes) else {
+            return .full
+        }
         var coded: [UInt8] = []
         coder.compress(bytes, into: &coded)
         return passChunk(coded.span, on: loop)

@@ -99,6 +99,9 @@ package final class StreamConnection: Pollable {
 
     // MARK: Sending
 
+    /// One alone could never leave otherwise, whatever the limit.
+    package func hasRoom(for count: Int) -> Bool { waitingBytes == 0 || waitingBytes + count <= sendLimit }
+
     package func send(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> SendOutcome {
         guard state == .open else { return .closed }
         if let tls { return sendEncrypted(bytes, tls, on: loop) }
@@ -120,9 +123,8 @@ package final class StreamConnection: Pollable {
     }
 
     private func enqueue(_ bytes: Span<UInt8>, from start: Int, on loop: isolated EventLoop) -> SendOutcome {
-        let rest = bytes.count - start
-        // A piece the kernel has begun must be finished, and one alone could never leave otherwise, whatever the limit.
-        guard start > 0 || waitingBytes == 0 || waitingBytes + rest <= sendLimit else { return .overflow }
+        // A piece the kernel has begun must be finished.
+        guard start > 0 || hasRoom(for: bytes.count) else { return .overflow }
         compact()
         waiting.append(copying: bytes, from: start)
         updateInterest(on: loop)
@@ -130,9 +132,9 @@ package final class StreamConnection: Pollable {
     }
 
     private func sendEncrypted(_ bytes: Span<UInt8>, _ tls: TLSSession, on loop: isolated EventLoop) -> SendOutcome {
-        guard waitingBytes == 0 || waitingBytes + bytes.count <= sendLimit else { return .overflow }
+        guard hasRoom(for: bytes.count) else { return .overflow }
         do throws(TLSError) {
-            try unsafe tls.write(plaintext: bytes.bytes)
+            try tls.write(plaintext: bytes)
         } catch {
             fail(.tls(error), on: loop)
             return .closed
@@ -231,9 +233,11 @@ package final class StreamConnection: Pollable {
 
     private func decrypt(_ bytes: Span<UInt8>, _ tls: TLSSession, on loop: isolated EventLoop) {
         let wasComplete = tls.handshakeComplete
-        var plain: [UInt8] = []
+        let count: Int
         do throws(TLSError) {
-            try unsafe tls.receive(ciphertext: bytes.bytes, into: &plain)
+            count = try loop.plainBuffer.refill { (plain) throws(TLSError) in
+                try tls.receive(ciphertext: bytes, into: &plain)
+            }
         } catch {
             // The alert that says why goes out first.
             _ = flushEncrypted(tls, on: loop)
@@ -241,10 +245,7 @@ package final class StreamConnection: Pollable {
         }
         if tls.hasOutput, flushEncrypted(tls, on: loop) == .closed { return }
         if !wasComplete, tls.handshakeComplete { handler?.connected(on: loop) }
-        if !plain.isEmpty, state == .open {
-            let span = plain.span
-            handler?.received(span, on: loop)
-        }
+        if count > 0, state == .open { loop.plainBuffer.withPrefix(count) { handler?.received($0, on: loop) } }
         if tls.peerClosed, state == .open, !inputEnded { inputOver(on: loop) }
     }
 
@@ -301,10 +302,11 @@ package final class StreamConnection: Pollable {
 
     private func updateInterest(on loop: isolated EventLoop) {
         guard let registration else { return }
-        var wanted: Readiness = []
-        if !inputEnded, wantsInput || state == .lingering { wanted.insert(.readable) }
-        if waitingBytes > 0 { wanted.insert(.writable) }
-        guard wanted != interest else { return }
+        let wanted = Readiness(
+            readable: !inputEnded && (wantsInput || state == .lingering),
+            writable: waitingBytes > 0
+        )
+        guard wanted.rawValue != interest.rawValue else { return }
         interest = wanted
         loop.change(registration, of: socket.descriptor, to: wanted)
     }

@@ -1,4 +1,5 @@
 import Basics
+import Compression
 import EventLoops
 import Exchanges
 import TestSupport
@@ -44,6 +45,19 @@ struct HTTP1ServerTests {
 
     private func count(_ needle: String, in text: String) -> Int {
         text.split(separator: needle, omittingEmptySubsequences: false).count - 1
+    }
+
+    @Test func `a piece of a coded stream that finds no room can be said again`() async throws {
+        let server = try await TestServer()
+        let socket = try connect(server)
+        // The body of an older client's answer has no chunks around it.
+        try socket.send(Array("GET /coded-stream HTTP/1.0\r\n\r\n".utf8))
+        #expect(await server.wait { $0.responder.tellers.first?.refusals == 1 })
+        var bytes: [UInt8] = []
+        while case let more = try socket.receive(), !more.isEmpty { bytes += more }
+        let end = try #require(bytes.firstRange(of: Array("\r\n\r\n".utf8)))
+        let told = Teller.all
+        #expect(try Gzip.expand(Array(bytes[end.upperBound...]), limit: told.count) == told)
     }
 
     @Test func `a connection serves one request after the other`() async throws {

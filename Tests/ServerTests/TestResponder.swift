@@ -11,6 +11,7 @@ final class TestResponder: Responder {
     /// Streams open now, to be written to by a test.
     var streams: [Exchange] = []
     var finished = 0
+    var tellers: [Teller] = []
     /// Paths in the order in which they were answered.
     var order: [String] = []
     /// `/gate` says that it is reached, and holds the loop until it is opened.
@@ -52,6 +53,15 @@ final class TestResponder: Responder {
             exchange.beginStream(ResponseHead(.ok, contentType: "text/event-stream"), on: loop)
             _ = exchange.write(Array("data: hello\n\n".utf8), on: loop)
             streams.append(exchange)
+        case "/coded-stream":
+            var head = ResponseHead(.ok, contentType: "text/event-stream")
+            head.fields.append(.contentEncoding, "gzip")
+            exchange.beginStream(head, on: loop)
+            exchange.limitWaiting(to: 32 << 10)
+            let teller = Teller(exchange)
+            exchange.owner = teller
+            tellers.append(teller)
+            loop.after(milliseconds: 0) { teller.tell(on: loop) }
         case "/short-stream":
             exchange.beginStream(ResponseHead(.ok, contentType: "text/event-stream"), on: loop)
             if exchange.method != .head { _ = exchange.write(Array("data: all\n\n".utf8), on: loop) }
@@ -71,6 +81,49 @@ final class TestResponder: Responder {
     ) {}
 
     private func path(of exchange: Exchange) -> String { String(decoding: exchange.head.path, as: UTF8.self) }
+}
+
+/// Says a piece again when there was no room for it. Says more than the kernel takes for a peer that reads nothing.
+final class Teller: ExchangeOwner {
+    static let count = 6000
+    /// Pieces unlike each other, and together longer than the window in which the coding looks for repetitions.
+    private static let pieces = (0..<40).map { number in
+        var state = UInt64(number)
+        return (0..<2000).map { _ in
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return UInt8(truncatingIfNeeded: state >> 59)
+        }
+    }
+
+    static var all: [UInt8] {
+        var bytes: [UInt8] = []
+        for number in 0..<count { bytes += pieces[number % pieces.count] }
+        return bytes
+    }
+
+    private let exchange: Exchange
+    private var next = 0
+    private(set) var refusals = 0
+
+    init(_ exchange: Exchange) {
+        self.exchange = exchange
+    }
+
+    func tell(on loop: isolated EventLoop) {
+        while next < Self.count {
+            switch exchange.write(Self.pieces[next % Self.pieces.count], on: loop) {
+            case .written, .waiting: next += 1
+            case .gone: return
+            case .full:
+                refusals += 1
+                return
+            }
+        }
+        exchange.end(on: loop)
+    }
+
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {}
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) { tell(on: loop) }
 }
 
 /// A server on a free port of loopback, with its loop.

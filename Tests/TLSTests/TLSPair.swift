@@ -46,8 +46,14 @@ extension TLSSession {
         while !rest.isEmpty {
             let piece = Array(rest.prefix(size))
             rest = rest.dropFirst(size)
-            try receive(ciphertext: piece, into: &plaintext)
+            try plaintext.append(addingCapacity: piece.count + Self.heldBytes) { (output: inout OutputSpan<UInt8>) in
+                try receive(ciphertext: piece.span, into: &output)
+            }
         }
+    }
+
+    func write(plaintext: [UInt8]) throws(TLSError) {
+        try write(plaintext: plaintext.span)
     }
 
     func takeOutput() -> [UInt8] {

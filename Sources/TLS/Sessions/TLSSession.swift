@@ -31,8 +31,8 @@ import COpenSSL
 
     /// Output storage kept between calls: an SSE event or a small answer fits, and ten thousand of them stay small.
     private static let retainedOutputBytes = 1024
-    /// The largest TLS record's plaintext.
-    private static let recordBytes = 16 * 1024
+    /// What an unfinished record from before may add to what new input decrypts to: one record's plaintext (RFC 8446 §5.1).
+    package static let heldBytes = 16 * 1024
 
     init(
         context: ContextHandle,
@@ -103,10 +103,11 @@ import COpenSSL
         return unsafe SSL_SESSION_is_resumable(pointer) == 1 ? ticket : nil
     }
 
-    /// Takes bytes from the socket, all of them, and appends what they decrypt to: never more than came in.
+    /// Takes bytes from the socket, all of them, and appends what they decrypt to, which must have room: never more than
+    /// came in and `heldBytes`.
     ///
     /// To hold the peer back, stop reading its socket; the session keeps at most one unfinished record.
-    package func receive(ciphertext: RawSpan, into plaintext: inout [UInt8]) throws(TLSError) {
+    package func receive(ciphertext: Span<UInt8>, into plaintext: inout OutputSpan<UInt8>) throws(TLSError) {
         guard state != .failed else { throw TLSError(.closed, "receive on a failed TLS session") }
         unsafe ciphertext.withUnsafeBytes { unsafe input = $0 }
         defer { unsafe input = UnsafeRawBufferPointer(start: nil, count: 0) }
@@ -115,15 +116,9 @@ import COpenSSL
             guard state == .open else { return }
         }
         guard !peerClosed else { return }
-        try decrypt(into: &plaintext)
-    }
-
-    package func receive(ciphertext: Span<UInt8>, into plaintext: inout [UInt8]) throws(TLSError) {
-        try unsafe receive(ciphertext: ciphertext.bytes, into: &plaintext)
-    }
-
-    package func receive(ciphertext: [UInt8], into plaintext: inout [UInt8]) throws(TLSError) {
-        try unsafe receive(ciphertext: ciphertext.span.bytes, into: &plaintext)
+        guard unsafe plaintext.withUnsafeMutableBufferPointer({ unsafe decrypt(into: $0, &$1) }) else {
+            throw fail("read from TLS")
+        }
     }
 
     /// The socket's end. Throws when the peer had not said that it was done.
@@ -135,29 +130,19 @@ import COpenSSL
     }
 
     /// Encrypts bytes for the peer; the handshake must be complete.
-    package func write(plaintext: RawSpan) throws(TLSError) {
+    package func write(plaintext: Span<UInt8>) throws(TLSError) {
         guard state == .open, !closed else { throw TLSError(.closed, "write on a TLS session that is not open") }
-        ERR_clear_error()
-        var sent = 0
-        let total = plaintext.byteCount
         let done = unsafe plaintext.withUnsafeBytes { bytes in
-            while sent < total {
+            var sent = 0
+            while sent < bytes.count {
                 var count = 0
-                let result = unsafe SSL_write_ex(ssl, bytes.baseAddress.map { unsafe $0 + sent }, total - sent, &count)
+                let result = unsafe SSL_write_ex(ssl, bytes.baseAddress.map { unsafe $0 + sent }, bytes.count - sent, &count)
                 guard result == 1, count > 0 else { return false }
                 sent += count
             }
             return true
         }
-        guard done else { throw fail("write to TLS", result: 0) }
-    }
-
-    package func write(plaintext: Span<UInt8>) throws(TLSError) {
-        try unsafe write(plaintext: plaintext.bytes)
-    }
-
-    package func write(plaintext: [UInt8]) throws(TLSError) {
-        try unsafe write(plaintext: plaintext.span.bytes)
+        guard done else { throw fail("write to TLS") }
     }
 
     /// Says that we are done; the peer may still send.
@@ -173,9 +158,13 @@ import COpenSSL
         !output.isEmpty
     }
 
-    /// Appends everything for the socket and forgets it.
+    /// Appends everything for the socket and forgets it. An empty destination changes places with it: nothing is copied.
     package func takeOutput(into destination: inout [UInt8]) {
-        destination.append(contentsOf: output)
+        if destination.isEmpty {
+            swap(&destination, &output)
+        } else {
+            destination.append(contentsOf: output)
+        }
         if output.capacity > Self.retainedOutputBytes {
             output = []
         } else {
@@ -205,38 +194,28 @@ import COpenSSL
         if result == 1 {
             state = .open
         } else if unsafe SSL_get_error(ssl, result) != SSL_ERROR_WANT_READ {
-            throw fail("TLS handshake", result: result)
+            throw fail("TLS handshake")
         }
     }
 
-    private func decrypt(into plaintext: inout [UInt8]) throws(TLSError) {
-        var failure: TLSError?
-        unsafe withUnsafeTemporaryAllocation(byteCount: Self.recordBytes, alignment: 16) { record in
-            while true {
-                ERR_clear_error()
-                var count = 0
-                let result = unsafe SSL_read_ex(ssl, record.baseAddress, record.count, &count)
-                if result == 1 {
-                    unsafe plaintext.append(contentsOf: record[..<count])
-                    // To ask for more when there is none would cost as much as a record.
-                    if unsafe input.isEmpty, unsafe SSL_pending(ssl) == 0 { return }
-                    continue
-                }
-                switch unsafe SSL_get_error(ssl, result) {
-                case SSL_ERROR_WANT_READ: return
-                case SSL_ERROR_ZERO_RETURN:
-                    peerClosed = true
-                    return
-                default:
-                    failure = fail("read from TLS", result: result)
-                    return
-                }
+    /// False when the session has failed. That it waits for more is asked of the session itself: `SSL_get_error` goes by the
+    /// thread's error queue first, which would have to be emptied before each call, at a fifteenth of what a record costs.
+    @unsafe private func decrypt(into plaintext: UnsafeMutableBufferPointer<UInt8>, _ filled: inout Int) -> Bool {
+        while true {
+            var count = 0
+            let rest = unsafe UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: plaintext[filled...]))
+            guard unsafe SSL_read_ex(ssl, rest.baseAddress, rest.count, &count) == 1 else {
+                if unsafe SSL_want(ssl) == SSL_READING { return true }
+                peerClosed = unsafe SSL_get_error(ssl, 0) == SSL_ERROR_ZERO_RETURN
+                return peerClosed
             }
+            filled += count
+            // To ask for more when there is none would cost as much as a record.
+            if unsafe input.isEmpty, unsafe SSL_pending(ssl) == 0 { return true }
         }
-        if let failure { throw failure }
     }
 
-    private func fail(_ operation: String, result: Int32) -> TLSError {
+    private func fail(_ operation: String) -> TLSError {
         state = .failed
         let verification = unsafe SSL_get_verify_result(ssl)
         let reason =
