@@ -136,7 +136,12 @@ import COpenSSL
             var sent = 0
             while sent < bytes.count {
                 var count = 0
-                let result = unsafe SSL_write_ex(ssl, bytes.baseAddress.map { unsafe $0 + sent }, bytes.count - sent, &count)
+                let result = unsafe SSL_write_ex(
+                    ssl,
+                    bytes.baseAddress.map { unsafe $0 + sent },
+                    bytes.count - sent,
+                    &count
+                )
                 guard result == 1, count > 0 else { return false }
                 sent += count
             }

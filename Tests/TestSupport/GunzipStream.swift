@@ -1,17 +1,17 @@
 import CZlib
 
 /// Expands gzip piece by piece: what a client does with the answers.
-@safe final class GunzipStream {
-    enum Failure: Error {
+@safe package final class GunzipStream {
+    package enum Failure: Error {
         case damaged
         case truncated
     }
 
     private let stream: UnsafeMutablePointer<z_stream>
     /// The whole member was read and its checksum was right.
-    private(set) var finished = false
+    package private(set) var finished = false
 
-    init() {
+    package init() {
         unsafe stream = .allocate(capacity: 1)
         unsafe stream.initialize(to: z_stream())
         let begun = unsafe zlib_gunzip_begin(stream)
@@ -24,7 +24,7 @@ import CZlib
     }
 
     /// Appends all that `input` expands to.
-    func expand(_ input: [UInt8], into output: inout [UInt8]) throws(Failure) {
+    package func expand(_ input: [UInt8], into output: inout [UInt8]) throws(Failure) {
         var result = Z_OK
         unsafe input.withUnsafeBufferPointer { bytes in
             unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { room in
@@ -46,7 +46,7 @@ import CZlib
         }
     }
 
-    static func expand(_ bytes: [UInt8]) throws(Failure) -> [UInt8] {
+    package static func expand(_ bytes: [UInt8]) throws(Failure) -> [UInt8] {
         let stream = GunzipStream()
         var output: [UInt8] = []
         try stream.expand(bytes, into: &output)
