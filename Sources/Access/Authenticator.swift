@@ -89,12 +89,6 @@ package struct Authenticator: Sendable {
         known.forget(question)
     }
 
-    /// Ends a token and its tickets. The edge closes the streams whose `tokenID` it is.
-    package mutating func revoke(_ id: String) -> TokenRecord? {
-        tickets.revoke(tokenID: id)
-        return tokens.revoke(id)
-    }
-
     private mutating func ambient(_ peer: Peer, now: Timestamp) -> Identification {
         switch peer.origin {
         case .unix(let uid):

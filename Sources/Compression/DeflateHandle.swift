@@ -8,7 +8,7 @@ import CZlib
         unsafe stream = .allocate(capacity: 1)
         unsafe stream.initialize(to: z_stream())
         guard unsafe zlib_gzip_begin(stream, level, windowBits, memoryLevel) == Z_OK else {
-            throw .outOfMemory
+            throw CompressionError()
         }
     }
 

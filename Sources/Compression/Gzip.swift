@@ -12,14 +12,4 @@ package enum Gzip {
         unsafe handle.deflate(bytes.span.bytes, flush: Z_FINISH, into: &output)
         return output
     }
-
-    /// Expands one gzip member, for tests and tools.
-    /// - Parameter limit: the most bytes to give: a few kilobytes of gzip can hold gigabytes.
-    package static func expand(_ bytes: [UInt8], limit: Int) throws(CompressionError) -> [UInt8] {
-        let stream = try GunzipStream(limit: limit)
-        var output: [UInt8] = []
-        try stream.expand(bytes, into: &output)
-        guard stream.finished else { throw .truncated }
-        return output
-    }
 }

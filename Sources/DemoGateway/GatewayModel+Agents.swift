@@ -190,7 +190,7 @@ extension GatewayModel {
 
     func gatewayIdentity(_ request: GatewayRequest) -> GatewayReply {
         let key = primitives.sha256(Array("demo gateway".utf8))
-        return .ok(["deviceId": Hex.encode(primitives.sha256(key)), "publicKey": Self.base64URL(key)])
+        return .ok(["deviceId": Hex.encode(primitives.sha256(key)), "publicKey": Base64.encode(key, as: .url)])
     }
 
     func modelsList(_ request: GatewayRequest) -> GatewayReply {

@@ -2,8 +2,6 @@ import Basics
 
 /// The hello and everything it shows.
 extension GatewayModel {
-    static func base64URL(_ bytes: [UInt8]) -> String { Base64.encode(bytes, as: .url) }
-
     func open(
         _ connection: GatewayConnection,
         _ id: String,

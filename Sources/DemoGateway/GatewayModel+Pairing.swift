@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 
 /// Who comes in with which scopes, and the approval of devices.
@@ -193,7 +194,7 @@ extension GatewayModel {
         }
     }
 
-    func newToken() -> String { GatewayModel.base64URL(primitives.randomBytes(32)) }
+    func newToken() -> String { Base64.encode(primitives.randomBytes(32), as: .url) }
 
     /// Approves a request by id, or the only one there is.
     func approvePairing(_ requestID: String?) -> (requestID: String, device: DeviceRegistry.Device)? {

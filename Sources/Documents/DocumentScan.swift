@@ -1,3 +1,5 @@
+import Basics
+
 /// One pass over a file: where its fields, its context section and its opaque regions are.
 struct DocumentScan {
     /// One line with a known label, and the lines that hold its value when the label's own line has none.
@@ -211,13 +213,8 @@ struct DocumentScan {
 
     /// Whether a field begins on the line; the occurrences are in the order of the lines.
     func isOccurrence(_ index: Int) -> Bool {
-        var low = 0
-        var high = occurrences.count
-        while low < high {
-            let middle = (low + high) / 2
-            if occurrences[middle].line < index { low = middle + 1 } else { high = middle }
-        }
-        return low < occurrences.count && occurrences[low].line == index
+        let place = occurrences.partitioningIndex { $0.line >= index }
+        return place < occurrences.count && occurrences[place].line == index
     }
 
     private static func frontMatterEnd(_ lines: TextLines) -> Int {

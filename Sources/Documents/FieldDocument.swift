@@ -16,9 +16,6 @@ package struct FieldDocument: Sendable {
         fields = Self.fields(of: scan)
     }
 
-    /// A file that does not exist yet.
-    package static func missing(_ kind: DocumentKind) -> FieldDocument { FieldDocument(kind: kind, bytes: []) }
-
     /// The file as text; bytes that are no UTF-8 show as U+FFFD.
     package var markdown: String { String(decoding: bytes, as: UTF8.self) }
 

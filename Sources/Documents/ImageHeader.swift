@@ -1,3 +1,5 @@
+import Basics
+
 /// What a picture is by its own bytes, whatever anyone claims about it. Only a whole file of one format passes: nothing
 /// missing at its end and nothing appended to it.
 package struct ImageHeader: Sendable, Equatable {
@@ -77,7 +79,7 @@ private enum PNGReader {
             let end = offset + 12 + length
             guard length <= bytes.count, end <= bytes.count else { throw .truncated }
             let type = bytes[offset + 4..<offset + 8]
-            guard CRC32.of(bytes, offset + 4..<end - 4) == UInt32(bytes.bigEndian32(end - 4)) else {
+            guard CRC32.of(bytes[offset + 4..<end - 4]) == UInt32(bytes.bigEndian32(end - 4)) else {
                 throw .damaged(offset: offset)
             }
             if offset == 8 {
@@ -187,18 +189,6 @@ private enum WebPReader {
         default:
             throw .damaged(offset: data)
         }
-    }
-}
-
-private enum CRC32 {
-    private static let table: [UInt32] = (0..<256).map { index in
-        (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ value >> 1 : value >> 1 }
-    }
-
-    static func of(_ bytes: [UInt8], _ range: Range<Int>) -> UInt32 {
-        var value: UInt32 = 0xFFFF_FFFF
-        for offset in range { value = table[Int((value ^ UInt32(bytes[offset])) & 0xFF)] ^ value >> 8 }
-        return value ^ 0xFFFF_FFFF
     }
 }
 

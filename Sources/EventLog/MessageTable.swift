@@ -60,10 +60,6 @@ package struct MessageTable {
         try trim(session: session)
     }
 
-    package func remove(session: String, id: String) throws(SQLiteError) {
-        try connection.run("DELETE FROM message WHERE session = ? AND id = ?", session, id)
-    }
-
     /// Forgets a session: it was reset or deleted upstream.
     package func removeAll(session: String) throws(SQLiteError) {
         try connection.run("DELETE FROM message WHERE session = ?", session)

@@ -17,8 +17,6 @@ package enum HTTP2Event: Sendable {
     case drained(HTTP2StreamID)
     /// The stream is gone: ended on both sides with `noError`, or reset by either.
     case closed(HTTP2StreamID, HTTP2ErrorCode)
-    /// The peer answered our ping.
-    case pong
     /// The peer will open no more streams.
     case goingAway(HTTP2ErrorCode)
     /// We are ending the connection for this reason: send the output, then close.

@@ -53,28 +53,3 @@ package struct HTTP2Limits: Sendable {
         }
     }
 }
-
-/// Counts events against a rate; time is monotonic nanoseconds and comes in as an argument.
-struct TokenBucket {
-    private let rate: HTTP2Limits.Rate
-    private var tokens: UInt64
-    private var refilled: UInt64?
-
-    init(_ rate: HTTP2Limits.Rate) {
-        self.rate = rate
-        tokens = rate.burst
-    }
-
-    /// False when the rate is exceeded.
-    mutating func take(now: UInt64) -> Bool {
-        let nanosecondsPerToken = 1_000_000_000 / max(rate.perSecond, 1)
-        let since = refilled ?? now
-        let earned = now > since ? (now - since) / nanosecondsPerToken : 0
-        tokens = min(rate.burst, tokens + min(earned, rate.burst))
-        // The part of a token already earned stays earned, unless the bucket is full.
-        refilled = tokens == rate.burst ? now : since + earned * nanosecondsPerToken
-        guard tokens > 0 else { return false }
-        tokens -= 1
-        return true
-    }
-}

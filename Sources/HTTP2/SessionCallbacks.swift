@@ -22,127 +22,139 @@ import CNGHTTP2
     unsafe Unmanaged<HTTP2Session>.fromOpaque(userData)._withUnsafeGuaranteedRef(body)
 }
 
-private let onBeginHeaders:
-    @convention(c) (OpaquePointer?, UnsafePointer<nghttp2_frame>?, UnsafeMutableRawPointer?) -> Int32 = {
-        _,
-        frame,
-        userData in
-        if let frame = unsafe frame, unsafe nghttp2_shim_is_request(frame) != 0 {
-            let stream = unsafe frame.pointee.hd.stream_id
-            unsafe tell(userData) { $0.beganHead(stream) }
-        }
-        return 0
+@unsafe private func onBeginHeaders(
+    _ session: OpaquePointer?,
+    _ frame: UnsafePointer<nghttp2_frame>?,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let frame = unsafe frame, unsafe nghttp2_shim_is_request(frame) != 0 {
+        let stream = unsafe frame.pointee.hd.stream_id
+        unsafe tell(userData) { $0.beganHead(stream) }
     }
+    return 0
+}
 
-private let onHeader:
-    @convention(c) (
-        OpaquePointer?, UnsafePointer<nghttp2_frame>?, UnsafePointer<UInt8>?, Int, UnsafePointer<UInt8>?, Int, UInt8,
-        UnsafeMutableRawPointer?
-    ) -> Int32 = { _, frame, name, nameLength, value, valueLength, _, userData in
-        if let frame = unsafe frame {
-            let stream = unsafe frame.pointee.hd.stream_id
-            let name = unsafe UnsafeBufferPointer(start: name, count: nameLength)
-            let value = unsafe UnsafeBufferPointer(start: value, count: valueLength)
-            unsafe tell(userData) { unsafe $0.gotField(stream, name: name.span, value: value.span) }
-        }
-        return 0
+@unsafe private func onHeader(
+    _ session: OpaquePointer?,
+    _ frame: UnsafePointer<nghttp2_frame>?,
+    _ name: UnsafePointer<UInt8>?,
+    _ nameLength: Int,
+    _ value: UnsafePointer<UInt8>?,
+    _ valueLength: Int,
+    _ flags: UInt8,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let frame = unsafe frame {
+        let stream = unsafe frame.pointee.hd.stream_id
+        let name = unsafe UnsafeBufferPointer(start: name, count: nameLength)
+        let value = unsafe UnsafeBufferPointer(start: value, count: valueLength)
+        unsafe tell(userData) { unsafe $0.gotField(stream, name: name.span, value: value.span) }
     }
+    return 0
+}
 
 /// Without this the library drops such fields and lets the request pass.
-private let onInvalidHeader:
-    @convention(c) (
-        OpaquePointer?, UnsafePointer<nghttp2_frame>?, UnsafePointer<UInt8>?, Int, UnsafePointer<UInt8>?, Int, UInt8,
-        UnsafeMutableRawPointer?
-    ) -> Int32 = { _, frame, _, _, _, _, _, userData in
-        if let frame = unsafe frame {
-            let stream = unsafe frame.pointee.hd.stream_id
-            unsafe tell(userData) { $0.gotInvalidField(stream) }
+@unsafe private func onInvalidHeader(
+    _ session: OpaquePointer?,
+    _ frame: UnsafePointer<nghttp2_frame>?,
+    _ name: UnsafePointer<UInt8>?,
+    _ nameLength: Int,
+    _ value: UnsafePointer<UInt8>?,
+    _ valueLength: Int,
+    _ flags: UInt8,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let frame = unsafe frame {
+        let stream = unsafe frame.pointee.hd.stream_id
+        unsafe tell(userData) { $0.gotInvalidField(stream) }
+    }
+    return 0
+}
+
+@unsafe private func onDataChunk(
+    _ session: OpaquePointer?,
+    _ flags: UInt8,
+    _ stream: Int32,
+    _ bytes: UnsafePointer<UInt8>?,
+    _ count: Int,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    let bytes = unsafe [UInt8](UnsafeBufferPointer(start: bytes, count: count))
+    unsafe tell(userData) { $0.gotData(stream, bytes) }
+    return 0
+}
+
+@unsafe private func onFrameReceived(
+    _ session: OpaquePointer?,
+    _ frame: UnsafePointer<nghttp2_frame>?,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let frame = unsafe frame else { return 0 }
+    let header = unsafe frame.pointee.hd
+    let isRequest = unsafe nghttp2_shim_is_request(frame) != 0
+    unsafe tell(userData) { session in
+        switch FrameHeader.Kind(rawValue: header.type) {
+        case .headers:
+            let ends = header.flags & endStream != 0
+            if isRequest { session.completedHead(header.stream_id, ends: ends) }
+            if ends { session.requestEnded(header.stream_id) }
+        case .data:
+            if header.flags & endStream != 0 { session.requestEnded(header.stream_id) }
+        case .goAway:
+            session.gotGoAway(HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
+        default: break
         }
-        return 0
     }
+    return 0
+}
 
-private let onDataChunk:
-    @convention(c) (OpaquePointer?, UInt8, Int32, UnsafePointer<UInt8>?, Int, UnsafeMutableRawPointer?) -> Int32 = {
-        _,
-        _,
-        stream,
-        bytes,
-        count,
-        userData in
-        let bytes = unsafe [UInt8](UnsafeBufferPointer(start: bytes, count: count))
-        unsafe tell(userData) { $0.gotData(stream, bytes) }
-        return 0
-    }
-
-private let onFrameReceived:
-    @convention(c) (OpaquePointer?, UnsafePointer<nghttp2_frame>?, UnsafeMutableRawPointer?) -> Int32 = {
-        _,
-        frame,
-        userData in
-        guard let frame = unsafe frame else { return 0 }
-        let header = unsafe frame.pointee.hd
-        let isRequest = unsafe nghttp2_shim_is_request(frame) != 0
-        unsafe tell(userData) { session in
-            switch FrameHeader.Kind(rawValue: header.type) {
-            case .headers:
-                let ends = header.flags & endStream != 0
-                if isRequest { session.completedHead(header.stream_id, ends: ends) }
-                if ends { session.requestEnded(header.stream_id) }
-            case .data:
-                if header.flags & endStream != 0 { session.requestEnded(header.stream_id) }
-            case .ping:
-                if header.flags & acknowledgement != 0 { session.gotPong() }
-            case .goAway:
-                session.gotGoAway(HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
-            default: break
-            }
+@unsafe private func onFrameSent(
+    _ session: OpaquePointer?,
+    _ frame: UnsafePointer<nghttp2_frame>?,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let frame = unsafe frame else { return 0 }
+    let header = unsafe frame.pointee.hd
+    unsafe tell(userData) { session in
+        switch FrameHeader.Kind(rawValue: header.type) {
+        case .headers, .data:
+            if header.flags & endStream != 0 { session.responseEnded(header.stream_id) }
+        case .resetStream:
+            session.sentReset(header.stream_id, HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
+        case .goAway:
+            session.sentGoAway(HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
+        default: break
         }
-        return 0
     }
+    return 0
+}
 
-private let onFrameSent:
-    @convention(c) (OpaquePointer?, UnsafePointer<nghttp2_frame>?, UnsafeMutableRawPointer?) -> Int32 = {
-        _,
-        frame,
-        userData in
-        guard let frame = unsafe frame else { return 0 }
-        let header = unsafe frame.pointee.hd
-        unsafe tell(userData) { session in
-            switch FrameHeader.Kind(rawValue: header.type) {
-            case .headers, .data:
-                if header.flags & endStream != 0 { session.responseEnded(header.stream_id) }
-            case .resetStream:
-                session.sentReset(header.stream_id, HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
-            case .goAway:
-                session.sentGoAway(HTTP2ErrorCode(rawValue: unsafe nghttp2_shim_error_code(frame)))
-            default: break
-            }
-        }
-        return 0
-    }
-
-private let onStreamClose: @convention(c) (OpaquePointer?, Int32, UInt32, UnsafeMutableRawPointer?) -> Int32 = {
-    _,
-    stream,
-    code,
-    userData in
+@unsafe private func onStreamClose(
+    _ session: OpaquePointer?,
+    _ stream: Int32,
+    _ code: UInt32,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
     unsafe tell(userData) { $0.closed(stream, HTTP2ErrorCode(rawValue: code)) }
     return 0
 }
 
 /// `nghttp2_data_source_read_callback`
-let readBody:
-    @convention(c) (
-        OpaquePointer?, Int32, UnsafeMutablePointer<UInt8>?, Int, UnsafeMutablePointer<UInt32>?,
-        UnsafeMutablePointer<nghttp2_data_source>?, UnsafeMutableRawPointer?
-    ) -> Int = { _, stream, buffer, capacity, flags, _, userData in
-        let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: capacity)
-        var next: (count: Int, isLast: Bool)?
-        unsafe tell(userData) { unsafe next = $0.nextBody(stream, into: room) }
-        guard let next else { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
-        if next.isLast { unsafe flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
-        return next.count
-    }
+@unsafe func readBody(
+    _ session: OpaquePointer?,
+    _ stream: Int32,
+    _ buffer: UnsafeMutablePointer<UInt8>?,
+    _ capacity: Int,
+    _ flags: UnsafeMutablePointer<UInt32>?,
+    _ source: UnsafeMutablePointer<nghttp2_data_source>?,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int {
+    let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: capacity)
+    var next: (count: Int, isLast: Bool)?
+    unsafe tell(userData) { unsafe next = $0.nextBody(stream, into: room) }
+    guard let next else { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
+    if next.isLast { unsafe flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
+    return next.count
+}
 
 private let endStream: UInt8 = 1
-private let acknowledgement: UInt8 = 1

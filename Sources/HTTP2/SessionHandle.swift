@@ -108,10 +108,6 @@ import CNGHTTP2
         _ = unsafe nghttp2_session_terminate_session(session, code.rawValue)
     }
 
-    func ping() {
-        _ = unsafe nghttp2_submit_ping(session, 0, nil)
-    }
-
     func announceShutdown() {
         _ = unsafe nghttp2_submit_shutdown_notice(session)
     }

@@ -67,11 +67,6 @@ package struct AcceptList: Sendable, Equatable {
         return weight
     }
 
-    /// Whether the type is named itself and wanted, not only covered by a wildcard.
-    package func names(_ media: MediaType) -> Bool {
-        ranges.contains { $0.type == media.type && $0.subtype == media.subtype && $0.weight > 0 }
-    }
-
     private static func specificity(of range: Range, for offer: MediaType) -> Int? {
         if range.type == "*" { return range.parameters.isEmpty ? 0 : nil }
         guard range.type == offer.type else { return nil }

@@ -31,18 +31,6 @@ package enum HTTPMethod: Sendable, Hashable {
         case .other(let token): token
         }
     }
-
-    package var isKnown: Bool {
-        if case .other = self { false } else { true }
-    }
-
-    /// Safe methods change nothing (RFC 9110 §9.2.1).
-    package var isSafe: Bool {
-        switch self {
-        case .get, .head, .options, .trace, .query: true
-        default: false
-        }
-    }
 }
 
 /// The version of HTTP a message came with.

@@ -9,7 +9,6 @@ package struct HTTPStatus: Sendable, Hashable {
 
     package var isInformational: Bool { code < 200 }
     package var isSuccess: Bool { (200..<300).contains(code) }
-    package var isError: Bool { code >= 400 }
     /// No body ever follows: RFC 9110 §6.4.1.
     package var forbidsBody: Bool { code < 200 || code == 204 || code == 304 }
     /// No `Content-Length` may be written: RFC 9110 §8.6 (304 may carry one, we write none).

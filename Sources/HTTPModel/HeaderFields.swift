@@ -40,7 +40,6 @@ package struct HeaderFields: Sendable {
     }
 
     package var count: Int { slots.count }
-    package var isEmpty: Bool { slots.isEmpty }
     package var indices: Range<Int> { slots.indices }
 
     // MARK: Reading

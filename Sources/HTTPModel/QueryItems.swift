@@ -38,8 +38,6 @@ package struct QueryItems: Sendable, Equatable {
         }
     }
 
-    package var isEmpty: Bool { items.isEmpty }
-
     /// The value of the first item of this name.
     package subscript(_ name: String) -> String? {
         for item in items where item.name == name { return item.value }

@@ -16,12 +16,6 @@ package struct JSONWriter {
         bytes.reserveCapacity(capacity)
     }
 
-    /// Starts over in the same memory.
-    package mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
-        needsComma = false
-    }
-
     package mutating func beginObject() { begin(UInt8(ascii: "{")) }
     package mutating func endObject() { end(UInt8(ascii: "}")) }
     package mutating func beginArray() { begin(UInt8(ascii: "[")) }

@@ -4,21 +4,12 @@ package struct GatewayRejection: Sendable, Equatable {
     package var message: String
     package var retryable: Bool?
     package var retryAfterMs: Int64?
-    /// For a gateway behind HTTP, or an error that carries a status.
-    package var status: Int?
 
-    package init(
-        code: String,
-        message: String,
-        retryable: Bool? = nil,
-        retryAfterMs: Int64? = nil,
-        status: Int? = nil
-    ) {
+    package init(code: String, message: String, retryable: Bool? = nil, retryAfterMs: Int64? = nil) {
         self.code = code
         self.message = message
         self.retryable = retryable
         self.retryAfterMs = retryAfterMs
-        self.status = status
     }
 
     /// `retryable: false` wins over any code; `retryable: true` never over a scope or validation code. What nobody
@@ -26,15 +17,12 @@ package struct GatewayRejection: Sendable, Equatable {
     package var isTransient: Bool {
         if retryable == false || isDefinite { return false }
         if retryable == true { return true }
-        if let status { return status == 429 || status >= 500 || !(400..<500).contains(status) }
         return !Self.terminalCodes.contains(normalisedCode)
     }
 
     /// True when the gateway may answer a repeat of the same key from its memory of this refusal. Limits and start-up
     /// are checked before that memory.
-    package var mayBeRemembered: Bool {
-        !Self.limitCodes.contains(normalisedCode) && status != 429
-    }
+    package var mayBeRemembered: Bool { !Self.limitCodes.contains(normalisedCode) }
 
     /// Wrong in itself or not allowed: the same words can never do better.
     private var isDefinite: Bool {

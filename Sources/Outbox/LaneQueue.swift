@@ -1,3 +1,5 @@
+import Basics
+
 /// Which entries stand in one line. Aborts and approval answers have a line of their own that overtakes.
 struct LaneKey: Hashable, Comparable, Sendable {
     var session: String
@@ -27,13 +29,7 @@ struct LaneQueue: Sendable {
     }
 
     private func firstIndex(notBelow ordinal: Int64) -> Int {
-        var low = 0
-        var high = places.count
-        while low < high {
-            let middle = (low + high) / 2
-            if places[middle].ordinal < ordinal { low = middle + 1 } else { high = middle }
-        }
-        return low
+        places.partitioningIndex { $0.ordinal >= ordinal }
     }
 }
 
@@ -42,8 +38,6 @@ struct UniqueQueue<Element: Hashable & Sendable>: Sendable {
     private var elements: [Element] = []
     private var head = 0
     private var members: Set<Element> = []
-
-    var isEmpty: Bool { members.isEmpty }
 
     mutating func append(_ element: Element) {
         guard members.insert(element).inserted else { return }

@@ -27,6 +27,24 @@ package struct OutboxAttempt: Sendable, Equatable, JSONWritable {
         self.delayMs = delayMs
     }
 
+    /// A try with the entry's present key that ended in a fault.
+    init(
+        of entry: OutboxEntry,
+        at now: Timestamp,
+        _ outcome: AttemptClass,
+        _ fault: OutboxFault,
+        delayMs: Int64? = nil
+    ) {
+        self.init(
+            at: now,
+            outcome: outcome,
+            key: entry.upstreamKey,
+            code: fault.code,
+            detail: fault.detail,
+            delayMs: delayMs
+        )
+    }
+
     package func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("at", at)

@@ -1,19 +1,5 @@
 package import Basics
 
-/// A change of one entry that must become durable before anything else follows from it.
-package struct OutboxChange: Sendable, Equatable {
-    /// The version the change starts from: it is a compare-and-set.
-    package var expectedVersion: Int64
-    package var entry: OutboxEntry
-    package var attempt: OutboxAttempt?
-
-    package init(expectedVersion: Int64, entry: OutboxEntry, attempt: OutboxAttempt? = nil) {
-        self.expectedVersion = expectedVersion
-        self.entry = entry
-        self.attempt = attempt
-    }
-}
-
 /// What happens to an entry, as pure functions of the entry, the event and the clock (outbox rules, part 1.6).
 package struct OutboxRules: Sendable {
     package var policy: OutboxPolicy
@@ -23,8 +9,6 @@ package struct OutboxRules: Sendable {
     }
 
     var schedule: RetrySchedule { RetrySchedule(policy: policy) }
-
-    // MARK: An attempt
 
     /// The entry is about to be written to the link.
     package func dispatching(
@@ -147,13 +131,7 @@ package struct OutboxRules: Sendable {
     ) -> OutboxChange {
         let fault = OutboxFault(code: rejection.code, detail: rejection.message)
         guard rejection.isTransient else {
-            let attempt = OutboxAttempt(
-                at: now,
-                outcome: .rejectedTerminal,
-                key: entry.upstreamKey,
-                code: fault.code,
-                detail: fault.detail
-            )
+            let attempt = OutboxAttempt(of: entry, at: now, .rejectedTerminal, fault)
             return change(entry, now: now, attempt: attempt) { entry in
                 entry.state = .failed
                 entry.lastClass = .rejectedTerminal
@@ -188,14 +166,7 @@ package struct OutboxRules: Sendable {
         vary: Double
     ) -> OutboxChange {
         let delay = schedule.delay(afterAttempts: entry.attemptCount, retryAfterMs: retryAfterMs, vary: vary)
-        let attempt = OutboxAttempt(
-            at: now,
-            outcome: outcome,
-            key: entry.upstreamKey,
-            code: fault.code,
-            detail: fault.detail,
-            delayMs: delay
-        )
+        let attempt = OutboxAttempt(of: entry, at: now, outcome, fault, delayMs: delay)
         var change = change(entry, now: now, attempt: attempt) { entry in
             entry.lastClass = outcome
             entry.fault = fault
@@ -205,112 +176,6 @@ package struct OutboxRules: Sendable {
         change.expectedVersion = version
         change.entry.version = version + 1
         return change
-    }
-
-    // MARK: Doubt and proof
-
-    /// It may have arrived. `attempted` when this ends an attempt, rather than casting doubt on an old answer.
-    package func unconfirmed(
-        _ entry: OutboxEntry,
-        now: Timestamp,
-        fault: OutboxFault,
-        attempted: Bool
-    ) -> OutboxChange {
-        let attempt = OutboxAttempt(
-            at: now,
-            outcome: .ambiguous,
-            key: entry.upstreamKey,
-            code: fault.code,
-            detail: fault.detail
-        )
-        return change(entry, now: now, attempt: attempted ? attempt : nil) { entry in
-            entry.state = .unconfirmed
-            entry.nextAttemptAt = nil
-            entry.fault = fault
-            if attempted { entry.lastClass = .ambiguous }
-        }
-    }
-
-    /// The gateway has it. Nil when that is no news.
-    package func proven(_ entry: OutboxEntry, by proof: OutboxProof, now: Timestamp) -> OutboxChange? {
-        switch entry.state {
-        case .delivered, .cancelled:
-            return nil
-        case .queued, .sending, .retrying, .accepted, .unconfirmed, .failed, .expired:
-            // A failed or expired entry that turns out to have arrived is told so: retrying it would send it twice.
-            guard entry.runID != nil || entry.firstDispatchAt != nil || entry.keyGeneration > 1 else { return nil }
-            return change(entry, now: now) { entry in
-                entry.state = .delivered
-                entry.proof = proof
-                entry.fault = nil
-                entry.nextAttemptAt = nil
-                entry.runID = entry.runID ?? entry.upstreamKey
-            }
-        }
-    }
-
-    /// History has been read past the first dispatch and does not have it: the same key is sent again.
-    package func absent(_ entry: OutboxEntry, now: Timestamp, vary: Double = 0) -> OutboxChange {
-        let delay = schedule.delay(afterAttempts: entry.attemptCount, retryAfterMs: nil, vary: vary)
-        return change(entry, now: now) { entry in
-            entry.state = delay == nil ? .failed : .retrying
-            entry.nextAttemptAt = delay.map { now.adding(milliseconds: $0) }
-            // The run id stays: should the row turn up after all, it is recognised.
-            entry.forgetDispatch()
-        }
-    }
-
-    /// The gateway answered under one run id and does the work under another (protocol 3, busy session).
-    package func adopted(_ entry: OutboxEntry, run: String, now: Timestamp) -> OutboxChange {
-        change(entry, now: now) { $0.runID = run }
-    }
-
-    // MARK: Ends
-
-    package func expired(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
-        let detail =
-            switch entry.state {
-            case .unconfirmed, .accepted: "its delivery could not be shown in the time it had"
-            default:
-                entry.fault.map { "not sent in the time it had; last: \($0.detail)" } ?? "not sent in the time it had"
-            }
-        return change(entry, now: now) { entry in
-            entry.state = .expired
-            entry.nextAttemptAt = nil
-            entry.fault = .expired(detail)
-        }
-    }
-
-    package func targetChanged(_ entry: OutboxEntry, now: Timestamp, detail: String) -> OutboxChange {
-        let attempt = OutboxAttempt(
-            at: now,
-            outcome: .routeChanged,
-            key: entry.upstreamKey,
-            code: "TARGET_CHANGED",
-            detail: detail
-        )
-        return change(entry, now: now, attempt: attempt) { entry in
-            entry.state = .failed
-            entry.nextAttemptAt = nil
-            entry.lastClass = .routeChanged
-            entry.fault = .targetChanged(detail)
-        }
-    }
-
-    package func failedWithout(attempt entry: OutboxEntry, now: Timestamp, fault: OutboxFault) -> OutboxChange {
-        change(entry, now: now) { entry in
-            entry.state = .failed
-            entry.nextAttemptAt = nil
-            entry.fault = fault
-        }
-    }
-
-    package func superseded(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
-        change(entry, now: now) { entry in
-            entry.state = .cancelled
-            entry.nextAttemptAt = nil
-            entry.fault = .superseded
-        }
     }
 
     func change(

@@ -8,36 +8,34 @@ import Transport
 /// HTTP/2 on one connection: many exchanges at once, each on a stream of its own.
 final class HTTP2Connection: WireProtocol, YieldedWork {
     /// Output handed to the socket at a time: what waits beyond it stays in the session, where flow control counts it.
-    private static let outputBytes = 256 << 10
-    /// Between the two GOAWAYs of a drain: a round trip on any sane path.
-    private static let drainMilliseconds: Int64 = 500
+    static let outputBytes = 256 << 10
 
     /// Strong, like the streams' hold on this: what finds the socket dead in the middle of its work can still finish it.
     /// `closed` breaks the cycle.
-    private let connection: HTTPConnection
-    private let session: HTTP2Session
+    let connection: HTTPConnection
+    let session: HTTP2Session
     /// In the order of their ids, which is that of their requests.
-    private var streams: [HTTP2Stream] = []
+    var streams: [HTTP2Stream] = []
     /// The stream of the last request: what follows is mostly its own.
-    private var recent: HTTP2Stream?
+    var recent: HTTP2Stream?
     private var isWorking = false
-    private var isClosing = false
+    var isClosing = false
     private var isPaused = false
     /// Events wait for a later turn; until then none is taken.
-    private var isYielding = false
+    var isYielding = false
     /// More came meanwhile: that is enough.
     private var hasMore = false
     /// The peer has ended its direction; what came before is still answered.
     private var inputEnded = false
-    private var isClosed = false
+    var isClosed = false
     private var countedErrors: UInt64 = 0
     /// What the peer had taken when the running patience with it began.
-    private var takenAtWatch: UInt64?
+    var takenAtWatch: UInt64?
     /// Why this connection gets no service.
-    private var refusal: Problem?
+    var refusal: Problem?
 
     var server: HTTPServer { connection.server }
-    private var socket: StreamConnection { connection.stream }
+    var socket: StreamConnection { connection.stream }
 
     static func make(for connection: HTTPConnection, on loop: isolated EventLoop) -> HTTP2Connection? {
         guard let session = try? HTTP2Session(limits: connection.server.limits.http2) else { return nil }
@@ -67,7 +65,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
     }
 
     /// Events until there are none, then everything they caused in one write; what is written may bring new events.
-    private func work(on loop: isolated EventLoop) {
+    func work(on loop: isolated EventLoop) {
         guard !isWorking, !isClosed else { return }
         isWorking = true
         repeat {
@@ -134,7 +132,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         case .failed(let code, let abuse):
             server.counters.refused["HTTP2_\(abuse.map { "\($0)" } ?? "\(code)")", default: 0] += 1
             isClosing = true
-        case .goingAway, .pong: break
+        case .goingAway: break
         }
     }
 
@@ -145,15 +143,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
     }
 
     /// Where the stream is, or would be.
-    private func place(of id: HTTP2StreamID) -> Int {
-        var low = 0
-        var high = streams.count
-        while low < high {
-            let middle = (low + high) / 2
-            if streams[middle].id < id { low = middle + 1 } else { high = middle }
-        }
-        return low
-    }
+    private func place(of id: HTTP2StreamID) -> Int { streams.partitioningIndex { $0.id >= id } }
 
     private func begin(_ id: HTTP2StreamID, _ head: consuming RequestHead, ends: Bool, on loop: isolated EventLoop) {
         if let refusal {
@@ -182,84 +172,12 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         }
     }
 
-    func inviteBody(of exchange: Exchange, on id: HTTP2StreamID, loop: isolated EventLoop) {
-        guard exchange.head.fields.has(.expect, token: "100-continue") else { return }
-        session.inform(id, ResponseHead(.continue))
-        flushSoon(on: loop)
-    }
-
-    private func refuse(_ id: HTTP2StreamID, _ problem: Problem, on loop: isolated EventLoop) {
-        let requestID = RequestID.text(server.nextRequestNumber())
-        server.counters.refused[problem.code, default: 0] += 1
-        server.responder.refused(problem, requestID: requestID, connection: connection.info, on: loop)
-        send(problem.response(requestID: requestID), to: nil, on: id, loop: loop)
-    }
-
     func receivedEnd(on loop: isolated EventLoop) {
         inputEnded = true
         if !isYielding { socket.close(on: loop) }
     }
 
-    // MARK: Output, for the streams
-
-    func send(_ response: Response, to exchange: Exchange?, on id: HTTP2StreamID, loop: isolated EventLoop) {
-        if let exchange, ContentCoding.concerns(response, from: server.limits.compressFrom) {
-            var coded = response
-            ContentCoding.apply(to: &coded, accepted: exchange.head)
-            return sendWhole(coded, to: exchange, on: id, loop: loop)
-        }
-        sendWhole(response, to: exchange, on: id, loop: loop)
-    }
-
-    private func dropAnswer(on id: HTTP2StreamID, _ code: HTTP2ErrorCode) {
-        server.counters.refused["HTTP2_unreadAnswers", default: 0] += 1
-        session.reset(id, code)
-    }
-
-    private func sendWhole(
-        _ response: Response,
-        to exchange: Exchange?,
-        on id: HTTP2StreamID,
-        loop: isolated EventLoop
-    ) {
-        // Asked for while there was room, and others came first.
-        if session.waitingBytes > server.limits.answerBytes {
-            dropAnswer(on: id, .enhanceYourCalm)
-            return flushSoon(on: loop)
-        }
-        let status = response.head.status
-        let hasBody = !response.body.isEmpty && exchange?.method != .head && !status.forbidsBody
-        session.respond(
-            id,
-            response.head,
-            length: status.forbidsContentLength ? nil : response.body.count,
-            common: server.commonHTTP2(on: loop),
-            end: !hasBody
-        )
-        if hasBody { session.send(response.body, on: id, end: true) }
-        flushSoon(on: loop)
-    }
-
-    func begin(_ head: ResponseHead, on id: HTTP2StreamID, loop: isolated EventLoop) {
-        session.respond(id, head, common: server.commonHTTP2(on: loop), end: false)
-        flushSoon(on: loop)
-    }
-
-    func write(_ bytes: [UInt8], on id: HTTP2StreamID, end: Bool, loop: isolated EventLoop) {
-        session.send(bytes, on: id, end: end)
-        flushSoon(on: loop)
-    }
-
-    var isBehind: Bool { session.waitingBytes + socket.waitingBytes > Self.outputBytes }
-
-    func pendingBytes(on id: HTTP2StreamID) -> Int { session.pendingBytes(on: id) }
-
-    func consume(_ count: Int, on id: HTTP2StreamID) { session.consume(count, on: id) }
-
-    func reset(_ id: HTTP2StreamID, _ code: HTTP2ErrorCode, on loop: isolated EventLoop) {
-        session.reset(id, code)
-        flushSoon(on: loop)
-    }
+    // MARK: Output
 
     /// While events are worked off the flush comes once, at their end.
     func flushSoon(on loop: isolated EventLoop) {
@@ -292,68 +210,5 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
     func drained(on loop: isolated EventLoop) {
         work(on: loop)
         updateDeadline(on: loop)
-    }
-
-    // MARK: Deadlines, refusals, the end
-
-    /// While anything is under way the peer is looked at whenever its patience has passed, whatever it sends meanwhile.
-    private func updateDeadline(on loop: isolated EventLoop) {
-        guard !isClosed else { return }
-        if socket.waitingBytes > 0 || !streams.isEmpty || isYielding {
-            guard takenAtWatch == nil else { return }
-            takenAtWatch = socket.takenBytes
-            return connection.setDeadline(server.limits.stallMilliseconds, on: loop)
-        }
-        takenAtWatch = nil
-        let limits = server.limits
-        connection.setDeadline(refusal == nil ? limits.idleMilliseconds : limits.headMilliseconds, on: loop)
-    }
-
-    func deadlinePassed(on loop: isolated EventLoop) {
-        if socket.waitingBytes > 0, takenAtWatch == socket.takenBytes {
-            server.counters.stalled += 1
-            return socket.close(on: loop)
-        }
-        takenAtWatch = nil
-        if isYielding {
-            // The peer is late with nothing.
-        } else if socket.waitingBytes == 0, streams.isEmpty {
-            session.terminate(.noError)
-            isClosing = true
-        } else {
-            // Streams whose peer keeps the window shut, and bodies that do not come.
-            let patience = UInt64(clamping: server.limits.stallMilliseconds) &* 1_000_000
-            for id in session.stalledStreams(for: patience, now: loop.now) {
-                server.counters.stalled += 1
-                session.reset(id, .enhanceYourCalm)
-            }
-            for stream in streams { stream.checkBody(on: loop) }
-        }
-        work(on: loop)
-        updateDeadline(on: loop)
-    }
-
-    /// The first request hears why.
-    func refuse(_ problem: Problem, on loop: isolated EventLoop) {
-        refusal = problem
-        updateDeadline(on: loop)
-    }
-
-    func drain(on loop: isolated EventLoop) {
-        session.beginDrain()
-        work(on: loop)
-        loop.after(milliseconds: Self.drainMilliseconds) { [weak self] in
-            guard let self else { return }
-            self.session.finishDrain()
-            self.work(on: loop)
-        }
-    }
-
-    func closed(on loop: isolated EventLoop) {
-        isClosed = true
-        let all = streams
-        streams = []
-        recent = nil
-        for stream in all { stream.closed(on: loop) }
     }
 }

@@ -10,17 +10,16 @@ import Synchronization
 package actor StateStore {
     package nonisolated let reader: StoreReader
 
-    private let configuration: StoreConfiguration
-    private let executor: StoreExecutor
-    private let connection: SQLiteConnection
-    private nonisolated let maintenance: StoreMaintenance?
+    let configuration: StoreConfiguration
+    let executor: StoreExecutor
+    let connection: SQLiteConnection
+    nonisolated let maintenance: StoreMaintenance?
     private let queue: CommitQueue
-    private let shared: Mutex<Shared>
+    let shared: Mutex<Shared>
     private let epoch: EventEpoch
     private var lastSequence: Int64
-    private var retention: Retention
-    private var checkpoints = CheckpointPlan()
-    private static let probeBytes = 32_768
+    var retention: Retention
+    var checkpoints = CheckpointPlan()
 
     struct Shared {
         var health: StoreHealth
@@ -109,6 +108,12 @@ package actor StateStore {
 
     package nonisolated var health: StoreHealth { shared.withLock { $0.health } }
     package nonisolated var statistics: StoreStatistics { shared.withLock { $0.statistics } }
+
+    /// The oldest event kept.
+    package nonisolated var oldest: EventID? {
+        let sequence = shared.withLock { $0.oldest }
+        return sequence == 0 ? nil : EventID(epoch: epoch, sequence: sequence)
+    }
 
     // MARK: Operations
 
@@ -262,98 +267,6 @@ package actor StateStore {
             let fail = operation.fail
             return ({ fail(reported) }, false)
         }
-    }
-
-    // MARK: Keeping house
-
-    private func afterBurst() {
-        if retention.isDue {
-            retention.began()
-            prune()
-        }
-        planCheckpoint()
-    }
-
-    private func planCheckpoint() {
-        switch checkpoints.next(logPages: connection.logPages) {
-        case .nothing: break
-        case .now: checkpointBeside()
-        case .whenIdle(let generation): scheduleIdleCheckpoint(generation)
-        case .blocking:
-            _ = try? connection.checkpoint(.restart)
-            shared.withLock { $0.statistics.checkpoints += 1 }
-        }
-    }
-
-    private func scheduleIdleCheckpoint(_ generation: Int64) {
-        executor.queue.asyncAfter(deadline: .now() + CheckpointPlan.idle) { [weak self] in
-            self?.assumeIsolated { store in
-                if store.checkpoints.isIdle(since: generation) {
-                    store.checkpointBeside()
-                } else {
-                    store.planCheckpoint()
-                }
-            }
-        }
-    }
-
-    private func checkpointBeside() {
-        guard let maintenance, checkpoints.begin() else { return }
-        maintenance.checkpoint { [weak self] result in
-            guard let self else { return }
-            executor.queue.async {
-                self.assumeIsolated { $0.checkpointed(result) }
-            }
-        }
-    }
-
-    private func checkpointed(_ result: SQLiteConnection.CheckpointResult?) {
-        checkpoints.ended(result)
-        shared.withLock { $0.statistics.checkpoints += 1 }
-    }
-
-    /// Deletes what is too old in slices, each its own operation behind those that wait.
-    private nonisolated func prune() {
-        submit(
-            cost: 0,
-            { [configuration] transaction in
-                try Retention.prune(&transaction, configuration)
-            }
-        ) { [weak self] result in
-            guard let self else { return }
-            // Also where it failed: a disk that is full now takes it after the next events.
-            assumeIsolated { $0.retention.pruned() }
-            guard case .success(let outcome) = result else { return }
-            shared.withLock { $0.oldest = outcome.oldest }
-            if outcome.isMore { prune() }
-        }
-    }
-
-    /// The oldest event kept.
-    package nonisolated var oldest: EventID? {
-        let sequence = shared.withLock { $0.oldest }
-        return sequence == 0 ? nil : EventID(epoch: epoch, sequence: sequence)
-    }
-
-    /// A write that is really made, of about the size of a message's: whether a send would be accepted now.
-    package nonisolated func probe() async -> StoreError? {
-        if let refusal = health.refusal { return .outboxClosed(refusal) }
-        do {
-            try await submit(cost: Self.probeBytes) { transaction in
-                // Other bytes each time: what is the same already is not written.
-                let fill = UInt8(truncatingIfNeeded: transaction.now.milliseconds)
-                let bytes = [UInt8](repeating: fill, count: Self.probeBytes)
-                try transaction.values.set(bytes, space: "store", name: "probe", at: transaction.now)
-            }
-            return nil
-        } catch {
-            return DatabaseFile.storeError(error)
-        }
-    }
-
-    /// Returns once both queues have worked off what waited before: what a watchdog asks. Nothing is written.
-    package func answer() async {
-        try? await reader.read { _ in }
     }
 
     // MARK: Recovery

@@ -12,7 +12,6 @@ enum SystemFiles {
         var code: Int32
 
         var reason: String { unsafe String(cString: strerror(code)) }
-        var isMissing: Bool { code == ENOENT }
         var isPresent: Bool { code == EEXIST }
         var isLockedByOther: Bool { code == EWOULDBLOCK }
         var isFull: Bool { code == ENOSPC || code == EDQUOT }

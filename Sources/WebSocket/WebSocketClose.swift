@@ -13,7 +13,6 @@ package struct WebSocketClose: Sendable, Equatable {
     package static let goingAway: UInt16 = 1001
     package static let protocolError: UInt16 = 1002
     package static let noStatus: UInt16 = 1005
-    package static let abnormal: UInt16 = 1006
     package static let invalidPayload: UInt16 = 1007
     package static let policyViolation: UInt16 = 1008
     package static let tooBig: UInt16 = 1009

@@ -79,13 +79,6 @@ package struct WebSocketSession: Sendable {
         return actions
     }
 
-    /// The transport ended. Reports an abnormal closure unless the closing handshake was done.
-    package mutating func receiveEnd() -> [Action] {
-        if case .finished = state { return [] }
-        state = .finished
-        return [.finished(peerClose ?? WebSocketClose(WebSocketClose.abnormal), clean: false)]
-    }
-
     /// Appends one whole message or a ping/pong; false when the closing handshake forbids it.
     package mutating func send(
         _ opcode: WebSocketOpcode,

@@ -183,8 +183,8 @@ struct ScopeTests {
 
     @Test func `a caller confined to sessions has those and nothing beside`() {
         let caller = Caller.token(TokenCaller(id: "1", name: "n", scopes: .send, sessions: ["a"]))
-        #expect(caller.decide(.send, session: "a") == .allowed)
-        #expect(caller.decide(.send, session: "b") == .refused(.foreignSession))
+        #expect(caller.mayUse(session: "a"))
+        #expect(!caller.mayUse(session: "b"))
         #expect(!caller.mayUse(session: nil))
         #expect(Caller.owner(uid: 0).mayUse(session: nil))
         #expect(Caller.ticket(buyer: caller, path: "/v1/events").sessions == ["a"])

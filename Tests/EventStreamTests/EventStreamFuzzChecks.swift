@@ -1,7 +1,7 @@
 import EventStream
 
 /// What must hold for any bytes. Shared by the fuzz drivers and the replay tests.
-enum SSEDecoderCheck {
+enum SSEEncoderCheck {
     static func problem(with bytes: [UInt8]) -> String? {
         let whole = decode(bytes, step: bytes.count)
         if decode(bytes, step: 1) != whole { return "byte by byte differs" }

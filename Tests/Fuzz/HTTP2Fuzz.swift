@@ -36,7 +36,7 @@ public func fuzz(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
             precondition(open.contains(stream), "an event of an unknown stream")
         case .closed(let stream, _):
             precondition(open.remove(stream) != nil, "the end of an unknown stream")
-        case .pong, .goingAway, .failed: break
+        case .goingAway, .failed: break
         }
     }
     do {

@@ -104,15 +104,12 @@ struct HTTP2SessionTests {
         #expect(session.isFinished)
     }
 
-    @Test func `a ping is answered and ours is noticed`() throws {
+    @Test func `a ping is answered, and an answer to none of ours is ignored`() throws {
         let peer = try TestPeer()
         try peer.send(Frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8]))
         #expect(peer.frames.last == Frame(.ping, flags: Frame.ack, [1, 2, 3, 4, 5, 6, 7, 8]))
-        peer.session.ping()
-        try peer.flush()
-        #expect(peer.frames.last == Frame(.ping, [0, 0, 0, 0, 0, 0, 0, 0]))
         try peer.send(Frame(.ping, flags: Frame.ack, [0, 0, 0, 0, 0, 0, 0, 0]))
-        #expect(peer.takeEvents() == ["pong"])
+        #expect(peer.takeEvents().isEmpty)
     }
 
     @Test func `a reset by the peer ends the stream and later calls do nothing`() throws {

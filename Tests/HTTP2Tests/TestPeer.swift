@@ -58,7 +58,6 @@ final class TestPeer {
         case .end(let stream): events.append("end \(stream)")
         case .drained(let stream): events.append("drained \(stream)")
         case .closed(let stream, let code): events.append("closed \(stream) \(code)")
-        case .pong: events.append("pong")
         case .goingAway(let code): events.append("going away \(code)")
         case .failed(let code, let abuse): events.append("failed \(code) \(abuse?.rawValue ?? "-")")
         }

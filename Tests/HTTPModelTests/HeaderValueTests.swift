@@ -48,13 +48,6 @@ struct HeaderValueTests {
         #expect(throws: HeaderValueError(.accept)) { try AcceptList(parsing: Array(value.utf8)[...]) }
     }
 
-    @Test func `Accept names a type only when it stands there itself`() throws {
-        let accept = try AcceptList(parsing: Array("text/event-stream, */*;q=0.5, text/plain;q=0".utf8)[...])
-        #expect(accept.names(.eventStream))
-        #expect(!accept.names(.json))
-        #expect(!accept.names(.plain))
-    }
-
     @Test(arguments: [
         ("wait=10", 10, false), ("respond-async, wait=100", 100, true), ("wait=\"5\"; foo, bar=baz", 5, false),
         ("WAIT = 7", 7, false), ("wait=1, wait=2", 1, false), ("foo", nil, false),
@@ -118,7 +111,6 @@ struct HeaderValueTests {
         #expect(throws: HeaderValueError(.idempotencyKey, .tooLong(limit: 255))) {
             try IdempotencyKey(parsing: Array((key + "k").utf8)[...])
         }
-        #expect(StructuredString.format("a\"b\\ä") == "\"a\\\"b\\\\?\"")
     }
 
     @Test(arguments: [
@@ -131,24 +123,13 @@ struct HeaderValueTests {
         #expect(String(decoding: HTTPDate.bytes(unixSeconds: seconds), as: UTF8.self) == text)
     }
 
-    @Test(
-        arguments: [
-            ("LocalHost", "localhost", nil, false), ("127.0.0.1:18780", "127.0.0.1", 18780, false),
-            ("[::1]", "::1", nil, true), ("[FD7A::1]:80", "fd7a::1", 80, true),
-            ("a_b-c.example:0", "a_b-c.example", 0, false),
-            ("[::ffff:1.2.3.4]:65535", "::ffff:1.2.3.4", 65535, true),
-        ] as [(String, String, UInt16?, Bool)]
-    )
-    func `hosts`(_ value: String, _ host: String, _ port: UInt16?, _ isIPv6: Bool) {
-        let parsed = HostPort(parsing: Array(value.utf8)[...])
-        #expect(parsed == HostPort(host: host, port: port, isIPv6: isIPv6))
+    @Test(arguments: [
+        "LocalHost", "127.0.0.1:18780", "[::1]", "[FD7A::1]:80", "a_b-c.example:0", "[::ffff:1.2.3.4]:65535",
+    ])
+    func `hosts`(_ value: String) {
         let bytes = Array(value.utf8)
         let isValid = HostPort.isValid(bytes.span)
         #expect(isValid)
-        #expect(parsed?.text == value.lowercased())
-        // A slice that does not begin at zero.
-        let inside = Array("xx\(value)".utf8)
-        #expect(HostPort(parsing: inside[2...]) == parsed)
     }
 
     @Test(arguments: [
@@ -156,7 +137,6 @@ struct HeaderValueTests {
         "::1", "a%20", "\u{e4}", "a:-1", "[fe80::1%25eth0]",
     ])
     func `bad hosts`(_ value: String) {
-        #expect(HostPort(parsing: Array(value.utf8)[...]) == nil)
         let bytes = Array(value.utf8)
         let isValid = HostPort.isValid(bytes.span)
         #expect(!isValid)
@@ -166,7 +146,6 @@ struct HeaderValueTests {
         for method in HTTPMethod.known { #expect(HTTPMethod(method.name.utf8) == method) }
         #expect(HTTPMethod("get".utf8) == .other("get"))
         #expect(HTTPMethod("GETX".utf8) == .other("GETX"))
-        #expect(!HTTPMethod.other("X").isKnown && HTTPMethod.patch.isKnown)
         #expect(HTTPStatus(99).code == 500 && HTTPStatus(418).reason.isEmpty)
     }
 }

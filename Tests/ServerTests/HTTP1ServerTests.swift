@@ -1,5 +1,4 @@
 import Basics
-import Compression
 import EventLoops
 import Exchanges
 import TestSupport
@@ -56,8 +55,7 @@ struct HTTP1ServerTests {
         var bytes: [UInt8] = []
         while case let more = try socket.receive(), !more.isEmpty { bytes += more }
         let end = try #require(bytes.firstRange(of: Array("\r\n\r\n".utf8)))
-        let told = Teller.all
-        #expect(try Gzip.expand(Array(bytes[end.upperBound...]), limit: told.count) == told)
+        #expect(try GunzipStream.expand(Array(bytes[end.upperBound...])) == Teller.all)
     }
 
     @Test func `a connection serves one request after the other`() async throws {

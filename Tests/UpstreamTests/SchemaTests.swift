@@ -43,27 +43,12 @@ struct SchemaTests {
         Sample("ChatHistoryParams", ChatHistory(sessionKey: "main", limit: 0)),
         Sample("ChatHistoryParams", ChatHistory(sessionKey: "main")),
         Sample("ChatAbortParams", ChatAbort(sessionKey: "main", runId: "r")),
-        Sample("AgentWaitParams", AgentWait(runId: "r", waitMs: -5)),
         Sample(
             "SessionsListParams",
             SessionsList(limit: 0, agentId: "main", includeDerivedTitles: true, includeLastMessage: true)
         ),
         Sample("SessionsListParams", SessionsList()),
-        Sample(
-            "SessionsPatchParams",
-            SessionsPatch(
-                key: "main",
-                label: .set("a"),
-                model: .clear,
-                thinkingLevel: .set("high"),
-                verboseLevel: .clear,
-                reasoningLevel: .set("on")
-            )
-        ),
-        Sample("SessionsResetParams", SessionsReset(key: "main")),
-        Sample("SessionsCompactParams", SessionsCompact(key: "main")),
         Sample("AgentsListParams", AgentsList()),
-        Sample("AgentsFilesListParams", AgentsFilesList(agentId: "main")),
         Sample("AgentsFilesGetParams", AgentsFilesGet(agentId: "main", name: "USER.md")),
         Sample("AgentsFilesSetParams", AgentsFilesSet(agentId: "main", name: "USER.md", content: "# x\n")),
         Sample(
@@ -81,14 +66,6 @@ struct SchemaTests {
             AgentsFilesSet(agentId: "main", name: "USER.md", content: "", expected: .missing),
             onlyLatest: true
         ),
-        Sample("ModelsListParams", ModelsList()),
-        Sample("NodeListParams", NodeList()),
-        Sample("NodeDescribeParams", NodeDescribe(nodeId: "n")),
-        Sample(
-            "NodeInvokeParams",
-            NodeInvoke(nodeId: "n", command: "c", arguments: Array("{\"a\":1}".utf8), waitMs: 5, idempotencyKey: "k")
-        ),
-        Sample("ExecApprovalResolveParams", ExecApprovalResolve(id: "a", decision: .allowOnce)),
     ]
 
     @Test(arguments: SharedData.schemas, samples)

@@ -54,7 +54,7 @@ final class Stopwatch: UpstreamLinkHandler {
     }
 
     func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
-        link?.call(Health(), on: loop) { _ in
+        link?.call(AgentsList(), on: loop) { _ in
             if let began = self.began { self.measured.put(self.clock.now - began) }
             self.link?.stop(on: loop)
             self.gateway.stop(on: loop)

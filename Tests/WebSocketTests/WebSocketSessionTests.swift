@@ -32,8 +32,6 @@ struct WebSocketSessionTests {
         #expect(result5.isEmpty)
         let result6 = session.receive(Frame.text("later still").span)
         #expect(result6.isEmpty)
-        let result7 = session.receiveEnd()
-        #expect(result7.isEmpty)
     }
 
     @Test func `our close waits for the peer's and still takes its data`() {
@@ -60,13 +58,5 @@ struct WebSocketSessionTests {
         #expect(Decoded(output, role: .server).events == [.close(WebSocketClose(1002))])
         let result13 = session.receive(Frame.text("b").span)
         #expect(result13.isEmpty)
-    }
-
-    @Test func `a torn transport is an abnormal end`() {
-        var session = WebSocketSession(role: .client, limits: WebSocketLimits(messageBytes: 1_000))
-        let result14 = session.receiveEnd()
-        #expect(result14 == [.finished(WebSocketClose(1006), clean: false)])
-        let result15 = session.receiveEnd()
-        #expect(result15.isEmpty)
     }
 }

@@ -123,10 +123,4 @@ extension Caller {
         if self == .nobody { return .refused(.notPaired(credentialSent: false)) }
         return .refused(.missingScope(required))
     }
-
-    package func decide(_ required: ScopeSet, session: String) -> AccessDecision {
-        let decision = decide(required)
-        guard case .allowed = decision else { return decision }
-        return mayUse(session: session) ? .allowed : .refused(.foreignSession)
-    }
 }

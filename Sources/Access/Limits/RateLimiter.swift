@@ -33,36 +33,22 @@ package struct RateLimiter: Sendable {
         self.capacity = max(capacity, 1)
     }
 
-    /// Takes one. A refused attempt takes nothing, so that asking too early does not postpone the next chance.
-    package mutating func take(_ kind: RateLimitKind, _ key: RateLimitKey, now: Int64) -> RateLimitVerdict {
-        with(kind, key, now: now, taking: true)
-    }
-
-    /// What `take` would say.
-    package mutating func peek(_ kind: RateLimitKind, _ key: RateLimitKey, now: Int64) -> RateLimitVerdict {
-        with(kind, key, now: now, taking: false)
-    }
-
     package func count(of kind: RateLimitKind) -> Int { tables[kind.index].fullAt.count }
 
-    private mutating func with(
-        _ kind: RateLimitKind,
-        _ key: RateLimitKey,
-        now: Int64,
-        taking: Bool
-    ) -> RateLimitVerdict {
+    /// Takes one. A refused attempt takes nothing, so that asking too early does not postpone the next chance.
+    package mutating func take(_ kind: RateLimitKind, _ key: RateLimitKey, now: Int64) -> RateLimitVerdict {
         let index = kind.index
         let policy = tables[index].policy
         let known = tables[index].fullAt[key]
-        if taking, known == nil { makeRoom(in: &tables[index], now: now) }
+        if known == nil { makeRoom(in: &tables[index], now: now) }
         let shared = known == nil && tables[index].fullAt.count >= capacity
         let stored = known ?? (shared ? tables[index].overflowFullAt : now)
         // A clock that was set back must not lock anybody out for longer than one window.
         let fullAt = min(max(stored, now), now + policy.windowMilliseconds)
         let debt = fullAt - now
         let allowed = debt <= policy.windowMilliseconds - policy.intervalMilliseconds
-        let after = allowed && taking ? fullAt + policy.intervalMilliseconds : fullAt
-        if taking, allowed || fullAt < stored {
+        let after = allowed ? fullAt + policy.intervalMilliseconds : fullAt
+        if allowed || fullAt < stored {
             if shared { tables[index].overflowFullAt = after } else { tables[index].fullAt[key] = after }
         }
         return RateLimitVerdict(

@@ -1,3 +1,5 @@
+import Basics
+
 /// The written form of a token: `ldl_`, 43 letters and digits (256 bits), and 6 more that check them, so that secret
 /// scanners find it and a cut copy is told from a revoked one offline.
 package enum TokenText {
@@ -31,24 +33,14 @@ package enum TokenText {
 
     package static func shown(_ text: Secret) -> String { String(text.reveal().prefix(shownLength)) }
 
-    /// CRC-32 (the reflected 0xEDB88320 one) in six digits of base 62.
+    /// CRC-32 in six digits of base 62.
     private static func check(of text: ArraySlice<UInt8>) -> [UInt8] {
-        var crc: UInt32 = .max
-        for byte in text {
-            crc = (crc >> 8) ^ table[Int((crc ^ UInt32(byte)) & 0xFF)]
-        }
-        var rest = ~crc
+        var rest = CRC32.of(text)
         var digits = [UInt8](repeating: 0, count: checkLength)
         for index in digits.indices.reversed() {
             digits[index] = alphabet[Int(rest % 62)]
             rest /= 62
         }
         return digits
-    }
-
-    private static let table: [UInt32] = (0..<256).map { (index: UInt32) -> UInt32 in
-        var value = index
-        for _ in 0..<8 { value = value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
-        return value
     }
 }

@@ -104,9 +104,12 @@ extension RunBook {
             sessions[session]?.isUncertain = false
             return
         }
-        let status = info?["status"]?.string
         let state: Run.State =
-            status == "killed" ? .aborted : status == "failed" || status == "timeout" ? .failed : .completed
+            switch info?["status"]?.string {
+            case "killed": .aborted
+            case "failed", "timeout": .failed
+            default: .completed
+            }
         for id in runs.active where reducers[id]?.hasBegun == true {
             if reducers[id]?.isUnaccountedFor == true, reducers[id]?.isTold == false {
                 forget(id, session: session)
@@ -121,42 +124,5 @@ extension RunBook {
             publish(id, to: &changes)
         }
         sessions[session]?.isUncertain = false
-    }
-}
-
-/// A user's row and what follows it up to the next one. Rows that name their run stand alone.
-struct HistoryTurn: Sendable {
-    var user: HistoryRow?
-    var rows: [HistoryRow] = []
-    var key: String?
-
-    var time: Timestamp? { user?.time ?? rows.lazy.compactMap(\.time).first }
-    var userText: String { user?.text.trimmingBlanks() ?? "" }
-
-    var callIDs: [String] {
-        rows.flatMap { row in
-            let own = row.toolCallID.map { [$0] } ?? []
-            return own + row.blocks.compactMap { if case .toolCall(let id, _, _) = $0 { id } else { nil } }
-        }
-    }
-
-    static func split(_ rows: [HistoryRow]) -> [HistoryTurn] {
-        var turns: [HistoryTurn] = []
-        var current = HistoryTurn()
-        var apart: [HistoryTurn] = []
-        for row in rows {
-            if row.role == .user {
-                if current.user != nil || !current.rows.isEmpty { turns.append(current) }
-                turns += apart
-                apart.removeAll()
-                current = HistoryTurn(user: row, key: row.key)
-            } else if let key = row.key, key != current.key {
-                apart.append(HistoryTurn(rows: [row], key: key))
-            } else if row.role != .other {
-                current.rows.append(row)
-            }
-        }
-        if current.user != nil || !current.rows.isEmpty { turns.append(current) }
-        return turns + apart
     }
 }

@@ -26,10 +26,9 @@ struct ToolOutcome: Sendable, Equatable {
         default: break
         }
         let object = Self.errorObject(in: text)
-        let lost = details?["exitCode"].map(\.isNull) ?? false
         let failed =
             isError || (exitCode ?? 0) != 0 || ["error", "failed", "timeout", "approval-unavailable"].contains(status)
-            || (lost && status == "failed") || text.trimmingBlanks().lowercased() == "tool not found" || object != nil
+            || text.trimmingBlanks().lowercased() == "tool not found" || object != nil
         if failed {
             state = .failed
             error = Self.shown(details?["error"]?.string ?? object ?? text)

@@ -69,8 +69,6 @@ package final class DocumentDesk {
 
     static func tag(of bytes: [UInt8]) -> String { Hex.encode(Digest.sha256(bytes).prefix(16)) }
 
-    func copy(_ name: Name) -> Copy? { copies[name] }
-
     /// The fields of the version that a condition names, while it is remembered.
     func formerFields(_ name: Name, _ condition: EntityTagCondition) -> DocumentFields? {
         copies[name]?.former.last { condition.matchesStrongly(EntityTag($0.tag)) }?.fields

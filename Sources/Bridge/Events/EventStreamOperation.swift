@@ -77,7 +77,7 @@ enum EventStreamOperation {
             wishes.pollSeconds = try call.number("poll", in: 0...300, default: 30)
         } else {
             // JSON is the form of the long poll alone.
-            wishes.format = StreamFormat(try Bridge.answerType(of: call.head, among: streamTypes))
+            wishes.format = StreamFormat(try call.head.answerType(among: streamTypes))
         }
         return wishes
     }

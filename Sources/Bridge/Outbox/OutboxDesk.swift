@@ -19,9 +19,7 @@ package final class OutboxDesk {
     private var tally = OutboxTally()
     /// Calls given up as unanswered whose answer may still come over the same connection.
     private var overdue: [CallID: AttemptID] = [:]
-    /// Sessions that a message of ours begins anew, and when it went out.
-    private var resets: [String: Timestamp] = [:]
-    private static let resetMilliseconds: Int64 = 60_000
+    private var resets = OrderedResets()
     private static let reloadMilliseconds: Int64 = 1_000
     /// Attempts since the start, by how they ended, and entries by the state they ended in.
     private(set) var attempts: [AttemptClass: UInt64] = [:]
@@ -42,9 +40,6 @@ package final class OutboxDesk {
     }
 
     package var blockedReason: String? { dispatcher.blockedReason }
-    package var count: Int { dispatcher.count }
-
-    package func entry(id: String) -> OutboxEntry? { dispatcher.entry(id: id) }
 
     func summary(now: Timestamp) -> StatusReport.Outbox {
         var report = tally.report(now: now)
@@ -106,21 +101,8 @@ package final class OutboxDesk {
         tell(.outcome(attempt, AttemptOutcome(outcome)), on: loop)
     }
 
-    /// Whether a reset was ordered by a command that went through here: what waits behind it was meant for what comes
-    /// after.
-    func asked(toReset session: String, now: Timestamp) -> Bool {
-        guard let at = resets.removeValue(forKey: session) else { return false }
-        return now.milliseconds - at.milliseconds < Self.resetMilliseconds
-    }
-
-    private func noteReset(_ entry: OutboxEntry, _ payload: OutboxTable.Payload, now: Timestamp) {
-        guard entry.isSlashCommand, let text = payload.text else { return }
-        let word = text.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }.lowercased()
-        guard word == "/new" || word == "/reset" else { return }
-        // Gateways that do not tell of it leave theirs here.
-        resets = resets.filter { now.milliseconds - $0.value.milliseconds < Self.resetMilliseconds }
-        resets[entry.session] = now
-    }
+    /// What waits behind a reset of ours was meant for what comes after it.
+    func asked(toReset session: String, now: Timestamp) -> Bool { resets.take(session, now: now) }
 
     package func saw(key: String, _ proof: OutboxProof, on loop: isolated EventLoop) {
         tell(.evidence(key: key, proof), on: loop)
@@ -259,7 +241,9 @@ package final class OutboxDesk {
             return tell(.outcome(order.attempt, .rejected(rejection)), on: loop)
         }
         if order.entry.kind == .message { dispatched?(order.entry, order.attempt.key) }
-        noteReset(order.entry, payload, now: loop.wallClock)
+        if order.entry.isSlashCommand, let text = payload.text {
+            resets.note(text, in: order.entry.session, now: loop.wallClock)
+        }
         KillPoint.reach("frame.before")
         defer { KillPoint.reach("frame.after") }
         var call: CallID?
@@ -282,46 +266,6 @@ package final class OutboxDesk {
             guard let self else { return }
             self.timer = nil
             self.tell(.tick, on: loop)
-        }
-    }
-}
-
-extension AttemptOutcome {
-    init(_ outcome: CallOutcome) {
-        switch outcome {
-        case .ok(let payload), .accepted(let payload):
-            let status: Acknowledgement.Status =
-                switch payload?["status"]?.string {
-                case "started", "accepted": .started
-                case "in_flight": .inFlight
-                default: .finished
-                }
-            self = .acknowledged(Acknowledgement(status: status, runID: payload?["runId"]?.string))
-        case .failed(let error, let payload):
-            // A repeat of a key whose run failed is told as an error with that run's summary: the message was taken.
-            if payload?["summary"] != nil, let run = payload?["runId"]?.string {
-                self = .acknowledged(Acknowledgement(status: .finished, runID: run))
-                return
-            }
-            self = .rejected(
-                GatewayRejection(
-                    code: error.detailsCode ?? error.code,
-                    message: error.message,
-                    retryable: error.retryable,
-                    retryAfterMs: error.retryAfterMs
-                )
-            )
-        case .notDispatched(.tooLarge(let bytes, let limit)):
-            self = .rejected(
-                GatewayRejection(
-                    code: "TOO_LARGE",
-                    message: "The message takes \(bytes) bytes and the gateway takes \(limit).",
-                    retryable: false
-                )
-            )
-        case .notDispatched(let reason): self = .notDispatched(detail: "\(reason)")
-        case .ambiguous(.timedOut): self = .noAnswer(detail: "the gateway did not answer in time")
-        case .ambiguous(.linkLost): self = .noAnswer(detail: "the connection was lost before the answer")
         }
     }
 }

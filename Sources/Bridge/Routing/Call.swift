@@ -108,15 +108,6 @@ package final class Call {
         }
     }
 
-    package func choice<Value>(_ name: String, of values: [String: Value]) throws(Problem) -> Value? {
-        guard let text = query[name] else { return nil }
-        guard let value = values[text] else {
-            let near = NearestName.of(text, in: values.keys).map { " Did you mean \($0)?" } ?? ""
-            throw .badParameter(name, "`\(name)` is one of \(values.keys.sorted().joined(separator: ", ")).\(near)")
-        }
-        return value
-    }
-
     // MARK: Body
 
     package func json() throws(Problem) -> JSONValue {

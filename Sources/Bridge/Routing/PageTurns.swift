@@ -20,7 +20,7 @@ struct PageTurns {
     mutating func turn(of call: Call) -> Turn {
         let key = ObjectIdentifier(call.exchange.connection)
         let isWatched = waiting[key] != nil
-        if waiting[key]?.isEmpty ?? true, mayBegin(call) {
+        if !hasWaiting(call.exchange.connection), mayBegin(call) {
             open(call)
             return .now
         }
@@ -32,7 +32,7 @@ struct PageTurns {
     mutating func end(_ call: Call) -> Bool {
         call.isOpenPage = false
         call.exchange.connection.openPages -= 1
-        return !(waiting[ObjectIdentifier(call.exchange.connection)]?.isEmpty ?? true)
+        return hasWaiting(call.exchange.connection)
     }
 
     /// The one that has its turn now; those whose client has left are passed over.
@@ -51,9 +51,13 @@ struct PageTurns {
 
     /// True, and forgotten, when nobody waits.
     mutating func isOver(_ connection: ConnectionInfo) -> Bool {
-        guard waiting[ObjectIdentifier(connection)]?.isEmpty ?? true else { return false }
+        if hasWaiting(connection) { return false }
         waiting[ObjectIdentifier(connection)] = nil
         return true
+    }
+
+    private func hasWaiting(_ connection: ConnectionInfo) -> Bool {
+        waiting[ObjectIdentifier(connection)]?.isEmpty == false
     }
 
     private func mayBegin(_ call: Call) -> Bool {

@@ -64,13 +64,6 @@ package struct Router: Sendable {
         return .wrongMethod(allowed: allowed(at: place), isOpen: nodes[place].routes.contains { $0.scope == nil })
     }
 
-    /// The methods of a path, with those every resource has.
-    package func allowed(_ path: ArraySlice<UInt8>) -> [HTTPMethod]? {
-        var parameters: [String] = []
-        guard let place = walk(path, &parameters), !nodes[place].routes.isEmpty else { return nil }
-        return allowed(at: place)
-    }
-
     /// Those of the server as a whole, which `*` names.
     package var methods: [HTTPMethod] {
         let known = Set(nodes.flatMap { $0.routes.map(\.method) })

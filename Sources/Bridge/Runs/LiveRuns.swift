@@ -24,8 +24,6 @@ package final class LiveRuns {
         }
     }
 
-    package func run(id: String) -> Run? { active.first { $0.id == id } }
-
     /// A run of an earlier process: its row and its start are there already.
     func resume(_ run: Run) {
         keep(run)

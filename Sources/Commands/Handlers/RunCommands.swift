@@ -95,8 +95,6 @@ struct RunEnd {
         let error = run["error"]
         errorText = error?.string ?? error?["detail"]?.string ?? error?["message"]?.string ?? error?["code"]?.string
     }
-
-    var isEnded: Bool { state == "completed" || state == "failed" || state == "aborted" }
 }
 
 /// One step as a line.

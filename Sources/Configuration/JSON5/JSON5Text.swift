@@ -1,3 +1,4 @@
+import Basics
 package import JSONBytes
 
 /// A JSON5 text (json5.org, version 1.0.0) turned into the JSON it stands for, with the way back from a value to its line.
@@ -48,12 +49,7 @@ package struct JSON5Text: Sendable {
 
     /// Where a value of `document` stands in the source.
     package func position(of value: JSONValue) -> TextPosition {
-        var low = 0
-        var high = places.count
-        while low < high {
-            let middle = (low + high) / 2
-            if places[middle].json <= value.offset { low = middle + 1 } else { high = middle }
-        }
-        return TextPosition(of: low > 0 ? places[low - 1].source : 0, in: source)
+        let behind = places.partitioningIndex { $0.json > value.offset }
+        return TextPosition(of: behind > 0 ? places[behind - 1].source : 0, in: source)
     }
 }

@@ -26,7 +26,6 @@ package enum ConfigurationTable {
     package static func nearest(name: String) -> String? {
         NearestName.of(name, in: groups.union(byName.keys).sorted())
     }
-    package static func nearest(flag: String) -> String? { NearestName.of(flag, in: byFlag.keys.sorted()) }
     static func nearest(environment name: String) -> String? { NearestName.of(name, in: byEnvironment.keys.sorted()) }
 
     private static func table(_ names: (ConfigurationKey) -> [String]) -> [String: ConfigurationKey] {

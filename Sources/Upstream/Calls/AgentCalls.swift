@@ -61,24 +61,6 @@ package struct AgentFile: Sendable {
     }
 }
 
-package struct AgentsFilesList: GatewayCall {
-    package static let method = "agents.files.list"
-    package var agentId: String
-
-    package init(agentId: String) {
-        self.agentId = agentId
-    }
-
-    package func writeParams(to writer: inout JSONWriter) { writer.member("agentId", agentId) }
-
-    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [AgentFile] {
-        guard let files = payload["files"], files.kind == .array else {
-            throw GatewayShapeError(method: method, missing: "files")
-        }
-        return files.elements.compactMap { AgentFile($0) }
-    }
-}
-
 /// A file that does not exist is a success with `missing`.
 package struct AgentsFilesGet: GatewayCall {
     package static let method = "agents.files.get"

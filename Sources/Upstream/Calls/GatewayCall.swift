@@ -28,10 +28,3 @@ package struct GatewayShapeError: Error, Equatable, Sendable {
     package let method: String
     package let missing: String
 }
-
-extension JSONValue {
-    func required(_ key: String, of method: String) throws(GatewayShapeError) -> String {
-        guard let value = self[key]?.string else { throw GatewayShapeError(method: method, missing: key) }
-        return value
-    }
-}

@@ -13,7 +13,6 @@ package struct StateFile: Sendable {
         package let number: Int32
 
         package var description: String { "cannot \(attempt) \(path): \(unsafe String(cString: strerror(number)))" }
-        package var isMissing: Bool { number == ENOENT }
     }
 
     /// Larger is not one of ours.
@@ -36,7 +35,7 @@ package struct StateFile: Sendable {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16_384)
         while true {
-            let count = unsafe chunk.withUnsafeMutableBytes { unsafe Self.readSome(file, $0) }
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe readBytes(file, $0) }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw failure("read") }
             guard count > 0 else { return bytes }
@@ -75,28 +74,12 @@ package struct StateFile: Sendable {
         defer { close(file) }
         var start = 0
         while start < bytes.count {
-            let count = unsafe bytes[start...].withUnsafeBytes { unsafe Self.writeSome(file, $0) }
+            let count = unsafe bytes[start...].withUnsafeBytes { unsafe writeBytes(file, $0) }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw abandoned(failure("write")) }
             start += count
         }
         guard fsync(file) == 0 else { throw abandoned(failure("sync")) }
-    }
-
-    private static func readSome(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        #if canImport(Glibc)
-        unsafe Glibc.read(file, buffer.baseAddress, buffer.count)
-        #else
-        unsafe Darwin.read(file, buffer.baseAddress, buffer.count)
-        #endif
-    }
-
-    private static func writeSome(_ file: Int32, _ buffer: UnsafeRawBufferPointer) -> Int {
-        #if canImport(Glibc)
-        unsafe Glibc.write(file, buffer.baseAddress, buffer.count)
-        #else
-        unsafe Darwin.write(file, buffer.baseAddress, buffer.count)
-        #endif
     }
 
     private func abandoned(_ failure: Failure) -> Failure {
@@ -119,7 +102,16 @@ package struct StateFile: Sendable {
     }
 }
 
-/// At file level, where the name is the system's.
+// At file level, where the names are the system's and not this type's.
+
+private func readBytes(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    unsafe read(file, buffer.baseAddress, buffer.count)
+}
+
+private func writeBytes(_ file: Int32, _ buffer: UnsafeRawBufferPointer) -> Int {
+    unsafe write(file, buffer.baseAddress, buffer.count)
+}
+
 private func linkFile(_ path: UnsafePointer<CChar>, _ target: UnsafePointer<CChar>) -> Int32 {
     unsafe link(path, target)
 }

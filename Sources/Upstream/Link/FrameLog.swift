@@ -69,8 +69,7 @@ package struct FrameLog: Sendable {
 
     package func after(_ number: Int64) -> ArraySlice<Entry> {
         let all = entries[start...]
-        let first = all.firstIndex { $0.number > number } ?? all.endIndex
-        return all[first...]
+        return all[all.partitioningIndex { $0.number > number }...]
     }
 
     package var count: Int { entries.count - start }

@@ -27,35 +27,7 @@ extension ServePlan {
             tailnet: { NetworkInterface.tailnetAddresses(NetworkInterface.all()) },
             inherited: InheritedSocket.all(Program.environment) + InheritedSocket.launchd()
         )
-        // Sockets that were handed over take the place of the default listener.
-        let takesInherited = !surroundings.inherited.isEmpty && !settings.isSet(.listen)
-        var listen = [ListenAddress.control(in: state)]
-        var tailnetPorts: [UInt16] = []
-        do throws(ListenAddress.Fault) {
-            for text in takesInherited ? ["fd:"] : settings.list(.listen) {
-                // Who names a place twice means it once; of port 0 there are as many as are asked for.
-                listen += try ListenAddress.parse(text, surroundings).filter { place in
-                    if case .inherited = place.source { return true }
-                    return place.address.port == 0 || !listen.contains { $0.address == place.address }
-                }
-                if let port = try ListenAddress.tailnetPort(text) { tailnetPorts.append(port) }
-            }
-            if let path = settings.text(.accessTailnetServe) { listen.append(try ListenAddress.serve(path)) }
-        } catch {
-            throw StartFailure(message: "--listen \(error)", status: .configuration)
-        }
-        let owner = try settings.text(.unixOwner).map { text in
-            do throws(SocketOwner.Fault) {
-                return try SocketOwner(text)
-            } catch {
-                throw StartFailure(message: "unix.owner: \(error.message)", status: .configuration)
-            }
-        }
-        let mode = settings.text(.unixMode).flatMap { UInt32($0, radix: 8) } ?? 0o600
-        for place in listen.indices where listen[place].kind == .unix {
-            listen[place].mode = mode
-            listen[place].owner = owner
-        }
+        let (listen, tailnetPorts) = try doors(settings, surroundings, state: state)
         let tokenFile = StateFile(data + "/device-tokens.json")
         let stored = try tokenFile.read().flatMap { try? DeviceTokenStore(parsing: $0) }
         let seed = SecureRandom.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -78,6 +50,48 @@ extension ServePlan {
             tailnet: try tailnetPolicy(settings),
             tailscaledPaths: settings.text(.accessTailnetSocket).map { [$0] } ?? Tailscaled.usualPaths
         )
+    }
+
+    /// Where to listen, and on which ports of the tailnet as soon as there is one.
+    private static func doors(
+        _ settings: Settings,
+        _ surroundings: ListenAddress.Surroundings,
+        state: String
+    ) throws -> (listen: [ListenAddress], tailnetPorts: [UInt16]) {
+        // Sockets that were handed over take the place of the default listener.
+        let takesInherited = !surroundings.inherited.isEmpty && !settings.isSet(.listen)
+        var listen = [ListenAddress.control(in: state)]
+        var tailnetPorts: [UInt16] = []
+        do throws(ListenAddress.Fault) {
+            for text in takesInherited ? ["fd:"] : settings.list(.listen) {
+                // Who names a place twice means it once; of port 0 there are as many as are asked for.
+                listen += try ListenAddress.parse(text, surroundings).filter { place in
+                    if case .inherited = place.source { return true }
+                    return place.address.port == 0 || !listen.contains { $0.address == place.address }
+                }
+                if let port = try ListenAddress.tailnetPort(text) { tailnetPorts.append(port) }
+            }
+            if let path = settings.text(.accessTailnetServe) { listen.append(try ListenAddress.serve(path)) }
+        } catch {
+            throw StartFailure(message: "--listen \(error)", status: .configuration)
+        }
+        let owner = try socketOwner(settings)
+        let mode = settings.text(.unixMode).flatMap { UInt32($0, radix: 8) } ?? 0o600
+        for place in listen.indices where listen[place].kind == .unix {
+            listen[place].mode = mode
+            listen[place].owner = owner
+        }
+        return (listen, tailnetPorts)
+    }
+
+    private static func socketOwner(_ settings: Settings) throws -> SocketOwner? {
+        try settings.text(.unixOwner).map { text in
+            do throws(SocketOwner.Fault) {
+                return try SocketOwner(text)
+            } catch {
+                throw StartFailure(message: "unix.owner: \(error.message)", status: .configuration)
+            }
+        }
     }
 
     private static func origins(_ settings: Settings) throws -> OriginList {

@@ -39,7 +39,6 @@ struct ServePlan: Sendable {
     var linkMoved: (@Sendable (LinkStatus) -> Void)?
 
     var scheme: String { tls == nil ? "http" : "https" }
-    var servePath: String? { settings.text(.accessTailnetServe) }
 
     var connections: ConnectionLimit { ConnectionLimit(settings) }
 

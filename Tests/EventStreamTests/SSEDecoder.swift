@@ -1,31 +1,31 @@
 /// An event as a client sees it.
-package struct SSEMessage: Sendable, Equatable {
+struct SSEMessage: Sendable, Equatable {
     /// The last id seen up to here, which is where a client resumes; empty when there was none.
-    package var id: String
+    var id: String
     /// `message` when the event named none.
-    package var type: String
-    package var data: [UInt8]
+    var type: String
+    var data: [UInt8]
 
-    package init(id: String, type: String, data: [UInt8]) {
+    init(id: String, type: String, data: [UInt8]) {
         self.id = id
         self.type = type
         self.data = data
     }
 
-    package var text: String { String(decoding: data, as: UTF8.self) }
+    var text: String { String(decoding: data, as: UTF8.self) }
 }
 
-package enum SSEError: Error, Equatable, Sendable {
+enum SSEError: Error, Equatable, Sendable {
     case lineTooLong(limit: Int)
     case eventTooLarge(limit: Int)
 }
 
 /// Reads an event stream by the rules of the WHATWG HTML standard (9.2.6), in pieces of any size.
-package struct SSEDecoder: Sendable {
+struct SSEDecoder: Sendable {
     /// The last valid id; survives events without one.
-    package private(set) var lastEventID = ""
+    private(set) var lastEventID = ""
     /// Milliseconds to wait before reconnecting, once the stream has said so.
-    package private(set) var retry: Int?
+    private(set) var retry: Int?
 
     private let maxEventBytes: Int
     private var line: [UInt8] = []
@@ -42,14 +42,14 @@ package struct SSEDecoder: Sendable {
     private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     /// - Parameter maxEventBytes: bounds a line and the data of an event; our own server sends at most an eighth.
-    package init(maxEventBytes: Int = 1_048_576, lastEventID: String = "") {
+    init(maxEventBytes: Int = 1_048_576, lastEventID: String = "") {
         self.maxEventBytes = maxEventBytes
         self.lastEventID = lastEventID
         pendingID = lastEventID
     }
 
     /// The next event, moving `offset` past what was taken; nil when all of the input was taken.
-    package mutating func next(in input: Span<UInt8>, from offset: inout Int) throws(SSEError) -> SSEMessage? {
+    mutating func next(in input: Span<UInt8>, from offset: inout Int) throws(SSEError) -> SSEMessage? {
         if let failure { throw failure }
         while offset < input.count {
             let byte = input[offset]

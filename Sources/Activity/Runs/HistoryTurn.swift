@@ -1,0 +1,38 @@
+import Basics
+
+/// A user's row and what follows it up to the next one. Rows that name their run stand alone.
+struct HistoryTurn: Sendable {
+    var user: HistoryRow?
+    var rows: [HistoryRow] = []
+    var key: String?
+
+    var time: Timestamp? { user?.time ?? rows.lazy.compactMap(\.time).first }
+    var userText: String { user?.text.trimmingBlanks() ?? "" }
+
+    var callIDs: [String] {
+        rows.flatMap { row in
+            let own = row.toolCallID.map { [$0] } ?? []
+            return own + row.blocks.compactMap { if case .toolCall(let id, _, _) = $0 { id } else { nil } }
+        }
+    }
+
+    static func split(_ rows: [HistoryRow]) -> [HistoryTurn] {
+        var turns: [HistoryTurn] = []
+        var current = HistoryTurn()
+        var apart: [HistoryTurn] = []
+        for row in rows {
+            if row.role == .user {
+                if current.user != nil || !current.rows.isEmpty { turns.append(current) }
+                turns += apart
+                apart.removeAll()
+                current = HistoryTurn(user: row, key: row.key)
+            } else if let key = row.key, key != current.key {
+                apart.append(HistoryTurn(rows: [row], key: key))
+            } else if row.role != .other {
+                current.rows.append(row)
+            }
+        }
+        if current.user != nil || !current.rows.isEmpty { turns.append(current) }
+        return turns + apart
+    }
+}

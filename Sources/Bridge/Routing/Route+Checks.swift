@@ -1,0 +1,65 @@
+import Basics
+import Exchanges
+import HTTPModel
+
+/// What the head of a request must be for a route, beyond who sends it.
+extension Route {
+    /// The parameters it came with, of which each stands once and none is misspelt.
+    func query(of head: RequestHead) throws(Problem) -> QueryItems {
+        let items: QueryItems
+        do throws(RequestTargetError) {
+            items = try head.queryItems()
+        } catch {
+            throw Problem(.badRequest, "BAD_TARGET", "Bad query", error.description, field: "query", retryable: false)
+        }
+        if let name = items.repeatedName { throw .badParameter(name, "`\(name)` stands more than once.") }
+        // Names of others are passed over, such as what keeps caches out; a slip of the pen is not.
+        for item in items.items where !query.contains(item.name) {
+            guard let meant = NearestName.of(item.name, in: query) else { continue }
+            throw .badParameter(item.name, "There is no parameter `\(item.name)` here. Did you mean `\(meant)`?")
+        }
+        return items
+    }
+}
+
+extension Route.Body {
+    /// Throws where the head names a form of body that is not taken.
+    func checkType(_ head: RequestHead) throws(Problem) {
+        if let coding = head.fields[.contentEncoding], !coding.elementsEqual("identity".utf8) {
+            throw Problem(
+                .unsupportedMediaType,
+                "UNSUPPORTED_ENCODING",
+                "Unsupported encoding",
+                "Bodies are taken as they are, without a Content-Encoding.",
+                field: "Content-Encoding",
+                retryable: false
+            ).adding(.acceptEncoding, "identity")
+        }
+        let types: [MediaType]
+        switch self {
+        case .none, .message: return
+        case .unused: types = [.json]
+        case .upTo(_, let listed): types = listed
+        }
+        guard let field = head.fields[.contentType] else { return }
+        guard let type = try? MediaType(parsing: field),
+            types.contains(where: { $0.isSameEssence(as: type) || ($0.isJSON && type.isJSON) })
+        else { throw .unsupportedMediaType(types) }
+    }
+}
+
+extension RequestHead {
+    /// The offer the client likes best.
+    func answerType(among offers: [MediaType]) throws(Problem) -> MediaType {
+        guard let field = fields[.accept] else { return offers[0] }
+        if field.elementsEqual("*/*".utf8) { return offers[0] }
+        let list: AcceptList
+        do throws(HeaderValueError) {
+            list = try AcceptList(parsing: (fields.list(for: .accept) ?? [])[...])
+        } catch {
+            throw Problem(.badRequest, "BAD_HEADER", "Bad header", error.description, field: "Accept", retryable: false)
+        }
+        guard let place = list.choose(among: offers) else { throw .notAcceptable(offers) }
+        return offers[place]
+    }
+}

@@ -1,0 +1,117 @@
+/// What the library tells while it reads and writes. Nothing here calls into it: that has to wait in `afterwards`.
+extension HTTP2Session {
+    func beganHead(_ stream: HTTP2StreamID) {
+        highestStream = max(highestStream, stream)
+        streams.insert(StreamState(stream))
+        builder.begin(stream)
+    }
+
+    func gotField(_ stream: HTTP2StreamID, name: Span<UInt8>, value: Span<UInt8>) {
+        guard !sawHeadBomb else { return }
+        switch builder.add(stream, name: name, value: value) {
+        case .taken: break
+        case .bomb: sawHeadBomb = true
+        case .trailer:
+            // Nothing here reads them, they only count.
+            guard let state = streams.find(stream) else { return }
+            state.trailerBytes += name.count + value.count + 32
+            if state.trailerBytes > limits.headBytes { condemn(stream, .enhanceYourCalm) }
+        }
+    }
+
+    func gotInvalidField(_ stream: HTTP2StreamID) {
+        condemn(stream, .protocolError)
+    }
+
+    func completedHead(_ stream: HTTP2StreamID, ends: Bool) {
+        guard let state = streams.find(stream), let built = builder.finish(stream) else { return }
+        guard !state.condemned, !sawHeadBomb else { return }
+        switch built {
+        case .head(let head):
+            state.announced = true
+            events.append(.request(stream, head, end: ends))
+        case .refused(let refusal):
+            state.announced = true
+            state.discardsBody = true
+            events.append(.refused(stream, refusal))
+        case .malformed:
+            condemn(stream, .protocolError)
+        }
+    }
+
+    func gotData(_ stream: HTTP2StreamID, _ bytes: [UInt8]) {
+        guard let state = streams.find(stream), state.announced, !state.condemned, !state.discardsBody else {
+            afterwards.append(.consume(bytes.count))
+            return
+        }
+        state.unconsumed += bytes.count
+        events.append(.data(stream, bytes))
+    }
+
+    func requestEnded(_ stream: HTTP2StreamID) {
+        guard let state = streams.find(stream), !state.requestEnded else { return }
+        state.requestEnded = true
+        if state.announced, !state.condemned, !state.discardsBody { events.append(.end(stream)) }
+    }
+
+    func gotGoAway(_ code: HTTP2ErrorCode) {
+        events.append(.goingAway(code))
+    }
+
+    /// The next bytes of a body, or nil to wait for `send`.
+    @unsafe func nextBody(
+        _ stream: HTTP2StreamID,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) -> (count: Int, isLast: Bool)? {
+        guard let state = streams.find(stream) else { return (0, true) }
+        let count = unsafe state.pending.move(into: buffer)
+        waitingBytes -= count
+        let isLast = state.pending.isEmpty && state.closing
+        if count == 0, !isLast {
+            state.deferred = true
+            return nil
+        }
+        state.sentSinceStall += count
+        if state.pending.isEmpty, count > 0 { waiting -= 1 }
+        if state.pending.isEmpty || state.sentSinceStall >= limits.stallProgressBytes { state.stalledSince = nil }
+        if state.pending.isEmpty, state.hasWaited {
+            state.hasWaited = false
+            if !state.closing { events.append(.drained(stream)) }
+        }
+        return (count, isLast)
+    }
+
+    /// RFC 9113 §8.1: when the answer is complete and the request is not, its rest is not wanted.
+    func responseEnded(_ stream: HTTP2StreamID) {
+        guard let state = streams.find(stream) else { return }
+        if !state.requestEnded {
+            state.resetByUs = true
+            state.condemned = true
+            afterwards.append(.reset(stream, .noError))
+        }
+    }
+
+    func sentReset(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
+        if streams.find(stream)?.resetByUs == true { return }
+        resetsToCount += 1
+        streamErrors += 1
+    }
+
+    func sentGoAway(_ code: HTTP2ErrorCode) {
+        if code != .noError { report(code) }
+    }
+
+    func closed(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
+        guard let state = streams.remove(stream) else { return }
+        if !state.pending.isEmpty { waiting -= 1 }
+        waitingBytes -= state.pending.count
+        if state.unconsumed > 0 { afterwards.append(.consume(state.unconsumed)) }
+        if state.announced { events.append(.closed(stream, code)) }
+    }
+
+    private func condemn(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
+        guard let state = streams.find(stream), !state.condemned else { return }
+        state.condemned = true
+        afterwards.append(.reset(stream, code))
+    }
+}

@@ -1,0 +1,13 @@
+/// A change of one entry that must become durable before anything else follows from it.
+package struct OutboxChange: Sendable, Equatable {
+    /// The version the change starts from: it is a compare-and-set.
+    package var expectedVersion: Int64
+    package var entry: OutboxEntry
+    package var attempt: OutboxAttempt?
+
+    package init(expectedVersion: Int64, entry: OutboxEntry, attempt: OutboxAttempt? = nil) {
+        self.expectedVersion = expectedVersion
+        self.entry = entry
+        self.attempt = attempt
+    }
+}
