@@ -113,8 +113,8 @@ package final class OutboxDesk {
         return now.milliseconds - at.milliseconds < Self.resetMilliseconds
     }
 
-    private func noteReset(_ entry: OutboxEntry, _ payload: OutboxTable.Payload, now: Timestamp) {
-        guard entry.isSlashCommand, let text = payload.text else { return }
+    private func noteReset(_ entry: OutboxEntry, _ text: String?, now: Timestamp) {
+        guard entry.isSlashCommand, let text else { return }
         let word = text.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }.lowercased()
         guard word == "/new" || word == "/reset" else { return }
         // Gateways that do not tell of it leave theirs here.
@@ -225,17 +225,15 @@ package final class OutboxDesk {
     }
 
     private func dispatch(_ order: DispatchOrder, on loop: isolated EventLoop) {
-        let entry = order.entry
-        if let text = entry.text, text.utf8.count == entry.payloadBytes {
-            return send(order, OutboxTable.Payload(text: text, body: nil), on: loop)
-        }
         let bound = LoopBound(self, on: loop)
-        pipeline.store.reader.read { connection in
-            try OutboxTable(connection).payload(id: entry.id)
+        // The request is made where the payload is read: a large one takes its time.
+        pipeline.store.reader.read { connection -> (request: OutboxRequest?, text: String?)? in
+            guard let payload = try OutboxTable(connection).payload(id: order.entry.id) else { return nil }
+            return (OutboxRequest(order.entry, key: order.attempt.key, payload), payload.text)
         } completion: { [weak loop] result in
             loop?.post { loop in
                 guard let this = bound.value(on: loop) else { return }
-                guard let payload = try? result.get() else {
+                guard let made = try? result.get() else {
                     return this.tell(
                         .outcome(
                             order.attempt,
@@ -244,13 +242,18 @@ package final class OutboxDesk {
                         on: loop
                     )
                 }
-                this.send(order, payload, on: loop)
+                this.send(order, made.request, text: made.text, on: loop)
             }
         }
     }
 
-    private func send(_ order: DispatchOrder, _ payload: OutboxTable.Payload, on loop: isolated EventLoop) {
-        guard let request = OutboxRequest(order.entry, key: order.attempt.key, payload) else {
+    private func send(
+        _ order: DispatchOrder,
+        _ request: OutboxRequest?,
+        text: String?,
+        on loop: isolated EventLoop
+    ) {
+        guard let request else {
             let rejection = GatewayRejection(
                 code: "UNSUPPORTED_KIND",
                 message: "This version cannot send entries of kind \(order.entry.kind.rawValue).",
@@ -259,7 +262,7 @@ package final class OutboxDesk {
             return tell(.outcome(order.attempt, .rejected(rejection)), on: loop)
         }
         if order.entry.kind == .message { dispatched?(order.entry, order.attempt.key) }
-        noteReset(order.entry, payload, now: loop.wallClock)
+        noteReset(order.entry, text, now: loop.wallClock)
         KillPoint.reach("frame.before")
         defer { KillPoint.reach("frame.after") }
         var call: CallID?
