@@ -159,8 +159,9 @@ package actor EventLoop {
 
     // MARK: The turn
 
-    private func turn(mayBlock: Bool) -> Bool {
-        if isStopping { return false }
+    /// - Returns: when it woke, on the monotonic clock; nil at the end.
+    private func turn(mayBlock: Bool) -> UInt64? {
+        if isStopping { return nil }
         armTimer()
         let count = poller.wait(into: &events, block: mayBlock && atTurnEnd.isEmpty && yielded.isEmpty && round.isEmpty)
         now = cs_monotonic_ns()
@@ -180,7 +181,7 @@ package actor EventLoop {
         }
         round.popLast()?.goOn(on: self)
         endTurn()
-        return !isStopping
+        return isStopping ? nil : now
     }
 
     private func deliver(_ event: cs_event) {

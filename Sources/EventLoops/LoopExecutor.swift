@@ -11,8 +11,9 @@ import Darwin
 /// Drives one loop: a single endless work item on a private serial queue alternates between the poller and the mailbox.
 /// That the queue is private and serial is the whole isolation argument: no source, timer or `sync` may ever use it.
 package final class LoopExecutor: SerialExecutor {
-    /// For how long entries run between two looks at the sockets, so that a flood of posts cannot starve them.
-    private static let budget: UInt64 = 200_000
+    /// For how long entries run between two looks at the sockets, so that a flood of posts cannot starve them; as long as
+    /// the sockets had, where that was longer, so that they cannot starve the posts.
+    private static let leastBudget: UInt64 = 200_000
 
     private let queue: DispatchQueue
     private let mailbox: Mailbox
@@ -41,28 +42,23 @@ package final class LoopExecutor: SerialExecutor {
         thread.load(ordering: .relaxed) == Self.currentThread ? true : nil
     }
 
-    /// `enter` gives the turn, which waits (or only looks) and serves what is ready; false ends the loop.
-    func start(_ enter: @escaping @Sendable (_ drive: @Sendable (_ turn: (_ mayBlock: Bool) -> Bool) -> Void) -> Void) {
+    /// `enter` gives the turn, which waits (or only looks) and serves what is ready; nil ends the loop.
+    func start(_ enter: @escaping @Sendable (_ drive: @Sendable (_ turn: (_ mayBlock: Bool) -> UInt64?) -> Void) -> Void) {
         queue.async { enter { self.run($0) } }
     }
 
-    private func run(_ turn: (Bool) -> Bool) {
+    private func run(_ turn: (Bool) -> UInt64?) {
         thread.store(Self.currentThread, ordering: .relaxed)
         var batch: [MailboxEntry] = []
         var next = 0
         var mayBlock = mailbox.park()
-        while turn(mayBlock) {
+        while let woken = turn(mayBlock) {
             if next == batch.count {
                 batch.removeAll(keepingCapacity: true)
                 next = 0
                 mailbox.take(into: &batch)
             }
-            let start = next < batch.count ? cs_monotonic_ns() : 0
-            while next < batch.count {
-                perform(batch[next])
-                next += 1
-                if cs_monotonic_ns() &- start > Self.budget { break }
-            }
+            if next < batch.count { perform(batch, from: &next, since: woken) }
             mayBlock = next == batch.count && mailbox.park()
         }
         while next < batch.count {
@@ -71,6 +67,16 @@ package final class LoopExecutor: SerialExecutor {
         }
         thread.store(0, ordering: .relaxed)
         mailbox.close { entry in queue.async { self.perform(entry) } }
+    }
+
+    private func perform(_ batch: [MailboxEntry], from next: inout Int, since woken: UInt64) {
+        let start = cs_monotonic_ns()
+        let budget = max(start &- woken, Self.leastBudget)
+        while next < batch.count {
+            perform(batch[next])
+            next += 1
+            if cs_monotonic_ns() &- start > budget { break }
+        }
     }
 
     private func perform(_ entry: MailboxEntry) {

@@ -1,3 +1,4 @@
+import CSystem
 import TestSupport
 import Testing
 
@@ -32,6 +33,42 @@ struct EventLoopTests {
         }
         _ = try await inbox.next()
         #expect(seen.withLock { $0 } == Array(0..<20_000))
+        await loop.stop()
+    }
+
+    @Test func `what keeps a loop busy does not starve the posts that it leads to`() async throws {
+        /// Costs five times what posts have at the least, and leads to posts that cost twice that.
+        final class Busy: TurnEndWork {
+            private let done = Locked(0)
+            private let end: Inbox<Int>
+            private var turns = 0
+            private var most = 0
+
+            init(_ end: Inbox<Int>) { self.end = end }
+
+            private static func spend(_ nanoseconds: UInt64) {
+                let start = cs_monotonic_ns()
+                while cs_monotonic_ns() &- start < nanoseconds {}
+            }
+
+            func turnEnded(on loop: isolated EventLoop) {
+                Self.spend(1_000_000)
+                for _ in 0..<20 {
+                    loop.post { [done] _ in
+                        Self.spend(20_000)
+                        done.withLock { $0 += 1 }
+                    }
+                }
+                turns += 1
+                most = max(most, turns * 20 - done.withLock { $0 })
+                if turns < 100 { loop.whenTurnEnds(self) } else { end.put(most) }
+            }
+        }
+        let loop = try EventLoop()
+        loop.start()
+        let end = Inbox<Int>()
+        loop.post { loop in loop.whenTurnEnds(Busy(end)) }
+        #expect(try await end.next() < 400)
         await loop.stop()
     }
 

@@ -220,6 +220,20 @@ struct LinkMachineTests {
         #expect(link.machine.status.code == "TICK_TIMEOUT" && link.machine.counters.silences == 1)
     }
 
+    @Test func `silence is none while nothing is read`() throws {
+        var link = try LinkHarness()
+        link.goOnline()
+        link.machine.holdInput(true, now: link.now)
+        #expect(link.machine.wakeAt == nil)
+        link.advance(600_000)
+        link.perform(link.machine.wake(now: link.now))
+        #expect(link.machine.isOnline)
+        link.machine.holdInput(false, now: link.now)
+        #expect(link.machine.wakeAt == link.now.milliseconds + 60_000)
+        link.advanceToWake()
+        #expect(link.machine.status.code == "TICK_TIMEOUT")
+    }
+
     @Test func `sequence holes are loss on protocol 4 only`() throws {
         for (version, gaps) in [(3, 0), (4, 1)] {
             var link = try LinkHarness()

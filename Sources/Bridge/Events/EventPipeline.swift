@@ -17,10 +17,18 @@ package final class EventPipeline {
     /// dropped: the next `run.step` or `run.ended` carries the whole text's state anyway.
     private static let heldBytesLimit = 4 << 20
 
+    /// Operations under way, and about what they write: beyond this the gateway has to wait. Some seconds of a busy one.
+    private static let mostUnderWay: UInt64 = 4096
+    private static let mostBytesUnderWay = 8 << 20
+
     package let store: StateStore
     package let hub: EventHub
     private var submitted: UInt64 = 0
     private var completed: UInt64 = 0
+    private var bytesUnderWay = 0
+    private var isHolding = false
+    /// Told `true` with each operation that is too much, and `false` once half of that is done.
+    package var heldBack: ((Bool) -> Void)?
     private var held: [Held] = []
     /// Of `held`: those before it have been handed out.
     private var heldStart = 0
@@ -49,12 +57,17 @@ package final class EventPipeline {
         completion: @escaping (Result<Value, any Error>) -> Void
     ) {
         submitted += 1
+        bytesUnderWay += cost
+        if submitted - completed > Self.mostUnderWay || bytesUnderWay > Self.mostBytesUnderWay {
+            isHolding = true
+            heldBack?(true)
+        }
         let done = LoopBound(completion, on: loop)
         let this = LoopBound(self, on: loop)
         store.submit(cost: cost, body) { [weak loop] result in
             loop?.post { loop in
                 if let this = this.value(on: loop) {
-                    this.operationEnded(on: loop)
+                    this.operationEnded(cost: cost, on: loop)
                     if case .failure = result { this.noteFailure() } else if this.isFailing { this.noteRecovery() }
                 }
                 done.value(on: loop)?(result)
@@ -117,8 +130,13 @@ package final class EventPipeline {
         held[heldStart...].lazy.compactMap(\.event.delta).first { $0.run == run }
     }
 
-    private func operationEnded(on loop: isolated EventLoop) {
+    private func operationEnded(cost: Int, on loop: isolated EventLoop) {
         completed += 1
+        bytesUnderWay -= cost
+        if isHolding, submitted - completed <= Self.mostUnderWay / 2, bytesUnderWay <= Self.mostBytesUnderWay / 2 {
+            isHolding = false
+            heldBack?(false)
+        }
         while heldStart < held.count, held[heldStart].afterOperation <= completed {
             let event = held[heldStart].event
             heldStart += 1

@@ -63,6 +63,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
         self.live = live
         book = RunBook(labels: labels)
         link.handler = self
+        pipeline.heldBack = { [weak link] isHeld in link?.holdInput(isHeld, on: loop) }
         outbox.dispatched = { [weak self] entry, key in
             self?.sent(entry, key: key, now: loop.wallClock)
         }

@@ -85,6 +85,14 @@ package final class UpstreamLink {
         perform(machine.stop(now: Self.time(loop)), on: loop)
     }
 
+    /// Reads nothing more of this connection for a while: what the gateway says stays with it and in the kernel.
+    package func holdInput(_ isHeld: Bool, on loop: isolated EventLoop) {
+        guard let stream = connection?.stream else { return }
+        machine.holdInput(isHeld, now: Self.time(loop))
+        if isHeld { stream.pauseInput(on: loop) } else { stream.resumeInput(on: loop) }
+        armTimer(on: loop)
+    }
+
     /// Sends one request. `completion` comes on the loop, exactly once (`agent`: once more with the final answer after
     /// `accepted`). `params` is one JSON object.
     @discardableResult

@@ -150,6 +150,11 @@ package struct LinkMachine {
         }
     }
 
+    /// Nothing more is read until this is called with `false`.
+    package mutating func holdInput(_ isHeld: Bool, now: LinkTime) {
+        watchdog?.hold(isHeld, now: now.milliseconds)
+    }
+
     package mutating func stop(now: LinkTime) -> [Action] {
         var actions = hangUp(WebSocketClose(WebSocketClose.goingAway, "shutting down"), failing: .stopped)
         phase = .idle
@@ -172,7 +177,7 @@ package struct LinkMachine {
             return transportFailed(.timedOut, now: now)
         case .online:
             var actions = calls.expire(now: time).map { Action.outcome($0, $1) }
-            if let watchdog, watchdog.deadline <= time {
+            if let deadline = watchdog?.deadline, deadline <= time {
                 counters.silences += 1
                 actions += hangUp(WebSocketClose(4000, "tick timeout"), failing: .offline)
                 let detail = "The gateway fell silent."

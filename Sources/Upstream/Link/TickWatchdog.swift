@@ -2,6 +2,7 @@
 package struct TickWatchdog: Sendable {
     private let intervalMs: Int64
     private var lastInbound: Int64
+    private var isHeld = false
 
     package init(intervalMs: Int64, now: Int64) {
         self.intervalMs = intervalMs
@@ -13,5 +14,11 @@ package struct TickWatchdog: Sendable {
         lastInbound = now
     }
 
-    package var deadline: Int64 { lastInbound + 2 * intervalMs }
+    /// While we do not read, silence says nothing about the peer.
+    package mutating func hold(_ isHeld: Bool, now: Int64) {
+        if self.isHeld, !isHeld { lastInbound = now }
+        self.isHeld = isHeld
+    }
+
+    package var deadline: Int64? { isHeld ? nil : lastInbound + 2 * intervalMs }
 }
