@@ -5,6 +5,20 @@ package import Exchanges
 package import Observability
 package import Outbox
 
+/// How many connections there may be at once.
+package struct ConnectionLimit: Equatable {
+    package var configured: Int
+    /// What the process has descriptors for.
+    package var possible: Int
+
+    package init(configured: Int, possible: Int) {
+        self.configured = configured
+        self.possible = possible
+    }
+
+    package var inForce: Int { min(configured, possible) }
+}
+
 /// What the configuration decides for the HTTP edge.
 package struct BridgeSettings {
     package var version: String
@@ -15,6 +29,7 @@ package struct BridgeSettings {
     /// Of ordinary requests; a route whose subject is larger says so itself.
     package var bodyBytes = Route.jsonBytes
     package var outboxLimits = OutboxTable.Limits()
+    package var connections = ConnectionLimit(configured: 20_000, possible: 20_000)
     /// How long a message may wait, in milliseconds, where its sender does not say.
     package var outboxTTL: Int64 = 48 * 3_600_000
     /// The rules for browsers at the place a connection came in.

@@ -43,7 +43,9 @@ package final class LoopExecutor: SerialExecutor {
     }
 
     /// `enter` gives the turn, which waits (or only looks) and serves what is ready; nil ends the loop.
-    func start(_ enter: @escaping @Sendable (_ drive: @Sendable (_ turn: (_ mayBlock: Bool) -> UInt64?) -> Void) -> Void) {
+    func start(
+        _ enter: @escaping @Sendable (_ drive: @Sendable (_ turn: (_ mayBlock: Bool) -> UInt64?) -> Void) -> Void
+    ) {
         queue.async { enter { self.run($0) } }
     }
 

@@ -9,8 +9,13 @@ package enum ProcessLimits {
     /// How many of them may be clients': the rest is the database's, the link's, and of what is read now and then.
     package static var descriptorsForClients: Int {
         let all = Int(clamping: raiseDescriptors())
-        return max(all - 64, all / 4)
+        return max(all - ownDescriptors, all / 4)
     }
+
+    private static let ownDescriptors = 64
+
+    /// The limit with which so many may be clients'.
+    package static func descriptors(forClients count: Int) -> Int { count + ownDescriptors }
 
     /// A process that holds secrets leaves no picture of its memory, whatever happens to it.
     package static func forbidCoreFiles() { _ = cs_forbid_core_files() }

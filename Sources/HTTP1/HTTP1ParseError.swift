@@ -6,6 +6,8 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
     case bareCR, bareLF
     case controlByte(UInt8)
     // Request line
+    /// Three words of which none has a slash: not a faulty request but none, since every target and version has one.
+    case notHTTP
     case requestLineTooLong(limit: Int)
     case badRequestLine
     case badMethod
@@ -50,7 +52,7 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
         switch self {
         case .bareCR, .bareLF, .controlByte: "BAD_BYTE"
         case .requestLineTooLong: "REQUEST_LINE_TOO_LONG"
-        case .badRequestLine, .badMethod, .badVersion: "BAD_REQUEST_LINE"
+        case .notHTTP, .badRequestLine, .badMethod, .badVersion: "BAD_REQUEST_LINE"
         case .unknownMethod: "UNKNOWN_METHOD"
         case .badTarget: "BAD_TARGET"
         case .unsupportedVersion: "UNSUPPORTED_VERSION"
@@ -77,6 +79,7 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
         case .bareLF: "A line ends with a line feed alone; lines end with CR LF."
         case .controlByte(let byte): "The head has the control byte 0x\(String(byte, radix: 16, uppercase: true))."
         case .requestLineTooLong(let limit): "The request line is longer than \(limit) bytes."
+        case .notHTTP: "The first line is none of HTTP."
         case .badRequestLine: "The request line is not METHOD TARGET HTTP/1.1."
         case .badMethod: "The method is not a token."
         case .unknownMethod: "The method is not one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS."

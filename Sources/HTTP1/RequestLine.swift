@@ -118,7 +118,13 @@ enum RequestLine {
         while index < end, ASCII.isToken(bytes[index]) { index += 1 }
         if index == start || (index < end && bytes[index] != ASCII.space) { return .badMethod }
         var blanks = 0
-        for position in start..<end where bytes[position] == ASCII.space { blanks += 1 }
-        return blanks == 2 ? .badVersion : .badRequestLine
+        var hasMark = false
+        for position in start..<end {
+            if bytes[position] == ASCII.space { blanks += 1 }
+            // The slash of a target or a version, or the asterisk of OPTIONS.
+            if bytes[position] == 0x2F || bytes[position] == 0x2A { hasMark = true }
+        }
+        guard blanks == 2 else { return .badRequestLine }
+        return hasMark ? .badVersion : .notHTTP
     }
 }

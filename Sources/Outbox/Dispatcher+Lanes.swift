@@ -150,7 +150,7 @@ extension Dispatcher {
         if wasOnline { linkLost() }
         for lane in lanes.keys.sorted() { readyLanes.append(lane) }
         guard condition.facts != nil else { return }
-        for lane in lanes.keys { kick(lane) }
+        kickLanes()
         for slot in slots.values where slot.current.state == .unconfirmed { wantScan(slot.entry.id) }
     }
 
@@ -188,6 +188,10 @@ extension Dispatcher {
         let rest = rules.schedule.remaining(until: due, attempts: attempts, wallMs: now.wallMs)
         slots[slot.entry.id]?.isKicked = false
         wait(slot.entry.id, until: now.monotonicMs + rest)
+    }
+
+    mutating func kickLanes() {
+        for lane in lanes.keys { kick(lane) }
     }
 
     /// The head of a lane that waits only because there was no link is due now. The attempt that follows is not counted

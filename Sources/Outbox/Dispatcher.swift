@@ -44,7 +44,9 @@ package struct Dispatcher: Sendable {
     private var lastNumber: Int64 = 0
     private var random: UInt64
     /// What came before it was known what an earlier process left; nil once that is known.
-    private var early: [DispatcherInput]? = []
+    private var early: EarlyInputs? = EarlyInputs()
+    /// Why that is not known yet.
+    private var unread: String?
 
     enum Wake: Sendable, Equatable {
         case entry(String)
@@ -78,7 +80,8 @@ package struct Dispatcher: Sendable {
 
     /// Why waiting entries do not move; the same for all of them, so it is not stored with each.
     package var blockedReason: String? {
-        switch link {
+        if let unread { return "what waits could not be read: \(unread)" }
+        return switch link {
         case .blocked(let reason): reason
         case .offline(let detail): rules.policy.offline == .hold ? "gateway offline: \(detail)" : nil
         case .connecting: rules.policy.offline == .hold ? "connecting to the gateway" : nil
@@ -94,21 +97,46 @@ package struct Dispatcher: Sendable {
     // MARK: Inputs
 
     private mutating func take(_ input: DispatcherInput) {
-        guard early != nil else { return handle(input) }
-        guard case .loaded = input else {
-            // A new entry would overtake what waits on disk, and a command would not find its entry.
-            early?.append(input)
-            return
+        guard let waiting = early else { return handle(input) }
+        switch input {
+        case .loaded where waiting.hasMissed:
+            // Whatever was told until now is on disk, and read this time.
+            refuseEarlyCommands()
+            early = EarlyInputs()
+            actions.append(.load)
+        case .loaded:
+            early = nil
+            unread = nil
+            handle(input)
+            for input in waiting.inputs { handle(input) }
+        case .loadFailed(let detail):
+            unread = detail
+            refuseEarlyCommands()
+        case .cancel, .retry:
+            if unread != nil || early?.keep(input) == false { refuse(input.token) }
+        case .enqueued, .routeChanged:
+            _ = early?.keep(input)
+        case .evidence:
+            // What may have arrived is looked up in history, once it is known.
+            break
+        case .link, .run, .persisted, .persistFailed, .outcome, .scanned, .tick:
+            handle(input)
         }
-        let waited = early ?? []
-        early = nil
-        handle(input)
-        for input in waited { handle(input) }
+    }
+
+    private mutating func refuseEarlyCommands() {
+        for token in early?.takeCommands() ?? [] { refuse(token) }
+    }
+
+    private mutating func refuse(_ token: CommandToken?) {
+        guard let token else { return }
+        actions.append(.answer(token, .failure(.storage(.unavailable(unread ?? "what waits is still being read")))))
     }
 
     private mutating func handle(_ input: DispatcherInput) {
         switch input {
         case .loaded(let entries): load(entries)
+        case .loadFailed: break
         case .enqueued(let entry): admit(entry)
         case .link(let condition): linkChanged(to: condition)
         case .persisted(let id): written(id)
@@ -145,6 +173,7 @@ package struct Dispatcher: Sendable {
                 wait(entry.id, until: now.monotonicMs + rest)
             }
         }
+        if link.facts != nil { kickLanes() }
     }
 
     private mutating func routeChanged(session: String?, detail: String) {

@@ -4,6 +4,8 @@ package import Basics
 package enum DispatcherInput: Sendable, Equatable {
     /// At the start: every entry of the file that is not final, in order.
     case loaded([OutboxEntry])
+    /// It could not be read; it will be tried again without being asked for.
+    case loadFailed(detail: String)
     /// A new entry, durable.
     case enqueued(OutboxEntry)
     case link(LinkCondition)
@@ -40,6 +42,8 @@ package enum PersistFailure: Sendable, Equatable {
 
 /// What the dispatcher wants done, in this order.
 package enum DispatcherAction: Sendable, Equatable {
+    /// Read the entries of the file anew and say `loaded` or `loadFailed`.
+    case load
     /// Write the change and its `outbox` event in one transaction, then say `persisted` or `persistFailed`.
     case persist(PersistID, OutboxChange)
     /// Write the command to the link and report its outcome once.

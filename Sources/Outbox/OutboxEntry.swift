@@ -21,6 +21,8 @@ package struct OutboxEntry: Sendable, Equatable {
     package var version: Int64
 
     // What the rules need.
+    /// How long it may wait once its time has come, anew with every retry by hand.
+    package var ttlMs: Int64
     /// Order of acceptance; the table assigns it.
     package var ordinal: Int64
     /// A slash command: the gateway executes it, so it is never repeated without a person saying so.
@@ -67,6 +69,7 @@ package struct OutboxEntry: Sendable, Equatable {
         self.nextAttemptAt = nil
         self.notBefore = notBefore
         self.expiresAt = expiresAt
+        self.ttlMs = expiresAt.milliseconds - (notBefore ?? createdAt).milliseconds
         self.runID = nil
         self.proof = nil
         self.fault = nil

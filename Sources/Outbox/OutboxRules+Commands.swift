@@ -42,7 +42,6 @@ extension OutboxRules {
         case .sending, .accepted, .delivered:
             throw .alreadyDispatched(entry.state)
         }
-        let ttl = entry.expiresAt.milliseconds - entry.createdAt.milliseconds
         // An approval's own time is the asker's; nothing here may lengthen it.
         if entry.kind == .approval, entry.expiresAt <= now { throw .notRetryable(entry.state) }
         return change(entry, now: now) { entry in
@@ -51,7 +50,9 @@ extension OutboxRules {
             entry.nextAttemptAt = nil
             entry.fault = nil
             entry.proof = nil
-            if entry.kind != .approval { entry.expiresAt = now.adding(milliseconds: ttl) }
+            if entry.kind != .approval {
+                entry.expiresAt = max(now, entry.notBefore ?? now).adding(milliseconds: entry.ttlMs)
+            }
             switch entry.lastClass {
             case .rejectedTerminal:
                 entry.renewKey()

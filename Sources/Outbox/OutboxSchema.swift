@@ -99,6 +99,22 @@ package enum OutboxSchema {
                     DELETE FROM outbox_attempt WHERE entry = old.id;
                 END;
                 """
-        )
+        ),
+        Migration(
+            module: "outbox",
+            version: 2,
+            script: """
+                ALTER TABLE outbox ADD COLUMN ttl_ms INTEGER NOT NULL DEFAULT 0;
+                UPDATE outbox SET ttl_ms = \(formerTTL);
+                """
+        ),
     ]
+
+    /// What the time of an entry was before it had a column of its own.
+    private static let formerTTL = "expires_at - coalesce(not_before, created_at)"
+
+    /// For files that are only read, whatever version they have: a column of their own comes before the one made here.
+    package static let readableView = """
+        CREATE TEMP VIEW outbox AS SELECT *, \(formerTTL) AS ttl_ms FROM main.outbox
+        """
 }

@@ -193,8 +193,8 @@ package struct OutboxTable {
             INSERT INTO outbox(ordinal, id, kind, session, state, created_at, updated_at, attempt_count,
             next_attempt_at, not_before, expires_at, run_id, proof, error_code, error_detail, version,
             is_slash_command, coalescing_key, upstream_key, key_generation, last_class, first_dispatch_at,
-            dispatch_uptime_ms, gateway_identity, owner, payload_bytes, is_repeat_in_doubt)
-            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            dispatch_uptime_ms, gateway_identity, owner, payload_bytes, is_repeat_in_doubt, ttl_ms)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             entry.ordinal,
             entry.id,
@@ -222,7 +222,8 @@ package struct OutboxTable {
             entry.gatewayIdentity,
             entry.owner,
             entry.payloadBytes,
-            entry.isRepeatInDoubt
+            entry.isRepeatInDoubt,
+            entry.ttlMs
         )
     }
 

@@ -7,13 +7,20 @@ import Transport
 /// Refusals, deadlines, and how the connection ends.
 extension HTTP1Connection {
     func refuse(_ error: HTTP1ParseError, on loop: isolated EventLoop) {
+        // Who begins like that could not read an answer; to a client of HTTP/2 the close is one (RFC 9113 §3.4).
+        let isAnswered = error != .notHTTP || stream.takenBytes > 0 || !out.isEmpty
         refuse(
             Problem(error.status, error.code, error.status.reason, error.text, retryable: false),
+            isAnswered: isAnswered,
             on: loop
         )
     }
 
     func refuse(_ problem: Problem, on loop: isolated EventLoop) {
+        refuse(problem, isAnswered: true, on: loop)
+    }
+
+    private func refuse(_ problem: Problem, isAnswered: Bool, on loop: isolated EventLoop) {
         guard ending == .keepAlive || ending == .closeAfterAnswer else { return }
         let last = exchange
         let number = last?.number ?? server.nextRequestNumber()
@@ -30,6 +37,7 @@ extension HTTP1Connection {
             answered(last, on: loop)
         }
         if wasStream { return cut(on: loop) }
+        if !isAnswered { return close(on: loop) }
         ending = .answered
         let isGathered = isGathering
         if !isGathered { beginGathering() }

@@ -70,6 +70,7 @@ private struct Salvage {
         var found: [String: Item] = [:]
         do throws(SQLiteError) {
             let connection = try SQLiteConnection(path: "\(path)/\(SetAsideFiles.databaseName)", access: .readWrite)
+            try connection.execute(OutboxSchema.readableView)
             // A damaged page stops a walk; from the other end what lies behind it can be reached.
             let forward = walk(connection, descending: false, into: &found)
             let backward = forward == nil ? nil : walk(connection, descending: true, into: &found)

@@ -20,12 +20,15 @@ package enum StoreError: Error, Sendable, Equatable {
     }
 
     /// As the dispatcher wants to know it.
-    package var outboxProblem: OutboxStorageProblem {
+    package var outboxProblem: OutboxStorageProblem { self == .storageFull ? .full : .unavailable(detail) }
+
+    /// For a person.
+    package var detail: String {
         switch self {
-        case .storageFull: .full
-        case .unavailable(let detail), .outboxClosed(let detail): .unavailable(detail)
-        case .overloaded: .unavailable("too many operations wait for the disk")
-        case .closed: .unavailable("the store is closed")
+        case .storageFull: "the disk is full"
+        case .unavailable(let detail), .outboxClosed(let detail): detail
+        case .overloaded: "too many operations wait for the disk"
+        case .closed: "the store is closed"
         }
     }
 }

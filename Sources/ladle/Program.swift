@@ -35,6 +35,8 @@ enum Program {
             let loader = SettingsLoader(command: command, io: io, services: services)
             switch command.name {
             case "serve":
+                // A reload may be asked for as soon as there is a process; what it would look at is about to be read.
+                Signals.passOver(SIGHUP)
                 let (settings, problems, _) = loader.load()
                 guard problems.isEmpty else {
                     for problem in problems { Console.warn("\(problem)") }

@@ -35,7 +35,8 @@ struct EventPipelineTests {
             let holds = Holds()
             pipeline.heldBack = { if holds.told.last != $0 { holds.told.append($0) } }
             for _ in 0..<Self.count { pipeline.publish("session", on: loop) { _ in } }
-            pipeline.commit(on: loop) { _ in } completion: { _ in
+            pipeline.commit(on: loop) { _ in
+            } completion: { _ in
                 ends.put(pipeline.failures == 0 ? holds.told : [])
             }
         }

@@ -40,6 +40,18 @@ struct SettingsTests {
         #expect(settings[.outboxTTL]?.origin == .fallback)
     }
 
+    @Test(arguments: ["", "\n", "  \t\r\n", "// nothing yet\n", "/* { demo: true } */", "\u{feff}"])
+    func `an empty file, or one of comments alone, sets nothing`(file: String) {
+        let (settings, problems) = sources(file: file).resolved()
+        #expect(problems.isEmpty)
+        #expect(settings[.demo]?.origin == .fallback)
+    }
+
+    @Test(arguments: ["/* ", "/", ",", "{"])
+    func `a file that ends too early is none`(file: String) {
+        #expect(!sources(file: file).resolved().problems.isEmpty)
+    }
+
     @Test func `a key under two spellings in the file is an error that names both places`() {
         for file in [
             "{ 'log.level': 'info',\n log: { level: 'debug' } }",

@@ -135,6 +135,25 @@ struct `A person's command` {
         }
     }
 
+    @Test func `gives an entry the same time at every retry, also one that was for later`() throws {
+        let rules = OutboxRules(policy: OutboxPolicy())
+        let hour: Int64 = 3_600_000
+        for notBefore in [nil, 1_000_000 + 10 * hour] {
+            let start = notBefore ?? 1_000_000
+            var entry = OutboxEntry.sample(ttlMs: start - 1_000_000 + hour, notBefore: notBefore)
+            for round in 1...4 {
+                let now = time(start + Int64(round) * 20 * hour)
+                entry = try rules.retry(entry.state(.failed), expectedVersion: nil, gatewayIdentity: nil, now: now)
+                    .entry
+                #expect(entry.expiresAt == now.adding(milliseconds: hour), "round \(round)")
+            }
+        }
+        // Again before its time has come: it has its time from then on.
+        let later = OutboxEntry.sample(ttlMs: 11 * hour, notBefore: 1_000_000 + 10 * hour).state(.failed)
+        let again = try rules.retry(later, expectedVersion: nil, gatewayIdentity: nil, now: time(1_000_000 + hour))
+        #expect(again.entry.expiresAt == time(1_000_000 + 11 * hour))
+    }
+
     @Test func `for an entry that is not here is told so`() {
         var world = World()
         world.send(.cancel(id: "nobody", force: false, CommandToken(1)))

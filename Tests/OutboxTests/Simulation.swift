@@ -90,6 +90,9 @@ struct Simulation {
 
     private mutating func perform(_ step: Step) {
         switch step {
+        case .load where chance(20):
+            tell(.loadFailed(detail: "the disk"))
+            soon(1...1_000, .load)
         case .load: tell(.loaded(disk.values.filter { !$0.state.isFinal }.sorted { $0.ordinal < $1.ordinal }))
         case .connect: connect()
         case .commit: commit()
@@ -121,6 +124,7 @@ struct Simulation {
         let now = Moment(wallMs: nowMs, monotonicMs: nowMs)
         for action in dispatcher.receive(input, now: now) {
             switch action {
+            case .load: soon(1...20, .load)
             case .persist(let id, let change): write(.change(id, change))
             case .dispatch(let order): dispatch(order)
             case .scan(let order): soon(2...200, .looked(connection: connection ?? -1, order))

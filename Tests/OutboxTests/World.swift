@@ -18,6 +18,8 @@ struct World {
     var answers: [CommandToken: Result<OutboxEntry, OutboxRefusal>] = [:]
     var armedAt: Int64?
     var arms = 0
+    /// Times the file was asked for anew.
+    var loads = 0
     var violations: [String] = []
     var nextOrdinal: Int64 = 1
     /// Writes held back, to be let go one by one.
@@ -42,6 +44,9 @@ struct World {
 
     private mutating func perform(_ action: DispatcherAction) -> [DispatcherInput] {
         switch action {
+        case .load:
+            loads += 1
+            return [.loaded(open)]
         case .persist(let id, let change):
             if holdsWrites {
                 heldWrites.append((id, change))
@@ -158,9 +163,12 @@ struct World {
     func state(_ id: String) -> OutboxState? { disk[id]?.state }
     var sent: [String] { dispatches.map(\.entry.id) }
 
+    /// What is read at a start.
+    var open: [OutboxEntry] { disk.values.filter { !$0.state.isFinal }.sorted { $0.ordinal < $1.ordinal } }
+
     /// This program ends and starts again on the same disk; `early` happens before it has read what is there.
     mutating func restart(early: (inout World) -> Void = { _ in }) {
-        let entries = disk.values.filter { !$0.state.isFinal }.sorted { $0.ordinal < $1.ordinal }
+        let entries = open
         dispatcher = Dispatcher(policy: policy, seed: 1)
         armedAt = nil
         heldWrites = []

@@ -317,6 +317,9 @@ for version, status in ((b"HTTP/2.0", 505), (b"HTTP/0.9", 505), (b"HTTP/1.2", 50
                         (b"HTTP/1", 400), (b"HTTP/01.1", 400), (b"http/1.1", 400), (b"HTTP 1.1", 400), (b"HTTP/1,1", 400),
                         (b"HTTP/+1.1", 400), (b"HTTP/1.1x", 400), (b"ICY/1.1", 400), (b"", 400), (b"HTTP/\xd9\xa1.1", 400)):
     refused("42 version", repr(version), get(version=version), status)
+received, closed = exchange(b"INVALID CONNECTION PREFACE\r\n\r\n")
+tally.check(not received and closed, f"42 version: three words that no request could be have no answer: {received[:20]!r}")
+refused("42 version", "of another protocol", b"GET /healthz PREFACE\r\n\r\n", 400)
 refused("42 version", "none at all", b"GET /healthz\r\n\r\n", 400)
 for method, status in ((b"GETX", 501), (b"GE", 501), (b"get", 501), (b"Get", 501), (b"G", 501), (b"POSTPOST", 501),
                        (b"CONNECT", 501), (b"G(T", 400), (b"", 400), (b" GET", 400), (b"G\x80T", 400), (b"BREW", 501)):

@@ -42,11 +42,13 @@ def recover(state, *words, code=0):
     return json.loads(run.stdout or "{}")
 
 
-# An older one: from before there were tokens.
+# An older one: from before there were tokens, and before entries had their time in a column.
 state, last, token = filled()
 with sqlite3.connect(database(state)) as connection:
     modules = dict(connection.execute("SELECT module, version FROM schema_version"))
     tally.check({"access", "outbox"} <= modules.keys(), f"each part has its version: {modules}")
+    connection.execute("ALTER TABLE outbox DROP COLUMN ttl_ms")
+    connection.execute("UPDATE schema_version SET version = 1 WHERE module = 'outbox'")
     connection.execute("DROP TABLE token")
     connection.execute("DELETE FROM schema_version WHERE module = 'access'")
 connection.close()
@@ -64,6 +66,8 @@ tally.check(server.call("GET", "/v1/status", headers={"Authorization": f"Bearer 
 server.stop()
 with sqlite3.connect(database(state)) as connection:
     tally.check(dict(connection.execute("SELECT module, version FROM schema_version")) == modules, "all parts are up to date")
+    times = set(connection.execute("SELECT ttl_ms FROM outbox"))
+    tally.check(times == {(48 * 3_600_000,)}, f"the time of each entry, whenever it was for: {times}")
 connection.close()
 
 # A newer one, and each of the three ways on.

@@ -83,6 +83,20 @@ struct HTTP1ServerTests {
         #expect(count("HTTP/1.1 200 OK", in: try all(socket)) == 3)
     }
 
+    @Test(arguments: [
+        ("INVALID CONNECTION PREFACE\r\n\r\n", [] as [String]),
+        // Whoever has been answered can read why.
+        ("GET /echo HTTP/1.1\r\nHost: a\r\n\r\nNO HTTP REQUEST\r\n\r\n", ["200", "400"]),
+        ("INVALID / PREFACE\r\n\r\n", ["400"]), ("INVALID\r\n\r\n", ["400"]),
+    ])
+    func `what no request could be is closed without an answer`(said: String, statuses: [String]) async throws {
+        let server = try await TestServer()
+        let socket = try connect(server)
+        try socket.send(Array(said.utf8))
+        let answers = try all(socket).split(separator: "HTTP/1.1 ").map { String($0.prefix(3)) }
+        #expect(answers == statuses)
+    }
+
     @Test func `HEAD has the length and no body, and the next answer follows`() async throws {
         let server = try await TestServer()
         let socket = try connect(server)

@@ -66,6 +66,37 @@ struct `A database that cannot be used` {
         _ = try await store.enqueue(fixture.entry("new"))
     }
 
+    @Test(arguments: [false, true])
+    func `from before entries had their time in a column gives it to them, also when it was set aside`(isAside: Bool)
+        async throws
+    {
+        let fixture = try StoreFixture()
+        let hour: Int64 = 3_600_000
+        do {
+            let (store, _) = try fixture.open()
+            var later = fixture.entry("later")
+            later.notBefore = later.createdAt.adding(milliseconds: 40 * hour)
+            for entry in [fixture.entry("now"), later] { _ = try await store.enqueue(entry) }
+            await fixture.end(store)
+        }
+        do {
+            let connection = try SQLiteConnection(path: fixture.scratch.file("state/ladle.db"), access: .readWrite)
+            try connection.run("ALTER TABLE outbox DROP COLUMN ttl_ms")
+            try connection.run("UPDATE schema_version SET version = 1 WHERE module = 'outbox'")
+            if isAside { try connection.run("UPDATE schema_version SET version = 99 WHERE module = 'eventlog'") }
+        }
+        let (store, opening) = try fixture.open()
+        if isAside {
+            let found = try #require(StateStore.inspectSetAside(in: fixture.scratch.file("state")))
+            #expect(found.unreadable == nil)
+            _ = try await store.recover(restoring: true)
+        } else {
+            #expect(opening == .opened)
+        }
+        let times = try await store.entries().map { [$0.id: $0.ttlMs / hour] }
+        #expect(times == [["now": 48], ["later": 8]])
+    }
+
     @Test func `of a newer version is set aside whole, and what it holds can be taken back`() async throws {
         let fixture = try StoreFixture()
         try await fill(fixture, entries: 30)

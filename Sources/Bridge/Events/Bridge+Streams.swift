@@ -101,7 +101,8 @@ extension Bridge {
             activeRuns: desk?.reading(\.activeCount) ?? 0,
             first: pipeline.store.oldest,
             last: hub.last,
-            subscribers: hub.count
+            subscribers: hub.count,
+            connections: settings.connections
         )
     }
 }

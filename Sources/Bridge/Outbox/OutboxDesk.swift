@@ -3,6 +3,7 @@ import Basics
 import EventLog
 package import EventLoops
 import JSONBytes
+package import Observability
 package import Outbox
 import Store
 package import Upstream
@@ -23,6 +24,9 @@ package final class OutboxDesk {
     /// Attempts since the start, by how they ended, and entries by the state they ended in.
     private(set) var attempts: [AttemptClass: UInt64] = [:]
     private(set) var ended: [OutboxState: UInt64] = [:]
+    package var log = Log.none
+    /// Why what waits could not be read; nothing is sent until it is.
+    private(set) var fault: String?
     /// Tells the run book of a message that goes out, and of one that was refused.
     package var dispatched: ((OutboxEntry, String) -> Void)?
     package var refused: ((String) -> Void)?
@@ -40,6 +44,7 @@ package final class OutboxDesk {
     func summary(now: Timestamp) -> StatusReport.Outbox {
         var report = tally.report(now: now)
         report.attempts = attempts
+        report.fault = fault
         return report
     }
 
@@ -58,9 +63,15 @@ package final class OutboxDesk {
     private func loaded(_ result: Result<[OutboxEntry], any Error>, on loop: isolated EventLoop) {
         switch result {
         case .success(let entries):
+            if fault != nil { log.notice("outbox.read", ["entries": .int(entries.count)]) }
+            fault = nil
             for entry in entries { tally.note(entry) }
             tell(.loaded(entries), on: loop)
-        case .failure:
+        case .failure(let error):
+            let detail = (error as? StoreError)?.detail ?? "\(error)"
+            if detail != fault { log.error("outbox.unread", ["error": .string(detail), "hint": "ladle doctor"]) }
+            fault = detail
+            tell(.loadFailed(detail: detail), on: loop)
             loop.after(milliseconds: Self.reloadMilliseconds) { [weak self] in self?.load(on: loop) }
         }
     }
@@ -137,6 +148,7 @@ package final class OutboxDesk {
 
     private func perform(_ action: DispatcherAction, on loop: isolated EventLoop) {
         switch action {
+        case .load: load(on: loop)
         case .persist(let id, let change): persist(id, change, on: loop)
         case .dispatch(let order): dispatch(order, on: loop)
         case .scan(let order): scan(order, on: loop)

@@ -116,6 +116,11 @@ extension Bridge {
             "How long the oldest entry has waited; 0 when none waits.",
             seconds: Double(summary.oldestAgeMilliseconds ?? 0) / 1000
         )
+        page.gauge(
+            "ladle_outbox_readable",
+            "0 while nothing is sent because what waits could not be read from the database.",
+            outbox.fault == nil ? 1 : 0
+        )
         page.counters(
             "ladle_outbox_attempts",
             "Attempts to send, by how they ended.",

@@ -13,6 +13,8 @@ struct StatusReport: JSONWritable, Equatable {
         var oldestAgeMilliseconds: Int64?
         /// Since the start, by how they ended.
         var attempts: [AttemptClass: UInt64] = [:]
+        /// Why what waits could not be read: nothing is sent, and the counts leave it out.
+        var fault: String?
     }
 
     let version: String
@@ -24,6 +26,7 @@ struct StatusReport: JSONWritable, Equatable {
     let first: EventID?
     let last: EventID
     let subscribers: Int
+    let connections: ConnectionLimit
 
     func write(to writer: inout JSONWriter) {
         writer.object { object in
@@ -36,6 +39,7 @@ struct StatusReport: JSONWritable, Equatable {
                 inner.member("unconfirmed", outbox.unconfirmed)
                 inner.member("failed", outbox.failed)
                 inner.member("oldestAgeMs", outbox.oldestAgeMilliseconds)
+                inner.member("fault", outbox.fault)
                 inner.object("attempts") { list in
                     for outcome in AttemptClass.allCases {
                         list.member(outcome.rawValue, Int64(clamping: outbox.attempts[outcome] ?? 0))
@@ -48,6 +52,10 @@ struct StatusReport: JSONWritable, Equatable {
                 inner.member("first", first?.text)
                 inner.member("last", last.text)
                 inner.member("subscribers", subscribers)
+            }
+            object.object("connections") { inner in
+                inner.member("limit", connections.inForce)
+                inner.member("configured", connections.configured)
             }
         }
     }
@@ -65,6 +73,9 @@ struct StatusReport: JSONWritable, Equatable {
         lines.append(
             "outbox    \(outbox.pending) pending, \(outbox.unconfirmed) unconfirmed, \(outbox.failed) failed\(age)"
         )
+        if let fault = outbox.fault {
+            lines.append("          nothing is sent: what waits could not be read: \(fault)")
+        }
         lines.append("runs      \(activeRuns == 0 ? "idle" : "\(activeRuns) active")")
         lines.append("events    \(last.text), \(subscribers) subscribed")
         return lines.joined(separator: "\n") + "\n"

@@ -26,6 +26,9 @@ enum StatusCommand {
             rows.append(("Scopes", Printable.line(scopes.elements.compactMap(\.string).joined(separator: ", "))))
         }
         rows.append(("Outbox", outbox(status["outbox"], style)))
+        if let fault = status["outbox"]?["fault"]?.string {
+            rows.append(("", style.bad("nothing is sent: what waits could not be read: ") + Printable.line(fault)))
+        }
         rows.append(("Runs", "\(status["runs"]?["active"]?.int ?? 0) active"))
         if let events = status["events"] {
             rows.append(("Events", "\(events["subscribers"]?.int ?? 0) subscribers, newest \(text(events["last"]))"))

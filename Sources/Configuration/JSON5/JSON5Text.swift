@@ -30,6 +30,18 @@ package struct JSON5Text: Sendable {
 
     package init(parsing text: String) throws(JSON5Error) { try self.init(parsing: Array(text.utf8)) }
 
+    /// Whether there is nothing in it but blanks and comments.
+    package static func isEmpty(_ source: [UInt8]) -> Bool {
+        var scanner = JSON5Scanner(source)
+        do throws(JSON5Error) {
+            try scanner.checkText()
+            try scanner.skipBlanks()
+            return scanner.isAtEnd
+        } catch {
+            return false
+        }
+    }
+
     package var root: JSONValue { document.root }
 
     /// The plain JSON.

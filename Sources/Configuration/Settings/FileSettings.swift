@@ -9,6 +9,8 @@ struct FileSettings {
     }
 
     func apply(to settings: inout Settings, problems: inout [ConfigurationProblem]) {
+        // Emptied, or written as comments to be filled in: it sets nothing.
+        if JSON5Text.isEmpty(file.bytes) { return }
         let text: JSON5Text
         do throws(JSON5Error) {
             text = try JSON5Text(parsing: file.bytes)

@@ -1,4 +1,5 @@
 import Basics
+import Bridge
 import Commands
 import Configuration
 import JSONBytes
@@ -24,12 +25,14 @@ struct Doctor {
                 findings.append(.fine("daemon", "ladle \(version) is serving"))
                 findings += HostCheck.state(path, isServing: true)
                 findings += LinkCheck.findings(status["link"])
-                findings += outbox(status["outbox"])
+                findings += connections(status["connections"])
+                findings += outbox(status["outbox"], database: path + (status["demo"]?.bool == true ? "/demo" : ""))
             } catch {
                 findings += HostCheck.state(path, isServing: false)
                 findings.append(HostCheck.daemon(error, socket: socket))
                 findings += await LinkCheck.ownLook(settings, places, state: path)
                 findings += HostCheck.ports(settings)
+                findings += connections(ConnectionLimit(settings))
             }
         } else {
             findings.append(.wrong("state", "there is no home directory", "ladle serve --state DIR", .configuration))
@@ -61,7 +64,25 @@ struct Doctor {
         return wrong.isEmpty ? [.fine("configuration", "every value is valid")] : wrong
     }
 
-    private func outbox(_ outbox: JSONValue?) -> [Finding] {
+    private func connections(_ value: JSONValue?) -> [Finding] {
+        guard let limit = value?["limit"]?.int, let configured = value?["configured"]?.int else { return [] }
+        return connections(ConnectionLimit(configured: Int(configured), possible: Int(limit)))
+    }
+
+    /// The default is more than most will ever need; who asked for more than there can be is told so as a fault.
+    private func connections(_ limit: ConnectionLimit) -> [Finding] {
+        guard let shortage = limit.shortage else {
+            return [.fine("connections", "at most \(limit.inForce) connections")]
+        }
+        guard settings.isSet(.limitsConnections) else { return [.fine("connections", shortage)] }
+        return [.wrong("connections", shortage, limit.remedy, .configuration)]
+    }
+
+    private func outbox(_ outbox: JSONValue?, database: String) -> [Finding] {
+        if let fault = outbox?["fault"]?.string {
+            let text = "nothing is sent, because what waits could not be read: \(fault)"
+            return [.wrong("outbox", text, "sqlite3 \(database)/ladle.db 'PRAGMA integrity_check'", .temporary)]
+        }
         let stuck = (outbox?["failed"]?.int ?? 0) + (outbox?["unconfirmed"]?.int ?? 0)
         guard stuck > 0 else { return [] }
         let text = stuck == 1 ? "1 message waits" : "\(stuck) messages wait"

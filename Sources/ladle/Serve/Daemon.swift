@@ -89,6 +89,7 @@ final class Daemon {
         doors = Doors(server: server, plan: plan, rules: rules, tailscaled: tailscaled)
         drainMilliseconds = plan.settings.int(.limitsDrain)
         desk.log = plan.log
+        outbox.log = plan.log
         pipeline.log = plan.log
         bridge.moreMetrics = { [unowned server] page in server.writeMetrics(to: &page) }
         desk.keepTokens = { tokens in plan.keep(tokens) }

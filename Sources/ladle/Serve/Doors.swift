@@ -21,6 +21,8 @@ final class Doors {
     private let tailscaled: TailscaledWatch
     private var files: [SocketFile] = []
     private var tailnet: [SocketAddress: SocketAddress] = [:]
+    /// Addresses of the tailnet where listening failed, and why: said once, however often it is tried.
+    private var failures: [SocketAddress: String] = [:]
     private var timer: TimerID?
     private var watch: AddressWatch?
 
@@ -141,13 +143,17 @@ final class Doors {
             tailnet[address] = nil
             plan.log.notice("tailnet.gone", ["address": .string("\(actual)")])
         }
+        failures = failures.filter { wanted.contains($0.key) }
         for address in wanted where tailnet[address] == nil {
             let listen = ListenAddress(kind: .tcp, address: address, source: .tailnet)
             do {
                 try open(listen, on: loop)
+                failures[address] = nil
                 plan.log.notice("tailnet.listening", ["url": .string("\(plan.scheme)://\(address)")])
             } catch {
-                plan.log.warning("tailnet.failed", ["error": .string("\(error)")])
+                let reason = "\(error)"
+                guard failures.updateValue(reason, forKey: address) != reason else { continue }
+                plan.log.warning("tailnet.failed", ["error": .string(reason)])
             }
         }
         rules.listening = server.addresses

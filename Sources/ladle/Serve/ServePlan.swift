@@ -40,6 +40,8 @@ struct ServePlan: Sendable {
 
     var scheme: String { tls == nil ? "http" : "https" }
 
+    var connections: ConnectionLimit { ConnectionLimit(settings) }
+
     var subscriberBuffer: Int { Int(settings.int(.eventsBufferBytes)) }
 
     var labels: LabelTable { settings.text(.activityLabels) == "chowder" ? .chowder : .extended }
@@ -71,10 +73,7 @@ struct ServePlan: Sendable {
         limits.requestsPerConnection = Int(settings.int(.limitsRequestsPerConnection))
         limits.bodyBytesPerSecond = Int(settings.int(.limitsBodyRate))
         limits.stallMilliseconds = settings.int(.limitsWriteStall)
-        limits.connections = min(
-            Int(settings.int(.limitsConnections)),
-            max(1, ProcessLimits.descriptorsForClients - HTTPServer.mostRefused)
-        )
+        limits.connections = connections.inForce
         limits.owner = PeerLookup.ownerUID
         limits.connectionsPerPeer = Int(settings.int(.limitsConnectionsPerPeer))
         return limits
@@ -110,6 +109,7 @@ struct ServePlan: Sendable {
         edge.streamsPerConnection = Int(settings.int(.eventsStreamsPerConnection))
         edge.bodyBytes = Int(settings.int(.limitsBodyBytes))
         edge.log = log
+        edge.connections = connections
         edge.streamsPerCaller = Int(settings.int(.eventsStreamsPerCaller))
         edge.streams = Int(settings.int(.eventsStreams))
         edge.outboxTTL = settings.int(.outboxTTL)

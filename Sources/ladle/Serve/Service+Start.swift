@@ -131,6 +131,7 @@ extension Service {
         if !plan.tailnetPorts.isEmpty, !plan.listen.contains(where: { $0.source == .tailnet }) {
             notes.append("this host has no tailnet address yet: listening there as soon as it has one")
         }
+        if let shortage = plan.connections.shortage { notes.append("\(shortage); more: \(plan.connections.remedy)") }
         if isDemo { notes.append("demo: an embedded gateway with scripted runs; nothing leaves this machine") }
         return notes
     }

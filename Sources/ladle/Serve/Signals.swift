@@ -11,6 +11,9 @@ import Darwin
 final class Signals: Sendable {
     private let queue = DispatchQueue(label: "ladle.signals")
 
+    /// Until it is watched the signal does nothing, rather than end the process.
+    static func passOver(_ number: Int32) { signal(number, SIG_IGN) }
+
     /// The first SIGTERM or SIGINT asks to stop, the second one ends the process where it stands.
     func whenAskedToStop(_ work: @escaping @Sendable () -> Void) {
         let asked = SharedFlag()
@@ -23,7 +26,7 @@ final class Signals: Sendable {
     }
 
     /// For the life of the process: the source keeps itself. Returns once the signal is caught; until then it does what
-    /// it does by default, and none is lost.
+    /// it does by default.
     func watch(_ number: Int32, _ work: @escaping @Sendable () -> Void) {
         let isCaught = DispatchSemaphore(value: 0)
         queue.async { [queue] in

@@ -1,0 +1,102 @@
+"""How serving begins where something is not as it should be: a reload asked for at once, an empty configuration, too few
+descriptors, and an outbox that cannot be read."""
+
+import json
+import pathlib
+import resource
+import signal
+import sqlite3
+import subprocess
+import time
+
+from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+
+options()
+tally = Tally()
+
+
+def doctor(state, *more):
+    run = subprocess.run([LADLE, "doctor", "--json", "--state", state, *more], capture_output=True, text=True)
+    return run.returncode, {check["check"]: check for check in json.loads(run.stdout)["checks"]}
+
+
+# A reload may be asked for before anything can be reloaded.
+for round in range(5):
+    state = pathlib.Path(scratch())
+    process = subprocess.Popen(
+        [LADLE, "serve", "--demo", "--state", state, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    until(lambda: (state / "ladle.lock").exists() or process.poll() is not None, every=0, what="the state directory")
+    process.send_signal(signal.SIGHUP)
+    said = ""
+    while "listening on" not in said and process.poll() is None:
+        said += process.stdout.readline()
+    tally.check("listening on" in said, f"SIGHUP while it starts, round {round}: exit {process.poll()} {said}")
+    process.terminate()
+    tally.check(process.wait(20) == 0, f"it stops when asked, round {round}")
+
+# An empty configuration sets nothing.
+folder = pathlib.Path(scratch())
+for text in ["", "// later\n"]:
+    config = folder / "config.json5"
+    config.write_text(text)
+    run = subprocess.run([LADLE, "config", "check", "--config", config], capture_output=True, text=True)
+    tally.check(run.returncode == 0, f"an empty configuration: {run}")
+
+# Fewer connections than asked for, because of the descriptors.
+ladle = Serve("--limits-connections", "2000", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512)))
+said = [line for line in ladle.lines if "limits.connections" in line]
+tally.check(len(said) == 1 and "at most 416 connections" in said[0] and "ulimit -n 2096" in said[0] and "LimitNOFILE=2096" in said[0], f"the start says so once: {said}")
+tally.check(ladle.json("GET", "/v1/status")[1]["connections"] == {"limit": 416, "configured": 2000}, "the status shows it")
+code, checks = doctor(ladle.state, "--limits-connections", "2000")
+tally.check(not checks["connections"]["ok"] and "ulimit -n 2096" in checks["connections"]["hint"], f"doctor says what to type: {checks['connections']}")
+code, checks = doctor(ladle.state)
+tally.check(checks["connections"]["ok"] and "416" in checks["connections"]["detail"], "of the default it is said, and is no fault")
+ladle.stop()
+ladle = Serve("--limits-connections", "100")
+tally.check("limits.connections" not in ladle.output, "where there are enough nothing is said")
+tally.check(doctor(ladle.state, "--limits-connections", "100")[1]["connections"]["detail"] == "at most 100 connections", "doctor says how many")
+ladle.stop()
+
+# What waits cannot be read: said once, shown, and over by itself.
+gateway = DemoGateway()
+ladle = Serve(gateway="ws://127.0.0.1:9")
+first = ladle.json("POST", "/v1/messages", {"text": "before"})[1]["id"]
+tally.check(ladle.stop() == 0, "a clean stop")
+database = pathlib.Path(ladle.state, "ladle.db")
+
+
+def spoil(state):
+    connection = sqlite3.connect(database, timeout=20)
+    connection.execute("UPDATE outbox SET state = ? WHERE id = ?", [state, first])
+    connection.commit()
+    connection.close()
+
+
+spoil("puzzled")
+ladle = Serve(state=ladle.state, gateway=gateway.url).linked()
+until(lambda: "outbox.unread" in ladle.output, what="a line in the log")
+second = ladle.json("POST", "/v1/messages", {"text": "meanwhile"})[1]
+tally.check("puzzled" in second.get("blockedReason", ""), f"an entry shows why it waits: {second}")
+tally.check(ladle.call("DELETE", f"/v1/outbox/{second['id']}")[0] == 503, "what cannot be carried out is refused")
+fault = ladle.json("GET", "/v1/status")[1]["outbox"].get("fault", "")
+tally.check("puzzled" in fault, f"the status says why: {fault}")
+tally.check("could not be read" in ladle.call("GET", "/v1/status", headers={"Accept": "text/plain"})[2].decode(), "to a person too")
+shown = subprocess.run([LADLE, "status", "--state", ladle.state], capture_output=True, text=True).stdout
+tally.check("nothing is sent" in shown and "puzzled" in shown, f"ladle status: {shown}")
+code, checks = doctor(ladle.state)
+tally.check(code == 75 and not checks["outbox"]["ok"] and "integrity_check" in checks["outbox"]["hint"], f"doctor: {code} {checks['outbox']}")
+tally.check("\nladle_outbox_readable 0.0\n" in ladle.call("GET", "/metrics")[2].decode(), "the metrics show it")
+time.sleep(2.5)
+lines = [line for line in ladle.lines if "outbox.unread" in line]
+tally.check(len(lines) == 1 and "ladle doctor" in lines[0], f"one line in the log, with what to type: {lines}")
+spoil("bewildered")
+until(lambda: sum("outbox.unread" in line for line in ladle.lines) == 2, what="the new reason")
+spoil("queued")
+until(lambda: ladle.json("GET", "/v1/status")[1]["outbox"].get("fault") is None, what="the end of it")
+until(lambda: all(ladle.json("GET", f"/v1/outbox/{one}")[1]["state"] == "delivered" for one in (first, second["id"])), what="both messages")
+tally.check(sum("outbox.unread" in line for line in ladle.lines) == 2, "another reason is another line")
+tally.check(sum("outbox.read" in line.split() for line in ladle.lines) == 1, "and one when it is over")
+tally.check("\nladle_outbox_readable 1.0\n" in ladle.call("GET", "/metrics")[2].decode(), "the metrics too")
+ladle.kill()
+gateway.kill()
+tally.end()
