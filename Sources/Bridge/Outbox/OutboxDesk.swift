@@ -207,11 +207,6 @@ package final class OutboxDesk {
     }
 
     private func dispatch(_ order: DispatchOrder, on loop: isolated EventLoop) {
-        let entry = order.entry
-        if let text = entry.text, text.utf8.count == entry.payloadBytes {
-            let payload = OutboxTable.Payload(text: text, body: nil)
-            return send(order, OutboxRequest(entry, key: order.attempt.key, payload), text: text, on: loop)
-        }
         let bound = LoopBound(self, on: loop)
         // The request is made where the payload is read: a large one takes its time.
         pipeline.store.reader.read { connection -> (request: OutboxRequest?, text: String?)? in
