@@ -8,12 +8,19 @@ package enum Base64 {
     }
 
     package static func encode(_ bytes: some Collection<UInt8>, as alphabet: Alphabet = .standard) -> String {
+        let bytes = Array(bytes)
+        return encode(bytes.span, as: alphabet)
+    }
+
+    // Generic code is not specialised for callers in other targets and costs a hundred times as much a byte; so what is
+    // generic only copies.
+    private static func encode(_ bytes: Span<UInt8>, as alphabet: Alphabet) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
         var buffer: UInt32 = 0
         var bits: UInt32 = 0
-        for byte in bytes {
-            buffer = buffer << 8 | UInt32(byte)
+        for place in bytes.indices {
+            buffer = buffer << 8 | UInt32(bytes[place])
             bits += 8
             while bits >= 6 {
                 bits -= 6
@@ -30,34 +37,54 @@ package enum Base64 {
 
     /// Standard input may leave its padding out; URL input must not have any.
     package static func decode(_ text: some Collection<UInt8>, as alphabet: Alphabet = .standard) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count / 4 * 3 + 2)
-        var buffer: UInt32 = 0
-        var bits: UInt32 = 0
-        var digits = 0
-        var padding = 0
-        for character in text {
-            if character == UInt8(ascii: "="), alphabet == .standard {
-                padding += 1
-                continue
-            }
-            guard padding == 0, let digit = value(of: character, alphabet) else { return nil }
-            digits += 1
-            buffer = buffer << 6 | UInt32(digit)
-            bits += 6
-            if bits >= 8 {
-                bits -= 8
-                bytes.append(UInt8(truncatingIfNeeded: buffer >> bits))
-                buffer &= (1 << bits) - 1
-            }
-        }
-        guard digits % 4 != 1, buffer == 0 else { return nil }
-        guard padding == 0 || (padding <= 2 && (digits + padding) % 4 == 0) else { return nil }
-        return bytes
+        let text = Array(text)
+        return decode(text.span, as: alphabet)
     }
 
     package static func decode(_ text: some StringProtocol, as alphabet: Alphabet = .standard) -> [UInt8]? {
         decode(Array(text.utf8), as: alphabet)
+    }
+
+    package static func decode(_ text: Span<UInt8>, as alphabet: Alphabet = .standard) -> [UInt8]? {
+        guard let digits = digits(of: text, alphabet) else { return nil }
+        let table = alphabet == .url ? urlValues : standardValues
+        let values = table.span
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits / 4 * 3 + 2)
+        var buffer: UInt32 = 0
+        var bits: UInt32 = 0
+        for place in 0..<digits {
+            buffer = buffer << 6 | UInt32(values[Int(text[place])])
+            bits += 6
+            if bits >= 8 {
+                bits -= 8
+                bytes.append(UInt8(truncatingIfNeeded: buffer >> bits))
+            }
+        }
+        return bytes
+    }
+
+    /// How many bytes the text stands for; nil where it is no base 64.
+    package static func decodedCount(_ text: Span<UInt8>, as alphabet: Alphabet = .standard) -> Int? {
+        digits(of: text, alphabet).map { $0 * 3 / 4 }
+    }
+
+    /// Characters before the padding, once all of it has been checked.
+    private static func digits(of text: Span<UInt8>, _ alphabet: Alphabet) -> Int? {
+        var count = text.count
+        if alphabet == .standard {
+            while count > 0, text.count - count < 2, text[count - 1] == UInt8(ascii: "=") { count -= 1 }
+            guard count == text.count || text.count % 4 == 0 else { return nil }
+        }
+        let table = alphabet == .url ? urlValues : standardValues
+        let values = table.span
+        var seen: UInt8 = 0
+        for place in 0..<count { seen |= values[Int(text[place])] }
+        guard seen < 64, count % 4 != 1 else { return nil }
+        // What the last character holds beyond whole bytes is zero.
+        let unused: UInt8 = count % 4 == 2 ? 0b1111 : count % 4 == 3 ? 0b11 : 0
+        guard count == 0 || values[Int(text[count - 1])] & unused == 0 else { return nil }
+        return count
     }
 
     private static func character(_ value: UInt8, _ alphabet: Alphabet) -> UInt8 {
@@ -70,16 +97,13 @@ package enum Base64 {
         }
     }
 
-    private static func value(of character: UInt8, _ alphabet: Alphabet) -> UInt8? {
-        switch character {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): character - UInt8(ascii: "A")
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): character - UInt8(ascii: "a") + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0") + 52
-        case UInt8(ascii: "+") where alphabet == .standard: 62
-        case UInt8(ascii: "/") where alphabet == .standard: 63
-        case UInt8(ascii: "-") where alphabet == .url: 62
-        case UInt8(ascii: "_") where alphabet == .url: 63
-        default: nil
-        }
+    /// Of each byte as a character; 255 for those that are none.
+    private static let standardValues = values(.standard)
+    private static let urlValues = values(.url)
+
+    private static func values(_ alphabet: Alphabet) -> [UInt8] {
+        var values = [UInt8](repeating: 255, count: 256)
+        for value in 0..<UInt8(64) { values[Int(character(value, alphabet))] = value }
+        return values
     }
 }

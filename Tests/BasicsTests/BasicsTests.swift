@@ -44,6 +44,25 @@ struct BasicsTests {
         }
     }
 
+    @Test(arguments: [Base64.Alphabet.standard, .url])
+    func `base 64 of any bytes gives them back, and its length is known without them`(alphabet: Base64.Alphabet) {
+        for length in 0..<70 {
+            let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 151 &+ length) }
+            let text = Array(Base64.encode(bytes, as: alphabet).utf8)
+            #expect(Base64.decode(text, as: alphabet) == bytes)
+            #expect(Base64.decodedCount(text.span, as: alphabet) == length)
+            for place in text.indices {
+                for stranger in ["=", "!", " ", "\u{0}", "\u{ff}"].flatMap(\.utf8) {
+                    var damaged = text
+                    damaged[place] = stranger
+                    if stranger == UInt8(ascii: "="), place >= text.count - 2 { continue }
+                    #expect(Base64.decode(damaged, as: alphabet) == nil)
+                    #expect(Base64.decodedCount(damaged.span, as: alphabet) == nil)
+                }
+            }
+        }
+    }
+
     @Test func `identifiers carry their time and sort by it`() {
         let random = [UInt8](repeating: 0xFF, count: 10)
         #expect(UUIDv7.make(milliseconds: 0x0198_0000_0001, random: random) == "01980000-0001-7fff-bfff-ffffffffffff")

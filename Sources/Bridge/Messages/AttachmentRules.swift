@@ -6,7 +6,7 @@ import Upstream
 
 /// What the gateway takes with a message. It drops or refuses the rest, so that is refused here before anything is
 /// accepted.
-struct AttachmentRules {
+struct AttachmentRules: Sendable {
     static let fields = ["name", "mimeType", "data"]
     /// More than one message can sensibly have.
     static let most = 32
@@ -27,7 +27,7 @@ struct AttachmentRules {
     }
 
     /// The attachments as they are stored; nil for an empty list.
-    func check(_ list: JSONValue) throws(Problem) -> (json: [UInt8], count: Int)? {
+    func check(_ list: JSONValue) throws(Problem) -> [UInt8]? {
         guard list.kind == .array else {
             throw .unprocessable("attachments", "`attachments` is a list of {name, mimeType, data}.")
         }
@@ -43,12 +43,12 @@ struct AttachmentRules {
             writer.object { object in
                 object.member("name", item["name"]?.string)
                 object.member("mimeType", item["mimeType"]?.string?.lowercased())
-                object.member("data", item["data"]?.string)
+                object.member("data", raw: item["data"]?.raw)
             }
             place += 1
         }
         writer.endArray()
-        return (writer.bytes, place)
+        return writer.bytes
     }
 
     private func check(_ item: JSONValue, at place: Int) throws(Problem) {
@@ -73,12 +73,13 @@ struct AttachmentRules {
             )
         }
         let limit = isPicture ? picture : file ?? 0
-        // Four characters hold three bytes; what is too long by that is not decoded.
-        guard data.count / 4 * 3 <= limit + 3, let bytes = Base64.decode(data), bytes.count <= limit else {
-            guard data.count / 4 * 3 <= limit + 3, Base64.decode(data) == nil else { throw tooLarge(path, data, limit) }
+        // Four characters hold three bytes; what is too long by that is not looked at.
+        guard data.count / 4 * 3 <= limit + 3 else { throw tooLarge(path, data, limit) }
+        guard let count = Base64.decodedCount(data.span) else {
             throw .unprocessable("\(path).data", "`data` is not base 64.")
         }
-        guard !Self.known.contains(type) || Self.isPicture(bytes) else {
+        guard count <= limit else { throw tooLarge(path, data, limit) }
+        guard !Self.known.contains(type) || Self.isPicture(Base64.decode(data.prefix(16)) ?? []) else {
             throw .unprocessable("\(path).data", "`data` is no picture of the type \(type).")
         }
     }

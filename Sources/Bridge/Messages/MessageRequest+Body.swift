@@ -8,19 +8,26 @@ extension MessageRequest {
     static let types = [MediaType.json, .plain, .form]
     static let fields = ["text", "session", "thinking", "attachments", "ttlSeconds", "notBefore"]
     private static let formFields = ["text", "message", "session", "thinking", "ttlSeconds", "notBefore"]
+    private static let formBytesBesideText = 4096
     /// As long as any entry is kept waiting.
     private static let longestTTLSeconds: Int64 = 30 * 86_400
 
-    mutating func readBody(_ call: Call, _ rules: AttachmentRules, now: Timestamp) throws(Problem) {
+    mutating func readBody(
+        _ call: Call,
+        _ body: MessageBody?,
+        _ rules: AttachmentRules,
+        now: Timestamp
+    ) throws(Problem) {
         let type = try call.bodyType()
         if type.isJSON {
-            try readJSON(try call.jsonObject(), rules, now: now)
+            try readJSON(body ?? MessageBody(call.exchange.body, rules), now: now)
         } else if type.isSameEssence(as: .form) {
             try readForm(call, now: now)
         } else if type.isSameEssence(as: .plain) {
             if let charset = type.parameter("charset")?.lowercased(), charset != "utf-8", charset != "us-ascii" {
                 throw .unsupportedMediaType(Self.types)
             }
+            try Self.checkLength(call.exchange.body.count)
             text = try Self.text(call.exchange.body)
         } else {
             throw .unsupportedMediaType(Self.types)
@@ -29,18 +36,16 @@ extension MessageRequest {
 
     // MARK: JSON
 
-    private mutating func readJSON(_ body: JSONValue, _ rules: AttachmentRules, now: Timestamp) throws(Problem) {
+    private mutating func readJSON(_ read: MessageBody, now: Timestamp) throws(Problem) {
+        let body = try Call.object(read.json)
         try Self.checkNames(body)
         if let value = try Self.string("text", body) { text = value }
         if let value = try Self.string("session", body) { session = value }
         if let value = try Self.string("thinking", body) { thinking = value }
         if let value = body["ttlSeconds"], !value.isNull { try take(ttl: value.int) }
         if let value = try Self.string("notBefore", body) { try take(notBefore: value, now: now) }
-        if let value = body["attachments"], !value.isNull {
-            let checked = try rules.check(value)
-            attachments = checked?.json
-            attachmentBytes = checked?.json.count ?? 0
-        }
+        attachments = try read.attachments.get()
+        attachmentBytes = attachments?.count ?? 0
         guard body["text"] != nil || attachments != nil else {
             throw .unprocessable("text", "`text` is the message, a string.")
         }
@@ -73,6 +78,8 @@ extension MessageRequest {
     /// A form with a text field is one; what else curl sends by default is text that nobody encoded.
     private mutating func readForm(_ call: Call, now: Timestamp) throws(Problem) {
         let body = call.exchange.body
+        // A byte of a form is up to three; beside the text there is little.
+        try Self.checkLength(body.count / 3 - Self.formBytesBesideText)
         guard let items = try? QueryItems(parsing: body[...]), items.items.allSatisfy(\.hasEqualsSign),
             let said = items["text"] ?? items["message"], items.items.allSatisfy({ Self.formFields.contains($0.name) })
         else {

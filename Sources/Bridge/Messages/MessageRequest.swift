@@ -7,7 +7,7 @@ import JSONBytes
 import Upstream
 
 /// What `POST /v1/messages` is asked to do, out of body, query and headers; checked, nothing stored yet.
-struct MessageRequest {
+struct MessageRequest: Sendable {
     var text = ""
     var session = "main"
     var thinking: String?
@@ -27,7 +27,8 @@ struct MessageRequest {
     static let longestText = 256 << 10
     static let longestWait = 600
 
-    init(_ call: Call, _ bridge: Bridge, now: Timestamp) throws(Problem) {
+    /// `body` where it has been read already.
+    init(_ call: Call, _ bridge: Bridge, _ body: MessageBody?, now: Timestamp) throws(Problem) {
         session = call.text("session") ?? session
         thinking = call.text("thinking")
         isForced = try call.flag("force")
@@ -38,7 +39,7 @@ struct MessageRequest {
             wasPreferred = true
         }
         key = try Self.key(of: call)
-        try readBody(call, AttachmentRules(bridge.link.hello), now: now)
+        try readBody(call, body, AttachmentRules(bridge.link.hello), now: now)
         try check(call, bridge)
     }
 
@@ -57,16 +58,7 @@ struct MessageRequest {
         guard !text.utf8.contains(0) else {
             throw .unprocessable("text", "`text` has a NUL character, which the gateway refuses.")
         }
-        guard text.utf8.count <= Self.longestText else {
-            throw Problem(
-                .contentTooLarge,
-                "MESSAGE_TOO_LARGE",
-                "Message too large",
-                "The text takes \(text.utf8.count) bytes; a message takes \(Self.longestText).",
-                field: "text",
-                retryable: false
-            )
-        }
+        try Self.checkLength(text.utf8.count)
         if let thinking {
             let isWord = thinking.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "-") }
             guard isWord, !thinking.isEmpty, thinking.utf8.count <= 32 else {
@@ -86,6 +78,18 @@ struct MessageRequest {
                 retryable: false
             )
         }
+    }
+
+    static func checkLength(_ count: Int) throws(Problem) {
+        guard count > longestText else { return }
+        throw Problem(
+            .contentTooLarge,
+            "MESSAGE_TOO_LARGE",
+            "Message too large",
+            "The text takes \(count) bytes; a message takes \(longestText).",
+            field: "text",
+            retryable: false
+        )
     }
 
     /// The gateway drops control characters, and blanks at both ends.

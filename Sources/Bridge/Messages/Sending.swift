@@ -41,13 +41,7 @@ final class Sending {
 
     private func takeClaim() throws(Problem) {
         guard let key = request.key else { return }
-        // The same words to another session are another request.
-        let meaning = "\(request.session)\n\(request.thinking ?? "")\n"
-        let claim = ReceiptTable.Claim(
-            scope: "\(call.caller.label) POST /v1/messages",
-            key: key.value,
-            bodyHash: Digest.sha256(Array(meaning.utf8) + call.exchange.body)
-        )
+        let claim = ReceiptTable.Claim(scope: "\(call.caller.label) POST /v1/messages", key: key.value, bodyHash: [])
         guard bridge.sendsUnderWay.insert(claim.name).inserted else {
             throw Problem(
                 .conflict,
@@ -83,15 +77,21 @@ final class Sending {
 
     private func commit(on loop: isolated EventLoop) {
         let entry = makeEntry(on: loop)
-        let payload = OutboxTable.Payload(text: request.text, body: request.extras)
         let limits = bridge.settings.outboxLimits
-        let claim = claim
+        let (request, body) = (request, claim == nil ? [] : call.exchange.body)
+        // The same words to another session are another request.
+        let meaning = Array("\(request.session)\n\(request.thinking ?? "")\n".utf8)
+        let (claim, cost) = (claim, request.text.utf8.count + request.attachmentBytes + body.count + 1024)
         if call.answerType == .eventStream {
             stream = EntryStream(bridge, call, entry)
             stream?.listen(on: loop)
         }
-        bridge.pipeline.commit(cost: payload.count + 1024, on: loop) { transaction in
-            try transaction.enqueue(entry, payload: payload, claim: claim, limits: limits)
+        bridge.pipeline.commit(cost: cost, on: loop) { transaction in
+            // On the store's queue: a large message takes its time to go through.
+            let payload = OutboxTable.Payload(text: request.text, body: request.extras)
+            var claim = claim
+            claim?.bodyHash = Digest.sha256(meaning + body)
+            return try transaction.enqueue(entry, payload: payload, claim: claim, limits: limits)
         } completion: { [self] result in
             release()
             take(result, on: loop)

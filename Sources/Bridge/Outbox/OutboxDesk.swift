@@ -209,15 +209,18 @@ package final class OutboxDesk {
     private func dispatch(_ order: DispatchOrder, on loop: isolated EventLoop) {
         let entry = order.entry
         if let text = entry.text, text.utf8.count == entry.payloadBytes {
-            return send(order, OutboxTable.Payload(text: text, body: nil), on: loop)
+            let payload = OutboxTable.Payload(text: text, body: nil)
+            return send(order, OutboxRequest(entry, key: order.attempt.key, payload), text: text, on: loop)
         }
         let bound = LoopBound(self, on: loop)
-        pipeline.store.reader.read { connection in
-            try OutboxTable(connection).payload(id: entry.id)
+        // The request is made where the payload is read: a large one takes its time.
+        pipeline.store.reader.read { connection -> (request: OutboxRequest?, text: String?)? in
+            guard let payload = try OutboxTable(connection).payload(id: order.entry.id) else { return nil }
+            return (OutboxRequest(order.entry, key: order.attempt.key, payload), payload.text)
         } completion: { [weak loop] result in
             loop?.post { loop in
                 guard let this = bound.value(on: loop) else { return }
-                guard let payload = try? result.get() else {
+                guard let made = try? result.get() else {
                     return this.tell(
                         .outcome(
                             order.attempt,
@@ -226,13 +229,18 @@ package final class OutboxDesk {
                         on: loop
                     )
                 }
-                this.send(order, payload, on: loop)
+                this.send(order, made.request, text: made.text, on: loop)
             }
         }
     }
 
-    private func send(_ order: DispatchOrder, _ payload: OutboxTable.Payload, on loop: isolated EventLoop) {
-        guard let request = OutboxRequest(order.entry, key: order.attempt.key, payload) else {
+    private func send(
+        _ order: DispatchOrder,
+        _ request: OutboxRequest?,
+        text: String?,
+        on loop: isolated EventLoop
+    ) {
+        guard let request else {
             let rejection = GatewayRejection(
                 code: "UNSUPPORTED_KIND",
                 message: "This version cannot send entries of kind \(order.entry.kind.rawValue).",
@@ -241,7 +249,7 @@ package final class OutboxDesk {
             return tell(.outcome(order.attempt, .rejected(rejection)), on: loop)
         }
         if order.entry.kind == .message { dispatched?(order.entry, order.attempt.key) }
-        if order.entry.isSlashCommand, let text = payload.text {
+        if order.entry.isSlashCommand, let text {
             resets.note(text, in: order.entry.session, now: loop.wallClock)
         }
         KillPoint.reach("frame.before")

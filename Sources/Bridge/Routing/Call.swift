@@ -110,9 +110,17 @@ package final class Call {
 
     // MARK: Body
 
-    package func json() throws(Problem) -> JSONValue {
+    package func json() throws(Problem) -> JSONValue { try Self.value(parsed) }
+
+    package func jsonObject() throws(Problem) -> JSONValue { try Self.object(parsed) }
+
+    private var parsed: Result<JSONDocument, JSONError> {
+        Result { () throws(JSONError) in try JSONDocument(parsing: exchange.body) }
+    }
+
+    private static func value(_ parsed: Result<JSONDocument, JSONError>) throws(Problem) -> JSONValue {
         do throws(JSONError) {
-            return try JSONDocument(parsing: exchange.body).root
+            return try parsed.get().root
         } catch {
             throw Problem(
                 .badRequest,
@@ -124,8 +132,8 @@ package final class Call {
         }
     }
 
-    package func jsonObject() throws(Problem) -> JSONValue {
-        let value = try json()
+    static func object(_ parsed: Result<JSONDocument, JSONError>) throws(Problem) -> JSONValue {
+        let value = try value(parsed)
         guard value.kind == .object else {
             throw .unprocessable("body", "The body is a JSON object.")
         }

@@ -1,0 +1,36 @@
+import Exchanges
+import JSONBytes
+
+/// The JSON of a message, read and its attachments checked: what takes long of a large one, and needs nothing of the loop.
+struct MessageBody: Sendable {
+    /// What is larger is read beside the loop; so much takes about a millisecond.
+    static let mostOnLoop = 256 << 10
+
+    let json: Result<JSONDocument, JSONError>
+    /// As they are stored; nil where there are none.
+    let attachments: Result<[UInt8]?, Problem>
+
+    init(_ bytes: [UInt8], _ rules: AttachmentRules) {
+        do throws(JSONError) {
+            let document = try JSONDocument(parsing: bytes)
+            json = .success(document)
+            attachments = Self.attachments(document.root["attachments"], rules)
+        } catch {
+            json = .failure(error)
+            attachments = .success(nil)
+        }
+    }
+
+    @concurrent static func reading(_ bytes: [UInt8], _ rules: AttachmentRules) async -> MessageBody {
+        MessageBody(bytes, rules)
+    }
+
+    private static func attachments(_ list: JSONValue?, _ rules: AttachmentRules) -> Result<[UInt8]?, Problem> {
+        guard let list, !list.isNull else { return .success(nil) }
+        do throws(Problem) {
+            return .success(try rules.check(list))
+        } catch {
+            return .failure(error)
+        }
+    }
+}
