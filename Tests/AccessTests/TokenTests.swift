@@ -127,6 +127,14 @@ struct TokenTests {
         #expect(throws: problem) { try TokenWish(name: name, scopes: .read, now: .start) }
     }
 
+    @Test func `a name may have 64 bytes, and nobody's admin is confined to sessions`() throws {
+        let name = String(repeating: "n", count: 64)
+        #expect(try TokenWish(name: name, scopes: .read, now: .start).name == name)
+        #expect(throws: TokenWish.Problem.limitedAdmin) {
+            try TokenWish(name: "n", scopes: .admin, sessions: ["a"], now: .start)
+        }
+    }
+
     @Test func `a list entry shows what a token is and never what proves it`() throws {
         let (record, secret) = try TokenRecord.sample(sessions: ["b", "a"], expiresAt: .after(1000))
         var writer = JSONWriter()

@@ -38,7 +38,11 @@ struct SessionKeyTests {
         #expect(throws: problem) { try defaults.canonical(written) }
     }
 
-    @Test func `a key longer than the gateway takes is refused`() {
+    @Test func `a key longer than the gateway takes is refused`() throws {
+        #expect(
+            try defaults.canonical(String(repeating: "k", count: 512)).text == "agent:main:"
+                + String(repeating: "k", count: 512)
+        )
         #expect(throws: SessionKey.Problem.tooLong(limit: 512)) {
             try defaults.canonical(String(repeating: "k", count: 513))
         }

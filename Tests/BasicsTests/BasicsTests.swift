@@ -63,6 +63,12 @@ struct BasicsTests {
         }
     }
 
+    @Test func `base 16 is read in both cases, in whole bytes`() {
+        #expect(Hex.decode("00fFa9") == [0x00, 0xFF, 0xA9])
+        #expect(Hex.decode("abc") == nil)
+        #expect(Hex.decode("0g") == nil)
+    }
+
     @Test func `identifiers carry their time and sort by it`() {
         let random = [UInt8](repeating: 0xFF, count: 10)
         #expect(UUIDv7.make(milliseconds: 0x0198_0000_0001, random: random) == "01980000-0001-7fff-bfff-ffffffffffff")
@@ -76,6 +82,8 @@ struct BasicsTests {
         #expect(NearestName.of("gateway.scope", in: names) == "gateway.scopes")
         #expect(NearestName.of("litsen", in: names) == "listen")
         #expect(NearestName.of("zzz", in: names) == nil)
+        #expect(NearestName.of("abcdxy", in: ["abcdef"]) == "abcdef")
+        #expect(NearestName.of("abcxyz", in: ["abcdef"]) == nil, "more than a third differs")
         #expect(NearestName.of("", in: names) == nil)
     }
 

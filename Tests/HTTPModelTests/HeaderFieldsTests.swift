@@ -36,6 +36,16 @@ struct HeaderFieldsTests {
         }
     }
 
+    @Test(arguments: [
+        ("gzip", true), ("br, gzip;q=0.5", true), ("*", true), ("gzip;q=0", false), ("gzip;q=0.0, br", false),
+        ("br", false), ("", false),
+    ])
+    func `gzip is taken where it has a weight`(_ value: String, _ isTaken: Bool) {
+        var fields = HeaderFields()
+        fields.append(.acceptEncoding, value)
+        #expect(fields.acceptsGzip == isTaken)
+    }
+
     @Test func `fields keep their order and are found by name and by text`() {
         var fields = HeaderFields()
         fields.append(.contentType, "text/plain")
