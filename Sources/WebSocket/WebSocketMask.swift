@@ -15,7 +15,9 @@ package struct WebSocketMask: Sendable, Equatable {
     /// Appends `bytes` to `output`, masked or unmasked; eight at a time, the rest one by one.
     package func append(_ bytes: Span<UInt8>, to output: inout [UInt8]) {
         let start = output.count
-        output.append(contentsOf: repeatElement(0, count: bytes.count))
+        output.append(addingCapacity: bytes.count) { (room: inout OutputSpan<UInt8>) in
+            room.append(repeating: 0, count: bytes.count)
+        }
         var target = output.mutableSpan
         let wide = UInt64(key) | UInt64(key) << 32
         var index = 0

@@ -152,7 +152,7 @@ final class TestServer: Sendable {
 
     /// Waits until what the loop counts is so.
     func wait(until isSo: @escaping @Sendable (Parts) -> Bool) async -> Bool {
-        for _ in 0..<2000 {
+        for _ in 0..<12_000 {
             if await with({ parts, _ in isSo(parts) }) ?? false { return true }
             await Task.yield()
             await loop.pass(milliseconds: 5)
