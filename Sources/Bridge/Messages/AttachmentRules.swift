@@ -79,7 +79,8 @@ struct AttachmentRules: Sendable {
             throw .unprocessable("\(path).data", "`data` is not base 64.")
         }
         guard count <= limit else { throw tooLarge(path, data, limit) }
-        guard !Self.known.contains(type) || Self.isPicture(Base64.decode(data.prefix(16)) ?? []) else {
+        guard !Self.known.contains(type) || Self.isPicture(Base64.decode(data.prefix(Self.signatureCharacters)) ?? [])
+        else {
             throw .unprocessable("\(path).data", "`data` is no picture of the type \(type).")
         }
     }
@@ -95,6 +96,8 @@ struct AttachmentRules: Sendable {
         )
     }
 
+    /// In whole groups of four, more than the 12 bytes by which a WebP is known.
+    private static let signatureCharacters = 20
     private static let known: Set<String> = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 
     /// The gateway looks at the first bytes as well, and drops silently what is something else.

@@ -78,6 +78,7 @@ extension Bridge {
         page.counter("ladle_link_reconnects", "Of those, all but the first.", max(counters.hellos, 1) - 1)
         page.counter("ladle_link_drops", "Working connections that ended.", counters.drops)
         page.counter("ladle_link_silences", "Connections given up because nothing came.", counters.silences)
+        page.counter("ladle_link_holds", "Times the gateway waited because the disk was behind.", counters.holds)
         page.counter("ladle_link_received_frames", "Frames from the gateway.", counters.framesIn)
         page.counter("ladle_link_sent_frames", "Frames to the gateway.", counters.framesOut)
         page.counter("ladle_link_received_bytes", "Bytes from the gateway.", counters.bytesIn)

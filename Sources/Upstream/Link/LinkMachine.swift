@@ -152,6 +152,7 @@ package struct LinkMachine {
 
     /// Nothing more is read until this is called with `false`.
     package mutating func holdInput(_ isHeld: Bool, now: LinkTime) {
+        if isHeld, watchdog?.isHeld == false { counters.holds += 1 }
         watchdog?.hold(isHeld, now: now.milliseconds)
     }
 

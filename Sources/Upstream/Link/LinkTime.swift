@@ -32,6 +32,8 @@ package struct LinkCounters: Sendable, Equatable {
     package var lateAnswers: UInt64 = 0
     package var unknownAnswers: UInt64 = 0
     package var silences: UInt64 = 0
+    /// How often it was not read for a while.
+    package var holds: UInt64 = 0
 
     package init() {}
 }

@@ -2,7 +2,7 @@
 package struct TickWatchdog: Sendable {
     private let intervalMs: Int64
     private var lastInbound: Int64
-    private var isHeld = false
+    private(set) var isHeld = false
 
     package init(intervalMs: Int64, now: Int64) {
         self.intervalMs = intervalMs
