@@ -19,7 +19,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What a program built with a sanitizer needs; without one nothing. Its records count as its memory too.
 SANITIZER = {name: os.environ[name] for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "LD_PRELOAD") if os.environ.get(name)}
-LADLE = os.environ.get("LADLE") or str(ROOT / ".build/debug/ladle")
+# Units and other folders want the whole path.
+LADLE = os.path.abspath(os.environ.get("LADLE") or ROOT / ".build/debug/ladle")
 
 
 def options(**extra):

@@ -45,7 +45,7 @@ class Slow(threading.Thread):
         self.form, self.cursor = form, start
         self.server = secure if form == "tls" else plain
         self.chance = random.Random(f"{chosen.seed} {form}")
-        self.ids, self.problems, self.texts, self.torn = [], [], {}, set()
+        self.ids, self.problems, self.texts, self.torn, self.begun = [], [], {}, set(), set()
         self.connections = self.cuts = self.assembled = 0
         self.failure = None
         self.is_live = False
@@ -143,7 +143,7 @@ class Slow(threading.Thread):
     def take(self, event):
         kind = event["type"]
         if kind == "hello":
-            self.torn = set(self.texts)
+            self.torn, self.begun = set(self.texts), set()
             if event["resume"] != "recovered" or event["id"] != self.cursor:
                 self.problems.append(f"hello {event['resume']} at {event['id']}, asked for {self.cursor}")
         elif kind == "run.delta":
@@ -152,7 +152,8 @@ class Slow(threading.Thread):
             self.cursor, self.is_live = event["id"], age(event) < 500
             self.ids.append(event["id"])
             text = self.texts.pop(event.get("runId"), None) if kind == "run.ended" else None
-            if text is not None and event["runId"] not in self.torn:
+            # A snapshot shows the text of a run whose end may be among what is then caught up on, with all of the text.
+            if text is not None and event["runId"] not in self.torn and not (self.form == "snapshot" and event["runId"] in self.begun):
                 self.assembled += 1
                 if text.decode("utf-16-le") != event["run"]["text"]:
                     self.problems.append(f"the pieces of {event['runId']} give another text")
@@ -161,8 +162,11 @@ class Slow(threading.Thread):
         run, offset, before = event["runId"], event["offset"] * 2, self.texts.get(event["runId"], b"")
         if event.get("replace"):
             self.torn.discard(run)
+            self.begun.add(run)
         elif offset != len(before) or run in self.torn:
             self.problems.append(f"a piece of {run} at {offset // 2}, have {len(before) // 2}")
+        else:
+            self.begun.discard(run)
         self.texts[run] = before[:offset] + event["text"].encode("utf-16-le")
 
 
