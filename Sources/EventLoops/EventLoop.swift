@@ -34,6 +34,8 @@ package actor EventLoop {
     private static let eventsPerWait = 256
     /// One read of one connection; also the largest piece a handler sees at once.
     package static let readBufferSize = 64 << 10
+    /// A read, and a TLS record before it.
+    package static let plainBufferSize = readBufferSize + (16 << 10)
     /// After so long in one turn whoever has much to do should stop: dozens of small requests, and little beside the way
     /// over any network.
     private static let longTurn: UInt64 = 200_000
@@ -56,7 +58,7 @@ package actor EventLoop {
     /// Shared by all connections of the loop: a read is used up before the next one.
     package let readBuffer = ByteStore(count: readBufferSize)
     /// For what a read decrypts to, with the record it may bring to an end; made where there is TLS.
-    package private(set) lazy var plainBuffer = ByteStore(count: Self.readBufferSize + 16 << 10)
+    package private(set) lazy var plainBuffer = ByteStore(count: Self.plainBufferSize)
 
     /// Monotonic nanoseconds, read once a turn.
     package private(set) var now: UInt64 = cs_monotonic_ns()

@@ -301,7 +301,8 @@ package final class StreamConnection: Pollable {
     }
 
     private func updateInterest(on loop: isolated EventLoop) {
-        guard let registration else { return }
+        // The end of a connect shows in writability alone.
+        guard let registration, state != .connecting else { return }
         let wanted = Readiness(
             readable: !inputEnded && (wantsInput || state == .lingering),
             writable: waitingBytes > 0

@@ -91,6 +91,20 @@ struct StreamConnectionTests {
         await loop.stop()
     }
 
+    @Test func `a connect is noticed, although input is paused meanwhile`() async throws {
+        let server = Inbox<Probe.Report>()
+        let client = Inbox<Probe.Report>()
+        let loop = try await connect(server: server, client: client) { connection, loop in
+            connection.pauseInput(on: loop)
+        }
+        #expect(try await client.next() == .connected)
+        await loop.stop()
+    }
+
+    @Test func `what a read decrypts to has room, with the record that it ends`() {
+        #expect(EventLoop.plainBufferSize >= EventLoop.readBufferSize + TLSSession.heldBytes)
+    }
+
     @Test func `a refused connect closes with the system's reason`() async throws {
         let loop = try EventLoop()
         loop.start()

@@ -206,7 +206,7 @@ import COpenSSL
     /// False when the session has failed. That it waits for more is asked of the session itself: `SSL_get_error` goes by the
     /// thread's error queue first, which would have to be emptied before each call, at a fifteenth of what a record costs.
     @unsafe private func decrypt(into plaintext: UnsafeMutableBufferPointer<UInt8>, _ filled: inout Int) -> Bool {
-        while true {
+        while filled < plaintext.count {
             var count = 0
             let rest = unsafe UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: plaintext[filled...]))
             guard unsafe SSL_read_ex(ssl, rest.baseAddress, rest.count, &count) == 1 else {
@@ -218,6 +218,7 @@ import COpenSSL
             // To ask for more when there is none would cost as much as a record.
             if unsafe input.isEmpty, unsafe SSL_pending(ssl) == 0 { return true }
         }
+        return false
     }
 
     private func fail(_ operation: String) -> TLSError {
