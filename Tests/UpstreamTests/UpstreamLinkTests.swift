@@ -233,6 +233,22 @@ struct UpstreamLinkTests {
         await world.end()
     }
 
+    @Test func `what comes while input is held is read afterwards`() async throws {
+        let world = try await LinkWorld.make()
+        _ = try await world.status(.online)
+        world.use { fixture, loop in fixture.link.holdInput(true, on: loop) }
+        world.call("health", timeoutMs: 50)
+        let whileHeld = try await world.outcome()
+        #expect(whileHeld == "ambiguous timedOut")
+        world.use { fixture, loop in fixture.link.holdInput(false, on: loop) }
+        world.call("health")
+        let afterwards = try await world.outcome()
+        #expect(afterwards == "ok")
+        let counters = try await world.ask { $0.link.counters }
+        #expect(counters.lateAnswers == 1 && counters.holds == 1 && counters.drops == 0)
+        await world.end()
+    }
+
     @Test func `a call without an answer times out alone`() async throws {
         let world = try await LinkWorld.make(.init(silentOn: ["slow"]))
         _ = try await world.status(.online)
