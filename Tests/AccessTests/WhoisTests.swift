@@ -183,6 +183,9 @@ struct WhoisTests {
         #expect(cache.count == 1)
         #expect(cache.answer(to: Self.question, now: .after(10_999)) == .failed("x"))
         #expect(cache.answer(to: Self.question, now: .after(11_000)) == nil)
+        cache.learn(.unknown, to: Self.question, now: .after(20_000))
+        #expect(cache.answer(to: Self.question, now: .after(24_999)) == .unknown)
+        #expect(cache.answer(to: Self.question, now: .after(25_000)) == nil)
     }
 
     @Test func `tailscaled is found by its socket, and other files are not taken for one`() throws {

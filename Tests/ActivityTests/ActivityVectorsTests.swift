@@ -51,6 +51,13 @@ struct ActivityVectorsTests {
         }
     }
 
+    @Test func `a thought of eighty characters is shown whole, a longer one ends at a word`() {
+        let eighty = String(repeating: "word ", count: 15) + "wordy"
+        #expect(eighty.count == 80)
+        #expect(ThinkingLabel.running(eighty) == eighty + "...")
+        #expect(ThinkingLabel.running(eighty + "s") == String(repeating: "word ", count: 14) + "word…")
+    }
+
     @Test func `every duration is written as its vector says`() throws {
         for vector in try Self.vectors("duration") {
             let milliseconds = try #require(vector["input"]?["ms"]?.int)

@@ -154,6 +154,35 @@ struct RunReducerTests {
         #expect(step.durationMilliseconds == nil)
     }
 
+    @Test func `a call that ends in the millisecond it began in has no duration`() throws {
+        func run(to end: Int64) throws -> Step {
+            let run = replay([
+                ("agent", AgentFrame.toolStart("r", 2, "a", "exec", "{\"command\":\"npm test\"}", at: 100)),
+                ("agent", AgentFrame.toolResult("r", 3, "a", "exec", at: end)),
+            ])
+            return try #require(run.book.run("r")?.steps.first)
+        }
+        #expect(try run(to: 100).durationMilliseconds == nil)
+        #expect(try run(to: 100).label == "Ran tests")
+        #expect(try run(to: 101).durationMilliseconds == 1)
+    }
+
+    @Test(arguments: [
+        ("boom\n(Command exited with code 3)\n\n", 3, "boom"), (" Tool not found \n", nil, "Tool not found"),
+        ("\n\n(Command exited with code 127)", 127, nil), ("(Command exited with code 3) of make", nil, nil),
+    ])
+    func `blanks around a result's text hide nothing`(_ text: String, _ code: Int64?, _ error: String?) throws {
+        let result = "{\"content\":[{\"type\":\"text\",\"text\":\(quoted(text))}]}"
+        let run = replay([
+            ("agent", AgentFrame.toolStart("r", 2, "a", "exec", "{\"command\":\"make\"}", at: 100)),
+            ("agent", AgentFrame.toolResult("r", 3, "a", "exec", result, at: 200)),
+        ])
+        let step = try #require(run.book.run("r")?.steps.first)
+        #expect(step.exitCode == code)
+        #expect(step.error == error)
+        #expect(step.state == (code == nil && error == nil ? .done : .failed))
+    }
+
     @Test func `a result without its start is a finished step`() throws {
         let run = agent(
             AgentFrame.toolResult(

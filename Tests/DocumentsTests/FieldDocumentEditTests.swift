@@ -44,6 +44,12 @@ struct FieldDocumentEditTests {
             "intro\n\n* Name: n\n* Vibe: v\nrest\n"
         ),
         Case(
+            "a field among the children is none of them",
+            "- **Name:** a\n  - a child\n  - **Emoji:** e\n  - of the emoji\n",
+            [.creature: "c"],
+            "- **Name:** a\n  - a child\n- **Creature:** c\n  - **Emoji:** e\n  - of the emoji\n"
+        ),
+        Case(
             "behind the children of the neighbour",
             "- **Name:** a\n  - a child\n- **Vibe:** v\n",
             [.creature: "c"],

@@ -49,9 +49,14 @@ struct EventFilterTests {
         #expect(throws: EventFilterError(parameter: "types", reason: reason)) { try filter(types) }
     }
 
-    @Test func `bad session and run name their parameter`() {
+    @Test func `bad session and run name their parameter`() throws {
         #expect(throws: EventFilterError(parameter: "session", reason: .empty)) { try filter(nil, session: "") }
-        #expect(throws: EventFilterError(parameter: "run", reason: .controlCharacter)) { try filter(nil, run: "a\nb") }
+        for control in ["\n", "\u{1F}", "\u{7F}"] {
+            #expect(throws: EventFilterError(parameter: "run", reason: .controlCharacter)) {
+                try filter(nil, run: "a\(control)b")
+            }
+        }
+        #expect(try filter(nil, run: "a b~").run == "a b~")
         #expect(throws: EventFilterError(parameter: "session", reason: .tooLong(512))) {
             try filter(nil, session: String(repeating: "s", count: 513))
         }

@@ -4,7 +4,7 @@ import Testing
 struct AbuseTests {
     struct Flood: Sendable, CustomTestStringConvertible {
         let kind: HTTP2Abuse
-        let burst: UInt64
+        let rate: HTTP2Limits.Rate
         let frame: [UInt8]
         var testDescription: String { kind.rawValue }
     }
@@ -12,20 +12,20 @@ struct AbuseTests {
     static let floods: [Flood] = {
         let limits = HTTP2Limits.standard
         return [
-            Flood(kind: .pings, burst: limits.pings.burst, frame: Frame(.ping, [0, 0, 0, 0, 0, 0, 0, 0]).bytes),
-            Flood(kind: .settings, burst: limits.settings.burst, frame: Frame(.settings).bytes),
-            Flood(kind: .emptyData, burst: limits.emptyData.burst, frame: Frame(.data, stream: 1).bytes),
+            Flood(kind: .pings, rate: limits.pings, frame: Frame(.ping, [0, 0, 0, 0, 0, 0, 0, 0]).bytes),
+            Flood(kind: .settings, rate: limits.settings, frame: Frame(.settings).bytes),
+            Flood(kind: .emptyData, rate: limits.emptyData, frame: Frame(.data, stream: 1).bytes),
             Flood(
                 kind: .emptyData,
-                burst: limits.emptyData.burst,
+                rate: limits.emptyData,
                 frame: Frame(.data, flags: 8, stream: 1, [2, 0, 0]).bytes
             ),
             Flood(
                 kind: .priorities,
-                burst: limits.priorities.burst,
+                rate: limits.priorities,
                 frame: Frame(.priority, stream: 7, [0, 0, 0, 3, 15]).bytes
             ),
-            Flood(kind: .unknownFrames, burst: limits.unknownFrames.burst, frame: Frame(type: 0x77).bytes),
+            Flood(kind: .unknownFrames, rate: limits.unknownFrames, frame: Frame(type: 0x77).bytes),
         ]
     }()
 
@@ -33,7 +33,7 @@ struct AbuseTests {
         let peer = try TestPeer()
         try peer.send(.post(1))
         // The preface had one SETTINGS frame.
-        let allowed = Int(flood.burst) - (flood.kind == .settings ? 1 : 0)
+        let allowed = Int(flood.rate.burst) - (flood.kind == .settings ? 1 : 0)
         try peer.send(bytes: Array(repeatElement(flood.frame, count: allowed).joined()))
         #expect(peer.goAway == nil)
         try peer.send(bytes: flood.frame)
@@ -45,9 +45,23 @@ struct AbuseTests {
     @Test(arguments: floods) func `the same frames at a human pace are served`(flood: Flood) throws {
         let peer = try TestPeer()
         try peer.send(.post(1))
-        for _ in 0..<(flood.burst * 3) {
+        for _ in 0..<(flood.rate.burst * 3) {
             peer.now += 1_000_000_000
             try peer.send(bytes: flood.frame)
+        }
+        #expect(peer.goAway == nil)
+    }
+
+    @Test(arguments: floods) func `what is earned of a frame between two of them is not lost`(flood: Flood) throws {
+        let peer = try TestPeer()
+        try peer.send(.post(1))
+        let allowed = Int(flood.rate.burst) - (flood.kind == .settings ? 1 : 0)
+        try peer.send(bytes: Array(repeatElement(flood.frame, count: allowed).joined()))
+        // Three frames in the time of three, each at a moment when half a frame was earned besides.
+        let interval = 1_000_000_000 / flood.rate.perSecond
+        for frames in 1...2 {
+            peer.now += interval * 3 / 2
+            for _ in 0..<frames { try peer.send(bytes: flood.frame) }
         }
         #expect(peer.goAway == nil)
     }

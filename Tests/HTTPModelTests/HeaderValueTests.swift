@@ -23,6 +23,15 @@ struct HeaderValueTests {
         #expect(throws: HeaderValueError.self) { try MediaType(parsing: Array(value.utf8)[...]) }
     }
 
+    @Test(arguments: [
+        ("application/json", true), ("application/merge-patch+json", true), ("Application/Problem+JSON; a=b", true),
+        ("application/jsonl", false), ("application/x-json", false), ("application/xml", false), ("text/json", false),
+        ("image/x+json", false),
+    ])
+    func `JSON by its type or its suffix`(_ value: String, _ isJSON: Bool) throws {
+        #expect(try MediaType(parsing: Array(value.utf8)[...]).isJSON == isJSON)
+    }
+
     static let offers: [MediaType] = [.json, .plain, .eventStream, .ndjson]
 
     @Test(arguments: [
