@@ -26,13 +26,32 @@ package enum Hex {
         text.append(digit(byte & 15))
     }
 
+    /// The value of a hexadecimal digit, or nil.
+    @inlinable
     package static func value(of character: UInt8) -> UInt8? {
-        switch character {
-        case 0x30...0x39: character - 0x30
-        case 0x41...0x46: character - 0x41 + 10
-        case 0x61...0x66: character - 0x61 + 10
-        default: nil
+        if character &- 0x30 < 10 { return character &- 0x30 }
+        let letter = (character | 0x20) &- 0x61
+        return letter < 6 ? letter &+ 10 : nil
+    }
+
+    /// Percent-encoding undone; what is no encoding stays as it is.
+    package static func percentDecoded(_ bytes: ArraySlice<UInt8>, plusIsBlank: Bool = false) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            let byte = bytes[index]
+            index += 1
+            if byte == 0x25, bytes.endIndex - index >= 2, let high = value(of: bytes[index]),
+                let low = value(of: bytes[index + 1])
+            {
+                result.append(high << 4 | low)
+                index += 2
+            } else {
+                result.append(plusIsBlank && byte == 0x2B ? 0x20 : byte)
+            }
         }
+        return result
     }
 
     private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x61 + value - 10 }

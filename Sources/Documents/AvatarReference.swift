@@ -49,7 +49,7 @@ package enum AvatarReference: Sendable, Equatable {
         guard let type = head.first, head.last == "base64", head.count >= 2 else {
             return .invalid(reason: "a data URI that is not base64 of a picture")
         }
-        guard let bytes = Base64.decode(unescaped(utf8[(comma + 1)...])) else {
+        guard let bytes = Base64.decode(Hex.percentDecoded(utf8[(comma + 1)...])) else {
             return .invalid(reason: "a data URI whose base64 is damaged")
         }
         do throws(ImageError) {
@@ -61,23 +61,5 @@ package enum AvatarReference: Sendable, Equatable {
         } catch {
             return .invalid(reason: "a data URI in which \(error.message)")
         }
-    }
-
-    private static func unescaped(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-        guard bytes.contains(0x25) else { return Array(bytes) }
-        var result: [UInt8] = []
-        var index = bytes.startIndex
-        while index < bytes.endIndex {
-            if bytes[index] == 0x25, index + 2 < bytes.endIndex, let high = Hex.value(of: bytes[index + 1]),
-                let low = Hex.value(of: bytes[index + 2])
-            {
-                result.append(high << 4 | low)
-                index += 3
-            } else {
-                result.append(bytes[index])
-                index += 1
-            }
-        }
-        return result
     }
 }

@@ -1,3 +1,4 @@
+import Basics
 import HTTPModel
 
 /// Takes a chunked body apart (RFC 9112 §7.1) and holds no bytes: data comes out as ranges of the input.
@@ -88,7 +89,7 @@ package struct HTTP1ChunkedDecoder: Sendable {
     }
 
     private mutating func takeSize(_ byte: UInt8) throws(HTTP1ParseError) {
-        if let digit = ASCII.hexValue(byte) {
+        if let digit = Hex.value(of: byte) {
             if state == .firstDigit {
                 remaining = 0
                 digitCount = 0

@@ -32,7 +32,9 @@ package struct AcceptList: Sendable, Equatable {
             var parameters: [MediaType.Parameter] = []
             for parameter in media.parameters {
                 if parameter.name == "q" {
-                    guard let parsed = Self.weight(parameter.value) else { throw HeaderValueError(.accept) }
+                    guard let parsed = QualityValue.thousandths(Array(parameter.value.utf8)[...]) else {
+                        throw HeaderValueError(.accept)
+                    }
                     weight = parsed
                     // What follows `q` were the old extension parameters; they select nothing.
                     break
@@ -78,21 +80,5 @@ package struct AcceptList: Sendable, Equatable {
             guard offer.parameter(parameter.name) == parameter.value else { return nil }
         }
         return 2 + range.parameters.count
-    }
-
-    /// `0`, `1`, `0.123` as thousandths (RFC 9110 §12.4.2).
-    private static func weight(_ text: String) -> Int? {
-        let bytes = Array(text.utf8)
-        guard let first = bytes.first, first == 0x30 || first == 0x31 else { return nil }
-        var weight = first == 0x31 ? 1000 : 0
-        if bytes.count == 1 { return weight }
-        guard bytes[1] == 0x2E, bytes.count <= 5 else { return nil }
-        var unit = 100
-        for digit in bytes[2...] {
-            guard ASCII.isDigit(digit) else { return nil }
-            weight += Int(digit - 0x30) * unit
-            unit /= 10
-        }
-        return weight <= 1000 ? weight : nil
     }
 }

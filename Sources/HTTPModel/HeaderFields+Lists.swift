@@ -10,18 +10,21 @@ extension HeaderFields {
         return false
     }
 
-    /// RFC 9110 §12.5.3: `gzip` or `*` with a weight above zero.
+    /// RFC 9110 §12.5.3: `gzip` with a weight above zero; `*` speaks for it where it is not named.
     package var acceptsGzip: Bool {
-        guard let list = list(for: .acceptEncoding) else { return false }
-        for item in list.split(separator: UInt8(ascii: ",")) {
-            let parts = item.split(separator: UInt8(ascii: ";"))
-            guard let first = parts.first else { continue }
-            let name = String(decoding: first, as: UTF8.self).lowercased().filter { $0 != " " && $0 != "\t" }
-            guard name == "gzip" || name == "x-gzip" || name == "*" else { continue }
-            let weight = parts.dropFirst().map { String(decoding: $0, as: UTF8.self).lowercased().filter { $0 != " " } }
-            return !weight.contains { $0.hasPrefix("q=0") && $0.dropFirst(3).allSatisfy { $0 == "0" || $0 == "." } }
+        var isNamed = false
+        var weight = 0
+        for slot in slots where slot.name == .acceptEncoding {
+            for element in ListElements(bytes[slot.valueRange]) {
+                var parts = ListElements(element, separator: UInt8(ascii: ";"))
+                guard let coding = parts.next() else { continue }
+                let isGzip = ["gzip", "x-gzip"].contains { ASCII.equalIgnoringCase(coding, $0.utf8) }
+                guard isGzip || (!isNamed && coding.elementsEqual("*".utf8)) else { continue }
+                isNamed = isNamed || isGzip
+                weight = QualityValue.thousandths(ofParameter: parts.next())
+            }
         }
-        return false
+        return weight > 0
     }
 }
 

@@ -1,3 +1,5 @@
+import Basics
+
 /// The value of `Host` or `:authority`: a host and perhaps a port (RFC 9110 §7.2). User information, empty hosts and
 /// percent-encoding are refused: no host of ours is written with them.
 package enum HostPort {
@@ -14,7 +16,7 @@ package enum HostPort {
             var colons = 0
             while end < bytes.count, bytes[end] != 0x5D {
                 let byte = bytes[end]
-                guard byte == ASCII.colon || byte == 0x2E || ASCII.hexValue(byte) != nil else { return false }
+                guard byte == ASCII.colon || byte == 0x2E || Hex.value(of: byte) != nil else { return false }
                 if byte == ASCII.colon { colons += 1 }
                 end += 1
             }

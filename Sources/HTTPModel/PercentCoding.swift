@@ -1,3 +1,5 @@
+import Basics
+
 /// Percent-decoding with the offset of what is wrong, and encoding for the links we write.
 package enum PercentCoding {
     /// - Parameter offset: where `bytes` begin in the text the caller reports on.
@@ -13,8 +15,8 @@ package enum PercentCoding {
         while index < bytes.endIndex {
             let byte = bytes[index]
             if byte == 0x25 {
-                guard bytes.endIndex - index > 2, let high = ASCII.hexValue(bytes[index + 1]),
-                    let low = ASCII.hexValue(bytes[index + 2])
+                guard bytes.endIndex - index > 2, let high = Hex.value(of: bytes[index + 1]),
+                    let low = Hex.value(of: bytes[index + 2])
                 else { throw .badPercentEncoding(offset: offset + index - bytes.startIndex) }
                 decoded.append(high << 4 | low)
                 index += 3

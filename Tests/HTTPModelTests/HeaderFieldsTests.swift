@@ -38,7 +38,8 @@ struct HeaderFieldsTests {
 
     @Test(arguments: [
         ("gzip", true), ("br, gzip;q=0.5", true), ("*", true), ("gzip;q=0", false), ("gzip;q=0.0, br", false),
-        ("br", false), ("", false),
+        ("br", false), ("", false), ("*;q=0, gzip", true), ("gzip;q=0, *", false), ("*;q=0.1", true), ("*;q=0", false),
+        ("gzip; Q=0.001", true), ("X-GZIP", true), ("gzip;q=2", false), ("gzip;q=0.0001", false), ("gzipx", false),
     ])
     func `gzip is taken where it has a weight`(_ value: String, _ isTaken: Bool) {
         var fields = HeaderFields()

@@ -52,6 +52,7 @@ import Testing
         let refused = try send(ladle, bearer(token))
         #expect(refused.status == 429)
         #expect(refused.field("Retry-After") == "1")
+        // Not for a condition: that the second it was told is enough is what is asked.
         try await Task.sleep(for: .seconds(1))
         #expect(try send(ladle, bearer(token)).status == 202)
     }

@@ -1,3 +1,5 @@
+import Basics
+
 /// Programs that speak to other hosts.
 extension ProgramTable {
     static let network: [String: ProgramRule] = [
@@ -166,20 +168,6 @@ extension ProgramTable {
     }
 
     static func percentDecoded(_ text: some StringProtocol) -> String {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "+") {
-                bytes.append(UInt8(ascii: " "))
-            } else if byte == UInt8(ascii: "%"), rest.count >= 2,
-                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-            {
-                bytes.append(value)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        String(decoding: Hex.percentDecoded(Array(text.utf8)[...], plusIsBlank: true), as: UTF8.self)
     }
 }

@@ -38,14 +38,8 @@ extension GatewayDesk {
         }
     }
 
-    /// Nor may another run of its session answer it: gateways answer a busy send under an id of their own.
     private static func lacksRun(_ entry: OutboxEntry, _ table: RunTable) -> Bool {
-        guard entry.kind == .message, (try? table.run(id: entry.runID ?? entry.upstreamKey)) == .some(nil) else {
-            return false
-        }
-        let later = try? table.list(session: entry.session, before: nil, limit: 20)
-        return later?.contains { $0.startedAt >= entry.createdAt && !UUIDv7.isWellFormed(String($0.id.prefix(36))) }
-            == false
+        entry.kind == .message && (try? table.run(id: entry.runID ?? entry.upstreamKey)) == .some(nil)
     }
 
     private static func numbers(of steps: [[UInt8]]) -> [String: Int] {

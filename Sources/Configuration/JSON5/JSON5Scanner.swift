@@ -1,3 +1,5 @@
+import Basics
+
 /// The tokens of JSON5 over bytes that are known to be UTF-8.
 struct JSON5Scanner {
     private let bytes: [UInt8]
@@ -190,20 +192,11 @@ struct JSON5Scanner {
         guard offset + count <= bytes.count else { return nil }
         var value: UInt32 = 0
         for index in offset..<offset + count {
-            guard let digit = Self.hexDigit(bytes[index]) else { return nil }
+            guard let digit = Hex.value(of: bytes[index]) else { return nil }
             value = value << 4 | UInt32(digit)
         }
         offset += count
         return value
-    }
-
-    private static func hexDigit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
-        }
     }
 
     // MARK: Numbers
@@ -234,7 +227,7 @@ struct JSON5Scanner {
         offset += 2
         var value: UInt64 = 0
         var digits = 0
-        while let byte = peek, let digit = Self.hexDigit(byte) {
+        while let byte = peek, let digit = Hex.value(of: byte) {
             guard value >> 60 == 0 else { throw error(.numberOutOfRange, at: start) }
             value = value << 4 | UInt64(digit)
             digits += 1
