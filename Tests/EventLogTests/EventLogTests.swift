@@ -150,6 +150,19 @@ struct `The event log` {
         #expect(try log.table.prune(keeping: 0, notBefore: time(1 << 40), slice: 10_000) == 0)
     }
 
+    @Test func `an event of a wrong clock leaves no hole, and goes with the others when they are too many`() throws {
+        let log = try Log()
+        for (place, at) in ([1 << 40] + Array(1...10) as [Int64]).enumerated() {
+            let draft = EventDraft(type: "outbox", at: time(at), body: Array("{}".utf8))
+            _ = try log.table.append(draft, id: log.id(Int64(place) + 1))
+        }
+        #expect(try log.table.prune(keeping: 100, notBefore: time(8), slice: 1_000) == 0)
+        #expect(try log.table.bounds().resume(from: log.id(5)) == .recovered(after: log.id(5)))
+        #expect(try log.table.page(after: log.id(5)).events.map(\.id.sequence) == Array(6...11))
+        #expect(try log.table.prune(keeping: 6, notBefore: time(8), slice: 1_000) == 8)
+        #expect(try log.table.bounds().resume(from: log.id(5)) == .reset(oldest: log.id(9), newest: log.id(11)))
+    }
+
     @Test func `keeps its epoch`() throws {
         let log = try Log()
         try log.table.createLog(epoch: .make(random: 3), at: time(2))
