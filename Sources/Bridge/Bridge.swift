@@ -84,7 +84,7 @@ package final class Bridge: Responder {
             case .later(let isWatched): return isWatched ? () : watch(exchange.connection, on: loop)
             }
         }
-        if request.hasToken, !exchange.body.isEmpty, !access.isStillGood(call, now: loop.wallClock) {
+        if request.hasToken, !access.isStillGood(call, now: loop.wallClock) {
             return exchange.respond(Problem(.notPaired(credentialSent: true)).closing(), on: loop)
         }
         call.hasBegun = true

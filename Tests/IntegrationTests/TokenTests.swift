@@ -228,6 +228,51 @@ struct TokenTests {
         #expect(try !ladle.request("GET", "/v1/outbox").body.contains("too late"))
     }
 
+    @Test func `a request whose end came after its token's, without a body, is refused`() async throws {
+        let ladle = try await LadleProcess()
+        for byTicket in [false, true] {
+            let (id, token) = try create(ladle, #""read""#)
+            let bought = try ladle.request("POST", "/v1/tickets", bearer(token) + json, body: #"{"path":"/v1/outbox"}"#)
+            let ticket = try #require(bought["ticket"])
+            let path = byTicket ? "/v1/outbox?ticket=\(ticket)" : "/v1/outbox"
+            let who = byTicket ? stranger(ladle) : bearer(token)
+            let socket = try ladle.connect()
+            try socket.send(ladle.requestBytes("GET", path, who + ["Transfer-Encoding: chunked"]))
+            #expect(try ladle.request("GET", "/readyz").status == 200)
+            #expect(try ladle.request("DELETE", "/v1/tokens/\(id)").status == 204)
+            try socket.send(Array("0\r\n\r\n".utf8))
+            #expect(try read(socket, until: "}").hasPrefix("HTTP/1.1 401 "))
+        }
+    }
+
+    @Test func `a page that waits for its turn is nothing for a token that ended meanwhile`() async throws {
+        let ladle = try await LadleProcess()
+        let (id, token) = try create(ladle, #""read""#)
+        let client = try HTTP2Client(try ladle.connect())
+        func ask(_ path: String, _ stream: UInt32) throws {
+            let authority = "127.0.0.1:\(ladle.port)"
+            try client.request(
+                "GET",
+                path,
+                stream: stream,
+                authority: authority,
+                [("authorization", "Bearer \(token)")]
+            )
+        }
+        // No window: what is answered waits here until nothing more is read for this client.
+        try client.send(HTTP2Client.settings, 0, 0, [0, 4, 0, 0, 0, 0])
+        for stream in [1, 3, 5, 7] as [UInt32] { try ask("/openapi.yaml", stream) }
+        for stream in [9, 11, 13] as [UInt32] { try ask("/v1/outbox", stream) }
+        try client.wait { client in client.frames.count { $0.type == HTTP2Client.headers } == 4 }
+        #expect(try ladle.request("GET", "/readyz").status == 200)
+        #expect(try ladle.request("DELETE", "/v1/tokens/\(id)").status == 204)
+        try client.send(HTTP2Client.settings, 0, 0, [0, 4, 0, 0, 0xFF, 0xFF])
+        for stream in [9, 11, 13] as [UInt32] {
+            let body = String(decoding: try client.answer(stream).body, as: UTF8.self)
+            #expect(body.contains("NOT_PAIRED") && !body.contains("entries"), "\(body)")
+        }
+    }
+
     @Test func `looking at an approved application without room for the token does not use it up`() async throws {
         let ladle = try await LadleProcess()
         let body = #"{"name":"kitchen","scopes":["read"]}"#
