@@ -97,9 +97,12 @@ struct MessageRequest: Sendable {
         !scalar.properties.isWhitespace && scalar.properties.generalCategory != .control && scalar != "\u{FEFF}"
     }
 
+    /// A lone stop word: the gateway obeys it, whatever is attached, and there is no run to wait for.
+    var isStopOrder: Bool { StopWords.matches(text) }
+
     /// For the orders that go to the gateway as they are: a lone stop word would abort instead of being said.
     func checkStopWord() throws(Problem) {
-        guard !isForced, attachments == nil, StopWords.matches(text) else { return }
+        guard isStopOrder, !isForced else { return }
         throw Problem(
             .unprocessableContent,
             "STOP_WORD",

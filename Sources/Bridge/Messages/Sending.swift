@@ -83,7 +83,7 @@ final class Sending {
         let meaning = Array("\(request.session)\n\(request.thinking ?? "")\n".utf8)
         let (claim, cost) = (claim, request.text.utf8.count + request.attachmentBytes + body.count + 1024)
         if call.answerType == .eventStream {
-            stream = EntryStream(bridge, call, entry)
+            stream = EntryStream(bridge, call, entry, startsRun: !request.isStopOrder)
             stream?.listen(on: loop)
         }
         bridge.pipeline.commit(cost: cost, on: loop) { transaction in
@@ -130,7 +130,7 @@ final class Sending {
             return call.respond(EntryAnswer.accepted(entry, call, bridge, fields), on: loop)
         }
         if request.wasPreferred { fields.append((.preferenceApplied, "wait=\(seconds)")) }
-        EntryWait(bridge, call, entry, fields).start(seconds: seconds, on: loop)
+        EntryWait(bridge, call, entry, fields, startsRun: !request.isStopOrder).start(seconds: seconds, on: loop)
     }
 }
 
