@@ -29,6 +29,8 @@ package final class Bridge: Responder {
     package var documents: DocumentDesk?
     private(set) lazy var frames = FrameFeed(self)
     package internal(set) var isShuttingDown = false
+    /// Long polls that wait for an event.
+    var polls: [ObjectIdentifier: LongPoll] = [:]
     /// Requests that stay open for an entry of theirs.
     var followers: [ObjectIdentifier: any EntryFollower] = [:]
     /// Idempotency keys whose first request is not on disk yet.

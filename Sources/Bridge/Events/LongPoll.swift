@@ -68,7 +68,9 @@ final class LongPoll: ExchangeOwner {
     }
 
     private func wait(on loop: isolated EventLoop) {
-        guard seconds > 0 else { return answer(events: [], cursor: position, reset: nil, on: loop) }
+        guard seconds > 0, !bridge.isShuttingDown else {
+            return answer(events: [], cursor: position, reset: nil, on: loop)
+        }
         guard call.exchange.isOpen, takeSlot(on: loop) else { return }
         observer = bridge.hub.observe { [weak self] event in
             guard let self, event.id != nil, self.observer != nil else { return }
@@ -78,12 +80,17 @@ final class LongPoll: ExchangeOwner {
         }
         if timer == nil {
             timer = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in
-                guard let self else { return }
-                self.stop(on: loop)
-                self.answer(events: [], cursor: self.position, reset: nil, on: loop)
+                self?.giveUp(on: loop)
             }
         }
         call.exchange.owner = self
+        bridge.polls[ObjectIdentifier(self)] = self
+    }
+
+    /// Its time is over, or the program's: whoever asks again goes on from here.
+    func giveUp(on loop: isolated EventLoop) {
+        stop(on: loop)
+        answer(events: [], cursor: position, reset: nil, on: loop)
     }
 
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
