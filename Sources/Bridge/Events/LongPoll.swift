@@ -57,9 +57,8 @@ final class LongPoll: ExchangeOwner {
         // A row can be there a moment before its event is handed out; a stream that goes on from this cursor would
         // bring it again.
         let last = bridge.hub.last.sequence
-        let events = page.events.filter { event in
-            event.id.sequence <= last && (event.session == nil || call.caller.mayUse(session: event.session))
-        }
+        let events = page.events.filter { $0.id.sequence <= last }.map(HubEvent.init)
+            .filter { $0.isMeant(for: call.caller) }
         position.sequence = max(position.sequence, min(page.next.sequence, last))
         // Events may have been handed out since the page was read.
         if events.isEmpty, position.sequence < last { return read(mayWait: mayWait, on: loop) }
@@ -113,14 +112,15 @@ final class LongPoll: ExchangeOwner {
         if let timer { loop.cancel(timer) }
         timer = nil
         call.exchange.owner = nil
+        bridge.polls[ObjectIdentifier(self)] = nil
     }
 
-    private func answer(events: [StoredEvent], cursor: EventID, reset: EventLogBounds?, on loop: isolated EventLoop) {
+    private func answer(events: [HubEvent], cursor: EventID, reset: EventLogBounds?, on loop: isolated EventLoop) {
         call.respond(
             .json { writer in
                 writer.object { object in
                     object.array("events") { list in
-                        for event in events { list.raw(StreamFormat.data(of: HubEvent(event))) }
+                        for event in events { list.raw(StreamFormat.data(of: event)) }
                     }
                     object.member("cursor", cursor.text)
                     if let reset {

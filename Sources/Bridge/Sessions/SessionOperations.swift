@@ -110,11 +110,10 @@ enum SessionOperations {
 
     /// A caller bound to sessions sees those, and of the agents those that hold them.
     private static func mayShow(_ item: [UInt8], _ name: String, to caller: Caller) -> Bool {
-        guard let sessions = caller.sessions else { return true }
+        guard caller.sessions != nil else { return true }
         guard let value = try? JSONDocument(parsing: item).root else { return false }
-        if name == "sessions" { return value["key"]?.string.map { sessions.contains($0) } ?? false }
-        guard let id = value["id"]?.string else { return false }
-        return sessions.contains { $0.utf8.starts(with: "agent:\(id):".utf8) }
+        if name == "sessions" { return caller.mayUse(session: value["key"]?.string) }
+        return value["id"]?.string.map(caller.mayUse(agent:)) ?? false
     }
 
     private static func respond(
