@@ -107,13 +107,18 @@ extension MessageRequest {
         guard let time = Timestamp(rfc3339: text) else {
             throw .unprocessable("notBefore", "`notBefore` is a time such as \(now.rfc3339).")
         }
-        guard time > now else {
-            throw .unprocessable("notBefore", "`notBefore` is past; it is \(now.rfc3339) now.")
-        }
+        isLate = time <= now
+        guard !isLate || key != nil else { throw .late(now) }
         guard time.milliseconds - now.milliseconds <= Self.longestTTLSeconds * 1000 else {
             throw .unprocessable("notBefore", "`notBefore` is more than 30 days away.")
         }
         notBefore = time
+    }
+}
+
+extension Problem {
+    static func late(_ now: Timestamp) -> Problem {
+        .unprocessable("notBefore", "`notBefore` is past; it is \(now.rfc3339) now.")
     }
 }
 
