@@ -35,6 +35,7 @@ struct ServePlan: Sendable {
     let tailscaledPaths: [String]
     var audit: AuditTrail?
     var accessTokens: [TokenRecord] = []
+    var sessionDefaults = SessionDefaults.standard
     /// Who else hears of the link.
     var linkMoved: (@Sendable (LinkStatus) -> Void)?
 
