@@ -61,7 +61,7 @@ extension HTTP1Connection {
         ending = .closeAfterAnswer
         isChunked = if case .http10 = exchange.version { false } else { exchange.method != .head }
         isStream = true
-        coder = ContentCoding.coder(for: head)
+        coder = exchange.method == .head ? nil : ContentCoding.coder(for: head)
         pipelined = []
         exchange.connection.memo = nil
         server.counters.openStreams += 1
