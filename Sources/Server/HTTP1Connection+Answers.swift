@@ -145,6 +145,13 @@ extension HTTP1Connection {
     }
 
     func waitingBytes(of exchange: Exchange) -> Int {
+    func endWithPeer(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange, inputEnded else { return }
+        // Answers before it in the same turn are the peer's all the same.
+        if isGathering { flushGathered(on: loop) }
+        cut(on: loop)
+    }
+
         self.exchange === exchange ? stream.waitingBytes : 0
     }
 

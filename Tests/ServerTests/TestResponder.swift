@@ -64,6 +64,8 @@ final class TestResponder: Responder {
             tellers.append(teller)
             loop.after(milliseconds: 0) { teller.tell(on: loop) }
         case "/short-stream":
+        case "/poll":
+            exchange.endWithPeer(on: loop)
             exchange.beginStream(ResponseHead(.ok, contentType: "text/event-stream"), on: loop)
             if exchange.method != .head { _ = exchange.write(Array("data: all\n\n".utf8), on: loop) }
             exchange.end(on: loop)

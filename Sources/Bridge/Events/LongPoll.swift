@@ -84,6 +84,7 @@ final class LongPoll: ExchangeOwner {
             }
         }
         call.exchange.owner = self
+        call.exchange.endWithPeer(on: loop)
     }
 
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
