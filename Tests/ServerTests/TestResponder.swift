@@ -184,7 +184,7 @@ extension EventLoop {
         return (LoopBound(TestServer.Parts(server: server, responder: responder), on: self), address.port ?? 0)
     }
 
-    fileprivate func pass(milliseconds: Int64) async {
+    func pass(milliseconds: Int64) async {
         await withCheckedContinuation { done in
             after(milliseconds: milliseconds) { done.resume() }
         }
