@@ -69,11 +69,12 @@ extension HTTP1Connection {
         if !isGathered { beginGathering() }
         AnswerWriter.appendStreamHead(head, isChunked: isChunked, server: server, into: &out, on: loop)
         parser.releaseHead()
-        guard !isGathered else { return }
+        // Else its end would go unseen.
         if isPaused {
             isPaused = false
             stream.resumeInput(on: loop)
         }
+        guard !isGathered else { return }
         endGathering(on: loop)
         updateDeadline(on: loop)
     }
@@ -144,7 +145,6 @@ extension HTTP1Connection {
         cut(on: loop)
     }
 
-    func waitingBytes(of exchange: Exchange) -> Int {
     func endWithPeer(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange, inputEnded else { return }
         // Answers before it in the same turn are the peer's all the same.
@@ -152,6 +152,7 @@ extension HTTP1Connection {
         cut(on: loop)
     }
 
+    func waitingBytes(of exchange: Exchange) -> Int {
         self.exchange === exchange ? stream.waitingBytes : 0
     }
 
