@@ -200,6 +200,45 @@ struct `An entry that may have arrived` {
         #expect(world.state("a") == .delivered)
     }
 
+    @Test func `is not sent into a session that was reset since`() {
+        for (span, uptime) in [(1_000, 1_001_000), (300_000, 5_000)] as [(Int64, Int64)] {
+            var world = unanswered()
+            world.offline()
+            world.send(.routeChanged(session: "main", detail: "the session was reset"))
+            world.pass(span)
+            world.online(uptimeMs: uptime)
+            world.report(ScanReport(isComplete: true))
+            #expect(world.state("a") == .failed)
+            #expect(world.disk["a"]?.fault?.code == "TARGET_CHANGED")
+            #expect(world.sent.filter { $0 == "a" } == ["a"])
+            world.send(.retry(id: "a", expectedVersion: nil, CommandToken(1)))
+            world.answer(.noAnswer(detail: "connection closed"), to: "a")
+            world.report(ScanReport(isComplete: true))
+            world.pass(1_000)
+            #expect(world.sent.filter { $0 == "a" }.count == 3, "a person's word is for the session that is there")
+        }
+    }
+
+    @Test func `stays where it was taken, though its session was reset since`() {
+        var world = unanswered()
+        world.send(.routeChanged(session: "main", detail: "the session was reset"))
+        world.send(.evidence(key: "a:user", .messageEvent))
+        #expect(world.state("a") == .delivered)
+    }
+
+    @Test func `or was refused while its session was reset is not sent into the new one`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.send(.routeChanged(session: "main", detail: "the session was reset"))
+        #expect(world.state("a") == .sending)
+        world.answer(.rejected(GatewayRejection(code: "UNAVAILABLE", message: "draining")), to: "a")
+        #expect(world.state("a") == .failed)
+        #expect(world.disk["a"]?.fault?.code == "TARGET_CHANGED")
+        world.pass(60_000)
+        #expect(world.sent == ["a"])
+    }
+
     @Test func `stays in doubt when its repeat cannot be written or is refused`() {
         let refusal = GatewayRejection(code: "UNAVAILABLE", message: "draining")
         for outcome in [AttemptOutcome.notDispatched(detail: "closed"), .rejected(refusal)] {
