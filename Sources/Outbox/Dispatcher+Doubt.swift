@@ -94,7 +94,10 @@ extension Dispatcher {
             onWire.insert(id)
             send(slot.entry, facts, isRepeat: true)
         case .settleAbsent:
-            write(rules.absent(slot.entry, now: wall, vary: vary()), for: id)
+            let change =
+                slot.targetChange.map { rules.targetChanged(slot.entry, now: wall, detail: $0) }
+                ?? rules.absent(slot.entry, now: wall, vary: vary())
+            write(change, for: id)
         case .lookAgain(let wait):
             look(id, afterMs: wait)
         }
@@ -108,7 +111,8 @@ extension Dispatcher {
             isSameProcess: isSameProcess(grownMs: grown, sinceMs: since),
             // Our clock may have been set back meanwhile, the gateway's age cannot; one that went back proves nothing.
             sinceFirstDispatchMs: since.map { $0 < 0 ? -1 : max($0, grown ?? 0) } ?? -1,
-            hasAttemptsLeft: entry.attemptCount < policy.maxAttempts
+            // A gateway that had not got it would take it into the new session.
+            hasAttemptsLeft: entry.attemptCount < policy.maxAttempts && slots[entry.id]?.targetChange == nil
         )
     }
 

@@ -70,7 +70,10 @@ extension Dispatcher {
             slots[id]?.awaitsRunUntilMs = nil
             write(rules.adopted(entry, run: run, now: wall), for: id)
         case .routeChanged(let detail):
-            guard entry.state.isWaiting else { return }
+            guard entry.state.isWaiting else {
+                slots[id]?.targetChange = detail
+                return
+            }
             write(rules.targetChanged(entry, now: wall, detail: detail), for: id)
         case .linkLost:
             guard entry.state == .accepted else { return }

@@ -114,6 +114,8 @@ extension Dispatcher {
             actions.append(.dispatch(DispatchOrder(attempt: attempt, entry: entry, isRepeat: isRepeat)))
         case .queued, .retrying:
             slots[id]?.reconciliation = Reconciliation()
+            if entry.state == .queued { slots[id]?.targetChange = nil }
+            if let detail = slots[id]?.targetChange { return apply(.routeChanged(detail: detail), to: id) }
             if let due = pending.dueAtMs { wait(id, until: due) }
             enterLane(id)
             if before?.isTerminal == true { calendar.insert(id, at: entry.expiresAt.milliseconds) }

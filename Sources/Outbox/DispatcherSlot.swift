@@ -46,6 +46,8 @@ struct DispatcherSlot: Sendable {
     var awaitsRunUntilMs: Int64?
     /// Its own run was seen to end, perhaps before the acknowledgement is on disk.
     var hasRunEnded = false
+    /// How the session changed since it was dispatched: unless it had arrived before, it has no target any more.
+    var targetChange: String?
 
     init(entry: OutboxEntry) {
         self.entry = entry

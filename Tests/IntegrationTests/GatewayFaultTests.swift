@@ -50,6 +50,21 @@ import Testing
         #expect(try await gateway.accepted().map(\.key) == [id])
     }
 
+    /// The two clocks differ by a minute, and history shows no keys: it goes by text and time.
+    @Test(arguments: ["-60000", "60000"])
+    func `a message is found in the history by the gateway's clock`(skew: String) async throws {
+        let gateway = try await TestGateway([("fault", "clockSkewMs=\(skew)")])
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        await gateway.faults([
+            ("clockSkewMs", skew), ("closeBeforeAck", "1"), ("lostDedupe", "true"), ("historyWithoutKeys", "true"),
+            ("refuseConnections", "1"), ("silence", "true"),
+        ])
+        let id = try ladle.send("only once, please")
+        let entry = try ladle.entry(id, becomes: "delivered")
+        #expect(entry["proof"]?.string == "text-match")
+        #expect(try await gateway.accepted().map(\.key) == [id])
+    }
+
     @Test func `a gateway that forgot everything gets the message again, under the same key`() async throws {
         let gateway = try await TestGateway()
         let ladle = try await LadleProcess(linkedTo: gateway)

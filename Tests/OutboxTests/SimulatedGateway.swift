@@ -13,7 +13,7 @@ struct SimulatedGateway {
     let protocolVersion: Int
     let showsKeys: Bool
     private(set) var startedMs: Int64 = -1_000_000
-    private(set) var transcript: [String: [HistoryRow]] = [:]
+    private(set) var transcript: [String: [HistoryScan.Row]] = [:]
     /// Entries in the order their texts were first taken, and how often each was.
     private(set) var taken: [String: [String]] = [:]
     private(set) var runs: [String: Int] = [:]
@@ -37,7 +37,7 @@ struct SimulatedGateway {
         if let last = memory[key], now - last < Self.memoryMs { return (.init(status: .finished), []) }
         memory[key] = now
         transcript[session, default: []].append(
-            HistoryRow(key: showsKeys ? key + ":user" : nil, isUser: true, text: text, at: time(now))
+            HistoryScan.Row(key: showsKeys ? key + ":user" : nil, isUser: true, text: text, at: time(now))
         )
         taken[session, default: []].append(order.entry.id)
         runs[order.entry.id, default: 0] += 1
@@ -76,8 +76,7 @@ struct SimulatedGateway {
 
     func report(on order: ScanOrder, text: String, twins: Int) -> ScanReport {
         let session = order.entry.session
-        var scan = HistoryScan(entryID: order.entry.id, text: text, since: order.since, twins: twins)
-        let page = (transcript[session] ?? []).suffix(1_000).reversed().map { $0 }
-        return scan.receive(page: page, hasMore: false, hasActiveRun: active[session] != nil) ?? .failed
+        let scan = HistoryScan(entryID: order.entry.id, text: text, since: order.since, twins: twins)
+        return scan.report(on: transcript[session] ?? [], isWhole: true, hasActiveRun: active[session] != nil)
     }
 }
