@@ -164,7 +164,7 @@ extension Dispatcher {
         let abandoned = adopting.values.joined()
         adopting.removeAll()
         for id in abandoned { stopAwaitingRun(id) }
-        for slot in slots.values where slot.isKicked && slot.dueAtMs == nil && slot.current.state == .retrying {
+        for slot in slots.values where slot.isKicked && slot.nextDueMs == nil && slot.current.state == .retrying {
             restoreWait(slot)
         }
         let accepted = slots.values.filter { $0.current.state == .accepted }
@@ -183,11 +183,12 @@ extension Dispatcher {
 
     /// The link went again before a kicked attempt got its turn: the old wait counts.
     private mutating func restoreWait(_ slot: DispatcherSlot) {
-        guard let due = slot.entry.nextAttemptAt?.milliseconds else { return }
-        let attempts = slot.entry.attemptCount
-        let rest = rules.schedule.remaining(until: due, attempts: attempts, wallMs: now.wallMs)
-        slots[slot.entry.id]?.isKicked = false
-        wait(slot.entry.id, until: now.monotonicMs + rest)
+        let entry = slot.current
+        guard let due = entry.nextAttemptAt?.milliseconds else { return }
+        let rest = rules.schedule.remaining(until: due, attempts: entry.attemptCount, wallMs: now.wallMs)
+        slots[entry.id]?.isKicked = false
+        slots[entry.id]?.pending?.dueAtMs = now.monotonicMs + rest
+        if slot.pending == nil { wait(entry.id, until: now.monotonicMs + rest) }
     }
 
     mutating func kickLanes() {
@@ -199,10 +200,12 @@ extension Dispatcher {
     private mutating func kick(_ lane: LaneKey) {
         for place in lanes[lane]?.places ?? [] {
             guard let slot = slots[place.id], slot.current.state != .accepted else { continue }
-            guard slot.pending == nil, slot.entry.state == .retrying, slot.entry.lastClass == .notDispatched,
-                let due = slot.dueAtMs, due > now.monotonicMs
+            let entry = slot.current
+            guard entry.state == .retrying, entry.lastClass == .notDispatched,
+                slot.pending?.then ?? .nothing == .nothing, let due = slot.nextDueMs, due > now.monotonicMs
             else { return }
             slots[place.id]?.dueAtMs = nil
+            slots[place.id]?.pending?.dueAtMs = nil
             slots[place.id]?.isKicked = true
             return
         }
