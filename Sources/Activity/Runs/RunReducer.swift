@@ -243,8 +243,9 @@ struct RunReducer: Sendable {
         let stream = agentText.isEmpty ? chatText : agentText
         let isHeld = isFinal ? SilentReply.matches(stream.open) : SilentReply.mayBecome(stream.open)
         let text = isHeld ? stream.closed : stream.closed.isEmpty ? stream.open : stream.closed + stream.open
-        if snapshot.count > text.count, snapshot.hasBytes(text), !SilentReply.mayBecome(snapshot) { return snapshot }
-        return isFinal ? completed(text, stream) : text
+        let known = isFinal ? completed(text, stream) : text
+        if snapshot.count > known.count, snapshot.hasBytes(known), !SilentReply.mayBecome(snapshot) { return snapshot }
+        return known
     }
 
     /// The end of the text from the transcript, where the stream's was missed.
