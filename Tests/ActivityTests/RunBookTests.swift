@@ -306,6 +306,40 @@ struct RunBookTests {
         )
     }
 
+    @Test func `each send that is put off has its own time to be answered`() {
+        var book = RunBook()
+        func putOff(_ id: String, behind run: String) {
+            book.sent(id, session: main, text: id, now: now)
+            _ = book.receive(event: "chat", payload: ChatFrame.final(id, 1, nil), now: now)
+            _ = book.receive(event: "chat", payload: ChatFrame.final(run, 9, "done"), now: now)
+        }
+        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        putOff("b", behind: "a")
+        #expect(book.tick(now: now).isEmpty)
+        _ = book.receive(event: "agent", payload: AgentFrame.start("g1"), now: now)
+        _ = book.receive(event: "chat", payload: ChatFrame.final("g1", 9, "b's"), now: now)
+        _ = book.receive(event: "agent", payload: AgentFrame.start("c"), now: now)
+        putOff("d", behind: "c")
+        #expect(book.tick(now: now.adding(milliseconds: 60_000)).isEmpty)
+        _ = book.receive(event: "agent", payload: AgentFrame.start("g2"), now: now)
+        #expect(book.run("d")?.id == "g2")
+    }
+
+    @Test(arguments: ["error", "aborted"])
+    func `a send that was put off and has ended is not answered any more`(state: String) {
+        var book = RunBook()
+        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        for id in ["b", "c"] {
+            book.sent(id, session: main, text: id, now: now)
+            _ = book.receive(event: "chat", payload: ChatFrame.final(id, 1, nil), now: now)
+        }
+        _ = book.receive(event: "chat", payload: ChatFrame.make("b", 2, state), now: now)
+        _ = book.receive(event: "chat", payload: ChatFrame.final("a", 9, "done"), now: now)
+        _ = book.receive(event: "agent", payload: AgentFrame.start("g1"), now: now)
+        #expect(book.run("b")?.id == "b")
+        #expect(book.run("c")?.id == "g1")
+    }
+
     @Test func `a heartbeat does not answer a send that was put off`() {
         var book = RunBook()
         book.sent("one", session: main, text: "1", now: now)

@@ -96,6 +96,8 @@ extension RunBook {
             // The gateway queues our message behind the active run and answers under an id of its own.
             if let session = reducers[id]?.session, sessions[session]?.waiting.contains(id) == false {
                 sessions[session]?.waiting.append(id)
+                // How long the session was silent before is about those that waited then.
+                sessions[session]?.quietSince = nil
             }
             return
         }
