@@ -40,7 +40,7 @@ struct FormerRunTests {
             case .ended(let run): "\(run.state) \(run.text)"
             case .textReplaced(_, let text): "replaced \(text)"
             case .textAppended(_, let offset, let text): "\(offset) \(text)"
-            case .stepChanged, .reassigned: "other"
+            case .stepChanged, .putOff, .reassigned: "other"
             }
         }
     }

@@ -78,6 +78,8 @@ struct RunReducer: Sendable {
     var isActive: Bool { state.isActive }
     var hasEnded: Bool { toldState != nil }
     var hasText: Bool { !shown.isEmpty }
+    /// Something of it was told since this was last false.
+    var wasHeard = false
     /// What the book counts for it.
     var weighed = 0
 
@@ -169,6 +171,8 @@ struct RunReducer: Sendable {
     mutating func publish(to changes: inout [RunChange]) -> SessionKey? {
         let state = self.state
         guard state != .queued else { return nil }
+        let known = changes.count
+        defer { if changes.count > known { wasHeard = true } }
         if !hasStarted {
             hasStarted = true
             var first = run
