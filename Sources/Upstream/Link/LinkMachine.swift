@@ -86,6 +86,7 @@ package struct LinkMachine {
     }
 
     package internal(set) var status: LinkStatus
+    /// The last one: what the gateway takes is known of it also while it is away.
     package internal(set) var hello: Hello?
     package internal(set) var counters = LinkCounters()
     /// Nil while the log is switched off.
@@ -222,6 +223,7 @@ package struct LinkMachine {
         case .upgrading:
             return upgraded(bytes, now)
         case .handshaking, .online:
+            watchdog?.heard(now: now.milliseconds)
             guard let found = session?.receive(bytes) else { return [] }
             var actions: [Action] = []
             for item in found {

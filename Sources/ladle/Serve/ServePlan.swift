@@ -25,7 +25,6 @@ struct ServePlan: Sendable {
     let isDemo: Bool
     let seed: UInt64
     let lastEvent: EventID
-    let hostNames: [String]
     let origins: OriginList
     let surroundings: ListenAddress.Surroundings
     /// Of `tailnet[:PORT]` listeners.
@@ -35,6 +34,7 @@ struct ServePlan: Sendable {
     let tailscaledPaths: [String]
     var audit: AuditTrail?
     var accessTokens: [TokenRecord] = []
+    var sessionDefaults = SessionDefaults.standard
     /// Who else hears of the link.
     var linkMoved: (@Sendable (LinkStatus) -> Void)?
 

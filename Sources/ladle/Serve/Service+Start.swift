@@ -1,4 +1,5 @@
 import Access
+import Activity
 import Basics
 import Bridge
 import CSystem
@@ -44,6 +45,7 @@ extension Service {
         )
         let tokens = try await FirstToken.load(store, data)
         plan.accessTokens = tokens.records
+        plan.sessionDefaults = try await SessionDefaults.kept(in: store)
         let audit = Self.audit(settings, data, voice.log)
         plan.audit = audit
         let manager = ServiceManager(Program.environment)
@@ -70,8 +72,7 @@ extension Service {
         do throws(StateDirectoryError) {
             return try StateDirectory(path: path)
         } catch {
-            let isBusy = if case .inUse = error { true } else { false }
-            throw StartFailure(message: "\(error)", status: isBusy ? .temporary : .noPermission)
+            throw StartFailure(message: "\(error)", status: error.isPermission ? .noPermission : .temporary)
         }
     }
 
@@ -152,7 +153,7 @@ extension EventLoop {
             let isTaken = error.isAddressInUse
             throw StartFailure(
                 message: "\(error)" + (isTaken ? "; another program has that port: choose one with --listen" : ""),
-                status: isTaken ? .unavailable : .noPermission
+                status: error.isPermission ? .noPermission : .unavailable
             )
         }
         daemon.start(on: self)
