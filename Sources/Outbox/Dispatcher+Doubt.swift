@@ -15,6 +15,11 @@ extension Dispatcher {
         wakes.insert(.entry(id), at: at)
     }
 
+    /// Nothing is under way that would clear the doubt about it.
+    mutating func lookAgain(_ id: String) {
+        if slots[id]?.entry.state == .unconfirmed { look(id, afterMs: policy.reconcileChecksMs.first) }
+    }
+
     mutating func startScans() {
         while scans.count < Self.parallelScans, let id = wantedScans.popFirst() {
             startScan(id)
@@ -57,7 +62,9 @@ extension Dispatcher {
             apply(.proof(proof), to: id)
             return
         }
-        guard let slot = slots[id], slot.pending == nil else { return }
+        guard let slot = slots[id] else { return }
+        // What is being written may not get there.
+        guard slot.pending == nil else { return lookAgain(id) }
         switch slot.entry.state {
         case .unconfirmed:
             var reconciliation = slot.reconciliation

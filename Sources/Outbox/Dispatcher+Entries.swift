@@ -67,6 +67,7 @@ extension Dispatcher {
             slots[id]?.attempt = nil
             write(change, for: id)
         case .adopt(let run):
+            guard entry.state == .delivered else { return stopAwaitingRun(id) }
             slots[id]?.awaitsRunUntilMs = nil
             write(rules.adopted(entry, run: run, now: wall), for: id)
         case .routeChanged(let detail):

@@ -45,9 +45,10 @@ extension Dispatcher {
             holdStorage()
             switch pending.then {
             case .dispatch:
-                // Never written, never sent: the entry is as before and its turn comes again.
+                // Never written, never sent: the entry is as before and its turn comes again, or the next look.
                 slots[id]?.pending = nil
                 leaveWire(id)
+                lookAgain(id)
                 drainDeferred(id)
             case .answer(let token):
                 slots[id]?.pending = nil

@@ -54,6 +54,9 @@ struct DispatcherSlot: Sendable {
         self.entry.text = nil
     }
 
+    /// Monotonic time of the next attempt, as it will be once the disk has the change.
+    var nextDueMs: Int64? { pending == nil ? dueAtMs : pending?.dueAtMs }
+
     /// As it will be once the disk has it: what decisions about order rest on.
     var current: OutboxEntry { pending?.change.entry ?? entry }
 

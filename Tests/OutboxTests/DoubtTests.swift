@@ -56,6 +56,33 @@ struct `An entry that may have arrived` {
         #expect(world.scans.last?.depth == .complete)
     }
 
+    @Test func `is looked for again when the write of its repeat has failed`() {
+        var world = unanswered()
+        world.storageProblem = .full
+        world.report(ScanReport(isComplete: true))
+        world.storageProblem = nil
+        #expect(world.scans.count == 1)
+        world.pass(60_000)
+        #expect(world.scans.count == 2)
+        world.report(ScanReport(isComplete: true))
+        world.pass(60_000)
+        #expect(world.sent == ["a", "a"])
+    }
+
+    @Test func `is looked for again when a look ended beside a write that failed`() {
+        var world = unanswered()
+        world.holdsWrites = true
+        world.send(.cancel(id: "a", force: true, CommandToken(1)))
+        world.report(ScanReport(isComplete: false))
+        world.storageProblem = .full
+        world.holdsWrites = false
+        world.releaseWrite()
+        world.storageProblem = nil
+        #expect(world.state("a") == .unconfirmed)
+        world.pass(60_000)
+        #expect(world.scans.count == 2)
+    }
+
     @Test func `is not repeated unseen once the gateway has restarted`() {
         var world = unanswered()
         world.offline()

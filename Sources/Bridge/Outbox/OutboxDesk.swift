@@ -202,9 +202,11 @@ package final class OutboxDesk {
     }
 
     private func count(_ change: OutboxChange) {
-        tally.note(change.entry)
+        let before = tally.note(change.entry)
         if let attempt = change.attempt { attempts[attempt.outcome, default: 0] += 1 }
-        if change.entry.state.isTerminal { ended[change.entry.state, default: 0] += 1 }
+        // A delivered entry that takes its answer's run has ended before.
+        guard before != nil, change.entry.state.isTerminal else { return }
+        ended[change.entry.state, default: 0] += 1
     }
 
     private func dispatch(_ order: DispatchOrder, on loop: isolated EventLoop) {
