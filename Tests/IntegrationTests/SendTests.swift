@@ -1,3 +1,5 @@
+import Basics
+import Foundation
 import JSONBytes
 import TestSupport
 import Testing
@@ -228,6 +230,31 @@ import Testing
             #expect(other["code"] == "IDEMPOTENCY_KEY_REUSED")
         }
         #expect(try ladle.request("GET", "/v1/outbox").json["entries"]?.count == 1)
+    }
+
+    @Test func `a repeated key tells what was accepted, also when its time has come meanwhile`() async throws {
+        let ladle = try await LadleProcess(["--gateway", "ws://127.0.0.1:9"], demo: false)
+        let now = Timestamp(milliseconds: Int64(Date.now.timeIntervalSince1970 * 1000))
+        let time = now.adding(milliseconds: 1000).rfc3339
+        let body = #"{"text":"later","notBefore":"\#(time)"}"#
+        let key = ["Idempotency-Key: k"]
+        let first = try ladle.request("POST", "/v1/messages", Self.json + key, body: body)
+        #expect(first.status == 202, "\(first)")
+        // Without words it is refused in any case: of the time once that is past.
+        try eventually {
+            let empty = #"{"text":"","notBefore":"\#(time)"}"#
+            let answer = try ladle.request("POST", "/v1/messages", Self.json, body: empty)
+            return answer["field"] == "notBefore" ? true : nil
+        }
+        let again = try ladle.request("POST", "/v1/messages", Self.json + key, body: body)
+        #expect(again.status == 202, "\(again)")
+        #expect(again.field("Idempotency-Replayed") == "true")
+        #expect(again["id"] == first["id"])
+        // A key that stands for nothing yet changes nothing about it.
+        let new = try ladle.request("POST", "/v1/messages", Self.json + ["Idempotency-Key: n"], body: body)
+        #expect(new.status == 422 && new["field"] == "notBefore", "\(new)")
+        let entries = try ladle.request("GET", "/v1/outbox").json["entries"]
+        #expect(entries?.elements.map { $0["id"]?.string } == [first["id"]])
     }
 
     @Test func `a token is held to its sessions and its rate`() async throws {

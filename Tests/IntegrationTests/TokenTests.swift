@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import JSONBytes
 import TestSupport
 import Testing
 
@@ -317,6 +318,50 @@ struct TokenTests {
         let body = #"{"name":"a","scopes":["read"]}"#
         let applied = try (0..<3).map { _ in try ladle.request("POST", "/v1/pairing", json, body: body).status }
         #expect(applied == [202, 202, 429])
+    }
+
+    @Test(arguments: [
+        ("POST", "/v1/tickets", #"{"paht":"/v1/events"}"#, "paht", "path"),
+        ("POST", "/v1/tokens", #"{"scoops":["read"]}"#, "scoops", "scopes"),
+        ("POST", "/v1/pairing", #"{"nmae":"x","colour":1}"#, "nmae", "name"),
+        ("POST", "/v1/pairing/approve", #"{"coed":"x"}"#, "coed", "code"),
+        ("POST", "/v1/messages", #"{"txt":"x"}"#, "txt", "text"),
+        ("PUT", "/v1/identity", #"{"markdwon":"x"}"#, "markdwon", "markdown"),
+        ("PUT", "/v1/profile", #"{"fields":{"nmae":"x"}}"#, "nmae", "name"),
+    ])
+    func `of a body that holds no field there is, the unknown one and its neighbour are named`(
+        method: String,
+        path: String,
+        body: String,
+        field: String,
+        near: String
+    ) async throws {
+        let ladle = try await LadleProcess()
+        let answer = try ladle.request(method, path, json + ["If-Match: *"], body: body)
+        #expect(answer.status == 422, "\(answer)")
+        #expect(answer["field"] == field)
+        let told = [answer.json["detail"]?.string, answer.json["hint"]?.string].compactMap(\.self).joined()
+        #expect(told.contains(near), "\(answer)")
+    }
+
+    @Test func `unknown fields beside known ones are ignored`() async throws {
+        let ladle = try await LadleProcess()
+        let bodies = [
+            ("POST", "/v1/tickets", #"{"path":"/v1/events","colour":"red"}"#, 201),
+            ("POST", "/v1/tokens", #"{"name":"x","scopes":["read"],"colour":"red"}"#, 201),
+            ("POST", "/v1/pairing", #"{"name":"x","scopes":["read"],"colour":"red"}"#, 202),
+            ("PUT", "/v1/identity", #"{"name":"Ann","colour":"red"}"#, 200),
+            ("PUT", "/v1/profile", #"{"fields":{"name":"Ann","colour":"red"},"etag":"x"}"#, 200),
+            ("PATCH", "/v1/identity", #"{"name":"Ann","colour":"red"}"#, 422),
+        ]
+        try eventually {
+            try ladle.request("GET", "/v1/status").json["link"]?["state"]?.string == "online" ? true : nil
+        }
+        for (method, path, body, status) in bodies {
+            let type = method == "PATCH" ? ["Content-Type: application/merge-patch+json"] : json
+            let answer = try ladle.request(method, path, type + ["If-Match: *"], body: body)
+            #expect(answer.status == status, "\(path): \(answer)")
+        }
     }
 
     @Test func `a ticket opens one stream once`() async throws {

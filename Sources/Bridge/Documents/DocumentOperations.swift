@@ -47,7 +47,7 @@ enum DocumentOperations {
             if try call.bodyType() == .markdown {
                 return write(.whole(try wholeFile(call.exchange.body)), kind, bridge, call, loop)
             }
-            let body = try call.jsonObject()
+            let body = try call.jsonObject(of: ["fields", "markdown"] + kind.names)
             if let markdown = body["markdown"] {
                 guard let text = markdown.string else {
                     throw .unprocessable("markdown", "`markdown` is the whole file, a string.")

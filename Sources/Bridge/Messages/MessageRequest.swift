@@ -16,6 +16,8 @@ struct MessageRequest: Sendable {
     var attachmentBytes = 0
     var ttlMilliseconds: Int64?
     var notBefore: Timestamp?
+    /// `notBefore` is past: what was accepted under its key while it was not is still told.
+    var isLate = false
     /// Also a message that is a stop word.
     var isForced = false
     var waitSeconds: Int?

@@ -91,7 +91,13 @@ final class Sending {
             let payload = OutboxTable.Payload(text: request.text, body: request.extras)
             var claim = claim
             claim?.bodyHash = Digest.sha256(meaning + body)
-            return try transaction.enqueue(entry, payload: payload, claim: claim, limits: limits)
+            return try transaction.enqueue(
+                entry,
+                payload: payload,
+                claim: claim,
+                isReplayOnly: request.isLate,
+                limits: limits
+            )
         } completion: { [self] result in
             release()
             take(result, on: loop)
@@ -110,6 +116,7 @@ final class Sending {
             fields.append((.idempotencyReplayed, "true"))
             answer(entry, isReplay: true, on: loop)
         case .success(.keyReused): refuse(.keyReused, on: loop)
+        case .success(.unknown): refuse(.late(loop.wallClock), on: loop)
         case .success(.full(let what)): refuse(.outboxFull(what, bridge.settings.outboxLimits), on: loop)
         case .failure(let error): refuse(.storage(error), on: loop)
         }
