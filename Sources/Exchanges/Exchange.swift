@@ -24,6 +24,13 @@ package protocol ExchangeSink: AnyObject {
     func limitWaiting(to bytes: Int, for exchange: Exchange)
     /// After an admission that came later: the body may come.
     func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop)
+    /// A peer that has ended its own direction is taken for gone from here on.
+    func endWithPeer(_ exchange: Exchange, on loop: isolated EventLoop)
+}
+
+extension ExchangeSink {
+    /// For protocols in which it is always so.
+    package func endWithPeer(_ exchange: Exchange, on loop: isolated EventLoop) {}
 }
 
 /// Where the bytes of a stream leave, and in which form.
@@ -100,6 +107,8 @@ package final class Exchange {
     package private(set) var problemCode: String?
     /// Fields that every answer to this request has, whatever comes of it.
     package var commonFields: [(name: String, value: String)] = []
+    /// As a stream does: who waits for long and has gone away must not hold what the wait holds.
+    package private(set) var endsWithPeer = false
     /// Given up with the answer; until then the sink keeps the exchange too.
     private var sink: (any ExchangeSink)?
 
@@ -160,6 +169,13 @@ package final class Exchange {
     package func proceed(bodyBytes: Int, on loop: isolated EventLoop) {
         guard state == .open else { return }
         sink?.proceed(self, bodyBytes: bodyBytes, on: loop)
+    }
+
+    /// Once the owner is set: the peer's end may be here already.
+    package func endWithPeer(on loop: isolated EventLoop) {
+        guard state == .open else { return }
+        endsWithPeer = true
+        sink?.endWithPeer(self, on: loop)
     }
 
     package func write(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {

@@ -21,6 +21,9 @@ struct FrameScanner {
     }
 
     private var state = State.preface(remaining: HTTP2Preface.bytes.count)
+    private var isBlockOpen = false
+    /// The frame whose payload arrives is the last of a head.
+    private var endsBlock = false
     private var streams = SkippedStreams()
     private let maximumContinuations: Int
     /// CONTINUATION frames since the last HEADERS.
@@ -42,6 +45,11 @@ struct FrameScanner {
         unknown = TokenBucket(limits.unknownFrames)
     }
 
+    /// The preface or a head has begun and is not complete.
+    var isHeadOpen: Bool {
+        if case .preface = state { true } else { isBlockOpen }
+    }
+
     /// Looks through `input` and stops behind the first byte that shows a rule broken.
     /// - Returns: the violation and how many bytes stand before that byte.
     mutating func scan(_ input: Span<UInt8>, now: UInt64) -> (violation: Violation, fed: Int)? {
@@ -55,7 +63,7 @@ struct FrameScanner {
             case .payload(let remaining):
                 let step = min(remaining, input.count - position)
                 position += step
-                state = step == remaining ? .header(PartialHeader()) : .payload(remaining: remaining - step)
+                if step == remaining { endFrame() } else { state = .payload(remaining: remaining - step) }
             case .padding(let length):
                 position += 1
                 state = length == 1 ? .header(PartialHeader()) : .payload(remaining: length - 1)
@@ -70,12 +78,19 @@ struct FrameScanner {
                     return nil
                 }
                 let frame = header.frame
-                state = frame.length == 0 ? .header(PartialHeader()) : .payload(remaining: frame.length)
+                if frame.kind == .headers { isBlockOpen = true }
+                endsBlock = frame.endsHead
+                if frame.length == 0 { endFrame() } else { state = .payload(remaining: frame.length) }
                 if let violation = check(frame, now: now) { return (violation, position - 1) }
                 if frame.kind == .data, frame.isPadded { state = .padding(of: frame.length) }
             }
         }
         return nil
+    }
+
+    private mutating func endFrame() {
+        state = .header(PartialHeader())
+        if endsBlock { isBlockOpen = false }
     }
 
     private mutating func check(_ frame: FrameHeader, now: UInt64) -> Violation? {
@@ -152,6 +167,7 @@ struct FrameHeader {
     var isAcknowledgement: Bool { flags & 1 != 0 }
     var endsStream: Bool { flags & 1 != 0 }
     var isPadded: Bool { flags & 8 != 0 }
+    var endsHead: Bool { flags & 4 != 0 && (kind == .headers || kind == .continuation) }
     /// DATA that moves nothing: without bytes, or of a size that padding alone can have.
     var mayCarryNothing: Bool { !endsStream && (length == 0 || isPadded && length <= 256) }
 

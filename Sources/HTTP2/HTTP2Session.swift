@@ -48,6 +48,9 @@ package final class HTTP2Session {
     /// Requests open now.
     package var openStreams: Int { streams.all.count }
 
+    /// The peer is in the middle of a head, or has yet to say that it speaks HTTP/2 at all.
+    package var isHeadOpen: Bool { scanner.isHeadOpen }
+
     /// Whether `takeOutput` may have something to give.
     package var hasOutput: Bool { isBroken ? !farewell.isEmpty : handle.wantsWrite }
 

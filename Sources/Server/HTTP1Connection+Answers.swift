@@ -61,7 +61,7 @@ extension HTTP1Connection {
         ending = .closeAfterAnswer
         isChunked = if case .http10 = exchange.version { false } else { exchange.method != .head }
         isStream = true
-        coder = ContentCoding.coder(for: head)
+        coder = exchange.method == .head ? nil : ContentCoding.coder(for: head)
         pipelined = []
         exchange.connection.memo = nil
         server.counters.openStreams += 1
@@ -69,11 +69,12 @@ extension HTTP1Connection {
         if !isGathered { beginGathering() }
         AnswerWriter.appendStreamHead(head, isChunked: isChunked, server: server, into: &out, on: loop)
         parser.releaseHead()
-        guard !isGathered else { return }
+        // Else its end would go unseen.
         if isPaused {
             isPaused = false
             stream.resumeInput(on: loop)
         }
+        guard !isGathered else { return }
         endGathering(on: loop)
         updateDeadline(on: loop)
     }
@@ -141,6 +142,13 @@ extension HTTP1Connection {
     func abort(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange else { return }
         answered(exchange, on: loop)
+        cut(on: loop)
+    }
+
+    func endWithPeer(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange, inputEnded else { return }
+        // Answers before it in the same turn are the peer's all the same.
+        if isGathering { flushGathered(on: loop) }
         cut(on: loop)
     }
 

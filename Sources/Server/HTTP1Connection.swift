@@ -185,7 +185,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     func receivedEnd(on loop: isolated EventLoop) {
         inputEnded = true
         guard ending == .keepAlive || ending == .closeAfterAnswer else { return }
-        if isStream { return cut(on: loop) }
+        if isStream || exchange?.endsWithPeer == true { return cut(on: loop) }
         // What came whole is still answered.
         if isChoked || isYielding || isDeferred || (exchange != nil && parser.isEnded) { return }
         finishInput(on: loop)

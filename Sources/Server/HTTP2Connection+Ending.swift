@@ -12,13 +12,18 @@ extension HTTP2Connection {
     func updateDeadline(on loop: isolated EventLoop) {
         guard !isClosed else { return }
         if socket.waitingBytes > 0 || !streams.isEmpty || isYielding {
+            watchesHead = false
             guard takenAtWatch == nil else { return }
             takenAtWatch = socket.takenBytes
             return connection.setDeadline(server.limits.stallMilliseconds, on: loop)
         }
         takenAtWatch = nil
         let limits = server.limits
-        connection.setDeadline(refusal == nil ? limits.idleMilliseconds : limits.headMilliseconds, on: loop)
+        let isHead = session.isHeadOpen || refusal != nil
+        // More of the same head is no reason for more patience.
+        if isHead, watchesHead { return }
+        watchesHead = isHead
+        connection.setDeadline(isHead ? limits.headMilliseconds : limits.idleMilliseconds, on: loop)
     }
 
     func deadlinePassed(on loop: isolated EventLoop) {
@@ -27,6 +32,7 @@ extension HTTP2Connection {
             return socket.close(on: loop)
         }
         takenAtWatch = nil
+        watchesHead = false
         if isYielding {
             // The peer is late with nothing.
         } else if socket.waitingBytes == 0, streams.isEmpty {

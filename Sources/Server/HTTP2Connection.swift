@@ -31,6 +31,8 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
     private var countedErrors: UInt64 = 0
     /// What the peer had taken when the running patience with it began.
     var takenAtWatch: UInt64?
+    /// The running patience is with a head, from its beginning.
+    var watchesHead = false
     /// Why this connection gets no service.
     var refusal: Problem?
 

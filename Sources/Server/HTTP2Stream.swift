@@ -129,7 +129,7 @@ final class HTTP2Stream: ExchangeSink {
 
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {
         isStream = true
-        coder = ContentCoding.coder(for: head)
+        coder = exchange.method == .head ? nil : ContentCoding.coder(for: head)
         connection.server.counters.openStreams += 1
         exchange.connection.openStreams += 1
         connection.begin(head, on: id, loop: loop)

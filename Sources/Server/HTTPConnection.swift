@@ -33,12 +33,14 @@ final class HTTPConnection: StreamHandler {
     private var wire: (any WireProtocol)?
     private var early: [UInt8] = []
     private var isRefusing = false
+    private var isHandshaking: Bool
     private var isClosed = false
 
     init(_ stream: StreamConnection, info: ConnectionInfo, server: HTTPServer, on loop: isolated EventLoop) {
         self.stream = stream
         self.info = info
         self.server = server
+        isHandshaking = info.isEncrypted
     }
 
     func start(overLimit: Bool, on loop: isolated EventLoop) {
@@ -102,6 +104,7 @@ final class HTTPConnection: StreamHandler {
 
     func connected(on loop: isolated EventLoop) {
         guard let session = stream.session else { return }
+        isHandshaking = false
         server.counters.handshakes += 1
         setDeadline(server.limits.headMilliseconds, on: loop)
         if isRefusing { return refuseOverLimit(isHTTP2: session.alpn == "h2", on: loop) }
@@ -150,7 +153,7 @@ final class HTTPConnection: StreamHandler {
         deadline = Self.noDeadline
         isClosed = true
         server.counters.bytesOut &+= stream.takenBytes
-        if case .tls = reason { server.counters.handshakesFailed += 1 }
+        if isHandshaking { server.counters.handshakesFailed += 1 }
         let last = wire
         wire = nil
         last?.closed(on: loop)

@@ -31,7 +31,7 @@ package final class HTTPServer {
         }
     }
 
-    /// Peers that keep their end open must not hold up the process that wants to stop.
+    /// Peers that keep their end open must not hold up the process that wants to stop, whatever ended before the drain.
     private static let drainLingerMilliseconds: Int64 = 250
     /// Beyond the limit so many hear why; who comes then is dropped unheard, or a flood would take all descriptors for that.
     package static let mostRefused = 32
@@ -234,9 +234,13 @@ package final class HTTPServer {
         listeners.removeAll { $0.address == address }
     }
 
+    /// The first step of a stop.
     package func stopListening(on loop: isolated EventLoop) {
         for listener in listeners { listener.close(on: loop) }
         listeners = []
+        for connection in connections {
+            connection.stream.lingerMilliseconds = min(limits.lingerMilliseconds, Self.drainLingerMilliseconds)
+        }
     }
 
     /// Lets answers under way finish, closes the rest, and what is left after the time is closed too.
@@ -244,10 +248,7 @@ package final class HTTPServer {
         isDraining = true
         drained = done
         stopListening(on: loop)
-        for connection in connections {
-            connection.stream.lingerMilliseconds = min(limits.lingerMilliseconds, Self.drainLingerMilliseconds)
-            connection.drain(on: loop)
-        }
+        for connection in connections { connection.drain(on: loop) }
         if connections.isEmpty { return finishDrain() }
         loop.after(milliseconds: milliseconds) {
             for connection in self.connections { connection.cut(on: loop) }

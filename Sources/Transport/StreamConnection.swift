@@ -142,12 +142,14 @@ package final class StreamConnection: Pollable {
         return flushEncrypted(tls, on: loop)
     }
 
+    /// Behind what waits it waits too, as in cleartext: that the queue is empty is told by `drained` alone.
     private func flushEncrypted(_ tls: TLSSession, on loop: isolated EventLoop) -> SendOutcome {
+        let hasWaited = waitingBytes > 0
         if tls.hasOutput {
             compact()
             tls.takeOutput(into: &waiting)
         }
-        return flush(on: loop)
+        return hasWaited ? .queued(waitingBytes) : flush(on: loop)
     }
 
     /// Writes what waits.

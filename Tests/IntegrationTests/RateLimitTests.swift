@@ -166,4 +166,17 @@ import Testing
         }
         first.close()
     }
+
+    @Test func `a poll that its caller gave up gives its place back at once`() async throws {
+        let ladle = try await LadleProcess(["--events-streams-per-caller", "1"])
+        let token = try token(ladle)
+        func status() throws -> Int {
+            try ladle.request("GET", "/v1/events?poll=1&types=node", bearer(token)).status
+        }
+        let poll = try ladle.connect()
+        try poll.send(ladle.requestBytes("GET", "/v1/events?poll=60&types=node", bearer(token)))
+        try eventually { try status() == 429 ? () : nil }
+        poll.close()
+        try eventually { try status() == 200 ? () : nil }
+    }
 }

@@ -205,13 +205,55 @@ struct HTTP1ServerTests {
         #expect(answer.contains("Transfer-Encoding: chunked") == (version == "1.1"))
     }
 
-    @Test func `HEAD of a stream ends at once`() async throws {
+    @Test(arguments: ["/short-stream", "/coded-stream"])
+    func `HEAD of a stream ends at once, without a byte behind its head`(path: String) async throws {
         let server = try await TestServer()
         let socket = try connect(server)
-        try socket.send(Array("HEAD /short-stream HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+        try socket.send(Array("HEAD \(path) HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
         let answer = try all(socket)
         #expect(answer.hasSuffix("\r\n\r\n"))
         #expect(await server.wait { $0.server.counters.openStreams == 0 && $0.server.openConnections <= 1 })
+    }
+
+    @Test(arguments: ["/echo", "/later"])
+    func `who waits and has gone is let go, whichever came first, and has had the answers before`(path: String)
+        async throws
+    {
+        let server = try await TestServer()
+        let socket = try connect(server)
+        try socket.send(
+            Array("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\nGET /poll HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+        )
+        socket.endWriting()
+        #expect(count("HTTP/1.1 200 OK", in: try all(socket)) == 1)
+        #expect(await server.wait { $0.responder.finished == 2 && $0.server.openConnections == 0 })
+    }
+
+    @Test func `a stream behind so many requests that reading paused ends with its peer`() async throws {
+        var limits = ServerLimits()
+        limits.pipelinedBytes = 50
+        let server = try await TestServer(limits)
+        let socket = try connect(server)
+        let requests = ["/later", "/echo", "/stream"].map { "GET \($0) HTTP/1.1\r\nHost: a\r\n\r\n" }
+        try socket.send(Array(requests.joined().utf8))
+        _ = try read(socket, until: "data: hello\n\n")
+        socket.endWriting()
+        #expect(await server.wait { $0.server.counters.openStreams == 0 })
+    }
+
+    @Test func `a stream that a stop ends waits for its peer no longer than a drain does`() async throws {
+        var limits = ServerLimits()
+        limits.lingerMilliseconds = 600_000
+        let server = try await TestServer(limits)
+        let socket = try connect(server)
+        try socket.send(Array("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+        _ = try read(socket, until: "data: hello\n\n")
+        _ = await server.with { parts, loop in
+            parts.server.stopListening(on: loop)
+            for stream in parts.responder.streams { stream.end(on: loop) }
+        }
+        #expect(await server.wait { $0.server.openConnections == 0 })
+        socket.close()
     }
 
     @Test func `a head that does not come in time is answered 408`() async throws {

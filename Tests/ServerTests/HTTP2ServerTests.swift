@@ -133,6 +133,37 @@ struct HTTP2ServerTests {
         #expect(await server.wait { $0.responder.finished == 3 })
     }
 
+    @Test func `HEAD of a coded stream has no body`() async throws {
+        let server = try await TestServer()
+        let client = try connect(server)
+        try client.request("HEAD", "/coded-stream", stream: 1)
+        #expect(try client.answer(1).body.isEmpty)
+    }
+
+    /// More of it is no reason for more patience, and what else has come before is none either.
+    @Test(arguments: [false, true])
+    func `a head that does not come in time ends the connection, however it is dripped`(hasAnswer: Bool) async throws {
+        var limits = ServerLimits()
+        limits.headMilliseconds = 1000
+        limits.lingerMilliseconds = 100
+        let server = try await TestServer(limits)
+        let client = try connect(server)
+        if hasAnswer {
+            try client.request("GET", "/echo", stream: 1)
+            _ = try client.answer(1)
+        }
+        // Without END_HEADERS; then a frame of 10,000 bytes, one at a time.
+        try client.send(HTTP2Client.headers, 1, 3, [0x82, 0x86])
+        try client.socket.send([0, 0x27, 0x10, 9, 0, 0, 0, 0, 3])
+        var isGone = false
+        for _ in 0..<5000 where !isGone {
+            try? client.socket.send([0])
+            await server.loop.pass(milliseconds: 10)
+            isGone = await server.with { parts, _ in parts.server.openConnections == 0 } ?? true
+        }
+        #expect(isGone)
+    }
+
     @Test func `a peer that asks and does not read is let go`() async throws {
         var limits = ServerLimits()
         limits.stallMilliseconds = 100

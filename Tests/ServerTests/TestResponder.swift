@@ -3,6 +3,7 @@ import Dispatch
 import EventLoops
 import Exchanges
 import HTTPModel
+import TLS
 
 @testable import Server
 
@@ -57,11 +58,14 @@ final class TestResponder: Responder {
             var head = ResponseHead(.ok, contentType: "text/event-stream")
             head.fields.append(.contentEncoding, "gzip")
             exchange.beginStream(head, on: loop)
+            if exchange.method == .head { return exchange.end(on: loop) }
             exchange.limitWaiting(to: 32 << 10)
             let teller = Teller(exchange)
             exchange.owner = teller
             tellers.append(teller)
             loop.after(milliseconds: 0) { teller.tell(on: loop) }
+        case "/poll":
+            exchange.endWithPeer(on: loop)
         case "/short-stream":
             exchange.beginStream(ResponseHead(.ok, contentType: "text/event-stream"), on: loop)
             if exchange.method != .head { _ = exchange.write(Array("data: all\n\n".utf8), on: loop) }
@@ -137,10 +141,10 @@ final class TestServer: Sendable {
     let port: UInt16
     private let parts: LoopBound<Parts>
 
-    init(_ limits: ServerLimits = ServerLimits()) async throws {
+    init(_ limits: ServerLimits = ServerLimits(), tls: TLSServerContext? = nil) async throws {
         loop = try EventLoop()
         loop.start()
-        (parts, port) = try await loop.makeServer(limits)
+        (parts, port) = try await loop.makeServer(limits, tls)
     }
 
     func with<Value: Sendable>(_ body: @escaping @Sendable (Parts, isolated EventLoop) -> Value) async -> Value? {
@@ -167,7 +171,10 @@ final class TestServer: Sendable {
 }
 
 extension EventLoop {
-    fileprivate func makeServer(_ limits: ServerLimits) throws -> (LoopBound<TestServer.Parts>, UInt16) {
+    fileprivate func makeServer(
+        _ limits: ServerLimits,
+        _ tls: TLSServerContext?
+    ) throws -> (LoopBound<TestServer.Parts>, UInt16) {
         let responder = TestResponder()
         let server = HTTPServer(
             responder: responder,
@@ -176,12 +183,13 @@ extension EventLoop {
             firstRequestNumber: 1,
             failure: { _ in }
         )
-        let door = HTTPServer.Door(kind: .tcp, address: .ip(.loopback4, port: 0))
+        var door = HTTPServer.Door(kind: .tcp, address: .ip(.loopback4, port: 0))
+        if let tls { door.tls = { tls } }
         let address = try server.listen(on: door, with: Socket.listen(on: door.address), loop: self)
         return (LoopBound(TestServer.Parts(server: server, responder: responder), on: self), address.port ?? 0)
     }
 
-    fileprivate func pass(milliseconds: Int64) async {
+    func pass(milliseconds: Int64) async {
         await withCheckedContinuation { done in
             after(milliseconds: milliseconds) { done.resume() }
         }

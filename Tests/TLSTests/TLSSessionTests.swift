@@ -1,3 +1,4 @@
+import COpenSSL
 import Testing
 
 @testable import TLS
@@ -138,12 +139,47 @@ struct TLSSessionTests {
         #expect(third.server.handshakeComplete && !third.server.wasResumed)
     }
 
+    @Test(arguments: [SSL_KEY_UPDATE_REQUESTED, SSL_KEY_UPDATE_NOT_REQUESTED])
+    func `a peer that sends nothing but key updates is let go before that costs much`(kind: Int32) throws {
+        let pair = try pinnedPair()
+        try pair.pump()
+        let error = #expect(throws: TLSError.self) {
+            for _ in 0..<5000 {
+                pair.client.updateKeys(kind)
+                try pair.server.receive(pair.client.takeOutput(), into: &pair.serverReceived)
+            }
+        }
+        #expect(error?.fault == .peer)
+        #expect(pair.server.takeOutput().count < 64 << 10)
+        #expect(!pair.server.handshakeComplete)
+    }
+
+    @Test func `a peer that updates its keys now and then is served, and what it is sent does not count`() throws {
+        let pair = try pinnedPair()
+        try pair.pump()
+        for _ in 0..<500 {
+            pair.client.updateKeys(SSL_KEY_UPDATE_REQUESTED)
+            try pair.client.write(plaintext: [1])
+            try pair.server.write(plaintext: [UInt8](repeating: 2, count: 1000))
+            try pair.pump()
+        }
+        #expect(pair.serverReceived.count == 500)
+        #expect(pair.clientReceived.count == 500_000)
+    }
+
     private func pinnedPair() throws -> TLSPair {
         let identity = try TLSIdentity.sample()
         return try TLSPair(
             server: TLSServerContext(identities: [identity]),
             trust: .pin(sha256: identity.info.sha256)
         )
+    }
+}
+
+extension TLSSession {
+    fileprivate func updateKeys(_ kind: Int32) {
+        unsafe SSL_key_update(ssl, kind)
+        unsafe SSL_do_handshake(ssl)
     }
 }
 

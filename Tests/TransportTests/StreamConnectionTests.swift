@@ -32,7 +32,68 @@ final class Probe: StreamHandler {
     }
 }
 
+/// Fills its connection once it stands, lets the other side take all of it in the same turn, and sends one byte more.
+private final class Filler: StreamHandler {
+    let connection: StreamConnection
+    let reader: StreamConnection
+    let outcomes: Inbox<SendOutcome>
+
+    init(_ connection: StreamConnection, reader: StreamConnection, _ outcomes: Inbox<SendOutcome>) {
+        self.connection = connection
+        self.reader = reader
+        self.outcomes = outcomes
+    }
+
+    func connected(on loop: isolated EventLoop) {
+        loop.after(milliseconds: 0) { self.fill(on: loop) }
+    }
+
+    private func fill(on loop: isolated EventLoop) {
+        var outcome: SendOutcome
+        repeat { outcome = connection.send([UInt8](repeating: 7, count: 10_000), on: loop) } while outcome == .sent
+        outcomes.put(outcome)
+        for _ in 0..<100 { reader.ready(.readable, on: loop) }
+        outcomes.put(connection.send([1], on: loop))
+    }
+
+    func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {}
+    func receivedEnd(on loop: isolated EventLoop) {}
+    /// As an outcome that nothing else has.
+    func drained(on loop: isolated EventLoop) { outcomes.put(.queued(0)) }
+    func closed(_ reason: CloseReason, on loop: isolated EventLoop) { outcomes.put(.closed) }
+}
+
 struct StreamConnectionTests {
+    /// The kernel takes bytes as soon as there is any room, and says so only when there is much.
+    @Test func `over TLS as in cleartext, only drained ends what has begun to wait`() async throws {
+        let made = try SelfSignedCertificate.make(names: ["localhost"], validDays: 1)
+        let identity = try TLSIdentity(chainPEM: made.certificatePEM, keyPEM: made.keyPEM)
+        let context = try TLSServerContext(identities: [identity])
+        let trust = try TLSClientContext(trust: .pin(sha256: identity.info.sha256))
+        let loop = try EventLoop()
+        loop.start()
+        let outcomes = Inbox<SendOutcome>()
+        let client = Inbox<Probe.Report>()
+        loop.post { loop in
+            try? Socket.pair { near, far in
+                let connection = StreamConnection(near, tls: try context.makeSession(), sendLimit: 1 << 20)
+                let session = try trust.makeSession(host: "localhost")
+                let reader = StreamConnection(far, tls: session, isConnected: false, sendLimit: 1000)
+                try connection.start(Filler(connection, reader: reader, outcomes), on: loop)
+                try reader.start(Probe(client), on: loop)
+            }
+        }
+        let all = try await outcomes.next(3)
+        for outcome in all[..<2] {
+            guard case .queued(1...) = outcome else {
+                Issue.record("\(outcome)")
+                continue
+            }
+        }
+        #expect(all[2] == .queued(0))
+        await loop.stop()
+    }
+
     /// A listener on loopback whose connections report to `server`, and a connected client reporting to `client`.
     private func connect(
         tls: (TLSServerContext, TLSClientContext)? = nil,

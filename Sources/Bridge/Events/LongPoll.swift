@@ -84,6 +84,7 @@ final class LongPoll: ExchangeOwner {
         }
         call.exchange.owner = self
         bridge.polls[ObjectIdentifier(self)] = self
+        call.exchange.endWithPeer(on: loop)
     }
 
     /// Its time is over, or the program's: whoever asks again goes on from here.

@@ -16,13 +16,17 @@ import COpenSSL
         case failed
     }
 
-    private let ssl: OpaquePointer
+    let ssl: OpaquePointer
     /// Keeps the context's callbacks' user data alive.
     private let owner: AnyObject
     private var state = State.handshaking
     private var output: [UInt8] = []
     /// Bytes lent by `receive` for the time of the call.
     private var input = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+    /// What the library has answered by itself since the handshake.
+    private var replied = 0
+    /// Input since there was plaintext.
+    private var silent = 0
 
     /// The peer said it will send no more; a cut without this is a truncation (RFC 8446 §6.1).
     package private(set) var peerClosed = false
@@ -33,6 +37,11 @@ import COpenSSL
     private static let retainedOutputBytes = 1024
     /// What an unfinished record from before may add to what new input decrypts to: one record's plaintext (RFC 8446 §5.1).
     package static let heldBytes = 16 * 1024
+    /// Replies to key updates and to attempts to renegotiate, in a session's life: at 2^24 records between two key updates
+    /// nobody needs the six hundred that this is, and a peer that does not read them makes us keep them.
+    private static let mostReplied = 16 << 10
+    /// The same messages without a reply cost time: three whole records more than any plaintext needs.
+    private static let mostSilent = 64 << 10
 
     init(
         context: ContextHandle,
@@ -116,8 +125,14 @@ import COpenSSL
             guard state == .open else { return }
         }
         guard !peerClosed else { return }
+        let before = (output: output.count, plaintext: plaintext.count)
         guard unsafe plaintext.withUnsafeMutableBufferPointer({ unsafe decrypt(into: $0, &$1) }) else {
             throw fail("read from TLS")
+        }
+        replied += output.count - before.output
+        silent = plaintext.count > before.plaintext ? 0 : silent + ciphertext.count
+        guard replied <= Self.mostReplied, silent <= Self.mostSilent else {
+            throw fail("answer any more handshake messages")
         }
     }
 
