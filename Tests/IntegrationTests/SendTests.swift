@@ -163,6 +163,34 @@ import Testing
         #expect(events.contains("run.started") && events.contains("run.delta"))
     }
 
+    @Test func `the pages of a token of two sessions hold what is its own and name nothing else`() async throws {
+        let ladle = try await LadleProcess(Self.fast)
+        let body = #"{"name":"two","scopes":["read"],"sessions":["agent:main:a","agent:main:b"]}"#
+        let made = try ladle.request("POST", "/v1/tokens", Self.json, body: body)
+        let bearer = ["Authorization: Bearer \(try #require(made["token"]))"]
+        var own: [String: [String]] = [:]
+        for session in ["a", "main", "b", "main", "a", "main"] {
+            let path = "/v1/messages?wait=20&session=\(session)"
+            let sent = try ladle.request("POST", path, Self.text, body: "to \(session)").json
+            guard session != "main" else { continue }
+            own["entries", default: []].insert(try #require(sent["entry"]?["id"]?.string), at: 0)
+            own["runs", default: []].insert(try #require(sent["run"]?["id"]?.string), at: 0)
+        }
+        for (name, path) in [("entries", "/v1/outbox"), ("runs", "/v1/runs")] {
+            var seen: [String] = []
+            var before: String?
+            for _ in 0..<10 {
+                let place = before.map { "&before=\($0)" } ?? ""
+                let page = try ladle.request("GET", "\(path)?limit=1\(place)", bearer).json
+                seen += page[name]?.elements.compactMap { $0["id"]?.string } ?? []
+                before = page["before"]?.string
+                guard let before else { break }
+                #expect(seen.last == before)
+            }
+            #expect(seen == own[name])
+        }
+    }
+
     @Test func `a stop word is told about instead of being obeyed`() async throws {
         let ladle = try await LadleProcess(Self.fast)
         let refused = try ladle.request("POST", "/v1/messages", Self.text, body: " Stop! ")

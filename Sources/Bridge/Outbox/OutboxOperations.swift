@@ -12,16 +12,20 @@ enum OutboxOperations {
     static func list(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
             let query = try query(of: call, bridge)
+            let sessions = try bridge.onlySessions(call)
             let bound = LoopBound(call, on: loop)
             let reason = bridge.outbox?.blockedReason
-            let own = query.session == nil ? call.caller.sessions : nil
             bridge.pipeline.store.reader.read { connection in
                 let table = OutboxTable(connection)
                 if let before = query.before, try table.entry(id: before) == nil { return nil }
-                guard let own else { return (try table.badges(session: query.session), try table.list(query)) }
-                var badges = OutboxBadges()
-                for session in own { badges.add(try table.badges(session: session)) }
-                return (badges, try table.list(query))
+                var (query, badges, entries) = (query, OutboxBadges(), [OutboxEntry]())
+                for session in sessions {
+                    query.session = session
+                    badges.add(try table.badges(session: session))
+                    entries += try table.list(query)
+                }
+                entries.sort { $0.ordinal > $1.ordinal }
+                return (badges, Array(entries.prefix(query.limit)))
             } completion: { [weak loop] (result: Result<(OutboxBadges, [OutboxEntry])?, any Error>) in
                 loop?.post { loop in
                     guard let call = bound.value(on: loop) else { return }
@@ -55,7 +59,6 @@ enum OutboxOperations {
             }
         }
         query.before = try call.entryID("before")
-        query.session = try bridge.onlySession(call)
         return query
     }
 
@@ -73,9 +76,7 @@ enum OutboxOperations {
                 object.member("unconfirmed", badges.unconfirmed)
                 object.member("failed", badges.failed)
                 object.array("entries") { list in
-                    for entry in entries where call.caller.mayUse(session: entry.session) {
-                        entry.write(to: &list, blockedReason: reason)
-                    }
+                    for entry in entries { entry.write(to: &list, blockedReason: reason) }
                 }
                 if entries.count == limit { object.member("before", entries.last?.id) }
             }
@@ -120,15 +121,14 @@ extension EntityTag {
 }
 
 extension Bridge {
-    /// The `session` parameter as a filter. A caller bound to sessions that names none sees only its own.
-    func onlySession(_ call: Call) throws(Problem) -> String? {
+    /// The `session` parameter as a filter; nil stands for all. A caller bound to sessions that names none sees only its own.
+    func onlySessions(_ call: Call) throws(Problem) -> [String?] {
         if let text = call.text("session") {
             let session = try session(named: text, "session")
             guard call.caller.mayUse(session: session) else { throw Problem(.foreignSession) }
-            return session
+            return [session]
         }
-        guard let own = call.caller.sessions, own.count == 1 else { return nil }
-        return own.first
+        return call.caller.sessions.map(Array.init) ?? [nil]
     }
 
     /// The entry that the path names, if the caller may see it; else the request is answered.

@@ -22,13 +22,6 @@ enum RunOperations {
             }
         }
 
-        var session: String {
-            switch self {
-            case .live(let run): run.session.text
-            case .stored(let row, _): row.session
-            }
-        }
-
         var startedAt: Timestamp {
             switch self {
             case .live(let run): run.startedAt
@@ -68,10 +61,10 @@ enum RunOperations {
     static func list(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
             let limit = try call.number("limit", in: 1...200, default: 50)
-            let session = try bridge.onlySession(call)
+            let sessions = try bridge.onlySessions(call)
             let before = call.text("before")
             let isActive = call.text("active") == nil ? nil : try call.flag("active")
-            if isActive == true { return answerActive(bridge, call, session, before, limit, on: loop) }
+            if isActive == true { return answerActive(bridge, call, sessions, before, limit, on: loop) }
             // What ends while the table is read may be in neither of the two.
             let known = bridge.recentRuns
             // One that waits for its turn has no row yet.
@@ -85,7 +78,12 @@ enum RunOperations {
                     page.isKnownPlace = page.before != nil
                 }
                 guard page.isKnownPlace else { return page }
-                for row in try table.list(session: session, before: page.before, limit: limit) {
+                var rows: [StoredRun] = []
+                for session in sessions {
+                    rows += try table.list(session: session, before: page.before, limit: limit)
+                }
+                rows.sort { ($0.startedAt, $0.id) > ($1.startedAt, $1.id) }
+                for row in rows.prefix(limit) {
                     page.runs.append((row, try table.steps(run: row.id)))
                 }
                 return page
@@ -95,7 +93,7 @@ enum RunOperations {
                     switch result {
                     case .success(let page):
                         let recent = bridge.recentRuns + known.map { bridge.desk?.run($0.id) ?? $0 }
-                        let shown = page.shown(with: recent.filter { session == nil || $0.session.text == session })
+                        let shown = page.shown(with: recent.filter { $0.isOf(sessions) })
                         answer(call, page, shown, limit, skipsActive: isActive == false, on: loop)
                     case .failure(let error): call.fail(.storage(error), on: loop)
                     }
@@ -109,12 +107,12 @@ enum RunOperations {
     private static func answerActive(
         _ bridge: Bridge,
         _ call: Call,
-        _ session: String?,
+        _ sessions: [String?],
         _ before: String?,
         _ limit: Int,
         on loop: isolated EventLoop
     ) {
-        var runs = (bridge.desk?.runs(activeOnly: true, session: session) ?? [])[...]
+        var runs = (bridge.desk?.runs(activeOnly: true) ?? []).filter { $0.isOf(sessions) }[...]
         if let before {
             guard let place = runs.firstIndex(where: { $0.id == before }) else {
                 return call.fail(.noPlace("before", "run"), on: loop)
@@ -122,9 +120,8 @@ enum RunOperations {
             runs = runs[(place + 1)...]
         }
         let page = runs.prefix(limit)
-        let shown = page.filter { call.caller.mayUse(session: $0.session.text) }
         respond(call, before: page.count < runs.count ? page.last?.id : nil, on: loop) { list in
-            for run in shown { list.value(run) }
+            for run in page { list.value(run) }
         }
     }
 
@@ -139,7 +136,7 @@ enum RunOperations {
         guard page.isKnownPlace else { return call.fail(.noPlace("before", "run"), on: loop) }
         let shown = shown.prefix(limit)
         respond(call, before: shown.count == limit ? shown.last?.id : nil, on: loop) { list in
-            for one in shown where call.caller.mayUse(session: one.session) && !(skipsActive && one.isActive) {
+            for one in shown where !(skipsActive && one.isActive) {
                 switch one {
                 case .live(let run): list.value(run)
                 case .stored(let row, let steps): list.raw(row.json(steps: steps))
@@ -195,6 +192,10 @@ enum RunOperations {
         }
         call.respondTagged(.json(.ok, view).adding(.cacheControl, "no-cache"), on: loop)
     }
+}
+
+extension Run {
+    fileprivate func isOf(_ sessions: [String?]) -> Bool { sessions.contains { $0 == nil || $0 == session.text } }
 }
 
 extension Bridge {
