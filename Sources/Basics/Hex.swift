@@ -1,4 +1,5 @@
 /// Base 16, written in lower case and read in either.
+@usableFromInline
 package enum Hex {
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []

@@ -53,6 +53,9 @@ struct DocumentEdit {
         for line in first.line + 1..<first.after { changes[line] = .removed }
         for other in scan.occurrences where other.form.field == form.field && other.line != first.line {
             for line in other.line..<other.after { changes[line] = .removed }
+            // A comment is nobody's value; one that goes on below has its end there.
+            let comments = other.form.comments.map { Array(scan.lines.bytes[$0]) }
+            if !comments.isEmpty { changes[other.line] = .replaced(Array(comments.joined(separator: [0x20]))) }
         }
     }
 

@@ -19,6 +19,7 @@ package struct SystemError: Error, Equatable, Sendable {
     }
 
     package var isAddressInUse: Bool { number == EADDRINUSE }
+    package var isPermission: Bool { number == EACCES || number == EPERM }
     /// No descriptor or no memory: the same call at once would fail the same way.
     package var isShortage: Bool { [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(number) }
     package var wouldBlock: Bool { number == EAGAIN || number == EWOULDBLOCK }

@@ -1,26 +1,35 @@
 import Synchronization
 
 package enum StateDirectoryError: Error, Sendable, Equatable {
-    case cannotCreate(path: String, reason: String)
+    case cannotCreate(path: String, reason: String, isForbidden: Bool)
     case notADirectory(path: String)
     case foreignOwner(path: String, uid: UInt32)
     case openToOthers(path: String, mode: UInt32)
     /// Another process has it; its pid when it could be read.
     case inUse(path: String, pid: Int?)
-    case cannotLock(path: String, reason: String)
+    case cannotLock(path: String, reason: String, isForbidden: Bool)
+
+    /// Nobody but a person can change it; of a disk that is full or not writable yet the next start may see nothing.
+    package var isPermission: Bool {
+        switch self {
+        case .foreignOwner, .openToOthers, .notADirectory: true
+        case .cannotCreate(_, _, let isForbidden), .cannotLock(_, _, let isForbidden): isForbidden
+        case .inUse: false
+        }
+    }
 }
 
 extension StateDirectoryError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .cannotCreate(let path, let reason): "cannot create the state directory \(path): \(reason)"
+        case .cannotCreate(let path, let reason, _): "cannot create the state directory \(path): \(reason)"
         case .notADirectory(let path): "\(path) is not a directory"
         case .foreignOwner(let path, let uid): "\(path) belongs to uid \(uid), not to the user running this program"
         case .openToOthers(let path, let mode):
             "\(path) is open to other users (mode \(String(mode, radix: 8))); run: chmod 700 \(path)"
         case .inUse(let path, let pid):
             "\(path) is in use by another ladle" + (pid.map { " (process \($0))" } ?? "")
-        case .cannotLock(let path, let reason): "cannot lock \(path): \(reason)"
+        case .cannotLock(let path, let reason, _): "cannot lock \(path): \(reason)"
         }
     }
 }
@@ -62,7 +71,9 @@ package final class StateDirectory: Sendable {
                 // A parent that may not be written is fine as long as it is there.
                 if !SystemFiles.exists(partial) { try SystemFiles.makeDirectory(partial) }
             } catch {
-                guard error.isPresent else { throw .cannotCreate(path: partial, reason: error.reason) }
+                guard error.isPresent else {
+                    throw .cannotCreate(path: partial, reason: error.reason, isForbidden: error.isForbidden)
+                }
             }
             partial += "/"
         }
@@ -73,7 +84,7 @@ package final class StateDirectory: Sendable {
         do throws(SystemFiles.Failure) {
             status = try SystemFiles.status(path)
         } catch {
-            throw .cannotCreate(path: path, reason: error.reason)
+            throw .cannotCreate(path: path, reason: error.reason, isForbidden: error.isForbidden)
         }
         guard status.isDirectory else { throw .notADirectory(path: path) }
         guard status.owner == SystemFiles.effectiveUser else { throw .foreignOwner(path: path, uid: status.owner) }
@@ -90,11 +101,13 @@ package final class StateDirectory: Sendable {
             try SystemFiles.write("\(SystemFiles.processID)\n", to: descriptor, path: file)
             return descriptor
         } catch {
-            guard let opened else { throw .cannotLock(path: file, reason: error.reason) }
+            guard let opened else {
+                throw .cannotLock(path: file, reason: error.reason, isForbidden: error.isForbidden)
+            }
             let owner = SystemFiles.read(opened).flatMap { Int($0.prefix { $0.isNumber }) }
             SystemFiles.release(opened)
             if error.isLockedByOther { throw .inUse(path: path, pid: owner) }
-            throw .cannotLock(path: file, reason: error.reason)
+            throw .cannotLock(path: file, reason: error.reason, isForbidden: error.isForbidden)
         }
     }
 }

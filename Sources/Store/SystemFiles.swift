@@ -13,6 +13,7 @@ enum SystemFiles {
 
         var reason: String { unsafe String(cString: strerror(code)) }
         var isPresent: Bool { code == EEXIST }
+        var isForbidden: Bool { code == EACCES || code == EPERM }
         var isLockedByOther: Bool { code == EWOULDBLOCK }
         var isFull: Bool { code == ENOSPC || code == EDQUOT }
     }

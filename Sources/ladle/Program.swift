@@ -50,8 +50,8 @@ enum Program {
             case "discover":
                 let (settings, _, _) = loader.load()
                 return try DiscoverCommand.run(command, settings, width: io.columns)
-            case "outbox recover": return try await RecoverCommand.run(command, places: places)
-            case "tls self-signed": return try SelfSignedCommand.run(command, places: places)
+            case "outbox recover": return try await RecoverCommand.run(command, loader.load().settings, places: places)
+            case "tls self-signed": return try SelfSignedCommand.run(command, loader.load().settings, places: places)
             default: throw CommandFailure(.internal, "NOT_BUILT", "\(command.name) is not built into this program")
             }
         } catch {

@@ -6,8 +6,12 @@ import Store
 
 /// `ladle outbox recover`: what was set aside, and with `--restore` or `--discard` what becomes of it.
 enum RecoverCommand {
-    static func run(_ command: ParsedCommand, places: SettingsPlaces) async throws(CommandFailure) -> ExitCode {
-        guard let state = command["--state"].map(places.expanded) ?? places.stateDirectory(Settings()) else {
+    static func run(
+        _ command: ParsedCommand,
+        _ settings: Settings,
+        places: SettingsPlaces
+    ) async throws(CommandFailure) -> ExitCode {
+        guard let state = command["--state"].map(places.expanded) ?? places.stateDirectory(settings) else {
             throw usage("there is no home directory; name the state directory with --state", command)
         }
         guard !(command.has("--restore") && command.has("--discard")) else {
@@ -23,16 +27,20 @@ enum RecoverCommand {
         }
         var report = inspected
         if command.has("--restore") || command.has("--discard") {
-            report = try await settle(folder, restoring: command.has("--restore")) ?? report
+            report = try await settle(folder, settings, restoring: command.has("--restore")) ?? report
         }
         Console.say(Program.json(command) ? json(report) : text(report, command))
         return .ok
     }
 
-    private static func settle(_ folder: String, restoring: Bool) async throws(CommandFailure) -> RecoveryReport? {
+    private static func settle(
+        _ folder: String,
+        _ settings: Settings,
+        restoring: Bool
+    ) async throws(CommandFailure) -> RecoveryReport? {
         do {
             let directory = try Service.open(folder)
-            let (store, _) = try Service.openStore(directory, Settings())
+            let (store, _) = try Service.openStore(directory, settings)
             let report = try await store.recover(restoring: restoring)
             await store.close()
             directory.release()

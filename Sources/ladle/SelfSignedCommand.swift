@@ -4,8 +4,12 @@ import JSONBytes
 
 /// `ladle tls self-signed`: files for `tls.cert` and `tls.key`, and the fingerprint that clients pin.
 enum SelfSignedCommand {
-    static func run(_ command: ParsedCommand, places: SettingsPlaces) throws(CommandFailure) -> ExitCode {
-        let folder = places.stateDirectory(Settings())
+    static func run(
+        _ command: ParsedCommand,
+        _ settings: Settings,
+        places: SettingsPlaces
+    ) throws(CommandFailure) -> ExitCode {
+        let folder = places.stateDirectory(settings)
         guard let certificate = command["--cert"] ?? folder.map({ $0 + "/tls-cert.pem" }),
             let key = command["--key"] ?? folder.map({ $0 + "/tls-key.pem" })
         else {

@@ -234,6 +234,46 @@ struct ClientCommandTests {
         #expect(io.output == "")
     }
 
+    @Test func `a message that was taken goes on when the daemon dies under it`() {
+        let io = RecordedIO()
+        io.isErrorTerminal = true
+        let cut = #"data: {"type":"outbox","entry":{"id":"e1","state":"queued"}}"# + "\n\n"
+        let chunk = String(cut.utf8.count, radix: 16) + "\r\n\(cut)\r\n"
+        io.replies = [
+            .raw("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk)
+        ]
+        #expect(io.run("send", "--wait", "x") == .temporary)
+        #expect(io.errors.contains("ladle outbox show e1"))
+        #expect(!io.errors.contains("try again"))
+    }
+
+    @Test func `without an answer the same line may be typed again with its key`() throws {
+        let io = RecordedIO()
+        io.replies = [.raw(""), .json(202, #"{"id":"e1","state":"queued"}"#)]
+        #expect(io.run("send", "x") == .temporary)
+        let head = try #require(
+            io.requests.first?.firstRange(of: "Idempotency-Key: \"").map { io.requests[0][$0.upperBound...] }
+        )
+        let key = String(head.prefix { $0 != "\"" })
+        #expect(key.utf8.count >= 16)
+        #expect(io.errors.contains("--idempotency-key \(key)"))
+        #expect(io.run("send", "x", "--idempotency-key", key) == .ok)
+        #expect(io.requests[1].contains("Idempotency-Key: \"\(key)\"\r\n"))
+        #expect(io.run("send", "x") == .unavailable)
+        #expect(!io.requests.dropFirst(2).contains { $0.contains(key) })
+    }
+
+    @Test func `only an entry that may be sent again is offered to be`() {
+        for (state, isOffered) in [("failed", true), ("expired", true), ("cancelled", false)] {
+            let io = RecordedIO()
+            io.isErrorTerminal = true
+            let line = #"data: {"type":"outbox","entry":{"id":"e1","state":"\#(state)"}}"#
+            io.replies = [io.stream("text/event-stream", [line, ""])]
+            #expect(io.run("send", "--wait", "x") == .unavailable)
+            #expect(io.errors.contains("ladle outbox retry e1") == isOffered, "\(state)")
+        }
+    }
+
     // MARK: Watch
 
     @Test func `watch resumes behind the last event`() {
@@ -313,7 +353,7 @@ struct ClientCommandTests {
         #expect(io.requests[0].hasPrefix("GET /v1/messages?session=a%20b&limit=20 "))
         #expect(io.output == "Mar 3 10:05 you (failed)\n  hi\n  gone\n11:59 assistant 2 steps\n  a\n  b\n")
         #expect(io.errors.contains("From the cache of 11:00"))
-        #expect(io.errors.contains("ladle history --before c1"))
+        #expect(io.errors.contains("ladle history --session 'a b' --before c1"))
     }
 
     @Test func `a table fits the terminal, and is whole in a pipe`() {
@@ -370,6 +410,25 @@ struct ClientCommandTests {
         #expect(io.requests[0].hasSuffix(#"{"name":"Wren","vibe":"a=b","emoji":""}"#))
         #expect(io.run("identity", "set", "name") == .usage)
         #expect(io.run("identity", "set", "name=a", "name=b") == .usage)
+    }
+
+    @Test(arguments: [
+        (503, #"{"title":"The gateway is away.","code":"GATEWAY_UNAVAILABLE","retryable":true}"#),
+        (429, #"{"title":"The gateway is away.","code":"RATE_LIMITED","retryable":true}"#),
+    ])
+    func `an edit that fails for now blames nobody and keeps the text`(_ status: Int, _ problem: String) {
+        let io = RecordedIO()
+        io.environment["EDITOR"] = "ed"
+        io.editor = { $0 + Array("bc".utf8) }
+        io.replies = [
+            .raw("HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Type: text/markdown\r\nContent-Length: 7\r\n\r\nName: a"),
+            .json(status, problem),
+        ]
+        #expect(io.run("profile", "edit") == .temporary)
+        #expect(io.errors.contains("The gateway is away."))
+        #expect(io.errors.contains("your text is kept in /tmp/ladle-1.md"))
+        #expect(!io.errors.contains("someone else"))
+        #expect(io.files["/tmp/ladle-1.md"] == Array("Name: abc".utf8))
     }
 
     @Test func `edit writes what the editor left, against the version it started from`() {

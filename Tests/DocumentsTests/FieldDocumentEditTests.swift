@@ -44,6 +44,18 @@ struct FieldDocumentEditTests {
             "intro\n\n* Name: n\n* Vibe: v\nrest\n"
         ),
         Case(
+            "a comment behind a second value of the field stays",
+            "- Name: a\n- Name: b <!-- why -->\n- Vibe: v\n",
+            [.name: "c"],
+            "- Name: c\n<!-- why -->\n- Vibe: v\n"
+        ),
+        Case(
+            "also one that goes on below it",
+            "- Name: a\n- Name: b <!-- x\ny -->\nrest\n",
+            [.name: "c"],
+            "- Name: c\n<!-- x\ny -->\nrest\n"
+        ),
+        Case(
             "a field among the children is none of them",
             "- **Name:** a\n  - a child\n  - **Emoji:** e\n  - of the emoji\n",
             [.creature: "c"],

@@ -604,6 +604,8 @@ def replay():
     until(lambda: not serve.json("GET", "/v1/status")[1]["runs"]["active"], what="the end of the runs")
     _, all_ = serve.json("GET", f"/v1/events?poll=0&since={start}")
     run = next(event["run"]["id"] for event in all_["events"] if event["type"] == "run.started" and event.get("session") == theirs)
+    crowd = serve.json("POST", "/v1/tokens", {"name": "crowd", "scopes": ["read"], "sessions": [mine] * 65})
+    tally.check(crowd[0] == 422 and "at most 64" in crowd[1]["detail"], f"65 sessions are too many, though they are one: {crowd}")
     bound = make_token("read", "send", "identity", "control", "nodes", name="bound", sessions=[mine])["token"]
     polled = ask("GET", f"/v1/events?poll=0&since={start}", bearer(bound))
     tally.check(b"marker-of-theirs" in json.dumps(all_).encode(), "the owner sees the other session's words")

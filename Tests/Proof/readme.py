@@ -62,6 +62,13 @@ if chosen.long:
     made.terminate()
     tally.check("starting with the demo gateway" in said[0] and "listening on http" in said[-1], f"make run: {said}")
     tally.check(made.wait(20) == 0, "make run ends with 0")
+    for words in (["--gateway", "ws://127.0.0.1:9"], []):
+        made = subprocess.Popen([ROOT / "deploy/run", "--listen", "127.0.0.1:0", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                env={"PATH": os.environ["PATH"], "HOME": home, **({} if words else {"LADLE_GATEWAY": "ws://127.0.0.1:9"})})
+        said = next(line for line in made.stdout if "demo" in line or "127.0.0.1:9" in line or "listening on http" in line)
+        made.terminate()
+        tally.check("demo" not in said, f"make run with a gateway that is named: {said}")
+        made.wait(20)
 
 # Every command that a page names is one, with every option it gives it.
 named = {line for page in PAGES for line in re.findall(r"`ladle ([a-z][^`]*)`", page.read_text())}

@@ -42,6 +42,10 @@ for text in ["", "// later\n"]:
     run = subprocess.run([LADLE, "config", "check", "--config", config], capture_output=True, text=True)
     tally.check(run.returncode == 0, f"an empty configuration: {run}")
 
+# An address that this host does not have yet may come: a service manager is to try again.
+run = subprocess.run([LADLE, "serve", "--demo", "--state", scratch(), "--listen", "192.0.2.1:18780", "--insecure-lan"], capture_output=True, text=True, timeout=20)
+tally.check(run.returncode == 69 and "192.0.2.1:18780" in run.stdout + run.stderr, f"an address of somewhere else: {run}")
+
 # Fewer connections than asked for, because of the descriptors.
 ladle = Serve("--limits-connections", "2000", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512)))
 said = [line for line in ladle.lines if "limits.connections" in line]

@@ -234,11 +234,20 @@ with connect(several, fixed, name="two.test", session=ticket) as peer:
     tally.check(peer.session_reused, "a session of the second certificate is resumed")
 for file in (second, second.with_suffix(".key")):
     file.unlink()
-subprocess.run([LADLE, "tls", "self-signed", "--host", "two.test", "--cert", second, "--key", second.with_suffix(".key")], check=True, capture_output=True)
+subprocess.run([LADLE, "tls", "self-signed", "--host", "two.test", "--host", "new.test", "--cert", second, "--key", second.with_suffix(".key")], check=True, capture_output=True)
 several.process.send_signal(signal.SIGHUP)
 renewed = pin(second.read_text())
 until(lambda: served_pin(several, "two.test") == renewed, 5, what="the second certificate's renewal")
 tally.check(served_pin(several, "one.test") == pins[first], "the first is as it was")
+
+
+def taken_for_host(server, name):
+    with connect(server, fixed, name=name) as peer:
+        peer.sendall(f"GET /healthz HTTP/1.1\r\nHost: {name}:{server.port}\r\nConnection: close\r\n\r\n".encode())
+        return peer.recv(4096).startswith(b"HTTP/1.1 200")
+
+
+tally.check(until(lambda: taken_for_host(several, "new.test"), 5), "a name that the renewed certificate has too is a host of the API")
 with connect(several, fixed, name="two.test", session=ticket) as peer:
     tally.check(not peer.session_reused and peer.getpeercert(True), "a session of the old certificate is not resumed")
 several.stop()

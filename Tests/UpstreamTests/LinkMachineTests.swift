@@ -220,6 +220,31 @@ struct LinkMachineTests {
         #expect(link.machine.status.code == "TICK_TIMEOUT" && link.machine.counters.silences == 1)
     }
 
+    @Test func `a large answer over a slow line is no silence`() throws {
+        var link = try LinkHarness()
+        link.goOnline()
+        var frame: [UInt8] = []
+        let event =
+            #"{"type":"event","event":"agent","payload":{"runId":"r","text":"\#(String(repeating: "x", count: 400))"}}"#
+        WebSocketEncoder.append(.text, Array(event.utf8), mask: nil, to: &frame)
+        for byte in frame {
+            link.advance(50_000)
+            link.perform(link.machine.wake(now: link.now))
+            link.feed([byte])
+        }
+        #expect(link.machine.isOnline && link.events.count == 1)
+    }
+
+    @Test func `each attempt begins with another address until one is good`() {
+        var turn = AddressTurn()
+        #expect(turn.order([1, 2, 3]) == [1, 2, 3])
+        #expect(turn.order([1, 2, 3]) == [2, 3, 1])
+        turn.opened()
+        #expect(turn.order([1, 2, 3]) == [2, 3, 1])
+        #expect(turn.order([1, 2]) == [1, 2])
+        #expect(turn.order([Int]()) == [])
+    }
+
     @Test func `silence is none while nothing is read`() throws {
         var link = try LinkHarness()
         link.goOnline()

@@ -12,7 +12,7 @@ package struct TokenWish: Sendable, Equatable {
         case longName(limit: Int)
         case unprintableName
         case noScopes
-        case tooManySessions(limit: Int)
+        case tooManySessions
         case invalidSession
         case expiryInThePast
         /// `admin` makes tokens without limits: one with limits would only seem to have them.
@@ -34,7 +34,7 @@ package struct TokenWish: Sendable, Equatable {
         guard name.utf8.count <= Self.longestName else { throw .longName(limit: Self.longestName) }
         guard name.unicodeScalars.allSatisfy(Self.isPrintable) else { throw .unprintableName }
         guard !scopes.isEmpty else { throw .noScopes }
-        guard sessions?.count ?? 0 <= Self.mostSessions else { throw .tooManySessions(limit: Self.mostSessions) }
+        guard sessions?.count ?? 0 <= Self.mostSessions else { throw .tooManySessions }
         for session in sessions ?? [] {
             guard !session.isEmpty, session.utf8.count <= 512,
                 !session.unicodeScalars.contains(where: { $0.properties.generalCategory == .control || $0 == " " })

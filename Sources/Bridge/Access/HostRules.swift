@@ -11,6 +11,10 @@ package final class HostRules {
     }
 
     private let names: [String]
+    /// Those of the certificates in use: clients that found one of them call us by its name.
+    package var certificateNames: [String] = [] {
+        didSet { known = [:] }
+    }
     private let origins: OriginList
     private let anywhere: BrowserPolicy
     private var known: [Place: BrowserPolicy] = [:]
@@ -31,7 +35,12 @@ package final class HostRules {
         if let policy = known[place] { return policy }
         var addresses = [address]
         for case .ip(let other, port: port) in listening where !addresses.contains(other) { addresses.append(other) }
-        let hosts = HostList(addresses: addresses, port: port, names: names, tls: connection.isEncrypted)
+        let hosts = HostList(
+            addresses: addresses,
+            port: port,
+            names: names + certificateNames,
+            tls: connection.isEncrypted
+        )
         let policy = BrowserPolicy(hosts: .only(hosts), origins: origins)
         known[place] = policy
         return policy

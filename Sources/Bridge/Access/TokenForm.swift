@@ -18,6 +18,10 @@ enum TokenForm {
         }
         var sessions: Set<String>?
         if let list = body["sessions"], !list.isNull {
+            // As many as are written, not as many as they turn out to be: the contract counts them so.
+            guard list.count <= TokenWish.mostSessions else {
+                throw tooManySessions
+            }
             var named: Set<String> = []
             for element in list.elements {
                 guard let text = element.string else { throw .unprocessable("sessions", "Session keys are strings.") }
@@ -45,8 +49,7 @@ enum TokenForm {
             case .longName(let limit): throw .unprocessable("name", "A name has at most \(limit) bytes.")
             case .unprintableName: throw .unprocessable("name", "A name is one line of printable characters.")
             case .noScopes: throw .unprocessable("scopes", "A token needs at least one scope.")
-            case .tooManySessions(let limit):
-                throw .unprocessable("sessions", "A token names at most \(limit) sessions.")
+            case .tooManySessions: throw tooManySessions
             case .invalidSession: throw .unprocessable("sessions", "That is no session key.")
             case .limitedAdmin:
                 throw .unprocessable(
@@ -56,6 +59,10 @@ enum TokenForm {
             case .expiryInThePast: throw .unprocessable("expiresAt", "The token would have expired already.")
             }
         }
+    }
+
+    private static var tooManySessions: Problem {
+        .unprocessable("sessions", "A token names at most \(TokenWish.mostSessions) sessions.")
     }
 
     /// The time wins over the duration; both must be right.

@@ -65,13 +65,15 @@ final class DocumentWrite {
     private func write(over current: DocumentDesk.Copy, on loop: isolated EventLoop) {
         do throws(Problem) {
             let wanted = try wantedBytes(over: current)
-            // The same bytes need no write, and no scope.
-            if wanted == current.bytes, !current.isMissing { return finish(.success((current, nil))) }
+            // The same bytes need no write, and no scope; a file that is to be there empty does.
+            if wanted == current.bytes, !current.isMissing || isOfFields { return finish(.success((current, nil))) }
             set(wanted, over: current, on: loop)
         } catch {
             finish(.failure(error))
         }
     }
+
+    private var isOfFields: Bool { if case .fields = change { true } else { false } }
 
     private func wantedBytes(over current: DocumentDesk.Copy) throws(Problem) -> [UInt8] {
         let tag = EntityTag(DocumentDesk.tag(of: current.bytes))

@@ -45,6 +45,9 @@ package enum ClientError: Error, Equatable, Sendable {
         }
     }
 
+    /// Of those that leave open whether the request was carried out.
+    static let unansweredCodes = [Self.closed.code, Self.timeOut.code]
+
     package var hint: String? {
         switch self {
         case .notRunning: "start it with: ladle serve    (or name its socket with --socket PATH)"

@@ -109,7 +109,7 @@ enum DocumentCommands {
         do throws(CommandFailure) {
             answer = try invocation.value(request)
         } catch {
-            let isConflict = error.code == "PRECONDITION_FAILED" || error.exit == .temporary
+            let isConflict = ["PRECONDITION_FAILED", "WRITE_NOT_SEEN"].contains(error.code)
             throw CommandFailure(
                 error.exit,
                 error.code,

@@ -43,7 +43,8 @@ enum HistoryCommand {
             }
         }
         if let before = answer["before"]?.string {
-            io.writeError(io.errorStyle.dim("Older ones: ladle history --before \(Printable.line(before))\n"))
+            let session = invocation.command["--session"].map { " --session \(Printable.argument($0))" } ?? ""
+            io.writeError(io.errorStyle.dim("Older ones: ladle history\(session) --before \(Printable.line(before))\n"))
         }
         return .ok
     }

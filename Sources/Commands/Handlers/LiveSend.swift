@@ -27,8 +27,8 @@ final class LiveSend {
         do throws(ClientError) {
             other = try client.lines(request.accepting("text/event-stream"), idleMilliseconds: remaining) { take($0) }
         } catch {
-            // Silence up to the deadline is a reply that did not come, not a broken daemon.
-            if error == .timeOut, entry != nil { throw SendCommand.notYet(entry) }
+            // The message is on disk: silence up to the deadline, or a daemon that is started again, is a reply that is to come.
+            if error == .timeOut || error == .closed, entry != nil { throw SendCommand.notYet(entry) }
             throw CommandFailure(error)
         }
         if let other { throw CommandFailure(other) }
@@ -82,7 +82,7 @@ final class LiveSend {
                 error?["code"]?.string ?? "ENTRY_\(state.uppercased())",
                 "the message is \(state)",
                 detail: error?["detail"]?.string,
-                hint: (entry?["id"]?.string).map { "ladle outbox retry \($0)" }
+                hint: state == "cancelled" ? nil : (entry?["id"]?.string).map { "ladle outbox retry \($0)" }
             )
         case "queued", "retrying", "unconfirmed": view.wait(entry?["blockedReason"]?.string ?? state)
         default: break

@@ -10,7 +10,23 @@ enum SendCommand {
     private static let longestWait: Int64 = 600
 
     static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let request = try request(invocation)
+        let key = try key(invocation)
+        let request = try request(invocation).field("Idempotency-Key", "\"\(key)\"")
+        do throws(CommandFailure) {
+            return try send(request, invocation)
+        } catch {
+            guard ClientError.unansweredCodes.contains(error.code) else { throw error }
+            throw CommandFailure(
+                error.exit,
+                error.code,
+                error.title,
+                detail: "Whether the message was taken is not known.",
+                hint: "the same line with --idempotency-key \(key) does not send it twice"
+            )
+        }
+    }
+
+    private static func send(_ request: ClientRequest, _ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let wait = try wait(invocation) else {
             guard let entry = try invocation.value(request) else { return .ok }
             let state = Printable.line(entry["state"]?.string ?? "queued")
@@ -82,7 +98,7 @@ enum SendCommand {
             )
         }
         let files = try attachments(invocation)
-        var request = ClientRequest(.post, "/v1/messages").json { body in
+        let request = ClientRequest(.post, "/v1/messages").json { body in
             body.member("text", text)
             body.member("session", command["--session"])
             body.member("thinking", command["--thinking"])
@@ -90,12 +106,18 @@ enum SendCommand {
             body.member("notBefore", command["--not-before"])
             if !files.isEmpty { body.array("attachments", of: files) }
         }
-        request = request.adding("force", command.has("--force") ? "true" : nil)
-        guard let key = command["--idempotency-key"] else { return request }
+        return request.adding("force", command.has("--force") ? "true" : nil)
+    }
+
+    /// Each message has one, so that whoever gets no answer can ask again.
+    private static func key(_ invocation: Invocation) throws(CommandFailure) -> String {
+        guard let key = invocation.command["--idempotency-key"] else {
+            return "cli-" + Hex.encode((0..<8).map { _ in UInt8.random(in: 0 ... .max) })
+        }
         guard !key.isEmpty, key.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }) else {
             throw CommandFailure(UsageError("--idempotency-key takes visible ASCII without quotes", command: ["send"]))
         }
-        return request.field("Idempotency-Key", "\"\(key)\"")
+        return key
     }
 
     private static func text(_ invocation: Invocation) throws(CommandFailure) -> String {

@@ -73,7 +73,7 @@ struct Invocation {
         let places = SettingsPlaces(environment: io.environment)
         if let path = command["--socket"] { return places.expanded(path) }
         if let folder = command["--state"] { return places.expanded(folder) + "/ladle.sock" }
-        if let path = io.environment["LADLE_SOCKET"], !path.isEmpty { return path }
+        if let path = io.environment["LADLE_SOCKET"], !path.isEmpty { return places.expanded(path) }
         var sources = SettingsSources()
         sources.environment = io.environment.filter { $0.key == "LADLE_STATE" }
         // A damaged configuration is for `ladle config check` to tell; here only the place matters.

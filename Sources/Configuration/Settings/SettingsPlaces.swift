@@ -23,7 +23,7 @@ package struct SettingsPlaces: Sendable {
 
     /// `config.json5`; nil where there is no home directory.
     package var configFile: String? {
-        if let named = environment["LADLE_CONFIG"], !named.isEmpty { return named }
+        if let named = environment["LADLE_CONFIG"], !named.isEmpty { return expanded(named) }
         if let base = absolute("XDG_CONFIG_HOME") { return base + "/ladle/config.json5" }
         switch platform {
         case .linux: return home.map { $0 + "/.config/ladle/config.json5" }

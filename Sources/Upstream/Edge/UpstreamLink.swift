@@ -28,6 +28,7 @@ package final class UpstreamLink {
     /// Addresses of the attempt under way that were not tried yet.
     private var addresses: [SocketAddress] = []
     private var attempt: UInt64 = 0
+    private var turn = AddressTurn()
     private var timer: (id: TimerID, at: Int64)?
     private var completions: [CallID: (CallOutcome) -> Void] = [:]
     private var nextCall: UInt64 = 1
@@ -134,6 +135,7 @@ package final class UpstreamLink {
 
     func opened(on loop: isolated EventLoop) {
         addresses = []
+        turn.opened()
         perform(machine.opened(now: Self.time(loop)), on: loop)
     }
 
@@ -220,7 +222,7 @@ package final class UpstreamLink {
         let bound = LoopBound(self, on: loop)
         Resolver.resolve(host: url.host, port: url.port, for: loop) { found, loop in
             guard let link = bound.value(on: loop), link.attempt == number else { return }
-            link.addresses = found
+            link.addresses = link.turn.order(found)
             guard !found.isEmpty else { return link.failed(.nameNotFound("unknown name"), on: loop) }
             link.connectNext(on: loop)
         }

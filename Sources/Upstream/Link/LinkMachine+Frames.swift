@@ -20,7 +20,6 @@ extension LinkMachine {
     }
 
     mutating func perform(_ action: WebSocketSession.Action, _ now: LinkTime) -> [Action] {
-        watchdog?.heard(now: now.milliseconds)
         switch action {
         case .message(let message):
             return received(message, now)

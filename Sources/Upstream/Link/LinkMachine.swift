@@ -223,6 +223,7 @@ package struct LinkMachine {
         case .upgrading:
             return upgraded(bytes, now)
         case .handshaking, .online:
+            watchdog?.heard(now: now.milliseconds)
             guard let found = session?.receive(bytes) else { return [] }
             var actions: [Action] = []
             for item in found {

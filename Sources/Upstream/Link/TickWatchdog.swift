@@ -9,7 +9,7 @@ package struct TickWatchdog: Sendable {
         lastInbound = now
     }
 
-    /// Any frame counts, not only ticks.
+    /// Any byte counts, not only ticks: a large answer over a slow line is minutes without the end of a frame.
     package mutating func heard(now: Int64) {
         lastInbound = now
     }

@@ -38,7 +38,8 @@ enum HostCheck {
                 case .openToOthers: ("chmod 700 \(path)", .noPermission)
                 case .foreignOwner: ("sudo chown -R \"$(id -un)\" \(path)", .noPermission)
                 case .notADirectory: ("ladle serve --state DIR", .configuration)
-                case .cannotCreate, .cannotLock: ("chmod u+rwx \(path)", .noPermission)
+                case .cannotCreate, .cannotLock:
+                    error.isPermission ? ("chmod u+rwx \(path)", .noPermission) : ("df -h \(path); mount", .temporary)
                 }
             return .wrong("state", "\(error)", hint, exit)
         }
@@ -60,7 +61,10 @@ enum HostCheck {
             return .wrong("daemon", text, "ladle serve")
         case .notRunning: return .wrong("daemon", "ladle serve is not running", "ladle serve")
         case .notAllowed:
-            let hint = "sudo -u \"$(stat -c %U \(socket))\" ladle doctor"
+            let folder = socket.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(
+                separator: "/"
+            )
+            let hint = "sudo -u \"$(stat -c %U \(socket))\" ladle doctor --state \(folder)"
             return .wrong("daemon", error.message, hint, .noPermission)
         default: return .wrong("daemon", error.message, "ladle serve", .temporary)
         }

@@ -33,6 +33,7 @@ final class Daemon {
     private let doors: Doors
     private let access: AccessDesk
     private let tailscaled: TailscaledWatch
+    private let rules: HostRules
     private let drainMilliseconds: Int64
     private var isStopping = false
 
@@ -60,7 +61,8 @@ final class Daemon {
         )
         access = AccessDesk(authenticator: plan.authenticator, pipeline: pipeline, audit: plan.audit)
         tailscaled = TailscaledWatch(paths: plan.tailscaledPaths, access: access)
-        let rules = HostRules(names: plan.hostNames, origins: plan.origins)
+        rules = HostRules(names: plan.settings.list(.accessHosts), origins: plan.origins)
+        rules.certificateNames = plan.tls?.names ?? []
         bridge = Bridge(
             settings: plan.bridgeSettings(link: link, rules: rules),
             access: access,
@@ -109,6 +111,11 @@ final class Daemon {
         bridge.documents?.load(on: loop)
         desk.load(on: loop) { [link] in link.start(on: loop) }
         loop.after(milliseconds: Self.startUpMilliseconds) { ProcessLimits.releaseStartUpPages() }
+    }
+
+    /// The certificates were replaced.
+    func renewed(names: [String]) {
+        rules.certificateNames = names
     }
 
     /// Stops in reverse: no new connections, streams told and ended, answers under way finished, then the link and the

@@ -42,7 +42,6 @@ extension ServePlan {
             isDemo: isDemo,
             seed: seed,
             lastEvent: lastEvent,
-            hostNames: settings.list(.accessHosts) + (tls?.names ?? []),
             origins: try origins(settings),
             surroundings: surroundings,
             tailnetPorts: tailnetPorts,

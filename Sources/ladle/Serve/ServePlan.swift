@@ -25,7 +25,6 @@ struct ServePlan: Sendable {
     let isDemo: Bool
     let seed: UInt64
     let lastEvent: EventID
-    let hostNames: [String]
     let origins: OriginList
     let surroundings: ListenAddress.Surroundings
     /// Of `tailnet[:PORT]` listeners.

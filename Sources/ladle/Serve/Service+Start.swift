@@ -72,8 +72,7 @@ extension Service {
         do throws(StateDirectoryError) {
             return try StateDirectory(path: path)
         } catch {
-            let isBusy = if case .inUse = error { true } else { false }
-            throw StartFailure(message: "\(error)", status: isBusy ? .temporary : .noPermission)
+            throw StartFailure(message: "\(error)", status: error.isPermission ? .noPermission : .temporary)
         }
     }
 
@@ -154,7 +153,7 @@ extension EventLoop {
             let isTaken = error.isAddressInUse
             throw StartFailure(
                 message: "\(error)" + (isTaken ? "; another program has that port: choose one with --listen" : ""),
-                status: isTaken ? .unavailable : .noPermission
+                status: error.isPermission ? .noPermission : .unavailable
             )
         }
         daemon.start(on: self)

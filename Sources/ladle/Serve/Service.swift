@@ -75,20 +75,22 @@ final class Service: Sendable {
     private func followFiles() {
         let search = demo == nil ? GatewaySearch(finder: finder, loop: loop, daemon: daemon, log: voice.log) : nil
         search?.start()
-        if let tls { CertificateClock.start { [log = voice.log] in Self.renew(tls, log) } }
-        signals.watch(SIGHUP) { [tls, manager, log = voice.log] in
+        if let tls { CertificateClock.start { [self] in renew(tls) } }
+        signals.watch(SIGHUP) { [self] in
             manager.reloading()
-            if let tls { Self.renew(tls, log) }
+            if let tls { renew(tls) }
             search?.look(always: true)
             manager.ready()
         }
     }
 
-    private static func renew(_ tls: ListenerTLS, _ log: Log) {
+    private func renew(_ tls: ListenerTLS) {
         switch tls.reload() {
         case .unchanged: break
-        case .replaced: log.notice("tls.renewed", ["sha256": .string(tls.pins.joined(separator: ","))])
-        case .kept(let fault): log.warning("tls.kept", ["error": .string(fault)])
+        case .replaced:
+            voice.log.notice("tls.renewed", ["sha256": .string(tls.pins.joined(separator: ","))])
+            loop.post { [self] loop in daemon.value(on: loop)?.renewed(names: tls.names) }
+        case .kept(let fault): voice.log.warning("tls.kept", ["error": .string(fault)])
         }
     }
 
