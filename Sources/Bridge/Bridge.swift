@@ -29,6 +29,8 @@ package final class Bridge: Responder {
     package var documents: DocumentDesk?
     private(set) lazy var frames = FrameFeed(self)
     package internal(set) var isShuttingDown = false
+    /// Long polls that wait for an event.
+    var polls: [ObjectIdentifier: LongPoll] = [:]
     /// Requests that stay open for an entry of theirs.
     var followers: [ObjectIdentifier: any EntryFollower] = [:]
     /// Idempotency keys whose first request is not on disk yet.
@@ -84,7 +86,7 @@ package final class Bridge: Responder {
             case .later(let isWatched): return isWatched ? () : watch(exchange.connection, on: loop)
             }
         }
-        if request.hasToken, !exchange.body.isEmpty, !access.isStillGood(call, now: loop.wallClock) {
+        if request.hasToken, !access.isStillGood(call, now: loop.wallClock) {
             return exchange.respond(Problem(.notPaired(credentialSent: true)).closing(), on: loop)
         }
         call.hasBegun = true

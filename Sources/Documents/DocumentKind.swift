@@ -30,6 +30,9 @@ package enum DocumentKind: String, Sendable, CaseIterable {
     /// Names the API shows but does not let anyone set: they are entries the agent itself keeps.
     var readOnlyFields: [String] { self == .profile ? ["directives"] : [] }
 
+    /// All names of the API.
+    package var names: [String] { fields.map(\.rawValue) + readOnlyFields }
+
     /// The field a label stands for, after `DocumentLabel.normalized`.
     func field(forLabel label: String) -> DocumentField? {
         switch self {

@@ -14,9 +14,14 @@ package struct FieldPatch: Sendable, Equatable {
 
     /// The body of a PATCH: bare fields, each a string, or null to clear.
     package init(kind: DocumentKind, merging body: JSONValue) throws(FieldError) {
+        try self.init(kind: kind, body, isLenient: false)
+    }
+
+    /// - Parameter isLenient: names that are no fields are passed over.
+    private init(kind: DocumentKind, _ body: JSONValue, isLenient: Bool) throws(FieldError) {
         self.kind = kind
         guard body.kind == .object else { throw .notAnObject }
-        for (name, value) in body.members {
+        for (name, value) in body.members where !isLenient || kind.names.contains(name) {
             let field = try Self.field(name, kind: kind)
             switch value.kind {
             case .null: changes[field] = ""
@@ -26,9 +31,9 @@ package struct FieldPatch: Sendable, Equatable {
         }
     }
 
-    /// The body of a PUT that names fields: those it leaves out are cleared.
+    /// The body of a PUT that names fields: those it leaves out are cleared. Where it names one, other names are ignored.
     package init(kind: DocumentKind, replacingWith body: JSONValue) throws(FieldError) {
-        try self.init(kind: kind, merging: body)
+        try self.init(kind: kind, body, isLenient: body.members.contains { kind.names.contains($0.key) })
         for field in kind.fields where changes[field] == nil { changes[field] = "" }
     }
 

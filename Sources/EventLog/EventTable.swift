@@ -52,10 +52,11 @@ package struct EventTable {
         )
     }
 
-    package func oldestTime() throws(SQLiteError) -> Timestamp? {
-        try connection.first("SELECT at FROM event ORDER BY seq LIMIT 1") { row in
-            Timestamp(milliseconds: row.int64(0))
-        }
+    /// Of the oldest `count` events the earliest time: one alone may have that of a wrong clock.
+    package func oldestTime(among count: Int) throws(SQLiteError) -> Timestamp? {
+        try connection.first("SELECT min(at) FROM (SELECT at FROM event ORDER BY seq LIMIT ?)", count) { row in
+            row.optionalInt64(0).map { Timestamp(milliseconds: $0) }
+        } ?? nil
     }
 
     // MARK: Appending
@@ -136,7 +137,7 @@ package struct EventTable {
             return page.events.count < limit && size < bytes
         }
         let newest = try connection.first("SELECT max(seq) FROM event") { row in row.int64(0) } ?? 0
-        // A window without rows is a hole that retention by age left.
+        // A window without rows is a hole, as earlier releases left them.
         if !looked { page.next.sequence = min(end, max(newest, cursor.sequence)) }
         page.isEnd = page.next.sequence >= newest
         return page
@@ -145,7 +146,8 @@ package struct EventTable {
     // MARK: Retention
 
     /// Deletes at most `slice` of the oldest events beyond the limits; returns how many went. Call again while the
-    /// answer equals `slice`.
+    /// answer equals `slice`. What is kept has no holes: an event that a wrong clock dated into the future keeps those
+    /// behind it, until they are too many.
     package func prune(keeping count: Int, notBefore: Timestamp, slice: Int) throws(SQLiteError) -> Int {
         let ends = try bounds()
         guard let oldest = ends.oldest else { return 0 }
@@ -153,12 +155,13 @@ package struct EventTable {
         // Never the newest row: the sequence continues from it.
         let last = min(oldest.sequence + Int64(slice) - 1, ends.newest.sequence - 1)
         guard last >= oldest.sequence else { return 0 }
-        try connection.run(
-            "DELETE FROM event WHERE seq <= ?1 AND (seq <= ?2 OR at < ?3)",
-            last,
+        let kept = try connection.first(
+            "SELECT seq FROM event WHERE seq > ?1 AND seq <= ?2 AND at >= ?3 ORDER BY seq LIMIT 1",
             surplus,
+            last,
             notBefore.milliseconds
-        )
+        ) { row in row.int64(0) }
+        try connection.run("DELETE FROM event WHERE seq < ?", kept ?? last + 1)
         return connection.changes
     }
 }

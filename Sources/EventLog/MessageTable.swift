@@ -29,6 +29,17 @@ package struct MessageTable {
         package init() {}
     }
 
+    /// Where a message stands in its session.
+    package struct Place: Sendable, Equatable {
+        package var at: Timestamp
+        package var ordinal: Int64
+
+        package init(at: Timestamp, ordinal: Int64) {
+            self.at = at
+            self.ordinal = ordinal
+        }
+    }
+
     private let connection: SQLiteConnection
     private let limits: Limits
 
@@ -81,34 +92,33 @@ package struct MessageTable {
         )
     }
 
-    /// Newest last. `before` and `after` are message ids; an unknown one counts as not given.
+    /// nil for a message that is not kept.
+    package func place(session: String, id: String) throws(SQLiteError) -> Place? {
+        try message(session: session, id: id).map { Place(at: $0.at, ordinal: $0.ordinal) }
+    }
+
+    /// Newest last: those next to `after` where it is given alone, else the newest there are.
     package func list(
         session: String,
-        before: String? = nil,
-        after: String? = nil,
+        before: Place? = nil,
+        after: Place? = nil,
         limit: Int
     ) throws(SQLiteError) -> [StoredMessage] {
-        if let after, let place = try message(session: session, id: after) {
-            return try connection.all(
-                "SELECT session, id, at, ordinal, body FROM message "
-                    + "WHERE session = ? AND (at, ordinal) > (?, ?) ORDER BY at, ordinal LIMIT ?",
-                session,
-                place.at.milliseconds,
-                place.ordinal,
-                limit,
-                row: Self.message
-            )
-        }
-        let place = try before.flatMap { id throws(SQLiteError) in try message(session: session, id: id) }
-        return try connection.all(
+        let isForward = after != nil && before == nil
+        let order = isForward ? "ASC" : "DESC"
+        let rows = try connection.all(
             "SELECT session, id, at, ordinal, body FROM message WHERE session = ?1 "
-                + "AND (?2 IS NULL OR (at, ordinal) < (?2, ?3)) ORDER BY at DESC, ordinal DESC LIMIT ?4",
+                + "AND (?2 IS NULL OR (at, ordinal) < (?2, ?3)) AND (?4 IS NULL OR (at, ordinal) > (?4, ?5)) "
+                + "ORDER BY at \(order), ordinal \(order) LIMIT ?6",
             session,
-            place?.at.milliseconds,
-            place?.ordinal,
+            before?.at.milliseconds,
+            before?.ordinal,
+            after?.at.milliseconds,
+            after?.ordinal,
             limit,
             row: Self.message
-        ).reversed()
+        )
+        return isForward ? rows : rows.reversed()
     }
 
     private func trim(session: String) throws(SQLiteError) {

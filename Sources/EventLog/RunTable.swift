@@ -30,6 +30,17 @@ package struct StoredRun: Sendable, Equatable {
 
 /// Runs and their steps, kept as long as the events that tell of them.
 package struct RunTable {
+    /// Where a run stands among those that began earlier and later.
+    package struct Place: Sendable {
+        package var at: Timestamp
+        package var id: String
+
+        package init(_ at: Timestamp, _ id: String) {
+            self.at = at
+            self.id = id
+        }
+    }
+
     private let connection: SQLiteConnection
 
     package init(_ connection: SQLiteConnection) {
@@ -75,14 +86,13 @@ package struct RunTable {
         )
     }
 
-    /// Newest first; `before` is the id of the last run of the page before.
-    package func list(session: String?, before: String?, limit: Int) throws(SQLiteError) -> [StoredRun] {
-        let place = try before.flatMap { id throws(SQLiteError) in try run(id: id) }
-        return try connection.all(
-            Self.page(session: session != nil, before: place != nil),
+    /// Newest first; `before` is the last run of the page before.
+    package func list(session: String?, before: Place?, limit: Int) throws(SQLiteError) -> [StoredRun] {
+        try connection.all(
+            Self.page(session: session != nil, before: before != nil),
             session,
-            place?.startedAt.milliseconds,
-            place?.id,
+            before?.at.milliseconds,
+            before?.id,
             limit,
             row: Self.run
         )

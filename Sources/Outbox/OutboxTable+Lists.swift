@@ -59,9 +59,9 @@ extension OutboxTable {
 
     /// Newest first.
     package func list(_ query: Query) throws(SQLiteError) -> [OutboxEntry] {
-        var query = query
         let place = try query.before.flatMap { id throws(SQLiteError) in try entry(id: id)?.ordinal }
-        if place == nil { query.before = nil }
+        // None of those before an entry that is not there.
+        if query.before != nil, place == nil { return [] }
         return try connection.all(query.statement, query.session, place, query.limit, row: OutboxRow.entryWithText)
     }
 

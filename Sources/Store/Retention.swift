@@ -47,7 +47,8 @@ struct Retention {
             slice: eventSlice
         )
         // A run is told by its events; when those are gone it is only history.
-        let runLimit = max(oldestAllowed, try events.oldestTime() ?? oldestAllowed)
+        let told = try events.oldestTime(among: eventSlice).map { $0 < now ? $0 : oldestAllowed }
+        let runLimit = max(oldestAllowed, told ?? oldestAllowed)
         let runsGone = try transaction.runs.prune(endedBefore: runLimit, slice: runSlice)
         let entriesGone = try transaction.outbox.prune(
             before: now.adding(milliseconds: -configuration.keepFinalEntriesMs),

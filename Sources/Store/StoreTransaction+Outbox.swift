@@ -12,6 +12,8 @@ package enum Enqueuing: Sendable, Equatable {
     /// The key belongs to a request with another body.
     case keyReused
     case full(OutboxTable.Fullness)
+    /// Only a request that came before would have been answered, and none did.
+    case unknown
 }
 
 /// What a change of an entry came to.
@@ -25,11 +27,13 @@ extension StoreTransaction {
     /// Texts up to this many bytes are in `outbox` events; longer ones are in the entry only.
     package static let longestTextInEvent = 4_096
 
-    /// Takes a command in: its entry, its event and the receipt of its key in one.
+    /// Takes a command in: its entry, its event and the receipt of its key in one. `isReplayOnly`: it would be refused if it
+    /// had not been taken in before.
     package mutating func enqueue(
         _ entry: OutboxEntry,
         payload: OutboxTable.Payload,
         claim: ReceiptTable.Claim? = nil,
+        isReplayOnly: Bool = false,
         limits: OutboxTable.Limits = OutboxTable.Limits()
     ) throws -> Enqueuing {
         if let outboxRefusal { throw StoreError.outboxClosed(outboxRefusal) }
@@ -43,6 +47,7 @@ extension StoreTransaction {
                 return .keyReused
             }
         }
+        if isReplayOnly { return .unknown }
         switch try outbox.insert(entry, payload: payload, limits: limits) {
         case .full(let what):
             return .full(what)

@@ -195,6 +195,9 @@ struct ScopeTests {
         #expect(!caller.mayUse(session: "b"))
         #expect(!caller.mayUse(session: nil))
         #expect(Caller.owner(uid: 0).mayUse(session: nil))
+        let bound = Caller.token(TokenCaller(id: "1", name: "n", scopes: .read, sessions: ["global", "agent:work:x"]))
+        #expect(["work", "wor", "work:x", "main", "global", ""].filter(bound.mayUse(agent:)) == ["work"])
+        #expect(Caller.owner(uid: 0).mayUse(agent: "main"))
         #expect(Caller.ticket(buyer: caller, path: "/v1/events").sessions == ["a"])
         #expect(Caller.ticket(buyer: .owner(uid: 0), path: "/v1/events").scopes == .read)
     }

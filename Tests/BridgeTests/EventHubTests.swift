@@ -255,4 +255,24 @@ struct EventHubTests {
             #expect(pieces(fast) == 2)
         }
     }
+
+    @Test func `pieces are joined as far as that is cheap, and the text stays whole`() async throws {
+        try await onLoop { _, loop in
+            let backlog = Backlog()
+            let piece = String(repeating: "abcdefgh", count: 12)
+            for number in 0..<3000 {
+                backlog.append(Self.delta(number * piece.utf16.count, piece), joining: true, on: loop)
+            }
+            var (end, count) = (0, 0)
+            while let event = backlog.next() {
+                #expect(event.data.count <= 4 << 10)
+                #expect(event.delta?.offset == end)
+                end += event.delta?.text.utf16.count ?? 0
+                count += 1
+            }
+            #expect(end == 3000 * piece.utf16.count)
+            #expect(count < 3000 / 30)
+            #expect(backlog.bytes == 0)
+        }
+    }
 }

@@ -13,6 +13,10 @@ struct FieldPatchTests {
         #expect(patch.changes == [.name: "Ann", .pronouns: "", .timezone: "", .notes: "a\nb"])
         let whole = try FieldPatch(kind: .identity, replacingWith: json(#"{"name":"Ann"}"#))
         #expect(whole.changes == [.name: "Ann", .creature: "", .vibe: "", .theme: "", .emoji: "", .avatar: ""])
+        #expect(try FieldPatch(kind: .identity, replacingWith: json(#"{"name":"Ann","colour":1}"#)) == whole)
+        #expect(throws: FieldError.unknownField("nmae", nearest: "name")) {
+            try FieldPatch(kind: .identity, replacingWith: json(#"{"nmae":"Ann"}"#))
+        }
     }
 
     static let refusals: [(DocumentKind, String, FieldError)] = [

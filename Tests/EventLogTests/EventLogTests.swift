@@ -150,6 +150,19 @@ struct `The event log` {
         #expect(try log.table.prune(keeping: 0, notBefore: time(1 << 40), slice: 10_000) == 0)
     }
 
+    @Test func `an event of a wrong clock leaves no hole, and goes with the others when they are too many`() throws {
+        let log = try Log()
+        for (place, at) in ([1 << 40] + Array(1...10) as [Int64]).enumerated() {
+            let draft = EventDraft(type: "outbox", at: time(at), body: Array("{}".utf8))
+            _ = try log.table.append(draft, id: log.id(Int64(place) + 1))
+        }
+        #expect(try log.table.prune(keeping: 100, notBefore: time(8), slice: 1_000) == 0)
+        #expect(try log.table.bounds().resume(from: log.id(5)) == .recovered(after: log.id(5)))
+        #expect(try log.table.page(after: log.id(5)).events.map(\.id.sequence) == Array(6...11))
+        #expect(try log.table.prune(keeping: 6, notBefore: time(8), slice: 1_000) == 8)
+        #expect(try log.table.bounds().resume(from: log.id(5)) == .reset(oldest: log.id(9), newest: log.id(11)))
+    }
+
     @Test func `keeps its epoch`() throws {
         let log = try Log()
         try log.table.createLog(epoch: .make(random: 3), at: time(2))
@@ -178,7 +191,8 @@ struct `Runs, messages and values` {
         #expect(try table.run(id: "r3")?.state == "completed")
         let page = try table.list(session: nil, before: nil, limit: 2)
         #expect(page.map(\.id) == ["r5", "r4"])
-        #expect(try table.list(session: "main", before: "r4", limit: 10).map(\.id) == ["r3", "r2", "r1"])
+        let fourth = RunTable.Place(time(40), "r4")
+        #expect(try table.list(session: "main", before: fourth, limit: 10).map(\.id) == ["r3", "r2", "r1"])
         #expect(try table.list(session: "other", before: nil, limit: 10) == [])
     }
 
@@ -222,8 +236,12 @@ struct `Runs, messages and values` {
         let table = MessageTable(log.connection)
         try table.save((1...9).map { message("m\($0)", Int64($0)) }, session: "main", asOf: time(50))
         #expect(try table.list(session: "main", limit: 3).map(\.id) == ["m7", "m8", "m9"])
-        #expect(try table.list(session: "main", before: "m7", limit: 3).map(\.id) == ["m4", "m5", "m6"])
-        #expect(try table.list(session: "main", after: "m7", limit: 3).map(\.id) == ["m8", "m9"])
+        let (third, seventh) = (try table.place(session: "main", id: "m3"), try table.place(session: "main", id: "m7"))
+        #expect(try table.place(session: "main", id: "m0") == nil)
+        #expect(try table.list(session: "main", before: seventh, limit: 3).map(\.id) == ["m4", "m5", "m6"])
+        #expect(try table.list(session: "main", after: third, limit: 3).map(\.id) == ["m4", "m5", "m6"])
+        #expect(try table.list(session: "main", after: seventh, limit: 3).map(\.id) == ["m8", "m9"])
+        #expect(try table.list(session: "main", before: seventh, after: third, limit: 2).map(\.id) == ["m5", "m6"])
         #expect(try table.asOf(session: "main") == time(50))
         try table.removeAll(session: "main")
         #expect(try table.list(session: "main", limit: 3) == [])

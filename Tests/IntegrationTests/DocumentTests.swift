@@ -129,6 +129,39 @@ import Testing
         #expect(try ladle.request("DELETE", "/v1/identity/avatar", ["If-Match: *"]).status == 204)
     }
 
+    @Test func `a token bound to sessions has the documents of their agents, and hears of no others`() async throws {
+        let ladle = try await LadleProcess(["--demo-speed", "0"])
+        try waitUntilOnline(ladle)
+        func bearer(_ session: String) throws -> [String] {
+            let body = #"{"name":"bound","scopes":["read","identity"],"sessions":["\#(session)"]}"#
+            let made = try ladle.request("POST", "/v1/tokens", ["Content-Type: application/json"], body: body)
+            return ["Authorization: Bearer \(try #require(made["token"]))"]
+        }
+        let (main, work) = (try bearer("agent:main:lamp"), try bearer("agent:work:x"))
+        for path in ["/v1/identity", "/v1/profile", "/v1/identity/avatar"] {
+            #expect(try ladle.request("GET", path, main).status != 403)
+            for (who, query) in [(main, "?agent=scout"), (work, ""), (work, "?agent=main")] {
+                let refused = try ladle.request("GET", path + query, who)
+                #expect(refused.status == 403, "\(path)\(query)")
+                #expect(refused["code"] == "SESSION_NOT_ALLOWED")
+                #expect(
+                    try ladle.request("PUT", path + query, who + ["If-Match: *", "Content-Type: image/png"], body: "x")
+                        .status != 200
+                )
+            }
+        }
+        let body = #"{"name":"Wren"}"#
+        #expect(try ladle.request("PATCH", "/v1/identity", work + Self.anyVersion, body: body).status == 403)
+        let cursor = try #require(try ladle.request("GET", "/v1/events?poll=0")["cursor"])
+        #expect(try ladle.request("PATCH", "/v1/identity", main + Self.anyVersion, body: body).status == 200)
+        for (who, sees) in [([], true), (main, true), (work, false)] {
+            let polled = try ladle.request("GET", "/v1/events?poll=\(sees ? 5 : 0)&since=\(cursor)", who)
+            #expect(polled.body.contains(#""type":"identity""#) == sees, "\(polled)")
+            let streamed = try ladle.request("GET", "/v1/events?limit=1&timeout=1&since=\(cursor)", who)
+            #expect(streamed.body.contains("event: identity") == sees, "\(streamed)")
+        }
+    }
+
     /// The link is up once its status says so; asked again without a pause, for at most some thousand times.
     private func waitUntilOnline(_ ladle: LadleProcess) throws {
         for _ in 0..<5000 where try ladle.request("GET", "/v1/status").json["link"]?["state"]?.string == "online" {

@@ -292,7 +292,7 @@ struct ListenerTests {
         #expect(try ask(alice + ["Tailscale-Funnel-Request: ?1"]) == 403)
     }
 
-    @Test func `a stop tells every stream and ends in time, and a second signal ends at once`() async throws {
+    @Test func `a stop tells every stream and ends in time`() async throws {
         let ladle = try await LadleProcess()
         var streams: [BlockingSocket] = []
         for _ in 0..<100 {
@@ -313,7 +313,34 @@ struct ListenerTests {
         let (code, seconds) = ladle.waitForExit()
         #expect(code == 0)
         #expect(seconds < 5)
+    }
 
+    @Test func `a stop answers those who wait for events, and does not wait for them`() async throws {
+        let ladle = try await LadleProcess(["--limits-drain", "60s"])
+        let cursor = try #require(try ladle.request("GET", "/v1/events?poll=0&types=node")["cursor"])
+        var polls: [BlockingSocket] = []
+        for query in ["", "&since=\(cursor)", "&run=none"] {
+            let socket = try ladle.connect()
+            try socket.send(ladle.requestBytes("GET", "/v1/events?poll=300&types=node\(query)"))
+            polls.append(socket)
+        }
+        // One connection after the other is served: they wait by now.
+        #expect(try ladle.request("GET", "/readyz").status == 200)
+        ladle.signal(SIGTERM)
+        for socket in polls {
+            var bytes: [UInt8] = []
+            while case let more = try socket.receive(), !more.isEmpty { bytes += more }
+            let answer = Answer(bytes)
+            #expect(answer.status == 200)
+            #expect(answer.body.hasPrefix(#"{"events":[],"cursor":""#), "\(answer)")
+            socket.close()
+        }
+        let (code, seconds) = ladle.waitForExit()
+        #expect(code == 0)
+        #expect(seconds < 5)
+    }
+
+    @Test func `a second signal ends at once`() async throws {
         let stuck = try await LadleProcess()
         let socket = try stuck.connect()
         try socket.send(

@@ -159,4 +159,24 @@ import Testing
         poll.close()
         try eventually { try status() == 200 ? () : nil }
     }
+
+    @Test func `a stream over the limit leaves its client where it was`() async throws {
+        let ladle = try await LadleProcess(["--events-streams-per-caller", "1"])
+        let token = try token(ladle)
+        #expect(try send(ladle, []).status == 202)
+        let newest = try #require(try ladle.request("GET", "/v1/events?poll=0")["cursor"])
+        let epoch = newest.prefix { $0 != "." }
+        #expect(newest != "\(epoch).0")
+        let first = try ladle.connect()
+        try first.send(ladle.requestBytes("GET", "/v1/events", bearer(token)))
+        _ = try first.read(until: "event: hello")
+        for (asked, resume) in [("\(epoch).0", "recovered"), (newest, "recovered"), ("zz.7", "reset")] {
+            let over = try ladle.request("GET", "/v1/events", bearer(token) + ["Last-Event-ID: \(asked)"])
+            #expect(over.body.contains(#""reason":"too_many_streams""#))
+            #expect(over.body.contains("id: \(asked)\n") && over.body.contains(#""resume":"\#(resume)""#), "\(over)")
+            #expect(over.body.components(separatedBy: "id: ").count == 2)
+            #expect(over.body.contains(#""epoch":"\#(epoch)""#))
+        }
+        first.close()
+    }
 }

@@ -1,3 +1,5 @@
+import Basics
+import Foundation
 import JSONBytes
 import TestSupport
 import Testing
@@ -168,6 +170,40 @@ import Testing
         #expect(refused["code"] == "STOP_WORD")
         #expect(refused["hint"]?.contains("/abort") ?? false)
         #expect(try ladle.request("POST", "/v1/messages?force=true&wait=20", Self.text, body: "stop").status == 200)
+        // The gateway looks at the text alone, and the picture would be lost.
+        let pictured = try ladle.request("POST", "/v1/messages", Self.json, body: Self.pictured("wait"))
+        #expect(pictured.status == 422)
+        #expect(pictured["code"] == "STOP_WORD")
+    }
+
+    @Test func `a stop word that is sent all the same ends every way of waiting for it once it is delivered`()
+        async throws
+    {
+        let ladle = try await LadleProcess(Self.fast)
+        func answer(_ query: String, _ fields: [String], _ body: String) throws -> String {
+            let socket = try ladle.connect()
+            defer { socket.close() }
+            let path = "/v1/messages?force=true\(query)"
+            try socket.send(ladle.requestBytes("POST", path, fields + ["Connection: close"], body: body))
+            var text = ""
+            while case let more = try socket.receive(), !more.isEmpty { text += String(decoding: more, as: UTF8.self) }
+            return text
+        }
+        let stream = ["Accept: text/event-stream"]
+        for (place, (fields, body)) in [(Self.text, "stop"), (Self.json, Self.pictured("wait"))].enumerated() {
+            let key = ["Idempotency-Key: stop-\(place)"]
+            let streamed = try answer("", fields + key + stream, body)
+            #expect(streamed.contains(#""state":"delivered""#) && !streamed.contains("event: run."), "\(streamed)")
+            #expect(try answer("", fields + key + stream, body).contains(#""state":"delivered""#))
+            let waited = try answer("&wait=30", fields + key, body)
+            #expect(waited.hasPrefix("HTTP/1.1 200 ") && waited.contains(#""reply":"""#), "\(waited)")
+        }
+    }
+
+    private static func pictured(_ text: String) -> String {
+        let pixel =
+            "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+        return #"{"text":"\#(text)","attachments":[{"name":"a.png","mimeType":"image/png","data":"\#(pixel)"}]}"#
     }
 
     @Test func `a repeated key sends nothing again and waits for the same run`() async throws {
@@ -194,6 +230,31 @@ import Testing
             #expect(other["code"] == "IDEMPOTENCY_KEY_REUSED")
         }
         #expect(try ladle.request("GET", "/v1/outbox").json["entries"]?.count == 1)
+    }
+
+    @Test func `a repeated key tells what was accepted, also when its time has come meanwhile`() async throws {
+        let ladle = try await LadleProcess(["--gateway", "ws://127.0.0.1:9"], demo: false)
+        let now = Timestamp(milliseconds: Int64(Date.now.timeIntervalSince1970 * 1000))
+        let time = now.adding(milliseconds: 1000).rfc3339
+        let body = #"{"text":"later","notBefore":"\#(time)"}"#
+        let key = ["Idempotency-Key: k"]
+        let first = try ladle.request("POST", "/v1/messages", Self.json + key, body: body)
+        #expect(first.status == 202, "\(first)")
+        // Without words it is refused in any case: of the time once that is past.
+        try eventually {
+            let empty = #"{"text":"","notBefore":"\#(time)"}"#
+            let answer = try ladle.request("POST", "/v1/messages", Self.json, body: empty)
+            return answer["field"] == "notBefore" ? true : nil
+        }
+        let again = try ladle.request("POST", "/v1/messages", Self.json + key, body: body)
+        #expect(again.status == 202, "\(again)")
+        #expect(again.field("Idempotency-Replayed") == "true")
+        #expect(again["id"] == first["id"])
+        // A key that stands for nothing yet changes nothing about it.
+        let new = try ladle.request("POST", "/v1/messages", Self.json + ["Idempotency-Key: n"], body: body)
+        #expect(new.status == 422 && new["field"] == "notBefore", "\(new)")
+        let entries = try ladle.request("GET", "/v1/outbox").json["entries"]
+        #expect(entries?.elements.map { $0["id"]?.string } == [first["id"]])
     }
 
     @Test func `a token is held to its sessions and its rate`() async throws {

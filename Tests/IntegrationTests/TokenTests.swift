@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import JSONBytes
 import TestSupport
 import Testing
 
@@ -228,6 +229,51 @@ struct TokenTests {
         #expect(try !ladle.request("GET", "/v1/outbox").body.contains("too late"))
     }
 
+    @Test func `a request whose end came after its token's, without a body, is refused`() async throws {
+        let ladle = try await LadleProcess()
+        for byTicket in [false, true] {
+            let (id, token) = try create(ladle, #""read""#)
+            let bought = try ladle.request("POST", "/v1/tickets", bearer(token) + json, body: #"{"path":"/v1/outbox"}"#)
+            let ticket = try #require(bought["ticket"])
+            let path = byTicket ? "/v1/outbox?ticket=\(ticket)" : "/v1/outbox"
+            let who = byTicket ? stranger(ladle) : bearer(token)
+            let socket = try ladle.connect()
+            try socket.send(ladle.requestBytes("GET", path, who + ["Transfer-Encoding: chunked"]))
+            #expect(try ladle.request("GET", "/readyz").status == 200)
+            #expect(try ladle.request("DELETE", "/v1/tokens/\(id)").status == 204)
+            try socket.send(Array("0\r\n\r\n".utf8))
+            #expect(try read(socket, until: "}").hasPrefix("HTTP/1.1 401 "))
+        }
+    }
+
+    @Test func `a page that waits for its turn is nothing for a token that ended meanwhile`() async throws {
+        let ladle = try await LadleProcess()
+        let (id, token) = try create(ladle, #""read""#)
+        let client = try HTTP2Client(try ladle.connect())
+        func ask(_ path: String, _ stream: UInt32) throws {
+            let authority = "127.0.0.1:\(ladle.port)"
+            try client.request(
+                "GET",
+                path,
+                stream: stream,
+                authority: authority,
+                [("authorization", "Bearer \(token)")]
+            )
+        }
+        // No window: what is answered waits here until nothing more is read for this client.
+        try client.send(HTTP2Client.settings, 0, 0, [0, 4, 0, 0, 0, 0])
+        for stream in [1, 3, 5, 7] as [UInt32] { try ask("/openapi.yaml", stream) }
+        for stream in [9, 11, 13] as [UInt32] { try ask("/v1/outbox", stream) }
+        try client.wait { client in client.frames.count { $0.type == HTTP2Client.headers } == 4 }
+        #expect(try ladle.request("GET", "/readyz").status == 200)
+        #expect(try ladle.request("DELETE", "/v1/tokens/\(id)").status == 204)
+        try client.send(HTTP2Client.settings, 0, 0, [0, 4, 0, 0, 0xFF, 0xFF])
+        for stream in [9, 11, 13] as [UInt32] {
+            let body = String(decoding: try client.answer(stream).body, as: UTF8.self)
+            #expect(body.contains("NOT_PAIRED") && !body.contains("entries"), "\(body)")
+        }
+    }
+
     @Test func `looking at an approved application without room for the token does not use it up`() async throws {
         let ladle = try await LadleProcess()
         let body = #"{"name":"kitchen","scopes":["read"]}"#
@@ -272,6 +318,50 @@ struct TokenTests {
         let body = #"{"name":"a","scopes":["read"]}"#
         let applied = try (0..<3).map { _ in try ladle.request("POST", "/v1/pairing", json, body: body).status }
         #expect(applied == [202, 202, 429])
+    }
+
+    @Test(arguments: [
+        ("POST", "/v1/tickets", #"{"paht":"/v1/events"}"#, "paht", "path"),
+        ("POST", "/v1/tokens", #"{"scoops":["read"]}"#, "scoops", "scopes"),
+        ("POST", "/v1/pairing", #"{"nmae":"x","colour":1}"#, "nmae", "name"),
+        ("POST", "/v1/pairing/approve", #"{"coed":"x"}"#, "coed", "code"),
+        ("POST", "/v1/messages", #"{"txt":"x"}"#, "txt", "text"),
+        ("PUT", "/v1/identity", #"{"markdwon":"x"}"#, "markdwon", "markdown"),
+        ("PUT", "/v1/profile", #"{"fields":{"nmae":"x"}}"#, "nmae", "name"),
+    ])
+    func `of a body that holds no field there is, the unknown one and its neighbour are named`(
+        method: String,
+        path: String,
+        body: String,
+        field: String,
+        near: String
+    ) async throws {
+        let ladle = try await LadleProcess()
+        let answer = try ladle.request(method, path, json + ["If-Match: *"], body: body)
+        #expect(answer.status == 422, "\(answer)")
+        #expect(answer["field"] == field)
+        let told = [answer.json["detail"]?.string, answer.json["hint"]?.string].compactMap(\.self).joined()
+        #expect(told.contains(near), "\(answer)")
+    }
+
+    @Test func `unknown fields beside known ones are ignored`() async throws {
+        let ladle = try await LadleProcess()
+        let bodies = [
+            ("POST", "/v1/tickets", #"{"path":"/v1/events","colour":"red"}"#, 201),
+            ("POST", "/v1/tokens", #"{"name":"x","scopes":["read"],"colour":"red"}"#, 201),
+            ("POST", "/v1/pairing", #"{"name":"x","scopes":["read"],"colour":"red"}"#, 202),
+            ("PUT", "/v1/identity", #"{"name":"Ann","colour":"red"}"#, 200),
+            ("PUT", "/v1/profile", #"{"fields":{"name":"Ann","colour":"red"},"etag":"x"}"#, 200),
+            ("PATCH", "/v1/identity", #"{"name":"Ann","colour":"red"}"#, 422),
+        ]
+        try eventually {
+            try ladle.request("GET", "/v1/status").json["link"]?["state"]?.string == "online" ? true : nil
+        }
+        for (method, path, body, status) in bodies {
+            let type = method == "PATCH" ? ["Content-Type: application/merge-patch+json"] : json
+            let answer = try ladle.request(method, path, type + ["If-Match: *"], body: body)
+            #expect(answer.status == status, "\(path): \(answer)")
+        }
     }
 
     @Test func `a ticket opens one stream once`() async throws {

@@ -161,6 +161,8 @@ struct `The outbox on disk` {
         #expect(try table.list(query).map(\.id) == ["e6", "e5"])
         query.before = "e5"
         #expect(try table.list(query).map(\.id) == ["e4", "e3"])
+        query.before = "e0"
+        #expect(try table.list(query) == [])
         query = OutboxTable.Query()
         query.states = [.failed, .expired]
         #expect(try table.list(query).map(\.id) == ["e4", "e2"])

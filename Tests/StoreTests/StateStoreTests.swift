@@ -218,6 +218,29 @@ struct `The store` {
         #expect(known == bounds.oldest)
     }
 
+    @Test func `forgets no run for an event of a wrong clock`() async throws {
+        let fixture = try StoreFixture()
+        let (store, _) = try fixture.open()
+        func append(_ count: Int) async throws {
+            try await store.submit { transaction in
+                for _ in 0..<count {
+                    try transaction.append(EventDraft(type: "message", at: transaction.now, body: Array("{}".utf8)))
+                }
+            }
+        }
+        let years: Int64 = 5 * 365 * 86_400_000
+        fixture.clock.advance(years)
+        try await append(1)
+        fixture.clock.advance(-years)
+        let now = fixture.clock.now
+        let run = StoredRun(id: "r", session: "s", state: "completed", startedAt: now, endedAt: now, body: [])
+        try await store.submit { try $0.runs.save(run) }
+        fixture.clock.advance(1000)
+        // Each pruning is an operation of the store's own, behind what waited before it.
+        for _ in 0..<10 { try await append(300) }
+        #expect(try await store.reader.read { try RunTable($0).run(id: "r") } != nil)
+    }
+
     @Test func `goes on forgetting after the disk was full while it did`() async throws {
         var fixture = try StoreFixture()
         let system = try #require(FaultFileSystem(name: "full-while-forgetting"))

@@ -36,6 +36,12 @@ package enum Caller: Hashable, Sendable {
         return sessions.contains(session)
     }
 
+    /// An agent is for those who may use all its sessions or one of them: what it is and knows is part of each.
+    package func mayUse(agent: String) -> Bool {
+        guard let sessions else { return true }
+        return sessions.contains { $0.utf8.starts(with: "agent:\(agent):".utf8) }
+    }
+
     /// The token whose end is the end of this caller's streams.
     package var tokenID: String? {
         switch self {

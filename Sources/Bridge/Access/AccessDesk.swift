@@ -63,10 +63,11 @@ package final class AccessDesk {
         return authenticator.tokens[id: id].map { !$0.isExpired(now: now) } ?? false
     }
 
-    /// A body may take its time, and its token may end or get another secret meanwhile.
+    /// A body may take its time and a page waits for its turn; the token may end or get another secret meanwhile.
     func isStillGood(_ call: Call, now: Timestamp) -> Bool {
-        guard case .token(let caller) = call.caller else { return true }
         if call.tokenRevision == authenticator.tokens.revision { return isCurrent(call.caller, now: now) }
+        // A ticket cannot be shown again, and the token that changed may be its buyer's.
+        guard case .token(let caller) = call.caller else { return false }
         let fields = call.head.fields.string(for: .authorization).map { [$0] } ?? []
         guard case .bearer(let token) = Credential(authorization: fields) else { return false }
         return authenticator.tokens.authenticate(token, now: now)?.id == caller.id

@@ -15,7 +15,7 @@ enum PairingOperations {
         let peer = bridge.settings.peer(call.exchange.connection)
         do throws(Problem) {
             try bridge.access.admitApplication(call.exchange, from: peer, on: loop)
-            let body = try call.jsonObject()
+            let body = try call.jsonObject(of: ["name", "scopes"])
             guard let name = body["name"]?.string else {
                 throw .unprocessable("name", "`name` is what the host's owner will see, a string.")
             }
@@ -136,7 +136,7 @@ enum PairingOperations {
         _ change: (String, JSONValue) throws(Problem) -> Result<PairingRequest, PairingBook.Refusal>
     ) {
         do throws(Problem) {
-            let body = try call.jsonObject()
+            let body = try call.jsonObject(of: ["code", "scopes"])
             guard let code = body["code"]?.string, !code.isEmpty else {
                 throw .unprocessable("code", "`code` is what the applicant's screen shows.")
             }

@@ -8,7 +8,7 @@ import JSONBytes
 enum TicketOperation {
     static func handle(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
-            guard let path = try call.jsonObject()["path"]?.string else {
+            guard let path = try call.jsonObject(of: ["path"])["path"]?.string else {
                 throw .unprocessable("path", "`path` is what the ticket opens, such as /v1/events.")
             }
             guard case .route(let route, _) = bridge.route(.get, path), route.scope == .read else {

@@ -9,6 +9,8 @@ enum TokenForm {
     /// A hundred years: more is a mistake, and would leave the range of times.
     private static let longestSeconds: Int64 = 3_155_760_000
 
+    static let fields = ["name", "scopes", "sessions", "expiresInSeconds", "expiresAt"]
+
     /// `{name, scopes, sessions?, expiresInSeconds? | expiresAt?}`.
     static func wish(_ body: JSONValue, _ bridge: Bridge, now: Timestamp) throws(Problem) -> TokenWish {
         guard let name = body["name"]?.string else {

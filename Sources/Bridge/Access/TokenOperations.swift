@@ -15,7 +15,7 @@ enum TokenOperations {
 
     static func create(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
-            let wish = try TokenForm.wish(try call.jsonObject(), bridge, now: loop.wallClock)
+            let wish = try TokenForm.wish(try call.jsonObject(of: TokenForm.fields), bridge, now: loop.wallClock)
             let (record, secret) = TokenRecord.issue(wish, now: loop.wallClock, random: SecureRandom.bytes(10))
             call.subject = record.id
             bridge.access.save(record, on: loop) { result in

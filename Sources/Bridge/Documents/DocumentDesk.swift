@@ -46,7 +46,7 @@ package final class DocumentDesk {
     let pipeline: EventPipeline
     let mayAskByChat: Bool
     let asker: ChatAsker
-    private(set) var defaultAgent = "main"
+    var defaultAgent = "main"
     /// This gateway tells hashes, and so takes them as guards of a write.
     private(set) var hasGuards = false
     private var copies: [Name: Copy] = [:]
@@ -93,8 +93,7 @@ package final class DocumentDesk {
         armRefresh(on: loop)
     }
 
-    package func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
-        defaultAgent = hello.defaultAgentId ?? "main"
+    package func linkOpened(on loop: isolated EventLoop) {
         refreshAll(on: loop)
     }
 

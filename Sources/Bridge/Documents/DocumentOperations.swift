@@ -47,7 +47,7 @@ enum DocumentOperations {
             if try call.bodyType() == .markdown {
                 return write(.whole(try wholeFile(call.exchange.body)), kind, bridge, call, loop)
             }
-            let body = try call.jsonObject()
+            let body = try call.jsonObject(of: ["fields", "markdown"] + kind.names)
             if let markdown = body["markdown"] {
                 guard let text = markdown.string else {
                     throw .unprocessable("markdown", "`markdown` is the whole file, a string.")
@@ -142,8 +142,15 @@ enum DocumentOperations {
         }
     }
 
-    /// Ids as the gateway makes them; nothing that could be a path.
+    /// The agent that is asked about, if the caller may know of it.
     static func agent(of call: Call, _ desk: DocumentDesk) throws(Problem) -> String {
+        let agent = try namedAgent(call, desk)
+        guard call.caller.mayUse(agent: agent) else { throw Problem(.foreignSession) }
+        return agent
+    }
+
+    /// Ids as the gateway makes them; nothing that could be a path.
+    private static func namedAgent(_ call: Call, _ desk: DocumentDesk) throws(Problem) -> String {
         guard let text = call.text("agent") else { return desk.defaultAgent }
         let bytes = Array(text.utf8)
         let isPlain = bytes.allSatisfy { byte in

@@ -83,6 +83,7 @@ extension Bridge {
     package func shutDownStreams(on loop: isolated EventLoop) {
         isShuttingDown = true
         endFollowers(on: loop)
+        for poll in polls.values { poll.giveUp(on: loop) }
         frames.shutDown(on: loop)
         hub.end(
             with: { shutdownEvent(reason: "shutting_down", retryMilliseconds: .random(in: 1000...10_000), on: loop) },

@@ -88,10 +88,14 @@ package final class HubEvent {
         return made
     }
 
-    /// This delta and the next one of the same run as one, where the next one continues it.
+    /// Each join writes the whole piece anew; a larger one costs more than the event it saves.
+    private static let mostJoined = 4 << 10
+
+    /// This delta and the next one of the same run as one, where the next one continues it and both are small.
     func joined(with next: HubEvent, at: Timestamp) -> HubEvent? {
         guard let first = delta, let second = next.delta, first.run == second.run else { return nil }
         if second.replaces { return next }
+        guard data.count + next.data.count <= Self.mostJoined else { return nil }
         guard second.offset == first.offset + first.text.utf16.count else { return nil }
         return HubEvent(
             Delta(

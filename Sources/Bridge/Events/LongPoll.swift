@@ -57,9 +57,8 @@ final class LongPoll: ExchangeOwner {
         // A row can be there a moment before its event is handed out; a stream that goes on from this cursor would
         // bring it again.
         let last = bridge.hub.last.sequence
-        let events = page.events.filter { event in
-            event.id.sequence <= last && (event.session == nil || call.caller.mayUse(session: event.session))
-        }
+        let events = page.events.filter { $0.id.sequence <= last }.map(HubEvent.init)
+            .filter { $0.isMeant(for: call.caller) }
         position.sequence = max(position.sequence, min(page.next.sequence, last))
         // Events may have been handed out since the page was read.
         if events.isEmpty, position.sequence < last { return read(mayWait: mayWait, on: loop) }
@@ -68,7 +67,9 @@ final class LongPoll: ExchangeOwner {
     }
 
     private func wait(on loop: isolated EventLoop) {
-        guard seconds > 0 else { return answer(events: [], cursor: position, reset: nil, on: loop) }
+        guard seconds > 0, !bridge.isShuttingDown else {
+            return answer(events: [], cursor: position, reset: nil, on: loop)
+        }
         guard call.exchange.isOpen, takeSlot(on: loop) else { return }
         observer = bridge.hub.observe { [weak self] event in
             guard let self, event.id != nil, self.observer != nil else { return }
@@ -78,13 +79,18 @@ final class LongPoll: ExchangeOwner {
         }
         if timer == nil {
             timer = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in
-                guard let self else { return }
-                self.stop(on: loop)
-                self.answer(events: [], cursor: self.position, reset: nil, on: loop)
+                self?.giveUp(on: loop)
             }
         }
         call.exchange.owner = self
+        bridge.polls[ObjectIdentifier(self)] = self
         call.exchange.endWithPeer(on: loop)
+    }
+
+    /// Its time is over, or the program's: whoever asks again goes on from here.
+    func giveUp(on loop: isolated EventLoop) {
+        stop(on: loop)
+        answer(events: [], cursor: position, reset: nil, on: loop)
     }
 
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
@@ -107,14 +113,15 @@ final class LongPoll: ExchangeOwner {
         if let timer { loop.cancel(timer) }
         timer = nil
         call.exchange.owner = nil
+        bridge.polls[ObjectIdentifier(self)] = nil
     }
 
-    private func answer(events: [StoredEvent], cursor: EventID, reset: EventLogBounds?, on loop: isolated EventLoop) {
+    private func answer(events: [HubEvent], cursor: EventID, reset: EventLogBounds?, on loop: isolated EventLoop) {
         call.respond(
             .json { writer in
                 writer.object { object in
                     object.array("events") { list in
-                        for event in events { list.raw(StreamFormat.data(of: HubEvent(event))) }
+                        for event in events { list.raw(StreamFormat.data(of: event)) }
                     }
                     object.member("cursor", cursor.text)
                     if let reset {

@@ -78,7 +78,8 @@ final class StreamOpening: ExchangeOwner {
         let refusal = bridge.streamRefusal(for: call, now: loop.wallClock)
         bridge.beginStream(call, head, on: loop)
         if let refusal {
-            write(hello(at: bridge.hub.last, "fresh", on: loop), on: loop)
+            // Nothing was sent: who asked to go on comes back with the very place it asked for.
+            write(hello(at: wishes.cursor ?? bridge.hub.last, outcome, on: loop), on: loop)
             write(bridge.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)
             return call.exchange.end(on: loop)
         }
@@ -90,15 +91,15 @@ final class StreamOpening: ExchangeOwner {
         switch resume {
         case .fresh:
             start = bridge.hub.last
-            write(hello(at: start, "fresh", on: loop), on: loop)
+            write(hello(at: start, outcome, on: loop), on: loop)
         case .recovered(let cursor):
             start = cursor
             bridge.hub.recordResume(recovered: true)
-            write(hello(at: cursor, "recovered", on: loop), on: loop)
+            write(hello(at: cursor, outcome, on: loop), on: loop)
         case .reset(let oldest, let newest):
             start = bridge.hub.last
             bridge.hub.recordResume(recovered: false)
-            write(hello(at: start, "reset", on: loop), on: loop)
+            write(hello(at: start, outcome, on: loop), on: loop)
             write(reset(oldest: oldest, newest: newest, on: loop), on: loop)
         }
         position = start
@@ -202,6 +203,15 @@ final class StreamOpening: ExchangeOwner {
 
     private var isFresh: Bool { if case .fresh = resume { true } else { false } }
 
+    /// How the resume went, as `hello` says it.
+    private var outcome: String {
+        switch resume {
+        case .fresh: "fresh"
+        case .recovered: "recovered"
+        case .reset: "reset"
+        }
+    }
+
     // MARK: Ending by itself
 
     private func isLast(_ subscriber: Subscriber) -> Bool {
@@ -224,7 +234,7 @@ final class StreamOpening: ExchangeOwner {
             object.member("type", "hello")
             object.member("at", loop.wallClock)
             object.member("version", bridge.settings.version)
-            object.member("epoch", position.epoch.text)
+            object.member("epoch", bridge.hub.last.epoch.text)
             object.member("resume", outcome)
             object.member("retry", Self.retryMilliseconds)
             object.member("link", bridge.linkStatus)

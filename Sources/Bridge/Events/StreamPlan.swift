@@ -1,5 +1,7 @@
 package import Access
+import Documents
 package import EventStream
+import JSONBytes
 
 /// What a stream was asked to be. Streams with one plan share their bytes, and this value.
 package struct StreamPlan: Hashable {
@@ -13,10 +15,15 @@ package struct StreamPlan: Hashable {
 }
 
 extension HubEvent {
-    /// A caller bound to sessions sees those; events without a session carry nothing of any.
     func isMeant(for caller: Caller, by filter: EventFilter) -> Bool {
-        guard filter.admits(type: type, session: session, run: run) else { return false }
-        guard let session else { return true }
-        return caller.mayUse(session: session)
+        filter.admits(type: type, session: session, run: run) && isMeant(for: caller)
+    }
+
+    /// A caller bound to sessions sees those and their agents; events of neither carry nothing of any.
+    func isMeant(for caller: Caller) -> Bool {
+        guard caller.sessions != nil else { return true }
+        if let session { return caller.mayUse(session: session) }
+        guard type == DocumentKind.identity.rawValue || type == DocumentKind.profile.rawValue else { return true }
+        return (try? JSONDocument(parsing: data).root["agent"]?.string).map(caller.mayUse(agent:)) ?? false
     }
 }

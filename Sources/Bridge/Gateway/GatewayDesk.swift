@@ -70,6 +70,16 @@ package final class GatewayDesk: UpstreamLinkHandler {
         outbox.refused = { [weak self] key in self?.book.sendFailed(key) }
     }
 
+    /// What `main` and bare keys mean.
+    package var defaults: SessionDefaults {
+        get { book.defaults }
+        set {
+            book.defaults = newValue
+            live.defaults = newValue
+            documents?.defaultAgent = newValue.agent
+        }
+    }
+
     package func resolved(_ run: String) -> String { book.resolved(run) }
     package func run(_ id: String) -> Run? { book.run(id) }
 
@@ -116,14 +126,14 @@ package final class GatewayDesk: UpstreamLinkHandler {
             mainKey: hello.mainKey ?? "main",
             mainSession: hello.mainSessionKey
         )
-        book.defaults = defaults
+        if defaults != self.defaults { defaults.keep(in: pipeline.store, now: loop.wallClock) }
+        self.defaults = defaults
         book.tellsRows = hello.methods.contains("sessions.subscribe")
-        live.defaults = defaults
         outbox.linkIs(
             .online(LinkFacts(protocolVersion: hello.protocolVersion, identity: nil, uptimeMs: hello.uptimeMs)),
             on: loop
         )
-        documents?.linkOpened(hello, on: loop)
+        documents?.linkOpened(on: loop)
         if let lostAt { missed?(lostAt.adding(milliseconds: -Self.slackMilliseconds)) }
         lostAt = nil
         former.online(now: loop.wallClock)

@@ -14,6 +14,7 @@ final class EntryStream: EntryFollower, ExchangeOwner {
     private let bridge: Bridge
     private let call: Call
     private var entry: OutboxEntry
+    private let startsRun: Bool
     private var observer: UInt64?
     private var heartbeat: TimerID?
     /// Heard before the entry was known to be durable.
@@ -21,10 +22,11 @@ final class EntryStream: EntryFollower, ExchangeOwner {
     private var isOpen = false
     private var holdsSlot = false
 
-    init(_ bridge: Bridge, _ call: Call, _ entry: OutboxEntry) {
+    init(_ bridge: Bridge, _ call: Call, _ entry: OutboxEntry, startsRun: Bool) {
         self.bridge = bridge
         self.call = call
         self.entry = entry
+        self.startsRun = startsRun
     }
 
     var entryID: String { entry.id }
@@ -95,7 +97,8 @@ final class EntryStream: EntryFollower, ExchangeOwner {
             return call.exchange.abort(on: loop)
         }
         if event.type == "run.ended" { return end(on: loop) }
-        if event.type == "outbox", EntryAnswer.failure(of: entry) != nil { end(on: loop) }
+        let isDone = EntryAnswer.failure(of: entry) != nil || (entry.state == .delivered && !startsRun)
+        if event.type == "outbox", isDone { end(on: loop) }
     }
 
     /// A repeated request hears first how things stand; these events have no id.

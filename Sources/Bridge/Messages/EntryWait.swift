@@ -15,16 +15,18 @@ final class EntryWait: EntryFollower, ExchangeOwner {
     private let fields: EntryAnswer.Fields
     private var entry: OutboxEntry
     private let text: String?
+    private let startsRun: Bool
     private var ended: EndedRun?
     private var timer: TimerID?
     private var isOver = false
 
-    init(_ bridge: Bridge, _ call: Call, _ entry: OutboxEntry, _ fields: EntryAnswer.Fields) {
+    init(_ bridge: Bridge, _ call: Call, _ entry: OutboxEntry, _ fields: EntryAnswer.Fields, startsRun: Bool) {
         self.bridge = bridge
         self.call = call
         self.entry = entry
         self.fields = fields
         text = entry.text
+        self.startsRun = startsRun
     }
 
     var entryID: String { entry.id }
@@ -47,6 +49,7 @@ final class EntryWait: EntryFollower, ExchangeOwner {
         if let problem = EntryAnswer.failure(of: entry) { return finish(.failure(problem), on: loop) }
         if let run = EndedRun(bridge.desk?.run(runID)) { return take(run, on: loop) }
         guard entry.state == .delivered else { return }
+        guard startsRun else { return obeyed(on: loop) }
         bridge.readRun(runID, on: loop) { [weak self] stored, steps in
             guard let self, let run = EndedRun(stored, steps: steps) else { return }
             self.take(run, on: loop)
@@ -60,9 +63,11 @@ final class EntryWait: EntryFollower, ExchangeOwner {
         entry.text = changed.text ?? text
         if let problem = EntryAnswer.failure(of: entry) { return finish(.failure(problem), on: loop) }
         if let ended, entry.state.isTerminal { return take(ended, on: loop) }
-        if entry.state == .delivered, ended == nil, StopWords.matches(text ?? "") {
-            return finish(.success(EntryAnswer.reply(nil, entry, call, fields)), on: loop)
-        }
+        if entry.state == .delivered, !startsRun { obeyed(on: loop) }
+    }
+
+    private func obeyed(on loop: isolated EventLoop) {
+        finish(.success(EntryAnswer.reply(nil, entry, call, fields)), on: loop)
     }
 
     func runEnded(_ id: String, on loop: isolated EventLoop) {

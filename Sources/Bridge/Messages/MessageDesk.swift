@@ -72,7 +72,7 @@ final class MessageDesk {
                     return ask(session, rows: most, isEnough: isEnough, on: loop, then: use)
                 }
                 save(page.messages, session, on: loop)
-                use(.success(Page(page: page, hasOlder: hasOlder && rows >= most)))
+                use(.success(Page(page: page, hasOlder: hasOlder)))
             }
         }
     }

@@ -27,6 +27,28 @@ final class MessageList {
     private struct Place {
         var cursor: MessageCursor?
         var id: String
+
+        /// Whether all that is newer is among them.
+        func isReached(by messages: [ChatMessage]) -> Bool {
+            if let cursor, let oldest = messages.first?.at, oldest < cursor.at { return true }
+            return messages.contains { $0.id == id }
+        }
+
+        /// Where it is in the cache, also of a message that is not kept, by its time; nil where nothing tells.
+        func kept(
+            _ table: MessageTable,
+            _ session: String,
+            _ entries: [OutboxEntry],
+            isEnd: Bool
+        ) throws -> MessageTable.Place? {
+            if let place = try table.place(session: session, id: id) { return place }
+            let entry = entries.first { $0.id == id }
+            guard let at = entry?.createdAt ?? cursor?.at else { return nil }
+            let place = MessageTable.Place(at: at, ordinal: isEnd ? .min : .max)
+            // What was next to a place older than all that is kept is not there either.
+            if !isEnd, entry == nil, try table.list(session: session, before: place, limit: 1).isEmpty { return nil }
+            return place
+        }
     }
 
     static func handle(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
@@ -58,15 +80,10 @@ final class MessageList {
 
     private func start(on loop: isolated EventLoop) {
         guard let desk = bridge.messages, bridge.link.isOnline else { return readCache(on: loop) }
-        let (before, limit) = (before, limit)
         desk.history(
             session,
             messages: limit,
-            isEnough: { page in
-                guard let before else { return page.messages.count >= limit }
-                guard let place = page.messages.firstIndex(where: { $0.id == before.id }) else { return false }
-                return place >= limit
-            },
+            isEnough: { [self] page in isEnough(page.messages) },
             on: loop
         ) { [self] result in
             switch result {
@@ -76,6 +93,15 @@ final class MessageList {
             case .failure: readCache(on: loop)
             }
         }
+    }
+
+    private func isEnough(_ messages: [ChatMessage]) -> Bool {
+        if let before {
+            guard let place = messages.firstIndex(where: { $0.id == before.id }) else { return false }
+            return place >= limit
+        }
+        if let after { return after.isReached(by: messages) }
+        return messages.count >= limit
     }
 
     // MARK: Our own messages
@@ -100,6 +126,10 @@ final class MessageList {
         var messages = OwnMessages.named(page.page.messages, entries)
         messages += OwnMessages.missing(in: messages, entries, asOf: nil)
         do throws(Problem) {
+            // What lies between the place and the oldest of them would be left out without a word.
+            if let after, before == nil, page.hasOlder, !after.isReached(by: messages) {
+                throw .noPlace("after", "message")
+            }
             let slice = try slice(messages, hasOlder: page.hasOlder)
             respond(slice.messages.map(\.json), slice.before, slice.after, asOf: nil, text: slice.messages, on: loop)
         } catch {
@@ -130,23 +160,31 @@ final class MessageList {
         var query = OutboxTable.Query()
         query.session = session
         query.limit = Self.entriesLookedAt
-        let (session, limit, before, after) = (session, limit, before?.id, after?.id)
+        let (session, limit, before, after) = (session, limit, before, after)
         let bound = LoopBound(self, on: loop)
         bridge.pipeline.store.reader.read { [query] connection in
             let table = MessageTable(connection)
+            let entries = try OutboxTable(connection).list(query)
+            let end = try before?.kept(table, session, entries, isEnd: true)
+            if before != nil, end == nil { return .failure(.noPlace("before", "message")) }
+            let start = try after?.kept(table, session, entries, isEnd: false)
+            if after != nil, start == nil { return .failure(.noPlace("after", "message")) }
             // One more than asked for tells whether there is more.
-            let rows = try table.list(session: session, before: before, after: after, limit: limit + 1)
-            return (rows, try table.asOf(session: session), try OutboxTable(connection).list(query))
-        } completion: { [weak loop] result in
+            let rows = try table.list(session: session, before: end, after: start, limit: limit + 1)
+            return .success((rows, try table.asOf(session: session), entries))
+        } completion: { [weak loop] (result: Result<Result<Kept, Problem>, any Error>) in
             loop?.post { loop in
                 guard let this = bound.value(on: loop) else { return }
                 switch result {
-                case .success((let rows, let asOf, let entries)): this.answer(rows, asOf, entries, on: loop)
+                case .success(.success((let rows, let asOf, let entries))): this.answer(rows, asOf, entries, on: loop)
+                case .success(.failure(let problem)): this.call.fail(problem, on: loop)
                 case .failure(let error): this.call.fail(.storage(error), on: loop)
                 }
             }
         }
     }
+
+    private typealias Kept = (rows: [StoredMessage], asOf: Timestamp?, entries: [OutboxEntry])
 
     private func answer(
         _ rows: [StoredMessage],
@@ -160,7 +198,9 @@ final class MessageList {
         var own: [ChatMessage] = []
         if before == nil, !(isForward && hasMore) {
             let shown = kept.compactMap { ChatMessage(cached: $0.body) }
-            own = OwnMessages.missing(in: shown, entries, asOf: asOf).suffix(limit)
+            own = OwnMessages.missing(in: shown, entries, asOf: asOf)
+            if let after, let place = own.firstIndex(where: { $0.id == after.id }) { own.removeFirst(place + 1) }
+            own = own.suffix(limit)
             // One kept message stays in any case: the place of the page before is named by it.
             let room = max(limit - own.count, 1)
             if !isForward, kept.count > room {

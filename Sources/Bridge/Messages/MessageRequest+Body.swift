@@ -37,8 +37,7 @@ extension MessageRequest {
     // MARK: JSON
 
     private mutating func readJSON(_ read: MessageBody, now: Timestamp) throws(Problem) {
-        let body = try Call.object(read.json)
-        try Self.checkNames(body)
+        let body = try Call.object(read.json, of: Self.fields)
         if let value = try Self.string("text", body) { text = value }
         if let value = try Self.string("session", body) { session = value }
         if let value = try Self.string("thinking", body) { thinking = value }
@@ -49,22 +48,6 @@ extension MessageRequest {
         guard body["text"] != nil || attachments != nil else {
             throw .unprocessable("text", "`text` is the message, a string.")
         }
-    }
-
-    /// Unknown names are ignored beside known ones; alone they are a mistake.
-    private static func checkNames(_ body: JSONValue) throws(Problem) {
-        var unknown: String?
-        for member in body.members {
-            if fields.contains(member.key) { return }
-            unknown = unknown ?? member.key
-        }
-        guard let unknown else { return }
-        let near = NearestName.of(unknown, in: fields) ?? "text"
-        throw .unprocessable(
-            String(unknown.prefix(64)),
-            "A message has no field `\(unknown.prefix(64))`, and none that it has is given.",
-            hint: "did you mean `\(near)`? The fields are \(fields.joined(separator: ", "))."
-        )
     }
 
     private static func string(_ name: String, _ body: JSONValue) throws(Problem) -> String? {
@@ -124,13 +107,18 @@ extension MessageRequest {
         guard let time = Timestamp(rfc3339: text) else {
             throw .unprocessable("notBefore", "`notBefore` is a time such as \(now.rfc3339).")
         }
-        guard time > now else {
-            throw .unprocessable("notBefore", "`notBefore` is past; it is \(now.rfc3339) now.")
-        }
+        isLate = time <= now
+        guard !isLate || key != nil else { throw .late(now) }
         guard time.milliseconds - now.milliseconds <= Self.longestTTLSeconds * 1000 else {
             throw .unprocessable("notBefore", "`notBefore` is more than 30 days away.")
         }
         notBefore = time
+    }
+}
+
+extension Problem {
+    static func late(_ now: Timestamp) -> Problem {
+        .unprocessable("notBefore", "`notBefore` is past; it is \(now.rfc3339) now.")
     }
 }
 

@@ -16,6 +16,8 @@ struct MessageRequest: Sendable {
     var attachmentBytes = 0
     var ttlMilliseconds: Int64?
     var notBefore: Timestamp?
+    /// `notBefore` is past: what was accepted under its key while it was not is still told.
+    var isLate = false
     /// Also a message that is a stop word.
     var isForced = false
     var waitSeconds: Int?
@@ -97,9 +99,12 @@ struct MessageRequest: Sendable {
         !scalar.properties.isWhitespace && scalar.properties.generalCategory != .control && scalar != "\u{FEFF}"
     }
 
+    /// A lone stop word: the gateway obeys it, whatever is attached, and there is no run to wait for.
+    var isStopOrder: Bool { StopWords.matches(text) }
+
     /// For the orders that go to the gateway as they are: a lone stop word would abort instead of being said.
     func checkStopWord() throws(Problem) {
-        guard !isForced, attachments == nil, StopWords.matches(text) else { return }
+        guard isStopOrder, !isForced else { return }
         throw Problem(
             .unprocessableContent,
             "STOP_WORD",

@@ -83,7 +83,7 @@ final class Sending {
         let meaning = Array("\(request.session)\n\(request.thinking ?? "")\n".utf8)
         let (claim, cost) = (claim, request.text.utf8.count + request.attachmentBytes + body.count + 1024)
         if call.answerType == .eventStream {
-            stream = EntryStream(bridge, call, entry)
+            stream = EntryStream(bridge, call, entry, startsRun: !request.isStopOrder)
             stream?.listen(on: loop)
         }
         bridge.pipeline.commit(cost: cost, on: loop) { transaction in
@@ -91,7 +91,13 @@ final class Sending {
             let payload = OutboxTable.Payload(text: request.text, body: request.extras)
             var claim = claim
             claim?.bodyHash = Digest.sha256(meaning + body)
-            return try transaction.enqueue(entry, payload: payload, claim: claim, limits: limits)
+            return try transaction.enqueue(
+                entry,
+                payload: payload,
+                claim: claim,
+                isReplayOnly: request.isLate,
+                limits: limits
+            )
         } completion: { [self] result in
             release()
             take(result, on: loop)
@@ -110,6 +116,7 @@ final class Sending {
             fields.append((.idempotencyReplayed, "true"))
             answer(entry, isReplay: true, on: loop)
         case .success(.keyReused): refuse(.keyReused, on: loop)
+        case .success(.unknown): refuse(.late(loop.wallClock), on: loop)
         case .success(.full(let what)): refuse(.outboxFull(what, bridge.settings.outboxLimits), on: loop)
         case .failure(let error): refuse(.storage(error), on: loop)
         }
@@ -130,7 +137,7 @@ final class Sending {
             return call.respond(EntryAnswer.accepted(entry, call, bridge, fields), on: loop)
         }
         if request.wasPreferred { fields.append((.preferenceApplied, "wait=\(seconds)")) }
-        EntryWait(bridge, call, entry, fields).start(seconds: seconds, on: loop)
+        EntryWait(bridge, call, entry, fields, startsRun: !request.isStopOrder).start(seconds: seconds, on: loop)
     }
 }
 

@@ -17,16 +17,18 @@ enum OutboxOperations {
             let own = query.session == nil ? call.caller.sessions : nil
             bridge.pipeline.store.reader.read { connection in
                 let table = OutboxTable(connection)
+                if let before = query.before, try table.entry(id: before) == nil { return nil }
                 guard let own else { return (try table.badges(session: query.session), try table.list(query)) }
                 var badges = OutboxBadges()
                 for session in own { badges.add(try table.badges(session: session)) }
                 return (badges, try table.list(query))
-            } completion: { [weak loop] result in
+            } completion: { [weak loop] (result: Result<(OutboxBadges, [OutboxEntry])?, any Error>) in
                 loop?.post { loop in
                     guard let call = bound.value(on: loop) else { return }
                     switch result {
-                    case .success((let badges, let entries)):
+                    case .success((let badges, let entries)?):
                         answer(call, badges, entries, limit: query.limit, reason, on: loop)
+                    case .success: call.fail(.noPlace("before", "entry"), on: loop)
                     case .failure(let error): call.fail(.storage(error), on: loop)
                     }
                 }

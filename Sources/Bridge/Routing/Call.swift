@@ -112,7 +112,8 @@ package final class Call {
 
     package func json() throws(Problem) -> JSONValue { try Self.value(parsed) }
 
-    package func jsonObject() throws(Problem) -> JSONValue { try Self.object(parsed) }
+    /// - Parameter fields: the names it may have. Others are ignored beside them; alone they are a mistake.
+    package func jsonObject(of fields: [String]) throws(Problem) -> JSONValue { try Self.object(parsed, of: fields) }
 
     private var parsed: Result<JSONDocument, JSONError> {
         Result { () throws(JSONError) in try JSONDocument(parsing: exchange.body) }
@@ -132,11 +133,23 @@ package final class Call {
         }
     }
 
-    static func object(_ parsed: Result<JSONDocument, JSONError>) throws(Problem) -> JSONValue {
+    static func object(_ parsed: Result<JSONDocument, JSONError>, of fields: [String]) throws(Problem) -> JSONValue {
         let value = try value(parsed)
         guard value.kind == .object else {
             throw .unprocessable("body", "The body is a JSON object.")
         }
-        return value
+        var unknown: String?
+        for member in value.members {
+            if fields.contains(member.key) { return value }
+            unknown = unknown ?? member.key
+        }
+        guard let unknown else { return value }
+        let near = NearestName.of(unknown, in: fields) ?? fields[0]
+        let shown = String(unknown.prefix(64))
+        throw .unprocessable(
+            shown,
+            "There is no field `\(shown)` here, and none of those that there are is given.",
+            hint: "did you mean `\(near)`? The fields are \(fields.joined(separator: ", "))."
+        )
     }
 }

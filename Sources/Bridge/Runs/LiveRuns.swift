@@ -8,7 +8,7 @@ import Store
 /// Turns what happened to runs into rows and events, in order. Which runs are active is the run book's to say.
 package final class LiveRuns {
     private let pipeline: EventPipeline
-    package var defaults = SessionDefaults.standard
+    var defaults = SessionDefaults.standard
     /// Runs that have begun and not ended, in the order they began.
     package private(set) var active: [Run] = []
     /// Runs whose end is on its way to the subscribers. Their last pieces of text may be too.

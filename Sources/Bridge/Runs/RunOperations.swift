@@ -47,7 +47,8 @@ enum RunOperations {
     /// A page of stored runs with their steps.
     private struct Page: Sendable {
         var runs: [(row: StoredRun, steps: [[UInt8]])] = []
-        var isFirst = false
+        /// The last run of the page before.
+        var before: RunTable.Place?
         var isKnownPlace = true
 
         /// A row is written when a run begins and when it ends, a moment behind memory, which knows more between. Newest
@@ -57,7 +58,9 @@ enum RunOperations {
             var shown = runs.map { row, steps in
                 live.removeValue(forKey: row.id).map(Shown.live) ?? .stored(row, steps)
             }
-            if isFirst { shown += live.values.map(Shown.live) }
+            shown += live.values.filter { run in
+                before.map { (run.startedAt, run.id) < ($0.at, $0.id) } ?? true
+            }.map(Shown.live)
             return shown.sorted { ($0.startedAt, $0.id) > ($1.startedAt, $1.id) }
         }
     }
@@ -71,13 +74,18 @@ enum RunOperations {
             if isActive == true { return answerActive(bridge, call, session, before, limit, on: loop) }
             // What ends while the table is read may be in neither of the two.
             let known = bridge.recentRuns
+            // One that waits for its turn has no row yet.
+            let waiting = before.flatMap { bridge.desk?.run($0) }.map { RunTable.Place($0.startedAt, $0.id) }
             let bound = LoopBound((bridge, call), on: loop)
             bridge.pipeline.store.reader.read { connection in
                 let table = RunTable(connection)
-                var page = Page(isFirst: before == nil)
-                if let before { page.isKnownPlace = try table.run(id: before) != nil }
+                var page = Page()
+                if let before {
+                    page.before = try table.run(id: before).map { RunTable.Place($0.startedAt, $0.id) } ?? waiting
+                    page.isKnownPlace = page.before != nil
+                }
                 guard page.isKnownPlace else { return page }
-                for row in try table.list(session: session, before: before, limit: limit) {
+                for row in try table.list(session: session, before: page.before, limit: limit) {
                     page.runs.append((row, try table.steps(run: row.id)))
                 }
                 return page

@@ -22,8 +22,9 @@ enum SessionOperations {
         } catch {
             return call.fail(error, on: loop)
         }
-        let list = SessionsList(limit: limit, includeDerivedTitles: true, includeLastMessage: true)
-        ask(bridge, call, list, name: "sessions", on: loop) { rows in
+        // Whatever part of them is wanted: all are kept, and a caller may be bound to the last.
+        let list = SessionsList(limit: mostSessions, includeDerivedTitles: true, includeLastMessage: true)
+        ask(bridge, call, list, name: "sessions", limit: limit, on: loop) { rows in
             let found = rows.map { SessionInfo($0.whole, key: bridge.live.defaults.tolerant($0.key)) }
             bridge.sessions?.note(found)
             let active = Set((bridge.desk?.runs(activeOnly: true) ?? []).map(\.session.text))
@@ -36,7 +37,7 @@ enum SessionOperations {
     }
 
     static func agents(_ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
-        ask(bridge, call, AgentsList(), name: "agents", on: loop) { output in
+        ask(bridge, call, AgentsList(), name: "agents", limit: .max, on: loop) { output in
             output.agents.map { agent in
                 var writer = JSONWriter()
                 writer.object { object in
@@ -59,19 +60,20 @@ enum SessionOperations {
         _ call: Call,
         _ question: Question,
         name: String,
+        limit: Int,
         on loop: isolated EventLoop,
         items: @escaping (Question.Output) -> [[UInt8]]
     ) {
-        guard bridge.link.isOnline else { return answerKept(bridge, call, name, on: loop) }
+        guard bridge.link.isOnline else { return answerKept(bridge, call, name, limit, on: loop) }
         bridge.link.call(question, on: loop) { result in
             switch result {
             case .success(let output):
                 let items = items(output)
                 keep(items, name, bridge, now: loop.wallClock)
-                respond(call, name, items, asOf: nil, on: loop)
+                respond(call, name, items, limit, asOf: nil, on: loop)
             case .failure(.gateway(let error, let payload)):
                 call.fail(Problem(.gateway(error, payload: payload), for: "list \(name)", over: bridge.link), on: loop)
-            case .failure: answerKept(bridge, call, name, on: loop)
+            case .failure: answerKept(bridge, call, name, limit, on: loop)
             }
         }
     }
@@ -90,7 +92,13 @@ enum SessionOperations {
         }
     }
 
-    private static func answerKept(_ bridge: Bridge, _ call: Call, _ name: String, on loop: isolated EventLoop) {
+    private static func answerKept(
+        _ bridge: Bridge,
+        _ call: Call,
+        _ name: String,
+        _ limit: Int,
+        on loop: isolated EventLoop
+    ) {
         let bound = LoopBound((bridge, call), on: loop)
         bridge.pipeline.store.reader.read { connection in
             try ValueTable(connection).get(space: space, name: name)
@@ -101,7 +109,7 @@ enum SessionOperations {
                 case .success(let kept):
                     let list = kept.flatMap { try? JSONDocument(parsing: $0.bytes).root }
                     let items = list.map { $0.elements.map { Array($0.raw) } } ?? []
-                    respond(call, name, items, asOf: kept?.updatedAt ?? bridge.startedAt, on: loop)
+                    respond(call, name, items, limit, asOf: kept?.updatedAt ?? bridge.startedAt, on: loop)
                 case .failure(let error): call.fail(.storage(error), on: loop)
                 }
             }
@@ -110,17 +118,17 @@ enum SessionOperations {
 
     /// A caller bound to sessions sees those, and of the agents those that hold them.
     private static func mayShow(_ item: [UInt8], _ name: String, to caller: Caller) -> Bool {
-        guard let sessions = caller.sessions else { return true }
+        guard caller.sessions != nil else { return true }
         guard let value = try? JSONDocument(parsing: item).root else { return false }
-        if name == "sessions" { return value["key"]?.string.map { sessions.contains($0) } ?? false }
-        guard let id = value["id"]?.string else { return false }
-        return sessions.contains { $0.utf8.starts(with: "agent:\(id):".utf8) }
+        if name == "sessions" { return caller.mayUse(session: value["key"]?.string) }
+        return value["id"]?.string.map(caller.mayUse(agent:)) ?? false
     }
 
     private static func respond(
         _ call: Call,
         _ name: String,
         _ items: [[UInt8]],
+        _ limit: Int,
         asOf: Timestamp?,
         on loop: isolated EventLoop
     ) {
@@ -128,7 +136,8 @@ enum SessionOperations {
             .json { writer in
                 writer.object { object in
                     object.array(name) { list in
-                        for item in items where mayShow(item, name, to: call.caller) { list.raw(item) }
+                        let shown = items.lazy.filter { mayShow($0, name, to: call.caller) }
+                        for item in shown.prefix(limit) { list.raw(item) }
                     }
                     object.member("live", asOf == nil)
                     object.member("asOf", asOf)

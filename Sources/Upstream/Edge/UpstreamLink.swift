@@ -54,6 +54,7 @@ package final class UpstreamLink {
     }
 
     package var status: LinkStatus { machine.status }
+    /// The last one, also while the gateway is away.
     package var hello: Hello? { machine.hello }
     package var counters: LinkCounters { machine.counters }
     package var clockSkewMs: Int64 { machine.clockSkewMs }

@@ -80,7 +80,6 @@ extension LinkMachine {
         handshake = nil
         watchdog = nil
         sequence = nil
-        hello = nil
         queue = []
         subscribeId = nil
         queuedBytes = 0

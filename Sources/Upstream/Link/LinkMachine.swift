@@ -86,6 +86,7 @@ package struct LinkMachine {
     }
 
     package internal(set) var status: LinkStatus
+    /// The last one: what the gateway takes is known of it also while it is away.
     package internal(set) var hello: Hello?
     package internal(set) var counters = LinkCounters()
     /// Nil while the log is switched off.

@@ -88,6 +88,7 @@ final class Daemon {
         )
         bridge.documents = documents
         desk.documents = documents
+        desk.defaults = plan.sessionDefaults
         doors = Doors(server: server, plan: plan, rules: rules, tailscaled: tailscaled)
         drainMilliseconds = plan.settings.int(.limitsDrain)
         desk.log = plan.log

@@ -34,6 +34,7 @@ struct ServePlan: Sendable {
     let tailscaledPaths: [String]
     var audit: AuditTrail?
     var accessTokens: [TokenRecord] = []
+    var sessionDefaults = SessionDefaults.standard
     /// Who else hears of the link.
     var linkMoved: (@Sendable (LinkStatus) -> Void)?
 

@@ -1,4 +1,5 @@
 import Access
+import Activity
 import Basics
 import Bridge
 import CSystem
@@ -44,6 +45,7 @@ extension Service {
         )
         let tokens = try await FirstToken.load(store, data)
         plan.accessTokens = tokens.records
+        plan.sessionDefaults = try await SessionDefaults.kept(in: store)
         let audit = Self.audit(settings, data, voice.log)
         plan.audit = audit
         let manager = ServiceManager(Program.environment)

@@ -1,37 +1,35 @@
-import TestSupport
-
 /// Just enough of an HTTP/2 client to ask a server on a real socket: heads without compression, windows honoured.
-final class HTTP2Client {
-    struct Frame: Equatable {
-        let type: UInt8
-        let flags: UInt8
-        let stream: UInt32
-        let payload: [UInt8]
+package final class HTTP2Client {
+    package struct Frame: Equatable {
+        package let type: UInt8
+        package let flags: UInt8
+        package let stream: UInt32
+        package let payload: [UInt8]
 
-        var endsStream: Bool { flags & 1 != 0 && (type == 0 || type == 1) }
+        package var endsStream: Bool { flags & 1 != 0 && (type == 0 || type == 1) }
     }
 
-    static let data: UInt8 = 0
-    static let headers: UInt8 = 1
-    static let reset: UInt8 = 3
-    private static let settings: UInt8 = 4
+    package static let data: UInt8 = 0
+    package static let headers: UInt8 = 1
+    package static let reset: UInt8 = 3
+    package static let settings: UInt8 = 4
     private static let windowUpdate: UInt8 = 8
 
-    let socket: BlockingSocket
+    package let socket: BlockingSocket
     /// Everything that came for streams, in order.
-    private(set) var frames: [Frame] = []
+    package private(set) var frames: [Frame] = []
     private var unread: [UInt8] = []
     private var connectionWindow = 65_535
     private var windows: [UInt32: Int] = [:]
     private var initialWindow = 65_535
 
-    init(_ socket: BlockingSocket) throws {
+    package init(_ socket: BlockingSocket) throws {
         self.socket = socket
         try socket.send(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8))
         try send(Self.settings, 0, 0, [])
     }
 
-    func send(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) throws {
+    package func send(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8]) throws {
         let length = UInt32(payload.count)
         let head: [UInt8] = [
             UInt8(length >> 16), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF), type, flags,
@@ -41,12 +39,19 @@ final class HTTP2Client {
     }
 
     /// `:method` and `:scheme` from the static table, the rest literally.
-    func request(_ method: String, _ path: String, stream: UInt32, ends: Bool = true, _ fields: [(String, String)] = [])
-        throws
-    {
+    package func request(
+        _ method: String,
+        _ path: String,
+        stream: UInt32,
+        ends: Bool = true,
+        authority: String = "a",
+        _ fields: [(String, String)] = []
+    ) throws {
         var block: [UInt8] = [method == "POST" ? 0x83 : 0x82, 0x86]
         if method == "HEAD" { block = Self.literal(":method", "HEAD") + [0x86] }
-        for (name, value) in [(":path", path), (":authority", "a")] + fields { block += Self.literal(name, value) }
+        for (name, value) in [(":path", path), (":authority", authority)] + fields {
+            block += Self.literal(name, value)
+        }
         windows[stream] = initialWindow
         try send(Self.headers, ends ? 5 : 4, stream, block)
     }
@@ -56,7 +61,7 @@ final class HTTP2Client {
     }
 
     /// As the windows allow; stops early when the stream is answered and reset.
-    func send(body: [UInt8], stream: UInt32) throws {
+    package func send(body: [UInt8], stream: UInt32) throws {
         var rest = body[...]
         while !rest.isEmpty {
             let count = min(rest.count, 16_384, connectionWindow, windows[stream] ?? 0)
@@ -72,21 +77,21 @@ final class HTTP2Client {
         }
     }
 
-    struct Ended: Error {}
+    package struct Ended: Error {}
 
     /// Reads until the frames are as wished.
-    func wait(until isSo: (HTTP2Client) -> Bool) throws {
+    package func wait(until isSo: (HTTP2Client) -> Bool) throws {
         while !isSo(self) { try read() }
     }
 
-    func answer(_ stream: UInt32) throws -> (status: UInt8?, body: [UInt8]) {
+    package func answer(_ stream: UInt32) throws -> (status: UInt8?, body: [UInt8]) {
         try wait { client in
             client.frames.contains { $0.stream == stream && ($0.endsStream || $0.type == Self.reset) }
         }
         return (frames.first { $0.stream == stream && $0.type == Self.headers }?.payload.first, body(stream))
     }
 
-    func body(_ stream: UInt32) -> [UInt8] {
+    package func body(_ stream: UInt32) -> [UInt8] {
         frames.filter { $0.stream == stream && $0.type == Self.data }.flatMap(\.payload)
     }
 

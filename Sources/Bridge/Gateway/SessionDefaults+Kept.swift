@@ -1,0 +1,36 @@
+package import Activity
+import Basics
+import EventLog
+import JSONBytes
+package import Store
+
+/// Kept from one process to the next: what is accepted before the gateway is reached goes where it would have gone then.
+extension SessionDefaults {
+    private static let space = "gateway"
+    private static let name = "defaults"
+
+    /// As the gateway told them last; the standard ones where none ever did.
+    package static func kept(in store: StateStore) async throws -> SessionDefaults {
+        let value = try await store.reader.read { try ValueTable($0).get(space: space, name: name) }
+        guard let root = value.flatMap({ try? JSONDocument(parsing: $0.bytes).root }) else { return .standard }
+        return SessionDefaults(
+            agent: root["agent"]?.string ?? "",
+            mainKey: root["mainKey"]?.string ?? "",
+            mainSession: root["mainSession"]?.string
+        )
+    }
+
+    func keep(in store: StateStore, now: Timestamp) {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("agent", agent)
+            object.member("mainKey", mainKey)
+            object.member("mainSession", mainSession.text)
+        }
+        let bytes = writer.bytes
+        store.submit { transaction in
+            try transaction.values.set(bytes, space: Self.space, name: Self.name, at: now)
+        } completion: { _ in
+        }
+    }
+}
