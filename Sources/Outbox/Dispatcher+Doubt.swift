@@ -15,6 +15,11 @@ extension Dispatcher {
         wakes.insert(.entry(id), at: at)
     }
 
+    /// Nothing is under way that would clear the doubt about it.
+    mutating func lookAgain(_ id: String) {
+        if slots[id]?.entry.state == .unconfirmed { look(id, afterMs: policy.reconcileChecksMs.first) }
+    }
+
     mutating func startScans() {
         while scans.count < Self.parallelScans, let id = wantedScans.popFirst() {
             startScan(id)
@@ -57,7 +62,9 @@ extension Dispatcher {
             apply(.proof(proof), to: id)
             return
         }
-        guard let slot = slots[id], slot.pending == nil else { return }
+        guard let slot = slots[id] else { return }
+        // What is being written may not get there.
+        guard slot.pending == nil else { return lookAgain(id) }
         switch slot.entry.state {
         case .unconfirmed:
             var reconciliation = slot.reconciliation
@@ -94,7 +101,10 @@ extension Dispatcher {
             onWire.insert(id)
             send(slot.entry, facts, isRepeat: true)
         case .settleAbsent:
-            write(rules.absent(slot.entry, now: wall, vary: vary()), for: id)
+            let change =
+                slot.targetChange.map { rules.targetChanged(slot.entry, now: wall, detail: $0) }
+                ?? rules.absent(slot.entry, now: wall, vary: vary())
+            write(change, for: id)
         case .lookAgain(let wait):
             look(id, afterMs: wait)
         }
@@ -108,7 +118,8 @@ extension Dispatcher {
             isSameProcess: isSameProcess(grownMs: grown, sinceMs: since),
             // Our clock may have been set back meanwhile, the gateway's age cannot; one that went back proves nothing.
             sinceFirstDispatchMs: since.map { $0 < 0 ? -1 : max($0, grown ?? 0) } ?? -1,
-            hasAttemptsLeft: entry.attemptCount < policy.maxAttempts
+            // A gateway that had not got it would take it into the new session.
+            hasAttemptsLeft: entry.attemptCount < policy.maxAttempts && slots[entry.id]?.targetChange == nil
         )
     }
 

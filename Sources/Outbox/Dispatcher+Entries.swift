@@ -67,10 +67,14 @@ extension Dispatcher {
             slots[id]?.attempt = nil
             write(change, for: id)
         case .adopt(let run):
+            guard entry.state == .delivered else { return stopAwaitingRun(id) }
             slots[id]?.awaitsRunUntilMs = nil
             write(rules.adopted(entry, run: run, now: wall), for: id)
         case .routeChanged(let detail):
-            guard entry.state.isWaiting else { return }
+            guard entry.state.isWaiting else {
+                slots[id]?.targetChange = detail
+                return
+            }
             write(rules.targetChanged(entry, now: wall, detail: detail), for: id)
         case .linkLost:
             guard entry.state == .accepted else { return }

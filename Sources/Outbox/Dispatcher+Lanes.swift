@@ -107,25 +107,36 @@ extension Dispatcher {
 
     mutating func runChanged(session: String, run: String, phase: RunPhase) {
         let owner = OutboxEntry.entryID(ofKey: run)
-        let isOurs = slots[owner] != nil
         switch phase {
         case .active:
-            let isNew = runs[session]?[run] == nil
             runs[session, default: [:]][run] = now.monotonicMs
-            if isNew, !isOurs { adopt(session: session, run: run) }
         case .ended:
             endRun(session: session, run: run)
-        case .endedEmpty:
-            let others = runs[session]?.contains { $0.key != run } ?? false
-            if isOurs, others {
-                let until = now.monotonicMs + policy.runPatienceMs
-                slots[owner]?.awaitsRunUntilMs = until
-                wakes.insert(.entry(owner), at: until)
-                adopting[session, default: []].append(owner)
-            }
+            stopAwaitingRun(owner)
+        case .putOff:
+            runs[session, default: [:]][run] = now.monotonicMs
+            awaitRun(owner)
+        case .answered(let answer):
+            runs[session, default: [:]][answer] = now.monotonicMs
             endRun(session: session, run: run)
         }
-        if isOurs { apply(.proof(.runEvent), to: owner) }
+        apply(.proof(.runEvent), to: owner)
+        if case .answered(let answer) = phase { apply(.adopt(run: answer), to: owner) }
+    }
+
+    /// It is kept although it is delivered: its row takes the id of the run that answers it.
+    private mutating func awaitRun(_ id: String) {
+        guard let slot = slots[id] else { return }
+        let until = now.monotonicMs + policy.runPatienceMs
+        slots[id]?.awaitsRunUntilMs = until
+        // It is told again and again; the wake that is there finds the later time.
+        if slot.awaitsRunUntilMs == nil { wakes.insert(.entry(id), at: until) }
+    }
+
+    mutating func stopAwaitingRun(_ id: String) {
+        guard let slot = slots[id], slot.awaitsRunUntilMs != nil else { return }
+        slots[id]?.awaitsRunUntilMs = nil
+        if slot.pending == nil, slot.entry.state.isFinal { slots[id] = nil }
     }
 
     private mutating func endRun(session: String, run: String) {
@@ -133,13 +144,6 @@ extension Dispatcher {
         runs[session]?[run] = nil
         if runs[session]?.isEmpty == true { runs[session] = nil }
         readyLanes.append(LaneKey(session: session, isControl: false))
-    }
-
-    private mutating func adopt(session: String, run: String) {
-        guard var waiting = adopting[session], !waiting.isEmpty else { return }
-        let id = waiting.removeFirst()
-        adopting[session] = waiting.isEmpty ? nil : waiting
-        apply(.adopt(run: run), to: id)
     }
 
     // MARK: The link
@@ -154,17 +158,14 @@ extension Dispatcher {
         for slot in slots.values where slot.current.state == .unconfirmed { wantScan(slot.entry.id) }
     }
 
-    /// A new connection says which runs are alive; what was known of them is void.
+    /// What is alive is told before the next connection is; what was known of it is void.
     private mutating func linkLost() {
         runs.removeAll()
         for id in scans.values { slots[id]?.scan = nil }
         scans.removeAll()
         wantedScans.removeAll()
         lanesAtCap.removeAll()
-        let abandoned = adopting.values.joined()
-        adopting.removeAll()
-        for id in abandoned { stopAwaitingRun(id) }
-        for slot in slots.values where slot.isKicked && slot.dueAtMs == nil && slot.current.state == .retrying {
+        for slot in slots.values where slot.isKicked && slot.nextDueMs == nil && slot.current.state == .retrying {
             restoreWait(slot)
         }
         let accepted = slots.values.filter { $0.current.state == .accepted }
@@ -173,21 +174,14 @@ extension Dispatcher {
         }
     }
 
-    mutating func stopAwaitingRun(_ id: String) {
-        guard let slot = slots[id] else { return }
-        slots[id]?.awaitsRunUntilMs = nil
-        adopting[slot.entry.session]?.removeAll { $0 == id }
-        if adopting[slot.entry.session]?.isEmpty == true { adopting[slot.entry.session] = nil }
-        if slot.pending == nil, slot.entry.state.isFinal { slots[id] = nil }
-    }
-
     /// The link went again before a kicked attempt got its turn: the old wait counts.
     private mutating func restoreWait(_ slot: DispatcherSlot) {
-        guard let due = slot.entry.nextAttemptAt?.milliseconds else { return }
-        let attempts = slot.entry.attemptCount
-        let rest = rules.schedule.remaining(until: due, attempts: attempts, wallMs: now.wallMs)
-        slots[slot.entry.id]?.isKicked = false
-        wait(slot.entry.id, until: now.monotonicMs + rest)
+        let entry = slot.current
+        guard let due = entry.nextAttemptAt?.milliseconds else { return }
+        let rest = rules.schedule.remaining(until: due, attempts: entry.attemptCount, wallMs: now.wallMs)
+        slots[entry.id]?.isKicked = false
+        slots[entry.id]?.pending?.dueAtMs = now.monotonicMs + rest
+        if slot.pending == nil { wait(entry.id, until: now.monotonicMs + rest) }
     }
 
     mutating func kickLanes() {
@@ -199,10 +193,12 @@ extension Dispatcher {
     private mutating func kick(_ lane: LaneKey) {
         for place in lanes[lane]?.places ?? [] {
             guard let slot = slots[place.id], slot.current.state != .accepted else { continue }
-            guard slot.pending == nil, slot.entry.state == .retrying, slot.entry.lastClass == .notDispatched,
-                let due = slot.dueAtMs, due > now.monotonicMs
+            let entry = slot.current
+            guard entry.state == .retrying, entry.lastClass == .notDispatched,
+                slot.pending?.then ?? .nothing == .nothing, let due = slot.nextDueMs, due > now.monotonicMs
             else { return }
             slots[place.id]?.dueAtMs = nil
+            slots[place.id]?.pending?.dueAtMs = nil
             slots[place.id]?.isKicked = true
             return
         }

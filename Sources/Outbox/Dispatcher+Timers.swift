@@ -20,7 +20,9 @@ extension Dispatcher {
     private mutating func entryIsDue(_ id: String) {
         guard let slot = slots[id] else { return }
         if let due = slot.dueAtMs, due <= now.monotonicMs { readyLanes.append(slot.lane) }
-        if let until = slot.awaitsRunUntilMs, until <= now.monotonicMs { stopAwaitingRun(id) }
+        if let until = slot.awaitsRunUntilMs {
+            if until <= now.monotonicMs { stopAwaitingRun(id) } else { wakes.insert(.entry(id), at: until) }
+        }
         if let look = slot.lookAtMs, look <= now.monotonicMs { wantScan(id) }
     }
 
@@ -33,7 +35,7 @@ extension Dispatcher {
         if wakes.count > most {
             wakes.keep { wake in
                 if case .entry(let id) = wake {
-                    slots[id].map { $0.dueAtMs != nil || $0.lookAtMs != nil } ?? false
+                    slots[id].map { $0.dueAtMs != nil || $0.lookAtMs != nil || $0.awaitsRunUntilMs != nil } ?? false
                 } else {
                     true
                 }

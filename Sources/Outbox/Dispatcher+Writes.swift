@@ -45,9 +45,10 @@ extension Dispatcher {
             holdStorage()
             switch pending.then {
             case .dispatch:
-                // Never written, never sent: the entry is as before and its turn comes again.
+                // Never written, never sent: the entry is as before and its turn comes again, or the next look.
                 slots[id]?.pending = nil
                 leaveWire(id)
+                lookAgain(id)
                 drainDeferred(id)
             case .answer(let token):
                 slots[id]?.pending = nil
@@ -114,6 +115,8 @@ extension Dispatcher {
             actions.append(.dispatch(DispatchOrder(attempt: attempt, entry: entry, isRepeat: isRepeat)))
         case .queued, .retrying:
             slots[id]?.reconciliation = Reconciliation()
+            if entry.state == .queued { slots[id]?.targetChange = nil }
+            if let detail = slots[id]?.targetChange { return apply(.routeChanged(detail: detail), to: id) }
             if let due = pending.dueAtMs { wait(id, until: due) }
             enterLane(id)
             if before?.isTerminal == true { calendar.insert(id, at: entry.expiresAt.milliseconds) }

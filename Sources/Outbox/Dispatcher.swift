@@ -20,10 +20,8 @@ package struct Dispatcher: Sendable {
     /// Lanes that would send but for the cap.
     var lanesAtCap = UniqueQueue<LaneKey>()
 
-    /// Runs under way per session, and when each was last heard of.
+    /// Runs under way per session, and when each was last heard of. A send that was put off is one until it is answered.
     var runs: [String: [String: Int64]] = [:]
-    /// Delivered entries per session whose answer comes under another run.
-    var adopting: [String: [String]] = [:]
 
     var writes: [PersistID: String] = [:]
     var stalledWrites: [PersistID] = []

@@ -30,8 +30,10 @@ package enum DispatcherInput: Sendable, Equatable {
 package enum RunPhase: Sendable, Equatable {
     case active
     case ended
-    /// A `final` without a message: the end only if nothing else runs in the session (protocol 3, busy send).
-    case endedEmpty
+    /// Taken while another run was at work: the answer comes later, under a run of the gateway's own (protocol 3).
+    case putOff
+    /// What was put off is that run from now on.
+    case answered(by: String)
 }
 
 package enum PersistFailure: Sendable, Equatable {

@@ -46,11 +46,16 @@ struct DispatcherSlot: Sendable {
     var awaitsRunUntilMs: Int64?
     /// Its own run was seen to end, perhaps before the acknowledgement is on disk.
     var hasRunEnded = false
+    /// How the session changed since it was dispatched: unless it had arrived before, it has no target any more.
+    var targetChange: String?
 
     init(entry: OutboxEntry) {
         self.entry = entry
         self.entry.text = nil
     }
+
+    /// Monotonic time of the next attempt, as it will be once the disk has the change.
+    var nextDueMs: Int64? { pending == nil ? dueAtMs : pending?.dueAtMs }
 
     /// As it will be once the disk has it: what decisions about order rest on.
     var current: OutboxEntry { pending?.change.entry ?? entry }

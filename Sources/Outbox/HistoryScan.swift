@@ -1,76 +1,104 @@
 package import Basics
 
-/// One row of the gateway's history, as far as it can prove anything.
-package struct HistoryRow: Sendable, Equatable {
-    /// The idempotency key, from the row itself or its `__openclaw` member.
-    package var key: String?
-    package var isUser: Bool
-    package var text: String
-    package var at: Timestamp?
-
-    package init(key: String?, isUser: Bool, text: String, at: Timestamp?) {
-        self.key = key
-        self.isUser = isUser
-        self.text = text
-        self.at = at
-    }
-}
-
-/// Looks for one entry in pages of history, newest page first.
+/// Looks for one entry in the newest rows of its session's history.
+///
+/// A row that is not recognised makes a message run twice. So what may be the entry's row and need not be is said to be
+/// neither found nor absent.
 package struct HistoryScan: Sendable {
-    /// More rows than this prove nothing either way.
-    package static let mostRows = 1_000
-    /// The gateway's clock and ours may differ by this much; text matches and the end of a scan allow for it.
+    /// One row of the gateway's history, as far as it can prove anything.
+    package struct Row: Sendable, Equatable {
+        /// The idempotency key as it is written there.
+        package var key: String?
+        package var isUser: Bool
+        /// Without what the gateway puts around a user's words.
+        package var text: String
+        package var at: Timestamp?
+
+        package init(key: String?, isUser: Bool, text: String, at: Timestamp?) {
+            self.key = key
+            self.isUser = isUser
+            self.text = text
+            self.at = at
+        }
+    }
+
+    /// What is left between two clocks that were compared; text matches and the end of a scan allow for it.
     package static let clockToleranceMs: Int64 = 10_000
+    /// Gateways cut texts at 8,000 or 12,000 UTF-16 units, an envelope included; one character may be many of those.
+    private static let fewestShown = 1_000
+    /// What a gateway writes at the cut.
+    private static let longestMark = 64
+    private static let omission = "[chat.history omitted"
 
     private let entryID: String
-    private let text: String?
+    private let text: String
     private let since: Timestamp
     private let twins: Int
-    private var rows = 0
-    private var sawKeys = false
-    private var sightings = 0
 
-    /// `text` of the entry, nil when it is not known; `since` the first dispatch; `twins` how many other entries of the same
-    /// text may have rows of their own in that time.
-    package init(entryID: String, text: String?, since: Timestamp, twins: Int = 0) {
+    /// `text` of the entry; `since` the first dispatch by the gateway's clock; `twins` how many other entries of the same text
+    /// may have rows of their own in that time.
+    package init(entryID: String, text: String, since: Timestamp, twins: Int = 0) {
         self.entryID = entryID
-        self.text = text.map(Self.bare)
+        self.text = Self.bare(text)
         self.since = since
         self.twins = twins
     }
 
-    /// The verdict after this page, or nil when the next older page is wanted.
-    package mutating func receive(page: [HistoryRow], hasMore: Bool, hasActiveRun: Bool) -> ScanReport? {
-        var reachedPast = false
-        for row in page {
-            rows += 1
+    /// `isWhole` when the session has no older rows than these.
+    package func report(on rows: [Row], isWhole: Bool, hasActiveRun: Bool) -> ScanReport {
+        var isComplete = isWhole
+        var showsKeys = false
+        var sightings = 0
+        var mayBeThere = false
+        for row in rows {
             if let key = row.key {
-                sawKeys = true
-                if OutboxEntry.entryID(ofKey: key) == entryID {
-                    return ScanReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun)
+                if names(key) { return ScanReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun) }
+                // Old gateways key what an abort left of an answer, and nothing else.
+                if row.isUser { showsKeys = true }
+            }
+            if let at = row.at, at < since.adding(milliseconds: -Self.clockToleranceMs) {
+                isComplete = true
+            } else if row.isUser, row.key == nil {
+                let shown = Self.bare(row.text)
+                if shown == text, row.at != nil {
+                    sightings += 1
+                } else if resembles(shown) {
+                    mayBeThere = true
                 }
             }
-            guard let at = row.at else { continue }
-            if at < since.adding(milliseconds: -Self.clockToleranceMs) {
-                reachedPast = true
-            } else if row.isUser, let text, Self.bare(row.text) == text {
-                sightings += 1
-            }
         }
-        let isComplete = reachedPast || !hasMore
-        guard isComplete || rows >= Self.mostRows else { return nil }
-        // A gateway that shows keys shows ours too: there an equal text is another message.
-        guard !sawKeys, sightings > 0 else { return ScanReport(isComplete: isComplete, hasActiveRun: hasActiveRun) }
-        // As many rows as twins: none of them need be ours, none need not. That says nothing either way.
-        guard sightings > twins else { return ScanReport(isComplete: false, hasActiveRun: hasActiveRun) }
-        return ScanReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
+        // A gateway that shows keys may have written the row before it did.
+        if sightings > 0, showsKeys { mayBeThere = true }
+        // As many rows as twins: none of them need be ours, none need not.
+        if sightings > 0, sightings <= twins { mayBeThere = true }
+        if sightings > twins, !showsKeys {
+            return ScanReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
+        }
+        return ScanReport(isComplete: isComplete && !mayBeThere, hasActiveRun: hasActiveRun)
     }
 
+    /// The key of the entry's own row, or of an answer to it.
+    private func names(_ key: String) -> Bool {
+        let answer = ":assistant"
+        return OutboxEntry.entryID(ofKey: key.hasSuffix(answer) ? key.dropLast(answer.count) : key[...]) == entryID
+    }
+
+    /// It may be the entry's text: behind an envelope nobody knows, cut, left out, or of no known time.
+    private func resembles(_ shown: String) -> Bool {
+        if shown == text || shown.hasPrefix(Self.omission) { return true }
+        if !text.isEmpty, shown.hasSuffix(text) { return true }
+        guard shown.utf8.count >= Self.fewestShown, text.utf8.count >= Self.fewestShown else { return false }
+        let agreeing = zip(shown, text).prefix { $0 == $1 }.count
+        return agreeing >= Self.fewestShown && shown.count - agreeing <= Self.longestMark
+    }
+
+    /// Without control characters, which gateways take out, and without blanks around it.
     private static func bare(_ text: String) -> String {
-        var text = Substring(text)
-        while text.last?.isWhitespace == true { text.removeLast() }
-        while text.first?.isWhitespace == true { text.removeFirst() }
-        return String(text)
+        var scalars = text.unicodeScalars.filter {
+            $0 == "\n" || $0.value >= 0x20 && !(0x7f...0x9f).contains($0.value)
+        }[...]
+        while scalars.last?.properties.isWhitespace == true { scalars.removeLast() }
+        while scalars.first?.properties.isWhitespace == true { scalars.removeFirst() }
+        return String(Substring(scalars))
     }
 }

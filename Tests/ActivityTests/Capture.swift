@@ -95,7 +95,7 @@ struct Replay {
                 texts[run, default: []] += Array(text.utf16)
             case .textReplaced(let run, let text): texts[run] = Array(text.utf16)
             case .ended(let run): ended[run.id] = run
-            case .reassigned: break
+            case .putOff, .reassigned: break
             }
         }
     }

@@ -40,7 +40,7 @@ struct FormerRunTests {
             case .ended(let run): "\(run.state) \(run.text)"
             case .textReplaced(_, let text): "replaced \(text)"
             case .textAppended(_, let offset, let text): "\(offset) \(text)"
-            case .stepChanged, .reassigned: "other"
+            case .stepChanged, .putOff, .reassigned: "other"
             }
         }
     }
@@ -100,6 +100,15 @@ struct FormerRunTests {
         book.linkLost()
         let changes = book.receive(history: page(turn(own, "One two three.", at: 10)), session: main, now: now)
         #expect(told(changes) == ["7  three.", "completed One two three."])
+    }
+
+    @Test func `the transcript's words come before those that an earlier page showed`() {
+        var book = RunBook()
+        book.resume(own, session: main, startedAt: now)
+        _ = book.receive(history: page([], active: own, text: "Let me check."), session: main, now: now)
+        book.linkLost()
+        let changes = book.receive(history: page(turn(own, "It is done.", at: 10)), session: main, now: now)
+        #expect(told(changes) == ["replaced It is done.", "completed It is done."])
     }
 
     @Test func `numbers of steps go on behind those told before`() {

@@ -145,6 +145,11 @@ struct MessageTests {
 
     @Test(arguments: [
         ("System: [2026-11-20 13:59:36 UTC] Reasoning ON.\n\n[Fri 2026-11-20 13:59 UTC] please think", "please think"),
+        (
+            "System: [2026-11-20 14:08:55 UTC] Exec finished (code 0)\nsunny 21C\n\nwind 3\n\n[Fri 2026-11-20 14:09 UTC] and now?",
+            "and now?"
+        ),
+        ("System: [one\nSystem: [two\n\nhello", "hello"), ("System: [only]", "System: [only]"),
         ("[Fri 2026-11-20 13:59 UTC] hello", "hello"),
         ("Conversation info (untrusted metadata):\n```json\n{\"a\":1}\n```\n\nhello", "hello"),
         ("[not a stamp] hello", "[not a stamp] hello"),

@@ -50,6 +50,21 @@ import Testing
         #expect(try await gateway.accepted().map(\.key) == [id])
     }
 
+    /// The two clocks differ by a minute, and history shows no keys: it goes by text and time.
+    @Test(arguments: ["-60000", "60000"])
+    func `a message is found in the history by the gateway's clock`(skew: String) async throws {
+        let gateway = try await TestGateway([("fault", "clockSkewMs=\(skew)")])
+        let ladle = try await LadleProcess(linkedTo: gateway)
+        await gateway.faults([
+            ("clockSkewMs", skew), ("closeBeforeAck", "1"), ("lostDedupe", "true"), ("historyWithoutKeys", "true"),
+            ("refuseConnections", "1"), ("silence", "true"),
+        ])
+        let id = try ladle.send("only once, please")
+        let entry = try ladle.entry(id, becomes: "delivered")
+        #expect(entry["proof"]?.string == "text-match")
+        #expect(try await gateway.accepted().map(\.key) == [id])
+    }
+
     @Test func `a gateway that forgot everything gets the message again, under the same key`() async throws {
         let gateway = try await TestGateway()
         let ladle = try await LadleProcess(linkedTo: gateway)
@@ -155,6 +170,57 @@ import Testing
         let sent = try #require(later["attempts"]?.elements.compactMap { $0["at"]?.string }.last)
         #expect((done["updatedAt"]?.string ?? "z") <= sent)
         try eventually { try ladle.request("GET", "/v1/runs/\(id)").json["state"]?.string == "aborted" ? true : nil }
+    }
+
+    @Test(arguments: [false, true])
+    func `on protocol 3 a message waits for the run that began before the link was lost`(restarts: Bool) async throws {
+        let gateway = try await TestGateway([("protocol", "3"), ("speed", "1")])
+        var ladle = try await LadleProcess(linkedTo: gateway)
+        let start = try #require(try ladle.request("GET", "/v1/events?poll=0").json["cursor"]?.string)
+        let first = try ladle.send("slow count")
+        _ = try eventually {
+            try ladle.request("GET", "/v1/events?poll=5&types=run.started&since=\(start)").json["events"]?[0]
+        }
+        if restarts {
+            ladle.signal(9)
+            _ = ladle.waitForExit()
+            ladle = try await LadleProcess(gateway.arguments, state: ladle.state, demo: false)
+        } else {
+            await gateway.faults([("refuseConnections", "1")])
+            await gateway.control("POST", "/demo/drop")
+            try ladle.link(is: "offline")
+        }
+        try ladle.link(is: "online")
+        let next = try ladle.send("two")
+        // Accepted later, for a session that is free: the other's turn has come and gone by then.
+        try ladle.entry(try ladle.send("three", session: "den"), becomes: "delivered")
+        #expect(try ladle.entry(next)["state"]?.string == "queued")
+        #expect(try ladle.request("GET", "/v1/runs/\(first)").json["state"]?.string == "running")
+        #expect(try ladle.request("POST", "/v1/runs/\(first)/abort").status == 200)
+        try ladle.entry(next, becomes: "delivered")
+    }
+
+    @Test func `on protocol 3 a busy send takes the run that answers it, and the next one follows that`() async throws {
+        let gateway = try await TestGateway([("protocol", "3"), ("speed", "1")])
+        await gateway.faults([("refuseConnections", "-1")])
+        let away = try await LadleProcess(gateway.arguments, demo: false)
+        let id = try away.send("one")
+        away.signal(9)
+        _ = away.waitForExit()
+        await gateway.faults([])
+        let other = try await LadleProcess(linkedTo: gateway)
+        await gateway.control("POST", "/demo/say", [("session", "main"), ("text", "burst 400 100")])
+        try eventually { try other.request("GET", "/v1/activity").json["active"]?.int == 1 ? true : nil }
+        let ladle = try await LadleProcess(gateway.arguments, state: away.state, demo: false)
+        try ladle.entry(id, becomes: "delivered")
+        let next = try ladle.send("two")
+        let sent = try #require(try ladle.entry(next, becomes: "delivered").firstAttempt)
+        let run = try #require(try ladle.entry(id)["runId"]?.string)
+        #expect(run != id)
+        let answer = try ladle.request("GET", "/v1/runs/\(run)").json
+        #expect(answer["text"]?.string == "Hello! You said: one")
+        #expect(answer["endedAt"]?.string ?? "z" <= sent)
+        #expect(try ladle.request("GET", "/v1/outbox/\(id)").json["state"]?.string == "delivered")
     }
 
     @Test func `a session that somebody else resets fails what waits, one that we reset does not`() async throws {

@@ -147,19 +147,6 @@ import Testing
         withExtendedLifetime((second.socket, owners)) {}
     }
 
-    @Test func `a poll that its caller gave up gives its place back at once`() async throws {
-        let ladle = try await LadleProcess(["--events-streams-per-caller", "1"])
-        let token = try token(ladle)
-        func status() throws -> Int {
-            try ladle.request("GET", "/v1/events?poll=1&types=node", bearer(token)).status
-        }
-        let poll = try ladle.connect()
-        try poll.send(ladle.requestBytes("GET", "/v1/events?poll=60&types=node", bearer(token)))
-        try eventually { try status() == 429 ? () : nil }
-        poll.close()
-        try eventually { try status() == 200 ? () : nil }
-    }
-
     @Test func `a stream over the limit leaves its client where it was`() async throws {
         let ladle = try await LadleProcess(["--events-streams-per-caller", "1"])
         let token = try token(ladle)
@@ -178,5 +165,18 @@ import Testing
             #expect(over.body.contains(#""epoch":"\#(epoch)""#))
         }
         first.close()
+    }
+
+    @Test func `a poll that its caller gave up gives its place back at once`() async throws {
+        let ladle = try await LadleProcess(["--events-streams-per-caller", "1"])
+        let token = try token(ladle)
+        func status() throws -> Int {
+            try ladle.request("GET", "/v1/events?poll=1&types=node", bearer(token)).status
+        }
+        let poll = try ladle.connect()
+        try poll.send(ladle.requestBytes("GET", "/v1/events?poll=60&types=node", bearer(token)))
+        try eventually { try status() == 429 ? () : nil }
+        poll.close()
+        try eventually { try status() == 200 ? () : nil }
     }
 }

@@ -56,6 +56,33 @@ struct `An entry that may have arrived` {
         #expect(world.scans.last?.depth == .complete)
     }
 
+    @Test func `is looked for again when the write of its repeat has failed`() {
+        var world = unanswered()
+        world.storageProblem = .full
+        world.report(ScanReport(isComplete: true))
+        world.storageProblem = nil
+        #expect(world.scans.count == 1)
+        world.pass(60_000)
+        #expect(world.scans.count == 2)
+        world.report(ScanReport(isComplete: true))
+        world.pass(60_000)
+        #expect(world.sent == ["a", "a"])
+    }
+
+    @Test func `is looked for again when a look ended beside a write that failed`() {
+        var world = unanswered()
+        world.holdsWrites = true
+        world.send(.cancel(id: "a", force: true, CommandToken(1)))
+        world.report(ScanReport(isComplete: false))
+        world.storageProblem = .full
+        world.holdsWrites = false
+        world.releaseWrite()
+        world.storageProblem = nil
+        #expect(world.state("a") == .unconfirmed)
+        world.pass(60_000)
+        #expect(world.scans.count == 2)
+    }
+
     @Test func `is not repeated unseen once the gateway has restarted`() {
         var world = unanswered()
         world.offline()
@@ -200,6 +227,45 @@ struct `An entry that may have arrived` {
         #expect(world.state("a") == .delivered)
     }
 
+    @Test func `is not sent into a session that was reset since`() {
+        for (span, uptime) in [(1_000, 1_001_000), (300_000, 5_000)] as [(Int64, Int64)] {
+            var world = unanswered()
+            world.offline()
+            world.send(.routeChanged(session: "main", detail: "the session was reset"))
+            world.pass(span)
+            world.online(uptimeMs: uptime)
+            world.report(ScanReport(isComplete: true))
+            #expect(world.state("a") == .failed)
+            #expect(world.disk["a"]?.fault?.code == "TARGET_CHANGED")
+            #expect(world.sent.filter { $0 == "a" } == ["a"])
+            world.send(.retry(id: "a", expectedVersion: nil, CommandToken(1)))
+            world.answer(.noAnswer(detail: "connection closed"), to: "a")
+            world.report(ScanReport(isComplete: true))
+            world.pass(1_000)
+            #expect(world.sent.filter { $0 == "a" }.count == 3, "a person's word is for the session that is there")
+        }
+    }
+
+    @Test func `stays where it was taken, though its session was reset since`() {
+        var world = unanswered()
+        world.send(.routeChanged(session: "main", detail: "the session was reset"))
+        world.send(.evidence(key: "a:user", .messageEvent))
+        #expect(world.state("a") == .delivered)
+    }
+
+    @Test func `or was refused while its session was reset is not sent into the new one`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.send(.routeChanged(session: "main", detail: "the session was reset"))
+        #expect(world.state("a") == .sending)
+        world.answer(.rejected(GatewayRejection(code: "UNAVAILABLE", message: "draining")), to: "a")
+        #expect(world.state("a") == .failed)
+        #expect(world.disk["a"]?.fault?.code == "TARGET_CHANGED")
+        world.pass(60_000)
+        #expect(world.sent == ["a"])
+    }
+
     @Test func `stays in doubt when its repeat cannot be written or is refused`() {
         let refusal = GatewayRejection(code: "UNAVAILABLE", message: "draining")
         for outcome in [AttemptOutcome.notDispatched(detail: "closed"), .rejected(refusal)] {
@@ -262,77 +328,5 @@ struct `An entry that may have arrived` {
         world.pass(1_000)
         #expect(world.sent == ["stop", "stop"])
         #expect(world.scans.isEmpty)
-    }
-}
-
-struct `A scan of history` {
-    private func row(_ key: String?, _ text: String, _ at: Int64, user: Bool = true) -> HistoryRow {
-        HistoryRow(key: key, isUser: user, text: text, at: Timestamp(milliseconds: at))
-    }
-
-    @Test(arguments: ["id", "id:user", "id-r2", "id-r2:user"])
-    func `finds a row by its key in any form`(key: String) {
-        var scan = HistoryScan(entryID: "id", text: nil, since: time(1_000_000))
-        let report = scan.receive(page: [row("z", "x", 1), row(key, "y", 2)], hasMore: true, hasActiveRun: false)
-        #expect(report?.proof == .history)
-    }
-
-    @Test func `reads on until it is past the first dispatch`() {
-        var scan = HistoryScan(entryID: "id", text: "hello", since: time(1_000_000))
-        #expect(scan.receive(page: [row("k", "later", 1_200_000)], hasMore: true, hasActiveRun: false) == nil)
-        // Within the clocks' tolerance is not past.
-        #expect(scan.receive(page: [row("k", "near", 995_000)], hasMore: true, hasActiveRun: false) == nil)
-        let report = scan.receive(page: [row("k", "before", 900_000)], hasMore: true, hasActiveRun: false)
-        #expect(report == ScanReport(proof: nil, isComplete: true, hasActiveRun: false))
-    }
-
-    @Test func `is complete at the beginning of the session`() {
-        var scan = HistoryScan(entryID: "id", text: "hello", since: time(1_000_000))
-        #expect(scan.receive(page: [], hasMore: false, hasActiveRun: true)?.isComplete == true)
-    }
-
-    @Test func `goes by text and time only where no row shows a key`() {
-        var old = HistoryScan(entryID: "id", text: " hello\n", since: time(1_000_000))
-        let found = old.receive(page: [row(nil, "hello", 1_000_500)], hasMore: false, hasActiveRun: false)
-        #expect(found?.proof == .textMatch)
-        var new = HistoryScan(entryID: "id", text: "hello", since: time(1_000_000))
-        let page = [row("other", "hello", 1_000_500), row(nil, "hello", 1_000_600)]
-        #expect(new.receive(page: page, hasMore: false, hasActiveRun: false)?.proof == nil)
-    }
-
-    /// A "yes" after a "yes": the row of the first is no proof of the second, and no proof of its absence.
-    @Test(
-        arguments: [
-            (0, 1, nil, true), (1, 1, nil, false), (2, 1, .textMatch, true), (2, 0, .textMatch, true),
-            (2, 2, nil, false),
-        ] as [(Int, Int, OutboxProof?, Bool)]
-    )
-    func `takes no other entry's row for its own`(rows: Int, twins: Int, proof: OutboxProof?, isComplete: Bool) {
-        var scan = HistoryScan(entryID: "id", text: "yes", since: time(1_000_000), twins: twins)
-        let page = (0..<rows).map { row(nil, "yes", 995_000 + Int64($0) * 6_000) }
-        let report = scan.receive(page: page, hasMore: false, hasActiveRun: false)
-        #expect(report == ScanReport(proof: proof, isComplete: isComplete))
-    }
-
-    @Test func `does not take an equal text of an earlier time or of another role`() {
-        var scan = HistoryScan(entryID: "id", text: "hello", since: time(1_000_000))
-        let page = [row(nil, "hello", 900_000), row(nil, "hello", 1_000_500, user: false)]
-        #expect(scan.receive(page: page, hasMore: false, hasActiveRun: false)?.proof == nil)
-    }
-
-    @Test func `stops after a thousand rows without a verdict`() {
-        var scan = HistoryScan(entryID: "id", text: "hello", since: time(1_000_000))
-        var pages = 0
-        var report: ScanReport?
-        while report == nil {
-            report = scan.receive(
-                page: [HistoryRow](repeating: row("k", "x", 2_000_000), count: 200),
-                hasMore: true,
-                hasActiveRun: false
-            )
-            pages += 1
-        }
-        #expect(pages == 5)
-        #expect(report?.isComplete == false)
     }
 }

@@ -29,6 +29,38 @@ struct `The link` {
         #expect(world.state("a") == .retrying)
     }
 
+    @Test func `a reconnect makes a head due whose failure is still being written`() {
+        var world = World()
+        world.offline()
+        world.enqueue("a")
+        world.pass(79_999)
+        world.holdsWrites = true
+        world.pass(1)
+        #expect(world.heldWrites.count == 1)
+        world.online()
+        world.holdsWrites = false
+        world.releaseWrite()
+        #expect(world.sent == ["a"])
+    }
+
+    @Test func `a link that goes again before that is written leaves the wait as it was`() {
+        var world = World()
+        world.offline()
+        world.enqueue("a")
+        world.pass(79_999)
+        world.holdsWrites = true
+        world.pass(1)
+        world.online()
+        world.offline()
+        world.holdsWrites = false
+        world.releaseWrite()
+        let attempts = world.disk["a"]?.attemptCount
+        world.pass(200_000)
+        #expect(world.disk["a"]?.attemptCount == attempts)
+        #expect(world.state("a") == .retrying)
+        #expect(world.sent.isEmpty)
+    }
+
     @Test func `a reconnect does not hurry what the gateway itself refused`() {
         var world = World()
         world.online()

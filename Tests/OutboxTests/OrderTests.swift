@@ -194,35 +194,104 @@ struct `Order` {
         #expect(world.sent == ["a", "b"])
     }
 
-    @Test func `a busy send on protocol 3 takes the id of the run that answers it`() {
+    /// A foreign run began while ours was on its way.
+    private func putOff() -> World {
         var world = World()
         world.online(protocol: 3)
         world.enqueue("a")
-        // The foreign run began while ours was on its way.
         world.run("foreign", .active)
         world.acknowledge("a")
-        world.run("a", .endedEmpty)
+        world.run("a", .putOff)
+        return world
+    }
+
+    @Test func `a busy send on protocol 3 takes the id of the run that answers it`() {
+        var world = putOff()
         #expect(world.state("a") == .delivered)
         #expect(world.disk["a"]?.runID == "a")
         world.run("foreign", .ended)
+        world.run("a", .answered(by: "answer"))
         world.run("answer", .active)
         #expect(world.disk["a"]?.runID == "answer")
         #expect(world.history["a"]?.last == .delivered)
-        // Once only: the next foreign run is nobody's.
+        #expect(world.dispatcher.count == 0)
+    }
+
+    @Test func `what is behind a busy send on protocol 3 waits for the run that answers it, and no longer`() {
+        var world = putOff()
+        world.enqueue("b")
+        world.run("foreign", .ended)
+        #expect(world.sent == ["a"])
+        world.run("a", .answered(by: "answer"))
+        world.run("answer", .active)
+        #expect(world.sent == ["a"])
         world.run("answer", .ended)
-        world.run("another", .active)
+        #expect(world.sent == ["a", "b"])
+    }
+
+    @Test func `a busy send that is answered before its delivery is on disk takes the answer's id there`() {
+        var world = World()
+        world.online(protocol: 3)
+        world.enqueue("a")
+        world.holdsWrites = true
+        world.acknowledge("a")
+        world.run("a", .putOff)
+        world.run("a", .answered(by: "answer"))
+        world.holdsWrites = false
+        while !world.heldWrites.isEmpty { world.releaseWrite() }
+        #expect(world.history["a"] == [.queued, .sending, .accepted, .delivered, .delivered])
         #expect(world.disk["a"]?.runID == "answer")
         #expect(world.dispatcher.count == 0)
     }
 
-    @Test func `an empty end with nothing else running is the end`() {
-        var world = World()
+    @Test func `a busy send whose run ends by itself is waited for no longer`() {
+        var world = putOff()
+        world.enqueue("b")
+        world.run("foreign", .ended)
+        world.run("a", .ended)
+        #expect(world.sent == ["a", "b"])
+        #expect(world.dispatcher.count == 1)
+    }
+
+    @Test func `a busy send that nobody answers is kept and waited for while its session is not silent`() {
+        var world = putOff()
+        world.enqueue("b")
+        world.pass(899_999)
+        #expect(world.sent == ["a"])
+        #expect(world.dispatcher.count == 2)
+        world.pass(2)
+        #expect(world.sent == ["a", "b"])
+        #expect(world.dispatcher.count == 1)
+    }
+
+    @Test func `a busy send is kept as long as its session is heard of`() {
+        var world = putOff()
+        for _ in 0..<60 {
+            world.pass(60_000)
+            world.run("foreign", .active)
+            world.run("a", .putOff)
+        }
+        world.enqueue("b")
+        world.run("foreign", .ended)
+        world.pass(60_000)
+        #expect(world.sent == ["a"])
+        world.run("a", .answered(by: "answer"))
+        #expect(world.disk["a"]?.runID == "answer")
+    }
+
+    @Test func `on protocol 3 what runs is told before the link is, and waited for`() {
+        var world = putOff()
+        world.offline()
+        world.enqueue("b")
+        world.run("foreign", .active)
+        world.run("a", .putOff)
         world.online(protocol: 3)
-        world.enqueue("a")
-        world.acknowledge("a")
-        world.run("a", .endedEmpty)
-        world.run("next", .active)
-        #expect(world.disk["a"]?.runID == "a")
+        world.run("foreign", .ended)
+        #expect(world.sent == ["a"])
+        world.run("a", .answered(by: "answer"))
+        #expect(world.disk["a"]?.runID == "answer")
+        world.run("answer", .ended)
+        #expect(world.sent == ["a", "b"])
     }
 
     @Test func `on protocol 4 the next goes once the one before is accepted`() {

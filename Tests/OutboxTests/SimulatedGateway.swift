@@ -7,19 +7,20 @@ struct SimulatedGateway {
     enum Event: Equatable {
         case active(session: String, run: String)
         case ended(session: String, run: String)
-        case endedEmpty(session: String, run: String)
+        case putOff(session: String, run: String)
+        case answered(session: String, run: String, by: String)
     }
 
     let protocolVersion: Int
     let showsKeys: Bool
     private(set) var startedMs: Int64 = -1_000_000
-    private(set) var transcript: [String: [HistoryRow]] = [:]
+    private(set) var transcript: [String: [HistoryScan.Row]] = [:]
     /// Entries in the order their texts were first taken, and how often each was.
     private(set) var taken: [String: [String]] = [:]
     private(set) var runs: [String: Int] = [:]
     private var memory: [String: Int64] = [:]
     private(set) var active: [String: String] = [:]
-    private var waiting: [String: [String]] = [:]
+    private var waiting: [String: [(key: String, run: String)]] = [:]
     private var renamed = 0
     private static let memoryMs: Int64 = 300_000
 
@@ -33,22 +34,24 @@ struct SimulatedGateway {
     {
         let key = order.attempt.key
         let session = order.entry.session
-        if active[session] == key || waiting[session]?.contains(key) == true { return (.init(status: .inFlight), []) }
+        if active[session] == key || waiting[session]?.contains(where: { $0.run == key }) == true {
+            return (.init(status: .inFlight), [])
+        }
         if let last = memory[key], now - last < Self.memoryMs { return (.init(status: .finished), []) }
         memory[key] = now
         transcript[session, default: []].append(
-            HistoryRow(key: showsKeys ? key + ":user" : nil, isUser: true, text: text, at: time(now))
+            HistoryScan.Row(key: showsKeys ? key + ":user" : nil, isUser: true, text: text, at: time(now))
         )
         taken[session, default: []].append(order.entry.id)
         runs[order.entry.id, default: 0] += 1
         guard active[session] == nil else {
             if protocolVersion > 3 {
-                waiting[session, default: []].append(key)
+                waiting[session, default: []].append((key, key))
                 return (.init(status: .started), [])
             }
             renamed += 1
-            waiting[session, default: []].append("renamed-\(renamed)")
-            return (.init(status: .started), [.endedEmpty(session: session, run: key)])
+            waiting[session, default: []].append((key, "renamed-\(renamed)"))
+            return (.init(status: .started), [.putOff(session: session, run: key)])
         }
         active[session] = key
         return (.init(status: .started), [.active(session: session, run: key)])
@@ -61,8 +64,9 @@ struct SimulatedGateway {
         var events = [Event.ended(session: session, run: run)]
         if let next = waiting[session]?.first {
             waiting[session]?.removeFirst()
-            active[session] = next
-            events.append(.active(session: session, run: next))
+            active[session] = next.run
+            if next.run != next.key { events.append(.answered(session: session, run: next.key, by: next.run)) }
+            events.append(.active(session: session, run: next.run))
         }
         return events
     }
@@ -76,8 +80,7 @@ struct SimulatedGateway {
 
     func report(on order: ScanOrder, text: String, twins: Int) -> ScanReport {
         let session = order.entry.session
-        var scan = HistoryScan(entryID: order.entry.id, text: text, since: order.since, twins: twins)
-        let page = (transcript[session] ?? []).suffix(1_000).reversed().map { $0 }
-        return scan.receive(page: page, hasMore: false, hasActiveRun: active[session] != nil) ?? .failed
+        let scan = HistoryScan(entryID: order.entry.id, text: text, since: order.since, twins: twins)
+        return scan.report(on: transcript[session] ?? [], isWhole: true, hasActiveRun: active[session] != nil)
     }
 }

@@ -232,11 +232,11 @@ struct Simulation {
         lastConnection += 1
         connection = lastConnection
         let facts = LinkFacts(protocolVersion: gateway.protocolVersion, uptimeMs: nowMs - gateway.startedMs)
-        tell(.link(.online(facts)))
         for (session, run) in gateway.active.sorted(by: { $0.key < $1.key }) {
             heard.insert(run)
             tell(.run(session: session, run: run, phase: .active))
         }
+        tell(.link(.online(facts)))
     }
 
     private mutating func arrive(_ order: DispatchOrder) {
@@ -264,7 +264,9 @@ struct Simulation {
                 input = .run(session: session, run: run, phase: .active)
                 soon(50...30_000, .runEnds(session: session, run: run))
             case .ended(let session, let run): input = .run(session: session, run: run, phase: .ended)
-            case .endedEmpty(let session, let run): input = .run(session: session, run: run, phase: .endedEmpty)
+            case .putOff(let session, let run): input = .run(session: session, run: run, phase: .putOff)
+            case .answered(let session, let run, let answer):
+                input = .run(session: session, run: run, phase: .answered(by: answer))
             }
             // In the order of the frames: all of them take the same time.
             if let connection { at(15, .hear(connection: connection, input)) }

@@ -1,8 +1,8 @@
-import Basics
-import JSONBytes
+package import Basics
+package import JSONBytes
 
 /// One row of a transcript, from `chat.history`, `sessions.get` or a `session.message` event.
-struct HistoryRow: Sendable {
+package struct HistoryRow: Sendable {
     enum Role: Sendable {
         case user, assistant, toolResult, system, other
     }
@@ -12,9 +12,9 @@ struct HistoryRow: Sendable {
     /// The transcript's own id; stable where there is one.
     var id: String?
     var sequence: Int64?
-    var time: Timestamp?
+    package var time: Timestamp?
     /// The send that caused the row, where the gateway says so: its key is the run's id.
-    var key: String?
+    package var key: String?
     var blocks: [HistoryBlock]
     var stopReason: String?
     var errorMessage: String?
@@ -22,7 +22,7 @@ struct HistoryRow: Sendable {
     var isInjected: Bool
     var isAbortNote: Bool
 
-    init?(_ value: JSONValue) {
+    package init?(_ value: JSONValue) {
         guard value.kind == .object, let role = value["role"]?.string else { return nil }
         self.value = value
         switch role.lowercased() {
@@ -62,6 +62,11 @@ struct HistoryRow: Sendable {
     var text: String {
         blocks.compactMap { if case .text(let text) = $0 { text } else { nil } }.joined(separator: "\n")
     }
+
+    package var isUser: Bool { role == .user }
+
+    /// What the user wrote.
+    package var words: String { InboundEnvelope.stripped(text) }
 
     var toolCallID: String? {
         HistoryBlock.identifier(value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"])

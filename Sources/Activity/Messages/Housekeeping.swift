@@ -39,23 +39,37 @@ package enum Housekeeping {
 }
 
 /// What gateways put around a user's words before the model sees them.
-enum InboundEnvelope {
-    static func stripped(_ text: String) -> String {
+package enum InboundEnvelope {
+    package static func stripped(_ text: String) -> String {
         var rest = text[...]
         while true {
-            let before = rest.count
+            let before = rest.startIndex
             rest = rest.drop { $0.isNewline }
             if rest.hasPrefix("System: [") {
-                rest = rest.firstRange(of: "\n").map { rest[$0.upperBound...] } ?? ""
+                rest = behindNotices(rest)
             } else if let behind = withoutMetadata(rest) {
                 rest = behind
             } else if let behind = withoutStamp(rest) {
                 rest = behind
             }
-            if rest.count == before { break }
+            if rest.startIndex == before { break }
         }
         // A message that is nothing but envelope is shown as it is.
         return rest.isEmpty ? text : String(rest)
+    }
+
+    /// Notices stand in front of the stamp, one to a line; what a command printed may follow one in lines of its own.
+    private static func behindNotices(_ text: Substring) -> Substring {
+        var rest = text
+        while let gap = rest.firstRange(of: "\n\n") {
+            rest = rest[gap.upperBound...]
+            if let behind = withoutStamp(rest) { return behind }
+        }
+        rest = text
+        while rest.hasPrefix("System: [") {
+            rest = rest.drop { !$0.isNewline }.drop { $0.isNewline }
+        }
+        return rest
     }
 
     /// `Conversation info (untrusted metadata):` and its fenced block.

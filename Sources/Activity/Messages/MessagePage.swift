@@ -154,7 +154,7 @@ struct MessageBuilder {
     }
 
     private mutating func addUser(_ row: HistoryRow, runID: String?) {
-        let text = InboundEnvelope.stripped(row.text)
+        let text = row.words
         if Housekeeping.isPrompt(text) || isInternal(row) { return }
         if let key = row.key, !keys.insert(key).inserted { return }
         let id = row.key.flatMap { entries[$0] }

@@ -93,11 +93,7 @@ extension RunBook {
         let isFinal = state.equals("final")
         let hasMessage = payload["message"].map { !$0.isNull } ?? false
         if isFinal, !hasMessage, let id = known(payload), wasPutOff(id) {
-            // The gateway queues our message behind the active run and answers under an id of its own.
-            if let session = reducers[id]?.session, sessions[session]?.waiting.contains(id) == false {
-                sessions[session]?.waiting.append(id)
-            }
-            return
+            return putOff(id, to: &changes)
         }
         let opens = state.equals("delta") || (isFinal && hasMessage)
         guard let id = known(payload) ?? adopt(payload, opens: opens, now: now, to: &changes) else { return }
@@ -106,6 +102,15 @@ extension RunBook {
             wantRows(id)
         }
         publish(id, to: &changes)
+    }
+
+    /// The gateway queues our message behind the active run and answers under an id of its own.
+    private mutating func putOff(_ id: String, to changes: inout [RunChange]) {
+        guard let session = reducers[id]?.session, sessions[session]?.waiting.contains(id) == false else { return }
+        sessions[session]?.waiting.append(id)
+        // How long the session was silent before is about those that waited then.
+        sessions[session]?.quietSince = nil
+        changes.append(.putOff(id, session: session))
     }
 
     /// Our send, of which nothing but an empty final came, while another run of its session is active.

@@ -78,6 +78,8 @@ struct RunReducer: Sendable {
     var isActive: Bool { state.isActive }
     var hasEnded: Bool { toldState != nil }
     var hasText: Bool { !shown.isEmpty }
+    /// Something of it was told since this was last false.
+    var wasHeard = false
     /// What the book counts for it.
     var weighed = 0
 
@@ -169,6 +171,8 @@ struct RunReducer: Sendable {
     mutating func publish(to changes: inout [RunChange]) -> SessionKey? {
         let state = self.state
         guard state != .queued else { return nil }
+        let known = changes.count
+        defer { if changes.count > known { wasHeard = true } }
         if !hasStarted {
             hasStarted = true
             var first = run
@@ -243,8 +247,9 @@ struct RunReducer: Sendable {
         let stream = agentText.isEmpty ? chatText : agentText
         let isHeld = isFinal ? SilentReply.matches(stream.open) : SilentReply.mayBecome(stream.open)
         let text = isHeld ? stream.closed : stream.closed.isEmpty ? stream.open : stream.closed + stream.open
-        if snapshot.count > text.count, snapshot.hasBytes(text), !SilentReply.mayBecome(snapshot) { return snapshot }
-        return isFinal ? completed(text, stream) : text
+        let known = isFinal ? completed(text, stream) : text
+        if snapshot.count > known.count, snapshot.hasBytes(known), !SilentReply.mayBecome(snapshot) { return snapshot }
+        return known
     }
 
     /// The end of the text from the transcript, where the stream's was missed.

@@ -19,6 +19,7 @@ struct SessionRuns: Sendable {
     mutating func end(_ id: String) {
         guard let place = active.firstIndex(of: id) else { return }
         active.remove(at: place)
+        waiting.removeAll { $0 == id }
         ended.append(id)
     }
 

@@ -129,6 +129,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
         if defaults != self.defaults { defaults.keep(in: pipeline.store, now: loop.wallClock) }
         self.defaults = defaults
         book.tellsRows = hello.methods.contains("sessions.subscribe")
+        tellUnderWay(hello, on: loop)
         outbox.linkIs(
             .online(LinkFacts(protocolVersion: hello.protocolVersion, identity: nil, uptimeMs: hello.uptimeMs)),
             on: loop
@@ -139,6 +140,17 @@ package final class GatewayDesk: UpstreamLinkHandler {
         former.online(now: loop.wallClock)
         poll(on: loop)
         keepTicking(on: loop)
+    }
+
+    /// The outbox is to wait for what goes on, also for what began before this connection. What another process of the
+    /// gateway worked on ended with that.
+    private func tellUnderWay(_ hello: Hello, on loop: isolated EventLoop) {
+        let start = hello.uptimeMs.map { gatewayTime(on: loop).milliseconds &- $0 &- Self.slackMilliseconds } ?? .min
+        for run in book.underWay where run.since.milliseconds >= start { tell(run, on: loop) }
+    }
+
+    private func tell(_ run: RunBook.UnderWay, on loop: isolated EventLoop) {
+        outbox.run(run.id, in: run.session.text, run.isPutOff ? .putOff : .active, on: loop)
     }
 
     package func linkReceived(_ event: GatewayEvent, on loop: isolated EventLoop) {
@@ -204,7 +216,10 @@ package final class GatewayDesk: UpstreamLinkHandler {
                 if let run = book.run(step.runID) { live.tell(change, of: run, on: loop) }
             case .textAppended(let id, _, _), .textReplaced(let id, _):
                 if let run = book.run(id) { live.tell(change, of: run, on: loop) }
-            case .reassigned: break
+            case .putOff(let id, let session): outbox.run(id, in: session.text, .putOff, on: loop)
+            case .reassigned(let id, let answer):
+                guard let run = book.run(answer) else { continue }
+                outbox.run(id, in: run.session.text, .answered(by: answer), on: loop)
             }
         }
     }
@@ -226,6 +241,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
             guard let self else { return }
             self.ticker = nil
             self.tell(self.book.tick(now: loop.wallClock), on: loop)
+            for run in self.book.takeHeard() { self.tell(run, on: loop) }
             for id in self.former.due(now: loop.wallClock) {
                 self.tell(self.book.giveUp(id, now: loop.wallClock), on: loop)
             }

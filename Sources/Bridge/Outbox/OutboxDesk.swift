@@ -180,19 +180,20 @@ package final class OutboxDesk {
     /// The text is on disk only, and a gateway whose history shows no keys can be asked for nothing else.
     private func scan(_ order: ScanOrder, on loop: isolated EventLoop) {
         let bound = LoopBound(self, on: loop)
-        pipeline.store.reader.read { connection in
+        pipeline.store.reader.read { connection -> ScanOrder? in
             var order = order
             let table = OutboxTable(connection)
-            guard let text = try table.payload(id: order.entry.id)?.text else { return order }
+            guard let payload = try table.payload(id: order.entry.id) else { return nil }
+            let text = payload.text ?? ""
             order.entry.text = text
             order.twins = try table.twins(of: order.entry, text: text, since: order.since)
             return order
         } completion: { [weak loop] result in
             loop?.post { loop in
                 guard let this = bound.value(on: loop) else { return }
-                // Without its text it can still be found by its key.
-                let order = (try? result.get()) ?? order
-                OutboxScan(order, link: this.link).start(on: loop) { [weak this] report in
+                // Without its text it would not be found where it is.
+                guard let filled = try? result.get() else { return this.tell(.scanned(order.id, .failed), on: loop) }
+                OutboxScan(filled, link: this.link).start(on: loop) { [weak this] report in
                     KillPoint.reach("scan.reported")
                     this?.tell(.scanned(order.id, report), on: loop)
                 }
@@ -201,9 +202,11 @@ package final class OutboxDesk {
     }
 
     private func count(_ change: OutboxChange) {
-        tally.note(change.entry)
+        let before = tally.note(change.entry)
         if let attempt = change.attempt { attempts[attempt.outcome, default: 0] += 1 }
-        if change.entry.state.isTerminal { ended[change.entry.state, default: 0] += 1 }
+        // A delivered entry that takes its answer's run has ended before.
+        guard before != nil, change.entry.state.isTerminal else { return }
+        ended[change.entry.state, default: 0] += 1
     }
 
     private func dispatch(_ order: DispatchOrder, on loop: isolated EventLoop) {

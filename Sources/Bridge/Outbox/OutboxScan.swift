@@ -1,3 +1,4 @@
+import Activity
 import Basics
 import EventLoops
 import JSONBytes
@@ -7,14 +8,25 @@ import Upstream
 /// Looks for one entry in a session's history: ever larger pages, since only newer gateways can page back.
 final class OutboxScan {
     private static let pages = [50, 200, 1000]
+    /// Gateways let old rows fall off a page of 6 MiB.
+    private static let wholeBytes = 4 << 20
 
     private let order: ScanOrder
     private let link: UpstreamLink
+    private let scan: HistoryScan
     private var step = 0
+    private var rowsBefore: Int?
 
     init(_ order: ScanOrder, link: UpstreamLink) {
         self.order = order
         self.link = link
+        scan = HistoryScan(
+            entryID: order.entry.id,
+            text: InboundEnvelope.stripped(order.entry.text ?? ""),
+            // Rows bear the gateway's time.
+            since: order.since.adding(milliseconds: link.clockSkewMs),
+            twins: order.twins
+        )
     }
 
     func start(on loop: isolated EventLoop, then report: @escaping (ScanReport) -> Void) {
@@ -22,46 +34,36 @@ final class OutboxScan {
     }
 
     private func ask(on loop: isolated EventLoop, then report: @escaping (ScanReport) -> Void) {
-        let limit = Self.pages[min(step, Self.pages.count - 1)]
-        let call = ChatHistory(sessionKey: order.entry.session, limit: limit)
-        link.call(call, on: loop) { [self] result in
-            guard case .success(let page) = result else {
-                return report(ScanReport(proof: nil, isComplete: false, hasActiveRun: false))
-            }
-            let isLast = page.messages.count < limit || step + 1 >= Self.pages.count
-            var scan = HistoryScan(
-                entryID: order.entry.id,
-                text: order.entry.text,
-                since: order.since,
-                twins: order.twins
+        link.call(ChatHistory(sessionKey: order.entry.session, limit: Self.pages[step]), on: loop) { [self] result in
+            guard case .success(let page) = result else { return report(.failed) }
+            let found = scan.report(
+                on: Self.rows(page.messages),
+                isWhole: Self.isWhole(page, rowsBefore: rowsBefore),
+                hasActiveRun: page.inFlightRunId != nil
             )
-            let rows = page.messages.reversed().map(Self.row)
-            let isWhole = page.messages.count < limit
-            if let found = scan.receive(page: rows, hasMore: !isWhole, hasActiveRun: page.inFlightRunId != nil) {
-                return report(found)
-            }
-            guard !isLast else {
-                return report(
-                    ScanReport(proof: nil, isComplete: false, hasActiveRun: page.inFlightRunId != nil)
-                )
-            }
+            rowsBefore = page.messages.count
             step += 1
+            if found.isComplete || found.proof == .history || step == Self.pages.count { return report(found) }
             ask(on: loop, then: report)
         }
     }
 
-    private static func row(_ message: JSONValue) -> HistoryRow {
-        let inner = message["__openclaw"]
-        let content = message["content"]
-        let text =
-            content?.string
-            ?? content?.elements.compactMap { $0["type"]?.equals("text") ?? false ? $0["text"]?.string : nil }
-            .joined(separator: "\n")
-        return HistoryRow(
-            key: message["idempotencyKey"]?.string ?? inner?["idempotencyKey"]?.string,
-            isUser: message["role"]?.equals("user") ?? false,
-            text: text ?? "",
-            at: message["timestamp"]?.int.map { Timestamp(milliseconds: $0) }
-        )
+    /// Rows that nobody is to see are taken out after the newest were counted off: fewer than were asked for may not be all.
+    /// Where the gateway does not say so, they are when asking for more brings no more.
+    static func isWhole(_ page: ChatHistory.Output, rowsBefore: Int?) -> Bool {
+        if let hasMore = page.whole["hasMore"]?.bool { return !hasMore }
+        return page.messages.count == rowsBefore && page.whole.raw.count < wholeBytes
+    }
+
+    static func rows(_ messages: [JSONValue]) -> [HistoryScan.Row] {
+        messages.compactMap { message in
+            guard let row = Activity.HistoryRow(message) else { return nil }
+            return HistoryScan.Row(
+                key: message["idempotencyKey"]?.string ?? message["__openclaw"]?["idempotencyKey"]?.string ?? row.key,
+                isUser: row.isUser,
+                text: row.words,
+                at: row.time
+            )
+        }
     }
 }

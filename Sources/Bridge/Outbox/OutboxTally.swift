@@ -13,7 +13,9 @@ struct OutboxTally {
     /// nil: to be looked for again, because the oldest has left.
     private var oldest: Int64?
 
-    mutating func note(_ entry: OutboxEntry) {
+    /// The state it was open in before; nil where it was final already.
+    @discardableResult
+    mutating func note(_ entry: OutboxEntry) -> OutboxState? {
         let before = open[entry.id]
         if let before {
             badges.count(before.state, -1)
@@ -21,12 +23,13 @@ struct OutboxTally {
         }
         guard !entry.state.isFinal else {
             open[entry.id] = nil
-            return
+            return before?.state
         }
         let now = Open(state: entry.state, createdAt: entry.createdAt.milliseconds)
         open[entry.id] = now
         badges.count(now.state, 1)
         if let oldest, Self.waits(now.state) { self.oldest = min(oldest, now.createdAt) }
+        return before?.state
     }
 
     mutating func report(now: Timestamp) -> StatusReport.Outbox {

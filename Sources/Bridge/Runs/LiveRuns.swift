@@ -41,7 +41,7 @@ package final class LiveRuns {
         case .stepChanged(let step): publish(step, of: run, on: loop)
         case .textAppended(_, let offset, let text): pass(text, at: offset, replaces: false, of: run, on: loop)
         case .textReplaced(_, let text): pass(text, at: 0, replaces: true, of: run, on: loop)
-        case .reassigned: break
+        case .putOff, .reassigned: break
         }
     }
 

@@ -1,0 +1,91 @@
+import Basics
+import Outbox
+import Testing
+
+private let absent = ScanReport(isComplete: true)
+private let found = ScanReport(proof: .textMatch, isComplete: true)
+private let unknown = ScanReport(isComplete: false)
+
+struct `A scan of history` {
+    private func row(_ key: String?, _ text: String, _ at: Int64?, user: Bool = true) -> HistoryScan.Row {
+        HistoryScan.Row(key: key, isUser: user, text: text, at: at.map(time))
+    }
+
+    private func report(
+        _ rows: [HistoryScan.Row],
+        for text: String = "hello",
+        isWhole: Bool = true,
+        twins: Int = 0
+    ) -> ScanReport {
+        HistoryScan(entryID: "id", text: text, since: time(1_000_000), twins: twins)
+            .report(on: rows, isWhole: isWhole, hasActiveRun: false)
+    }
+
+    @Test(arguments: ["id", "id:user", "id-r2", "id-r2:user"])
+    func `finds a row by its key in any form`(key: String) {
+        #expect(report([row("z", "x", 1), row(key, "y", 2)], isWhole: false).proof == .history)
+    }
+
+    @Test func `finds what was aborted by the row of its answer`() {
+        #expect(report([row("id:assistant", "number 1, num", 1_000_500, user: false)]).proof == .history)
+    }
+
+    @Test func `is complete once it is past the first dispatch, or has the whole session`() {
+        #expect(report([row("k", "later", 1_200_000)], isWhole: false) == unknown)
+        // Within the clocks' tolerance is not past.
+        #expect(report([row("k", "near", 995_000)], isWhole: false) == unknown)
+        #expect(report([row("k", "before", 900_000)], isWhole: false) == absent)
+        #expect(report([]) == absent)
+    }
+
+    @Test func `goes by text and time where no row of a user shows a key`() {
+        #expect(report([row(nil, "hello", 1_000_500)], for: " hello\n") == found)
+        #expect(report([row(nil, "hello", 1_000_500)], for: "\u{1b} hel\u{7}lo") == found)
+        #expect(report([row(nil, "caf\u{e9}", 1_000_500)], for: "cafe\u{301}") == found)
+        let afterAbort = [row("x:assistant", "p", 900_000, user: false), row(nil, "hello", 1_000_500)]
+        #expect(report(afterAbort) == found)
+        #expect(report([row("other", "hello", 1_000_500)]) == absent)
+    }
+
+    /// The gateway may have been replaced since by one that shows keys.
+    @Test func `does not call absent what may be a row without its key`() {
+        #expect(report([row("other", "hello", 1_000_500), row(nil, "hello", 1_000_600)]) == unknown)
+    }
+
+    @Test(arguments: [
+        ("hello", 1, 0, "[a new stamp] hello"), ("hello", 1, 0, "[chat.history omitted: message too large]"),
+        ("ab ", 9_000, 4_000, "\n...(truncated)..."), ("👩‍👩‍👧", 9_000, 1_500, "\u{fffd}…"),
+    ])
+    func `does not call absent what may stand there otherwise`(word: String, said: Int, shown: Int, mark: String) {
+        let text = String(repeating: word, count: said)
+        let seen = String(repeating: word, count: shown) + mark
+        #expect(report([row(nil, seen, 1_000_500)], for: text) == unknown)
+        #expect(report([row(nil, text, nil)], for: text) == unknown, "of no known time")
+        #expect(report([row(nil, seen, 900_000)], for: text) == absent)
+        #expect(report([row("other", seen, 1_000_500)], for: text) == absent)
+    }
+
+    @Test(arguments: [
+        ("hello", 1, 1, " there"), ("hello", 1, 0, ""), ("hello", 0, 1, ""), ("ab ", 9_000, 2, "...(truncated)..."),
+        ("ab ", 9_000, 4_000, String(repeating: "c", count: 65)),
+    ])
+    func `takes no other text for its own`(word: String, said: Int, shown: Int, mark: String) {
+        let seen = String(repeating: word, count: shown) + mark
+        #expect(report([row(nil, seen, 1_000_500)], for: String(repeating: word, count: said)) == absent)
+    }
+
+    /// A "yes" after a "yes": the row of the first is no proof of the second, and no proof of its absence.
+    @Test(
+        arguments: [
+            (0, 1, absent), (1, 1, unknown), (2, 1, found), (2, 0, found), (2, 2, unknown),
+        ]
+    )
+    func `takes no other entry's row for its own`(rows: Int, twins: Int, expected: ScanReport) {
+        let page = (0..<rows).map { row(nil, "yes", 995_000 + Int64($0) * 6_000) }
+        #expect(report(page, for: "yes", twins: twins) == expected)
+    }
+
+    @Test func `does not take an equal text of an earlier time or of another role`() {
+        #expect(report([row(nil, "hello", 900_000), row(nil, "hello", 1_000_500, user: false)]) == absent)
+    }
+}
