@@ -13,7 +13,7 @@ enum AnswerWriter {
         into out: inout [UInt8],
         on loop: isolated EventLoop
     ) {
-        if let exchange, ContentCoding.concerns(response, within: server.limits.compressed) {
+        if let exchange, ContentCoding.concerns(response, from: server.limits.compressFrom) {
             var coded = copy response
             ContentCoding.apply(to: &coded, accepted: exchange.head)
             appendWhole(coded, to: exchange, keepAlive: keepAlive, server: server, into: &out, on: loop)

@@ -5,8 +5,8 @@ import HTTPModel
 /// gzip for larger answers of ours, where the client asks for it. Secrets beside text that callers choose stay plain
 /// (`Response.mayCompress`): their length would tell about the secret.
 enum ContentCoding {
-    static func concerns(_ response: borrowing Response, within sizes: ClosedRange<Int>) -> Bool {
-        response.mayCompress && sizes.contains(response.body.count) && !response.head.fields.contains(.contentEncoding)
+    static func concerns(_ response: borrowing Response, from size: Int) -> Bool {
+        response.mayCompress && response.body.count >= size && !response.head.fields.contains(.contentEncoding)
     }
 
     static func apply(to response: inout Response, accepted request: RequestHead) {

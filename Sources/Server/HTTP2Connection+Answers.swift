@@ -13,7 +13,7 @@ extension HTTP2Connection {
     }
 
     func send(_ response: Response, to exchange: Exchange?, on id: HTTP2StreamID, loop: isolated EventLoop) {
-        if let exchange, ContentCoding.concerns(response, within: server.limits.compressed) {
+        if let exchange, ContentCoding.concerns(response, from: server.limits.compressFrom) {
             var coded = response
             ContentCoding.apply(to: &coded, accepted: exchange.head)
             return sendWhole(coded, to: exchange, on: id, loop: loop)

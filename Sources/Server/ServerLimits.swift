@@ -25,9 +25,8 @@ package struct ServerLimits: Sendable {
     package var answerBytes = 4 << 20
     /// Pipelined bytes kept while an answer is under way; above it reading pauses.
     package var pipelinedBytes = 64 << 10
-    /// JSON and text answers of these sizes are compressed for clients that ask. Larger ones would hold up everybody else for
-    /// longer than they may take.
-    package var compressed = 1024...1 << 20
+    /// JSON and text answers from this size on are compressed for clients that ask.
+    package var compressFrom = 1024
     var http1 = HTTP1Limits.server
     var http2 = HTTP2Limits.standard
 

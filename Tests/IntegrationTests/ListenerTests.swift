@@ -92,7 +92,7 @@ struct ListenerTests {
         let stream = Process()
         stream.executableURL = URL(filePath: "/usr/bin/env")
         stream.arguments = [
-            "curl", "--silent", "--no-buffer", "--cacert", old, "--max-time", "60",
+            "curl", "--silent", "--no-buffer", "--cacert", old, "--max-time", "600",
             "\(url)/v1/events?types=shutdown,hello",
         ]
         let events = Pipe()

@@ -241,21 +241,6 @@ struct HTTP1ServerTests {
         #expect(await server.wait { $0.server.counters.openStreams == 0 })
     }
 
-    @Test(arguments: [(1000, false), (2000, true), (300_000, true), ((1 << 20) - 2, true), (1 << 20, false)])
-    func `an answer is coded for who asks, unless it is small or very large`(size: Int, isCoded: Bool) async throws {
-        let server = try await TestServer()
-        let socket = try connect(server)
-        let body = String(repeating: "abcdefgh", count: size / 8)
-        let head = "POST /echo HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nConnection: close\r\n"
-        try socket.send(Array((head + "Content-Length: \(body.utf8.count)\r\n\r\n" + body).utf8))
-        var bytes: [UInt8] = []
-        while case let more = try socket.receive(), !more.isEmpty { bytes += more }
-        let end = try #require(bytes.firstRange(of: Array("\r\n\r\n".utf8)))
-        let answer = Array(bytes[end.upperBound...])
-        #expect(String(decoding: bytes[..<end.lowerBound], as: UTF8.self).contains("Content-Encoding: gzip") == isCoded)
-        #expect(try (isCoded ? GunzipStream.expand(answer) : answer) == Array("[\(body)]".utf8))
-    }
-
     @Test func `a stream that a stop ends waits for its peer no longer than a drain does`() async throws {
         var limits = ServerLimits()
         limits.lingerMilliseconds = 600_000
