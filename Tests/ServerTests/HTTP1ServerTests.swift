@@ -32,7 +32,7 @@ struct HTTP1ServerTests {
     }
 
     @Test func `far beyond the limit of connections nobody hears why`() async throws {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.connections = 1
         limits.lingerMilliseconds = 30_000
         let server = try await TestServer(limits)
@@ -230,7 +230,7 @@ struct HTTP1ServerTests {
     }
 
     @Test func `a stream behind so many requests that reading paused ends with its peer`() async throws {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.pipelinedBytes = 50
         let server = try await TestServer(limits)
         let socket = try connect(server)
@@ -242,7 +242,7 @@ struct HTTP1ServerTests {
     }
 
     @Test func `a stream that a stop ends waits for its peer no longer than a drain does`() async throws {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.lingerMilliseconds = 600_000
         let server = try await TestServer(limits)
         let socket = try connect(server)
@@ -257,7 +257,7 @@ struct HTTP1ServerTests {
     }
 
     @Test func `a head that does not come in time is answered 408`() async throws {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.headMilliseconds = 100
         let server = try await TestServer(limits)
         let socket = try connect(server)
@@ -266,7 +266,7 @@ struct HTTP1ServerTests {
     }
 
     @Test func `a body slower than the minimum rate is answered 408`() async throws {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.bodyGraceMilliseconds = 100
         let server = try await TestServer(limits)
         let socket = try connect(server)
@@ -275,7 +275,7 @@ struct HTTP1ServerTests {
     }
 
     @Test func `a peer that takes nothing is let go`() async throws {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.stallMilliseconds = 100
         let server = try await TestServer(limits)
         let socket = try connect(server)
@@ -286,7 +286,7 @@ struct HTTP1ServerTests {
     }
 
     @Test func `connections over the limit are answered 503, and room that was given back is used`() async throws {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.connections = 1
         let server = try await TestServer(limits)
         let first = try connect(server)

@@ -41,7 +41,7 @@ struct HTTP2ServerTests {
     }
 
     @Test func `who does not take its answers gets no more of them, and may ask again`() async throws {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.answerBytes = 1 << 20
         let server = try await TestServer(limits)
         let client = try connect(server)
@@ -143,7 +143,7 @@ struct HTTP2ServerTests {
     /// More of it is no reason for more patience, and what else has come before is none either.
     @Test(arguments: [false, true])
     func `a head that does not come in time ends the connection, however it is dripped`(hasAnswer: Bool) async throws {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.headMilliseconds = 1000
         limits.lingerMilliseconds = 100
         let server = try await TestServer(limits)
@@ -165,7 +165,7 @@ struct HTTP2ServerTests {
     }
 
     @Test func `a peer that asks and does not read is let go`() async throws {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.stallMilliseconds = 100
         let server = try await TestServer(limits)
         let client = try connect(server)

@@ -130,6 +130,19 @@ final class Teller: ExchangeOwner {
     func drained(_ exchange: Exchange, on loop: isolated EventLoop) { tell(on: loop) }
 }
 
+extension ServerLimits {
+    /// For tests that are not about time: among all the others one may have to wait for its turn.
+    static var patient: ServerLimits {
+        var limits = ServerLimits()
+        limits.headMilliseconds = 600_000
+        limits.idleMilliseconds = 600_000
+        limits.bodyGraceMilliseconds = 600_000
+        limits.stallMilliseconds = 600_000
+        limits.handshakeMilliseconds = 600_000
+        return limits
+    }
+}
+
 /// A server on a free port of loopback, with its loop.
 final class TestServer: Sendable {
     struct Parts {
@@ -141,7 +154,7 @@ final class TestServer: Sendable {
     let port: UInt16
     private let parts: LoopBound<Parts>
 
-    init(_ limits: ServerLimits = ServerLimits(), tls: TLSServerContext? = nil) async throws {
+    init(_ limits: ServerLimits = .patient, tls: TLSServerContext? = nil) async throws {
         loop = try EventLoop()
         loop.start()
         (parts, port) = try await loop.makeServer(limits, tls)
