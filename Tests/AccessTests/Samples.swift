@@ -51,7 +51,7 @@ extension TokenRecord {
     static func sample(
         name: String = "dashboard",
         scopes: ScopeSet = [.read, .send],
-        sessions: Set<String>? = nil,
+        sessions: [String]? = nil,
         expiresAt: Timestamp? = nil,
         seed: UInt8 = 1
     ) throws -> (record: TokenRecord, secret: Secret) {

@@ -135,6 +135,14 @@ struct TokenTests {
         }
     }
 
+    @Test func `a list of sessions is as long as it is written`() throws {
+        let full = try TokenWish(name: "n", scopes: .read, sessions: Array(repeating: "a", count: 64), now: .start)
+        #expect(full.sessions == ["a"])
+        #expect(throws: TokenWish.Problem.tooManySessions(limit: 64)) {
+            try TokenWish(name: "n", scopes: .read, sessions: Array(repeating: "a", count: 65), now: .start)
+        }
+    }
+
     @Test func `a list entry shows what a token is and never what proves it`() throws {
         let (record, secret) = try TokenRecord.sample(sessions: ["b", "a"], expiresAt: .after(1000))
         var writer = JSONWriter()

@@ -127,6 +127,7 @@ struct CommandLabelTests {
         ("xh :3000/health", "Fetching from localhost"),
         ("aria2c https://example.org/a.iso", "Downloading a.iso"),
         ("npx agent-browser open 'https://x.example/?a=1&q=a%20b'", "Searching \"a b\""),
+        ("npx agent-browser open 'https://x.example/?q=5%+5+%4'", "Searching \"5% 5 %4\""),
         ("ssh -p 2222 -i k root@10.0.0.5", "Connecting to 10.0.0.5"),
         ("ssh host.example ls -la /tmp > out.txt", "Running a command on host.example"),
         ("ping -c 3 example.com", "Checking example.com"),

@@ -169,6 +169,7 @@ struct SettingsTests {
                 == "/h/Library/Application Support/Ladle/config.json5"
         )
         #expect(SettingsPlaces(environment: [:]).configFile == nil)
+        #expect(SettingsPlaces(environment: ["HOME": "/h", "LADLE_CONFIG": "~/c.json5"]).configFile == "/h/c.json5")
         var settings = Settings()
         settings.set(.state, .text("~/s"), from: .flag("--state"))
         #expect(linux.stateDirectory(settings) == "/h/s")

@@ -29,13 +29,18 @@ struct `The link` {
         #expect(world.state("a") == .retrying)
     }
 
-    @Test func `a reconnect makes a head due whose failure is still being written`() {
+    private func worldWithFailureBeingWritten() -> World {
         var world = World()
         world.offline()
         world.enqueue("a")
         world.pass(79_999)
         world.holdsWrites = true
         world.pass(1)
+        return world
+    }
+
+    @Test func `a reconnect makes a head due whose failure is still being written`() {
+        var world = worldWithFailureBeingWritten()
         #expect(world.heldWrites.count == 1)
         world.online()
         world.holdsWrites = false
@@ -44,12 +49,7 @@ struct `The link` {
     }
 
     @Test func `a link that goes again before that is written leaves the wait as it was`() {
-        var world = World()
-        world.offline()
-        world.enqueue("a")
-        world.pass(79_999)
-        world.holdsWrites = true
-        world.pass(1)
+        var world = worldWithFailureBeingWritten()
         world.online()
         world.offline()
         world.holdsWrites = false

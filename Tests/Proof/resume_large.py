@@ -56,12 +56,13 @@ size = base.execute("SELECT sum(length(data)) FROM event").fetchone()[0]
 base.close()
 # A reader that stands still is kept as long as this check needs it.
 serve = Serve("--limits-write-stall", "10m", state=serve.state, gateway=gateway.url).linked()
-# It is forgotten again after so many more; what the link says meanwhile stays until then.
-slack = 256
-until(lambda: number(events()["last"]) - number(events()["first"]) < chosen.events + slack, seconds=120, what="the forgetting of the surplus")
+until(lambda: number(events()["first"]) > surplus, what="the forgetting of the surplus")
 first, last = (number(events()[end]) for end in ("first", "last"))
 print(f"large: {time.monotonic() - begun:.0f} s; {last - first + 1} events kept, {size / 1048576:.0f} MiB of data, the oldest {first}")
-tally.check(0 <= last - first + 1 - chosen.events < slack, f"{chosen.events} events are kept, no fewer and hardly more")
+# What was there at the start and is too much has gone, row for row; what the link has said since is forgotten with more.
+said = last - (chosen.events + surplus)
+tally.check(first > surplus and 0 <= last - first + 1 - chosen.events <= said,
+            f"{chosen.events} events are kept, no fewer and of those from before no more: {first}, {last}")
 
 
 def resume(after):

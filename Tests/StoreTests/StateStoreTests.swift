@@ -342,6 +342,20 @@ struct `The state directory` {
         withExtendedLifetime(first) {}
     }
 
+    @Test func `is not a matter of permission where another start may find it well`() throws {
+        let scratch = try ScratchDirectory()
+        try scratch.write([], to: "file")
+        let below = #expect(throws: StateDirectoryError.self) { try StateDirectory(path: scratch.file("file/state")) }
+        #expect(below?.isPermission == false, "\(below as Any)")
+        let taken = try StateDirectory(path: scratch.file("state"))
+        let second = #expect(throws: StateDirectoryError.self) { try StateDirectory(path: scratch.file("state")) }
+        #expect(second?.isPermission == false)
+        taken.release()
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: scratch.file("state"))
+        let open = #expect(throws: StateDirectoryError.self) { try StateDirectory(path: scratch.file("state")) }
+        #expect(open?.isPermission == true)
+    }
+
     @Test func `is free again when its owner is gone`() throws {
         let scratch = try ScratchDirectory()
         _ = try StateDirectory(path: scratch.file("state"))

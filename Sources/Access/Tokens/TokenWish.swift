@@ -12,7 +12,7 @@ package struct TokenWish: Sendable, Equatable {
         case longName(limit: Int)
         case unprintableName
         case noScopes
-        case tooManySessions
+        case tooManySessions(limit: Int)
         case invalidSession
         case expiryInThePast
         /// `admin` makes tokens without limits: one with limits would only seem to have them.
@@ -23,10 +23,11 @@ package struct TokenWish: Sendable, Equatable {
     package static let longestName = 64
     package static let mostSessions = 64
 
+    /// - Parameter sessions: as they are written; how many there may be goes by that, not by what they turn out to be.
     package init(
         name: String,
         scopes: ScopeSet,
-        sessions: Set<String>? = nil,
+        sessions: [String]? = nil,
         expiresAt: Timestamp? = nil,
         now: Timestamp
     ) throws(Problem) {
@@ -34,7 +35,7 @@ package struct TokenWish: Sendable, Equatable {
         guard name.utf8.count <= Self.longestName else { throw .longName(limit: Self.longestName) }
         guard name.unicodeScalars.allSatisfy(Self.isPrintable) else { throw .unprintableName }
         guard !scopes.isEmpty else { throw .noScopes }
-        guard sessions?.count ?? 0 <= Self.mostSessions else { throw .tooManySessions }
+        guard sessions?.count ?? 0 <= Self.mostSessions else { throw .tooManySessions(limit: Self.mostSessions) }
         for session in sessions ?? [] {
             guard !session.isEmpty, session.utf8.count <= 512,
                 !session.unicodeScalars.contains(where: { $0.properties.generalCategory == .control || $0 == " " })
@@ -46,7 +47,7 @@ package struct TokenWish: Sendable, Equatable {
         if sessions != nil, scopes.contains(.admin) { throw .limitedAdmin }
         self.name = name
         self.scopes = scopes
-        self.sessions = sessions
+        self.sessions = sessions.map(Set.init)
         self.expiresAt = expiresAt
     }
 

@@ -16,16 +16,12 @@ enum TokenForm {
         guard let name = body["name"]?.string else {
             throw .unprocessable("name", "`name` says what the token is for, a string.")
         }
-        var sessions: Set<String>?
+        var sessions: [String]?
         if let list = body["sessions"], !list.isNull {
-            // As many as are written, not as many as they turn out to be: the contract counts them so.
-            guard list.count <= TokenWish.mostSessions else {
-                throw tooManySessions
-            }
-            var named: Set<String> = []
+            var named: [String] = []
             for element in list.elements {
                 guard let text = element.string else { throw .unprocessable("sessions", "Session keys are strings.") }
-                named.insert(try bridge.session(named: text, "sessions"))
+                named.append(try bridge.session(named: text, "sessions"))
             }
             guard !named.isEmpty else { throw .unprocessable("sessions", "`sessions` is a list of session keys.") }
             sessions = named
@@ -37,7 +33,7 @@ enum TokenForm {
     static func check(
         _ name: String,
         _ scopes: ScopeSet,
-        _ sessions: Set<String>? = nil,
+        _ sessions: [String]? = nil,
         expiresAt: Timestamp? = nil,
         now: Timestamp
     ) throws(Problem) -> TokenWish {
@@ -49,7 +45,8 @@ enum TokenForm {
             case .longName(let limit): throw .unprocessable("name", "A name has at most \(limit) bytes.")
             case .unprintableName: throw .unprocessable("name", "A name is one line of printable characters.")
             case .noScopes: throw .unprocessable("scopes", "A token needs at least one scope.")
-            case .tooManySessions: throw tooManySessions
+            case .tooManySessions(let limit):
+                throw .unprocessable("sessions", "A token names at most \(limit) sessions.")
             case .invalidSession: throw .unprocessable("sessions", "That is no session key.")
             case .limitedAdmin:
                 throw .unprocessable(
@@ -59,10 +56,6 @@ enum TokenForm {
             case .expiryInThePast: throw .unprocessable("expiresAt", "The token would have expired already.")
             }
         }
-    }
-
-    private static var tooManySessions: Problem {
-        .unprocessable("sessions", "A token names at most \(TokenWish.mostSessions) sessions.")
     }
 
     /// The time wins over the duration; both must be right.

@@ -93,10 +93,6 @@ package final class DocumentDesk {
         armRefresh(on: loop)
     }
 
-    package func linkOpened(on loop: isolated EventLoop) {
-        refreshAll(on: loop)
-    }
-
     package func linkClosed() {
         hasGuards = false
         for name in copies.keys { copies[name]?.isFresh = false }

@@ -134,7 +134,7 @@ package final class GatewayDesk: UpstreamLinkHandler {
             .online(LinkFacts(protocolVersion: hello.protocolVersion, identity: nil, uptimeMs: hello.uptimeMs)),
             on: loop
         )
-        documents?.linkOpened(on: loop)
+        documents?.refreshAll(on: loop)
         if let lostAt { missed?(lostAt.adding(milliseconds: -Self.slackMilliseconds)) }
         lostAt = nil
         former.online(now: loop.wallClock)

@@ -58,6 +58,7 @@ final class OutboxScan {
     static func rows(_ messages: [JSONValue]) -> [HistoryScan.Row] {
         messages.compactMap { message in
             guard let row = Activity.HistoryRow(message) else { return nil }
+            // Its own key first: the run that a row names may be the gateway's, which answers it under an id of its own.
             return HistoryScan.Row(
                 key: message["idempotencyKey"]?.string ?? message["__openclaw"]?["idempotencyKey"]?.string ?? row.key,
                 isUser: row.isUser,

@@ -61,9 +61,7 @@ enum HostCheck {
             return .wrong("daemon", text, "ladle serve")
         case .notRunning: return .wrong("daemon", "ladle serve is not running", "ladle serve")
         case .notAllowed:
-            let folder = socket.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(
-                separator: "/"
-            )
+            let folder = socket.lastIndex(of: "/").map { socket[..<$0] } ?? "."
             let hint = "sudo -u \"$(stat -c %U \(socket))\" ladle doctor --state \(folder)"
             return .wrong("daemon", error.message, hint, .noPermission)
         default: return .wrong("daemon", error.message, "ladle serve", .temporary)

@@ -1,0 +1,171 @@
+import JSONBytes
+import Testing
+
+@testable import Commands
+
+struct SendCommandTests {
+    @Test func `send posts the text with everything asked for`() throws {
+        let io = RecordedIO()
+        io.files["a/pic.PNG"] = [1, 2, 3]
+        io.replies = [.json(202, #"{"id":"e1","state":"queued"}"#)]
+        let code = io.run(
+            "send",
+            "turn",
+            "it off",
+            "--session",
+            "work",
+            "--thinking",
+            "low",
+            "--ttl",
+            "10m",
+            "--not-before",
+            "2030-01-31T08:00:00Z",
+            "--attach",
+            "a/pic.PNG",
+            "--force",
+            "--idempotency-key",
+            "k1"
+        )
+        #expect(code == .ok)
+        let request = io.requests[0]
+        #expect(request.hasPrefix("POST /v1/messages?force=true HTTP/1.1\r\nHost: ladle\r\n"))
+        #expect(request.contains("Idempotency-Key: \"k1\"\r\n"))
+        #expect(request.contains("User-Agent: ladle/1.2.3\r\n"))
+        let body = try io.body(0)
+        #expect(body["text"]?.string == "turn it off")
+        #expect(body["session"]?.string == "work")
+        #expect(body["ttlSeconds"]?.int == 600)
+        #expect(body["notBefore"]?.string == "2030-01-31T08:00:00Z")
+        #expect(body["attachments"]?[0]?["name"]?.string == "pic.PNG")
+        #expect(body["attachments"]?[0]?["mimeType"]?.string == "image/png")
+        #expect(body["attachments"]?[0]?["data"]?.string == "AQID")
+    }
+
+    @Test func `send reads standard input when there is no text`() throws {
+        let io = RecordedIO()
+        io.input = Array("from a pipe\nline 2\n\n".utf8)
+        io.replies = [.json(202, #"{"id":"e1"}"#)]
+        #expect(io.run("send") == .ok)
+        #expect(try io.body(0)["text"]?.string == "from a pipe\nline 2")
+        io.input = [0xFF]
+        #expect(io.run("send") == .usage)
+        io.input = Array(" \n".utf8)
+        #expect(io.run("send") == .usage)
+        io.input = [UInt8](repeating: 0x61, count: (4 << 20) + 1)
+        #expect(io.run("send", "-") == .usage)
+        #expect(io.requests.count == 1)
+    }
+
+    @Test(arguments: [
+        ["send", "--wait=0", "x"], ["send", "--wait=601", "x"], ["send", "--ttl", "5", "x"],
+        ["send", "--ttl", "10ms", "x"],
+        ["send", "--not-before", "soon", "x"], ["send", "--idempotency-key", "a b", "x"],
+        ["send", "--attach", "nofile", "x"],
+    ])
+    func `values that cannot be are refused before anything is sent`(arguments: [String]) {
+        let io = RecordedIO()
+        guard case .finished(let code) = CommandRunner(io: io, services: CommandServices(version: "1")).run(arguments)
+        else { return }
+        #expect(code == .usage)
+        #expect(io.requests.isEmpty)
+        #expect(!io.errors.isEmpty)
+    }
+
+    @Test func `send --wait prints the reply alone`() {
+        let io = RecordedIO()
+        io.replies = [.json(200, #"{"entry":{},"run":{},"reply":"It is\u001b[0m off."}"#)]
+        #expect(io.run("send", "--wait=5", "x") == .ok)
+        #expect(io.output == "It is\u{1B}[0m off.\n")
+        #expect(io.requests[0].contains("Prefer: wait=5\r\n"))
+        io.replies = [.json(202, #"{"id":"e1","state":"retrying"}"#)]
+        #expect(io.run("send", "--wait", "x") == .temporary)
+        #expect(io.errors.contains("ladle outbox show e1"))
+    }
+
+    private let steps = [
+        #"id: 1.1"#, #"data: {"type":"outbox","entry":{"id":"e1","state":"accepted"}}"#, "",
+        ": keep-alive",
+        #"data: {"type":"run.step","step":{"id":"s1","state":"running","label":"Reading a file..."}}"#, "",
+        #"data: {"type":"run.step","step":{"id":"s1","state":"done","label":"Read a file (12ms)"}}"#, "",
+        #"data: {"type":"run.delta","text":"The ","offset":0}"#, "",
+        #"data: {"type":"run.delta","text":"end.","offset":4}"#, "",
+    ]
+
+    @Test func `on a terminal the steps are shown live, and the reply comes last`() {
+        let io = RecordedIO()
+        io.isErrorTerminal = true
+        io.isOutputTerminal = true
+        io.environment["NO_COLOR"] = "1"
+        io.replies = [
+            io.stream(
+                "text/event-stream",
+                steps + [#"data: {"type":"run.ended","run":{"state":"completed","text":""}}"#, ""]
+            )
+        ]
+        #expect(io.run("send", "--wait", "x") == .ok)
+        #expect(io.output == "The end.\n")
+        #expect(io.errors == "\r\u{1B}[2K• Reading a file...\r\u{1B}[2K✓ Read a file (12ms)\n")
+        #expect(io.requests[0].contains("Accept: text/event-stream\r\n"))
+    }
+
+    @Test(arguments: [
+        (
+            #"data: {"type":"run.ended","run":{"state":"failed","error":{"code":"Q","detail":"no quota"}}}"#,
+            ExitCode.unavailable, "no quota"
+        ),
+        (#"data: {"type":"run.ended","run":{"state":"aborted"}}"#, .unavailable, "stopped"),
+        (
+            #"data: {"type":"outbox","entry":{"id":"e1","state":"failed","error":{"code":"SEND_REJECTED","detail":"too large"}}}"#,
+            .unavailable, "too large"
+        ),
+        (#"data: {"type":"shutdown"}"#, .temporary, "ladle outbox show e1"),
+    ])
+    func `a live send that does not end well says why`(line: String, exit: ExitCode, text: String) {
+        let io = RecordedIO()
+        io.isErrorTerminal = true
+        io.replies = [io.stream("text/event-stream", steps + [line, ""])]
+        #expect(io.run("send", "--wait", "x") == exit)
+        #expect(io.errors.contains(text))
+        #expect(io.output == "")
+    }
+
+    @Test func `a message that was taken goes on when the daemon dies under it`() {
+        let io = RecordedIO()
+        io.isErrorTerminal = true
+        let cut = #"data: {"type":"outbox","entry":{"id":"e1","state":"queued"}}"# + "\n\n"
+        let chunk = String(cut.utf8.count, radix: 16) + "\r\n\(cut)\r\n"
+        io.replies = [
+            .raw("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk)
+        ]
+        #expect(io.run("send", "--wait", "x") == .temporary)
+        #expect(io.errors.contains("ladle outbox show e1"))
+        #expect(!io.errors.contains("try again"))
+    }
+
+    @Test func `without an answer the same line may be typed again with its key`() throws {
+        let io = RecordedIO()
+        io.replies = [.raw(""), .json(202, #"{"id":"e1","state":"queued"}"#)]
+        #expect(io.run("send", "x") == .temporary)
+        let head = try #require(
+            io.requests.first?.firstRange(of: "Idempotency-Key: \"").map { io.requests[0][$0.upperBound...] }
+        )
+        let key = String(head.prefix { $0 != "\"" })
+        #expect(key.utf8.count >= 16)
+        #expect(io.errors.contains("--idempotency-key \(key)"))
+        #expect(io.run("send", "x", "--idempotency-key", key) == .ok)
+        #expect(io.requests[1].contains("Idempotency-Key: \"\(key)\"\r\n"))
+        #expect(io.run("send", "x") == .unavailable)
+        #expect(!io.requests.dropFirst(2).contains { $0.contains(key) })
+    }
+
+    @Test func `only an entry that may be sent again is offered to be`() {
+        for (state, isOffered) in [("failed", true), ("expired", true), ("cancelled", false)] {
+            let io = RecordedIO()
+            io.isErrorTerminal = true
+            let line = #"data: {"type":"outbox","entry":{"id":"e1","state":"\#(state)"}}"#
+            io.replies = [io.stream("text/event-stream", [line, ""])]
+            #expect(io.run("send", "--wait", "x") == .unavailable)
+            #expect(io.errors.contains("ladle outbox retry e1") == isOffered, "\(state)")
+        }
+    }
+}
