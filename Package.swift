@@ -56,7 +56,8 @@ let package = Package(
         + layer("HTTP1", uses: ["HTTPModel", "Basics"])
         + layer("WebSocket", uses: ["Basics"])
         + layer("EventStream", uses: ["Basics"])
-        + layer("Activity", uses: ["JSONBytes", "Basics"])
+        + layer("Labels", uses: ["JSONBytes", "Basics"])
+        + layer("Activity", uses: ["Labels", "JSONBytes", "Basics"])
         + layer("Documents", uses: ["JSONBytes", "Basics"])
         // Wrappers: each over one C module.
         + layer("EventLoops", uses: ["CSystem", "Basics"])
@@ -101,7 +102,7 @@ let package = Package(
         + layer(
             "Bridge",
             uses: [
-                "Exchanges", "Upstream", "Store", "Outbox", "EventLog", "Access", "Activity", "Documents",
+                "Exchanges", "Upstream", "Store", "Outbox", "EventLog", "Access", "Activity", "Labels", "Documents",
                 "EventStream",
                 "Observability", "Configuration", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "CSystem", "Basics",
             ]
@@ -114,7 +115,8 @@ let package = Package(
             .executableTarget(
                 name: "ladle",
                 dependencies: [
-                    "Activity", "Commands", "Configuration", "Bridge", "Server", "Upstream", "DemoGateway", "Discovery",
+                    "Activity", "Labels", "Commands", "Configuration", "Bridge", "Server", "Upstream", "DemoGateway",
+                    "Discovery",
                     "Store",
                     "Outbox",
                     "EventLog", "EventStream", "Access", "Observability", "Transport", "EventLoops", "Exchanges", "TLS",

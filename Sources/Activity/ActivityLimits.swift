@@ -4,14 +4,10 @@ package enum ActivityLimits {
     package static let runTextBytes = 1 << 20
     /// Steps kept of one run; a run that goes on beyond them still gets its text and its end.
     package static let stepsPerRun = 500
-    /// Longest `detail` of a step, in characters.
-    package static let detailCharacters = 600
     /// Longest error text of a run, step or message, in characters.
     package static let errorCharacters = 1_000
     /// Longest reasoning text kept as the detail of a thinking step, in characters.
     package static let thinkingCharacters = 4_000
-    /// Longest command that is lexed for a label, in UTF-8 bytes; the rest cannot change a one-line label much.
-    package static let commandBytes = 16 << 10
     /// A tool's text result beyond this is not searched for a JSON error object.
     package static let resultJSONBytes = 20_000
     /// Longest id taken from the gateway (run, call, message), in UTF-8 bytes; longer ones are cut.

@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import Labels
 
 @testable import Activity
 

@@ -1,4 +1,5 @@
 import JSONBytes
+import Labels
 import Testing
 
 @testable import Activity

@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import Labels
 import Testing
 
 @testable import Activity

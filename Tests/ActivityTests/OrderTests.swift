@@ -1,5 +1,7 @@
 import Basics
 import JSONBytes
+import Labels
+import TestSupport
 import Testing
 
 @testable import Activity

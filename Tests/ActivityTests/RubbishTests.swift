@@ -1,5 +1,7 @@
 import Basics
 import JSONBytes
+import Labels
+import TestSupport
 import Testing
 
 @testable import Activity
@@ -89,25 +91,6 @@ struct RubbishTests {
             var writer = JSONWriter()
             run.write(to: &writer)
             _ = json(String(decoding: writer.bytes, as: UTF8.self))
-        }
-    }
-
-    @Test func `random command lines are always named`() {
-        var random = SeededRandom(11)
-        let pieces = [
-            "git", "push", " ", " ", "\n", "'", "\"", "$(", ")", "`", "|", "&&", ";", ">", ">>", "<<EOF", "EOF", "\\",
-            "{", "}", "cat", "a.md",
-            "-e", "--", "bash -c", "é", "\u{202E}", "#", "${x", "2>&1", "sudo", "env", "xargs", "=", "A=b",
-            "find . -exec", "curl -o", "docker run",
-        ]
-        for _ in 0..<4_000 {
-            var line = ""
-            for _ in 0..<random.next() % 14 { line += pieces.randomElement(using: &random) ?? "" }
-            let label = CommandLabels.label(of: line)
-            #expect(!label.active.isEmpty && label.active.count <= LabelText.labelLimit)
-            #expect(!label.active.unicodeScalars.contains { $0.value < 0x20 })
-            _ = SecretMask.text(line)
-            _ = label.done(milliseconds: 5)
         }
     }
 }

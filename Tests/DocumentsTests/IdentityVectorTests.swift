@@ -4,43 +4,43 @@ import Testing
 @testable import Documents
 
 struct IdentityVectorTests {
-    @Test(arguments: SharedVectors.names("identityParse", "userParse", source: "extended"))
+    @Test(arguments: IdentityVectors.names("identityParse", "userParse", source: "extended"))
     func `every parse vector reads as expected`(name: String) throws {
-        let vector = try #require(SharedVectors.named(name))
+        let vector = try #require(IdentityVectors.named(name))
         let (kind, markdown) = try subject(vector)
         let document = FieldDocument(kind: kind, bytes: Array(markdown.utf8))
-        #expect(strings(document.fields) == SharedVectors.strings(vector["expected"]?["fields"]))
+        #expect(strings(document.fields) == IdentityVectors.strings(vector["expected"]?["fields"]))
         if let gateway = vector["gatewayFields"] {
             #expect(
-                GatewayReader.fields(markdown) == SharedVectors.strings(gateway),
+                GatewayReader.fields(markdown) == IdentityVectors.strings(gateway),
                 "the restated gateway reader is off"
             )
         }
     }
 
-    @Test(arguments: SharedVectors.names("identityParse", "userParse", source: "app"))
+    @Test(arguments: IdentityVectors.names("identityParse", "userParse", source: "app"))
     func `the restated phone reader agrees with its vectors`(name: String) throws {
-        let vector = try #require(SharedVectors.named(name))
+        let vector = try #require(IdentityVectors.named(name))
         let (kind, markdown) = try subject(vector)
         let read = PhoneReader.fields(
             markdown,
             labels: kind == .identity ? PhoneReader.identity : PhoneReader.profile,
             context: kind == .profile
         )
-        #expect(read == SharedVectors.strings(vector["expected"]?["fields"]))
+        #expect(read == IdentityVectors.strings(vector["expected"]?["fields"]))
     }
 
-    @Test(arguments: SharedVectors.names("identityEdit", "userEdit"))
+    @Test(arguments: IdentityVectors.names("identityEdit", "userEdit"))
     func `every edit vector gives the expected bytes and is idempotent`(name: String) throws {
-        let vector = try #require(SharedVectors.named(name))
+        let vector = try #require(IdentityVectors.named(name))
         let (kind, markdown) = try subject(vector)
-        let changes = SharedVectors.strings(vector["input"]?["changes"])
+        let changes = IdentityVectors.strings(vector["input"]?["changes"])
         let patch = try FieldPatch(kind: kind, assignments: changes.map { (name: $0.key, value: $0.value) })
         let edited = try FieldDocument(kind: kind, bytes: Array(markdown.utf8)).edited(patch.changes)
         #expect(String(decoding: edited, as: UTF8.self) == vector["expected"]?["markdown"]?.string)
         let after = FieldDocument(kind: kind, bytes: edited)
         let expected = try #require(vector["expected"]?["fieldsAfter"])
-        #expect(strings(after.fields) == SharedVectors.strings(expected))
+        #expect(strings(after.fields) == IdentityVectors.strings(expected))
         let directives = (expected["directives"]?.elements).map(Array.init) ?? []
         #expect(after.fields.directives.map(\.text) == directives.compactMap { $0["text"]?.string })
         #expect(after.fields.directives.map(\.observed) == directives.compactMap { $0["observed"]?.string })
@@ -48,9 +48,9 @@ struct IdentityVectorTests {
         #expect(try after.edited(patch.changes) == edited)
     }
 
-    @Test(arguments: SharedVectors.names("delimiterReply"))
+    @Test(arguments: IdentityVectors.names("delimiterReply"))
     func `every delimiter vector is understood`(name: String) throws {
-        let vector = try #require(SharedVectors.named(name))
+        let vector = try #require(IdentityVectors.named(name))
         let text = try #require(vector["input"]?["text"]?.string)
         let reading: SyncFrame.Reading = vector["source"]?.string == "app" ? .bothParts : .tolerant
         let reply = SyncFrame.parse(text, as: reading)

@@ -1,6 +1,7 @@
 import Basics
 import JSONBytes
 import TLS
+import TestSupport
 import Testing
 
 @testable import Upstream
@@ -37,9 +38,8 @@ struct DeviceTests {
         )
     }
 
-    @Test(.enabled(if: SharedData.bytes("device-auth-vectors.json") != nil))
-    func `every vector gives its payload and a signature that verifies`() throws {
-        let root = try #require(SharedData.document("device-auth-vectors.json")).root
+    @Test func `every vector gives its payload and a signature that verifies`() throws {
+        let root = try TestData.document("device-auth-vectors.json")
         let seed = try #require(Hex.decode(root["key"]?["seedHex"]?.string ?? ""))
         let identity = DeviceIdentity(try Ed25519PrivateKey(seed: seed))
         #expect(identity.deviceId == root["key"]?["deviceId"]?.string)

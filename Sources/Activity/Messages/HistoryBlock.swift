@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 
 /// One part of a message's content; both the gateway's own names and those of the providers are understood.

@@ -1,3 +1,5 @@
+import Basics
+
 /// Rows that are the products' own talk with the agent and no one's message.
 package enum Housekeeping {
     /// A user's row that was sent by a program: verbose switches, identity frames, heartbeats, session start prompts.
@@ -61,7 +63,7 @@ package enum InboundEnvelope {
     /// Notices stand in front of the stamp, one to a line; what a command printed may follow one in lines of its own.
     private static func behindNotices(_ text: Substring) -> Substring {
         var rest = text
-        while let gap = rest.firstRange(of: "\n\n") {
+        while let gap = rest.rangeOfText("\n\n") {
             rest = rest[gap.upperBound...]
             if let behind = withoutStamp(rest) { return behind }
         }
@@ -80,7 +82,7 @@ package enum InboundEnvelope {
             return nil
         }
         let block = text[end...].drop { $0.isNewline }
-        guard block.hasPrefix("```"), let close = block.dropFirst(3).firstRange(of: "\n```") else { return nil }
+        guard block.hasPrefix("```"), let close = block.dropFirst(3).rangeOfText("\n```") else { return nil }
         return block[close.upperBound...].drop { !$0.isNewline }
     }
 

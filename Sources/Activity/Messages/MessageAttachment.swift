@@ -1,4 +1,6 @@
+import Basics
 package import JSONBytes
+import Labels
 
 /// What is known about a file sent with a message; never its content.
 package struct MessageAttachment: Sendable, Equatable {

@@ -1,5 +1,6 @@
 package import Basics
 package import JSONBytes
+import Labels
 
 /// The messages of a history page: rows of tools become steps, housekeeping and doubles are gone.
 package struct MessagePage: Sendable {

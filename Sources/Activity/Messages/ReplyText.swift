@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 
 /// The text of a message as people see it.
@@ -17,8 +18,8 @@ enum ReplyText {
         guard text.contains("<") else { return text }
         var result = text
         for tag in ["think", "thinking", "thought"] {
-            while let open = result.firstRange(of: "<\(tag)>") {
-                let close = result.firstRange(of: "</\(tag)>", from: open.upperBound)
+            while let open = result.rangeOfText("<\(tag)>") {
+                let close = result.rangeOfText("</\(tag)>", from: open.upperBound)
                 result.removeSubrange(open.lowerBound..<(close?.upperBound ?? result.endIndex))
             }
         }

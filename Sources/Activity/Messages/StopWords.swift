@@ -1,3 +1,5 @@
+import Labels
+
 /// Messages that are only one of these start no run: the gateway takes them as an order to abort.
 package enum StopWords {
     package static func matches(_ text: String) -> Bool {

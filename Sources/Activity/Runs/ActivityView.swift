@@ -1,5 +1,6 @@
 package import Basics
 package import JSONBytes
+import Labels
 
 /// What is going on now, for `GET /v1/activity`.
 package struct ActivityView: Sendable {

@@ -1,5 +1,6 @@
 package import Basics
 package import JSONBytes
+import Labels
 
 /// Takes the gateway's events to the runs they belong to.
 extension RunBook {

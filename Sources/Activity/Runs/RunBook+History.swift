@@ -1,5 +1,6 @@
 package import Basics
 package import JSONBytes
+import Labels
 
 /// Takes history pages to the runs whose turns they show.
 extension RunBook {

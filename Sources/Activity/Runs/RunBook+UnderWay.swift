@@ -1,4 +1,5 @@
 package import Basics
+import Labels
 
 /// What somebody has to wait for who is to find a session free.
 extension RunBook {

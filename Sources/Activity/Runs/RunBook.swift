@@ -1,4 +1,5 @@
 package import Basics
+package import Labels
 
 /// All runs of the gateway, whoever started them. Frames go in as they come, changes come out; it neither waits nor asks.
 package struct RunBook: Sendable {

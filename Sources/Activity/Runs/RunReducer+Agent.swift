@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import Labels
 
 /// Agent events: lifecycle, text, thoughts.
 extension RunReducer {
@@ -84,7 +85,7 @@ extension RunReducer {
         let reason = (data["fallbackStepFromFailureDetail"] ?? data["reasonSummary"] ?? data["reason"])?.string
         let label = ActivityLabel("Switching to \(SecretMask.name(LabelText.collapsed(model)))", .generic)
         guard let place = place("fallback:\(sequence)", kind: .notice, at: time, label: { label }) else { return }
-        records[place].label.detail = reason.map { SecretMask.text($0).cut(to: ActivityLimits.detailCharacters) }
+        records[place].label.detail = reason.map { SecretMask.text($0).cut(to: LabelLimits.detailCharacters) }
         records[place].live.ended(time)
     }
 

@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import Labels
 
 /// Approvals: a call that waits for a person is the same step, waiting.
 extension RunReducer {

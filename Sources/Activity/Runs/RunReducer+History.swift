@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import Labels
 
 /// What the transcript adds to a run: thoughts, calls, results, usage, errors; and its text, where nothing else told it.
 extension RunReducer {

@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import Labels
 
 /// Tool calls: events of the call itself, and the ready-made items of newer gateways, which join its step.
 extension RunReducer {
@@ -108,7 +109,7 @@ extension RunReducer {
         }
         if let meta = data["meta"]?.string, records[place].label.detail == nil {
             let line = meta.split(whereSeparator: \.isNewline).first ?? ""
-            records[place].label.detail = SecretMask.text(String(line)).cut(to: ActivityLimits.detailCharacters)
+            records[place].label.detail = SecretMask.text(String(line)).cut(to: LabelLimits.detailCharacters)
         }
         if let start { records[place].item.started(start) }
         if phase?.equals("end") ?? false {

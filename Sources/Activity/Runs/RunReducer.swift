@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import Labels
 
 /// One run, out of everything the gateway tells about it: agent events, chat events, tool events, history rows, in any
 /// order, repeated and with gaps. Facts are collected; what is shown is computed from them, and differences become changes.

@@ -1,5 +1,6 @@
 package import Basics
 package import JSONBytes
+package import Labels
 
 /// One item of live activity inside a run: a thought, a tool call, an approval, a notice, an error.
 package struct Step: Sendable, Equatable {

@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import Labels
 
 /// All that is known about one step; the step shown is computed from it, so that the order of the facts does not matter.
 struct StepRecord: Sendable {

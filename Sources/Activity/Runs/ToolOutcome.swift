@@ -1,4 +1,6 @@
+import Basics
 import JSONBytes
+import Labels
 
 /// What a tool's result says: whether it failed, how it ended, how long it took.
 struct ToolOutcome: Sendable, Equatable {
@@ -48,7 +50,7 @@ struct ToolOutcome: Sendable, Equatable {
     /// The exec tool's last line.
     private static func exitCode(in text: String) -> Int64? {
         let tail = text.trimmingBlanks().suffix(64)
-        guard tail.hasSuffix(")"), let mark = tail.firstRange(of: exitMark) else { return nil }
+        guard tail.hasSuffix(")"), let mark = tail.rangeOfText(exitMark) else { return nil }
         return Int64(tail[mark.upperBound...].dropLast())
     }
 
@@ -71,7 +73,7 @@ struct ToolOutcome: Sendable, Equatable {
     /// One masked line without the exit mark; nil where nothing is left.
     static func shown(_ text: String) -> String? {
         var rest = text.trimmingBlanks()
-        if let mark = rest.firstRange(of: exitMark), rest.hasSuffix(")") {
+        if let mark = rest.rangeOfText(exitMark), rest.hasSuffix(")") {
             rest = rest[..<mark.lowerBound].trimmingBlanks()
         }
         let line = SecretMask.text(LabelText.collapsed(rest.cut(to: 4 * resultLimit))).cut(to: resultLimit)

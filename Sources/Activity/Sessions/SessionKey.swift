@@ -1,3 +1,5 @@
+import Basics
+
 /// A session's canonical key: `agent:AGENT:REST` in lower case, or `global`.
 package struct SessionKey: Sendable, Hashable, Comparable {
     package let text: String

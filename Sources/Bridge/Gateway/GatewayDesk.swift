@@ -3,6 +3,7 @@ package import Basics
 import EventLog
 package import EventLoops
 import JSONBytes
+package import Labels
 package import Observability
 import Outbox
 import Store

@@ -6,6 +6,7 @@ import Configuration
 import EventLoops
 import EventStream
 import Exchanges
+import Labels
 import Observability
 import Outbox
 import Server

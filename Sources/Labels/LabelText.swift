@@ -1,5 +1,7 @@
+import Basics
+
 /// The pieces that labels are made of: last path parts, hosts, quoted text. Everything that leaves here is masked.
-enum LabelText {
+package enum LabelText {
     /// Longest quoted piece, in characters.
     static let quoteLimit = 40
     /// Longest label without its dots, in characters.
@@ -10,7 +12,7 @@ enum LabelText {
         word.isOpaque ? nil : name(ofPath: word.text)
     }
 
-    static func name(ofPath path: String) -> String? {
+    package static func name(ofPath path: String) -> String? {
         var rest = path[...]
         while rest.count > 1, rest.last == "/" { rest = rest.dropLast() }
         if rest == "/" { return "/" }
@@ -37,7 +39,7 @@ enum LabelText {
     /// Host of the first http(s) address in the text, without user info and port.
     static func host(in text: String) -> String? {
         for scheme in ["https://", "http://"] {
-            if let range = text.lowercased().firstRange(of: scheme) {
+            if let range = text.lowercased().rangeOfText(scheme) {
                 let lowered = text.lowercased()
                 return host(ofAuthority: lowered[range.upperBound...])
             }
@@ -62,7 +64,7 @@ enum LabelText {
     static func host(ofTarget word: ShellWord) -> String? {
         guard !word.isOpaque else { return nil }
         var text = word.text.lowercased()[...]
-        if let scheme = text.firstRange(of: "://") { text = text[scheme.upperBound...] }
+        if let scheme = text.rangeOfText("://") { text = text[scheme.upperBound...] }
         return host(ofAuthority: text)
     }
 
@@ -78,7 +80,7 @@ enum LabelText {
     }
 
     /// One line: blanks and control characters become single spaces.
-    static func collapsed(_ text: some StringProtocol) -> String {
+    package static func collapsed(_ text: some StringProtocol) -> String {
         var result = ""
         var pending = false
         for scalar in text.unicodeScalars {

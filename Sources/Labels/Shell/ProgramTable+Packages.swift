@@ -1,3 +1,5 @@
+import Basics
+
 /// Package managers.
 extension ProgramTable {
     static let packages: [String: ProgramRule] = {

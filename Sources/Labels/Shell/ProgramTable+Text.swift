@@ -1,3 +1,5 @@
+import Basics
+
 /// Programs that change or pass on text.
 extension ProgramTable {
     static let text: [String: ProgramRule] = [
@@ -103,7 +105,7 @@ enum PatchFiles {
                 guard let name = LabelText.name(ofPath: line.dropFirst(verb.count).trimmingBlanks()) else { continue }
                 if !names.contains(name) { names.append(name) }
             }
-            if names.count > ActivityLimits.stepsPerRun { break }
+            if names.count > LabelLimits.patchFiles { break }
         }
         return LabelText.list(names).map { "Editing \($0)" } ?? "Applying a patch"
     }

@@ -1,3 +1,5 @@
+import Basics
+
 /// One word of a command with its quotes resolved.
 struct ShellWord: Sendable, Equatable {
     var text: String

@@ -1,3 +1,5 @@
+import Basics
+
 /// Replaces what may be a credential by `•••`. Labels and details pass through here before they leave the target.
 package enum SecretMask {
     static let mark = "•••"
@@ -6,7 +8,7 @@ package enum SecretMask {
     static let runLength = 24
 
     /// A file, host or package name: dates and words joined by dashes stay readable, tokens do not.
-    static func name(_ text: String) -> String {
+    package static func name(_ text: String) -> String {
         guard text.utf8.count >= 12 else { return text }
         return maskRuns(text, isSecret: looksLikeToken)
     }

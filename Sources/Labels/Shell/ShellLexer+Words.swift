@@ -1,3 +1,5 @@
+import Basics
+
 /// Words, quotes and expansions; each method starts at its first byte and ends behind its last.
 extension ShellLexer {
     mutating func word() -> ShellWord {

@@ -1,6 +1,6 @@
-/// String helpers that Foundation would otherwise bring.
+/// Text helpers that Foundation would otherwise bring. Texts are compared byte by byte, which is fast and needs no tables.
 extension StringProtocol {
-    func trimmingBlanks() -> String {
+    package func trimmingBlanks() -> String {
         guard let first = firstIndex(where: { !$0.isWhitespace }), let last = lastIndex(where: { !$0.isWhitespace })
         else {
             return ""
@@ -8,9 +8,9 @@ extension StringProtocol {
         return String(self[first...last])
     }
 
-    func containsText(_ needle: String) -> Bool { firstRange(of: needle) != nil }
+    package func containsText(_ needle: String) -> Bool { rangeOfText(needle) != nil }
 
-    func firstRange(of needle: String, from start: Index? = nil) -> Range<Index>? {
+    package func rangeOfText(_ needle: String, from start: Index? = nil) -> Range<Index>? {
         guard !needle.isEmpty else { return nil }
         let wanted = Array(needle.utf8)
         var position = start ?? startIndex
@@ -28,10 +28,10 @@ extension StringProtocol {
         return nil
     }
 
-    func replacingText(_ needle: String, with replacement: String) -> String {
+    package func replacingText(_ needle: String, with replacement: String) -> String {
         var result = ""
         var rest = self[...]
-        while let range = rest.firstRange(of: needle) {
+        while let range = rest.rangeOfText(needle) {
             result += rest[..<range.lowerBound]
             result += replacement
             rest = rest[range.upperBound...]
@@ -40,7 +40,7 @@ extension StringProtocol {
     }
 
     /// At most `limit` characters; a cut ends in an ellipsis that counts.
-    func cut(to limit: Int) -> String {
+    package func cut(to limit: Int) -> String {
         guard let end = index(startIndex, offsetBy: limit, limitedBy: endIndex), end < endIndex else {
             return String(self)
         }
@@ -62,27 +62,6 @@ extension StringProtocol {
 }
 
 extension UInt8 {
-    var isASCIIDigit: Bool { self >= 0x30 && self <= 0x39 }
-    var isASCIILetter: Bool { (self | 0x20) >= 0x61 && (self | 0x20) <= 0x7A }
-}
-
-extension [UInt8] {
-    /// Compares in blocks without an exit inside, which the compiler turns into wide instructions.
-    func hasBytes(_ prefix: [UInt8]) -> Bool {
-        guard count >= prefix.count else { return false }
-        let left = span
-        let right = prefix.span
-        var place = 0
-        while place + 64 <= right.count {
-            var difference: UInt8 = 0
-            for offset in place..<place + 64 { difference |= left[offset] ^ right[offset] }
-            if difference != 0 { return false }
-            place += 64
-        }
-        while place < right.count {
-            if left[place] != right[place] { return false }
-            place += 1
-        }
-        return true
-    }
+    package var isASCIIDigit: Bool { self >= 0x30 && self <= 0x39 }
+    package var isASCIILetter: Bool { (self | 0x20) >= 0x61 && (self | 0x20) <= 0x7A }
 }

@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 
 /// The Chowder app's own table, first match wins, with the app's quirks: it looks for marks anywhere in the command.
@@ -66,7 +67,7 @@ enum ChowderLabels {
     private static func redirectTarget(_ command: String) -> String? {
         for mark in [">>", ">"] {
             var start: String.Index?
-            while let range = command.firstRange(of: mark, from: start) {
+            while let range = command.rangeOfText(mark, from: start) {
                 let word = command[range.upperBound...].drop { $0 == " " || $0 == "\t" }.prefix { !$0.isWhitespace }
                 if !word.isEmpty { return lastPart(String(word)) }
                 start = range.upperBound

@@ -1,7 +1,8 @@
-import JSONBytes
+import Basics
+import TestSupport
 import Testing
 
-@testable import Activity
+@testable import Labels
 
 struct CommandLabelTests {
     private func label(_ command: String) -> String { CommandLabels.label(of: command).active }
@@ -284,5 +285,24 @@ struct CommandLabelTests {
         #expect(!label(String(repeating: "(", count: 40_000)).isEmpty)
         #expect(!label(String(repeating: "$(", count: 40_000)).isEmpty)
         #expect(label(String(repeating: "ls; ", count: 40_000)) == "Listing files")
+    }
+
+    @Test func `random command lines are always named`() {
+        var random = SeededRandom(11)
+        let pieces = [
+            "git", "push", " ", " ", "\n", "'", "\"", "$(", ")", "`", "|", "&&", ";", ">", ">>", "<<EOF", "EOF", "\\",
+            "{", "}", "cat", "a.md",
+            "-e", "--", "bash -c", "é", "\u{202E}", "#", "${x", "2>&1", "sudo", "env", "xargs", "=", "A=b",
+            "find . -exec", "curl -o", "docker run",
+        ]
+        for _ in 0..<4_000 {
+            var line = ""
+            for _ in 0..<random.next() % 14 { line += pieces.randomElement(using: &random) ?? "" }
+            let label = CommandLabels.label(of: line)
+            #expect(!label.active.isEmpty && label.active.count <= LabelText.labelLimit)
+            #expect(!label.active.unicodeScalars.contains { $0.value < 0x20 })
+            _ = SecretMask.text(line)
+            _ = label.done(milliseconds: 5)
+        }
     }
 }

@@ -1,3 +1,5 @@
+import Basics
+
 /// Finds the places where a value is secret because of what stands before it: `password=…`, `--token …`,
 /// `Authorization: Bearer …`, `//user:password@`, PEM blocks.
 struct SecretScanner {

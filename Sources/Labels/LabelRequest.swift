@@ -1,3 +1,4 @@
+import Basics
 package import JSONBytes
 
 /// A tool call as it arrived, ready to be named.
@@ -6,7 +7,7 @@ package struct LabelRequest: Sendable {
     package var arguments: ToolArguments
 
     package init(tool: String, arguments: JSONValue?) {
-        self.tool = tool.cut(toBytes: ActivityLimits.identifierBytes)
+        self.tool = tool.cut(toBytes: LabelLimits.toolNameBytes)
         self.arguments = ToolArguments(arguments)
     }
 
@@ -40,7 +41,7 @@ package struct ToolArguments: Sendable {
     subscript(key: String) -> JSONValue? { value?[key] }
 
     /// The first of the names that holds a text.
-    func text(_ names: String...) -> String? {
+    package func text(_ names: String...) -> String? {
         for name in names {
             if let text = value?[name]?.string, !text.isEmpty { return text }
         }
@@ -50,7 +51,7 @@ package struct ToolArguments: Sendable {
     var path: String? { text("path", "file_path", "filePath", "file") }
 
     /// A list is an argv: its words are quoted, so that reading the line gives the same words again.
-    var command: String? {
+    package var command: String? {
         for name in ["command", "cmd"] {
             guard let found = value?[name] else { continue }
             if let text = found.string { return text }
@@ -74,7 +75,7 @@ package struct ToolArguments: Sendable {
     var detail: String? {
         let raw = command ?? path ?? text("url", "targetUrl") ?? text("query") ?? text("pattern") ?? text("task")
         guard let raw else { return nil }
-        let shown = SecretMask.text(raw.cut(to: ActivityLimits.detailCharacters)).trimmingBlanks()
+        let shown = SecretMask.text(raw.cut(to: LabelLimits.detailCharacters)).trimmingBlanks()
         return shown.isEmpty ? nil : shown
     }
 }

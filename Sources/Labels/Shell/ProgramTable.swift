@@ -1,3 +1,5 @@
+import Basics
+
 /// Which rule names which program. Programs that are not here are "Running NAME".
 enum ProgramTable {
     static let shells = Set(words: "bash sh zsh dash fish ksh ash")

@@ -1,3 +1,5 @@
+import Basics
+
 /// git and gh.
 extension ProgramTable {
     static let versions: [String: ProgramRule] = [

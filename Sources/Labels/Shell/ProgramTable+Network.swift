@@ -150,7 +150,7 @@ extension ProgramTable {
     private static func fileName(of address: ShellWord) -> String? {
         guard !address.isOpaque else { return nil }
         var text = address.text[...]
-        if let scheme = text.firstRange(of: "://") { text = text[scheme.upperBound...] }
+        if let scheme = text.rangeOfText("://") { text = text[scheme.upperBound...] }
         text = text.prefix { $0 != "?" && $0 != "#" }
         guard let slash = text.firstIndex(of: "/"), text.last != "/" else { return nil }
         return LabelText.name(ofPath: String(text[slash...]))
@@ -159,7 +159,7 @@ extension ProgramTable {
     /// A search on a page, a page, or just the browser.
     static func browser(in text: String) -> String {
         for mark in ["?q=", "&q="] {
-            guard let range = text.firstRange(of: mark) else { continue }
+            guard let range = text.rangeOfText(mark) else { continue }
             let value = text[range.upperBound...].prefix { !"&\"' #".contains($0) && !$0.isNewline }
             let query = LabelText.collapsed(percentDecoded(value))
             if !query.isEmpty { return "Searching \(LabelText.quoted(query))" }

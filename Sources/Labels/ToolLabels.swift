@@ -1,5 +1,7 @@
+import Basics
+
 /// Names every tool of the gateway; commands go to `CommandLabels`.
-enum ToolLabels {
+package enum ToolLabels {
     static func label(tool: String, arguments: ToolArguments) -> ActivityLabel {
         let name = tool.lowercased()
         if isShell(name) {
@@ -12,7 +14,7 @@ enum ToolLabels {
         return other(tool)
     }
 
-    static func isShell(_ name: String) -> Bool { name == "exec" || name == "bash" || name.hasPrefix("shell") }
+    package static func isShell(_ name: String) -> Bool { name == "exec" || name == "bash" || name.hasPrefix("shell") }
 
     /// Tools that work on files by path.
     private static func file(_ name: String, _ arguments: ToolArguments) -> ActivityLabel? {
@@ -100,7 +102,7 @@ extension String {
     func components(separatedBy separator: String) -> [String] {
         var parts: [String] = []
         var rest = self[...]
-        while let range = rest.firstRange(of: separator) {
+        while let range = rest.rangeOfText(separator) {
             parts.append(String(rest[..<range.lowerBound]))
             rest = rest[range.upperBound...]
         }

@@ -1,7 +1,7 @@
 import JSONBytes
 import Testing
 
-@testable import Activity
+@testable import Labels
 
 struct SecretMaskTests {
     @Test(arguments: [
@@ -45,10 +45,10 @@ struct SecretMaskTests {
         #"{"command":["mysql","-ps3cr3tv4lue","-e","select 1"]}"#,
         #"{"url":"https://u:s3cr3tv4lue@a.example/?api_key=s3cr3tv4lue"}"#,
     ])
-    func `no form of a label or detail holds the secret`(arguments: String) {
+    func `no form of a label or detail holds the secret`(arguments: String) throws {
         for tool in ["exec", "web_fetch", "browser", "unknown_tool"] {
             for table in LabelTable.allCases {
-                let label = LabelRequest(tool: tool, arguments: json(arguments)).label(table)
+                let label = LabelRequest(tool: tool, arguments: try JSONDocument(parsing: arguments).root).label(table)
                 let shown = [
                     label.running, label.done(milliseconds: 5), label.failed(exitCode: 1, milliseconds: 2),
                     label.inBackground, label.waitingForApproval, label.detail ?? "",

@@ -1,3 +1,5 @@
+import Basics
+
 /// Splits a command line into stages, parts and words, as far as a label needs it: quotes, escapes, comments,
 /// here-documents and redirects are understood, expansions stay opaque. It never fails: what is left open ends at the end.
 struct ShellLexer {
@@ -24,7 +26,7 @@ struct ShellLexer {
     }
 
     private init(_ text: String) {
-        bytes = Array(text.utf8.prefix(ActivityLimits.commandBytes))
+        bytes = Array(text.utf8.prefix(LabelLimits.commandBytes))
     }
 
     var current: UInt8? { position < bytes.count ? bytes[position] : nil }

@@ -1,6 +1,6 @@
 /// `859ms`, `3.7s`, `1m 23s`.
-enum DurationText {
-    static func of(milliseconds: Int64) -> String {
+package enum DurationText {
+    package static func of(milliseconds: Int64) -> String {
         let value = max(milliseconds, 0)
         if value < 1000 { return "\(value)ms" }
         if value < 60_000 {

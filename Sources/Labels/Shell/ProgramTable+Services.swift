@@ -1,3 +1,5 @@
+import Basics
+
 /// Containers, services and what is left.
 extension ProgramTable {
     static let services: [String: ProgramRule] = [

@@ -1,10 +1,12 @@
+import Basics
+
 /// The one line that stands for a thought.
-enum ThinkingLabel {
+package enum ThinkingLabel {
     /// Longest thought shown whole, in characters.
     static let limit = 80
 
     /// The first line with words in it, without its marks and final punctuation; nil where nothing is left.
-    static func text(of thinking: String) -> String? {
+    package static func text(of thinking: String) -> String? {
         var fence: Substring?
         for raw in thinking.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
             let line = raw.trimmingBlanks()
@@ -24,10 +26,10 @@ enum ThinkingLabel {
         return nil
     }
 
-    static func running(_ text: String) -> String { shortened(text) ?? text + "..." }
+    package static func running(_ text: String) -> String { shortened(text) ?? text + "..." }
 
     /// The completed form: past tense where the first word is a verb.
-    static func done(_ text: String) -> String { shortened(text) ?? PastTense.ofThought(text) }
+    package static func done(_ text: String) -> String { shortened(text) ?? PastTense.ofThought(text) }
 
     /// Cut at the last blank before the limit, with its ellipsis; nil where the text is short enough.
     private static func shortened(_ text: String) -> String? {

@@ -1,7 +1,7 @@
 /// Turns the running form of a label into the completed one.
-enum PastTense {
+package enum PastTense {
     /// `Appending to a.md` becomes `Updated a.md`; only the first word changes.
-    static func of(_ active: String) -> String {
+    package static func of(_ active: String) -> String {
         if active.hasPrefix("Appending to ") { return "Updated " + active.dropFirst("Appending to ".count) }
         let end = active.firstIndex(of: " ") ?? active.endIndex
         guard let past = word(String(active[..<end])) else { return active }

@@ -1,0 +1,11 @@
+/// How much of a tool call a label looks at. The gateway's frames are not trusted with our memory.
+package enum LabelLimits {
+    /// Longest `detail` of a label, in characters.
+    package static let detailCharacters = 600
+    /// Longest command line that is read, in UTF-8 bytes; the rest could hardly change a label of one line.
+    static let commandBytes = 16 << 10
+    /// Longest name of a tool, in UTF-8 bytes; longer ones are cut.
+    static let toolNameBytes = 256
+    /// Files of one patch that are counted.
+    static let patchFiles = 500
+}
