@@ -44,7 +44,7 @@ let package = Package(
 
         .target(
             name: "TestSupport",
-            dependencies: ["JSONBytes", "CSystem", "CZlib", "Basics"],
+            dependencies: ["JSONBytes", "CSystem", "CZlib", "CSQLite", "Basics"],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),

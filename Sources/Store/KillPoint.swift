@@ -7,8 +7,11 @@ import Glibc
 import Darwin
 #endif
 
-/// Named places at which a debug build can be told to die, as if the machine had: `LADLE_TEST_KILL_POINT=name` or
-/// `name:3` for the third time the place is reached.
+/// Named places at which a debug build kills itself without cleaning up: `LADLE_TEST_KILL_POINT=name`, or `name:3` for the
+/// third time the place is reached.
+///
+/// The places stay in the product because the kill proofs must stop the real program between two of its own steps.
+/// Release builds compile them to nothing.
 package enum KillPoint {
     private struct Armed {
         var name: String

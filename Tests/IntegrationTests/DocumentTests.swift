@@ -46,16 +46,16 @@ import Testing
 
     @Test func `a patch without a change leaves a file that is missing so`() async throws {
         let gateway = try GatewayProcess(["--protocol", "4"])
-        #expect(try gateway.control("DELETE", "agents/main/files/USER.md").status == 200)
+        #expect(try gateway.control("DELETE", "file?name=USER.md").status == 200)
         let ladle = try await gateway.ladle()
         try ladle.online()
         for body in ["{}", #"{"name":null}"#] {
             let answer = try ladle.request("PATCH", "/v1/profile", Self.anyVersion, body: body)
             #expect(answer.status == 200, "\(answer)")
-            #expect(try gateway.control("GET", "agents/main/files/USER.md").status == 404)
+            #expect(try gateway.control("GET", "file?name=USER.md").status == 404)
         }
         #expect(try ladle.request("PATCH", "/v1/profile", Self.anyVersion, body: #"{"name":"A"}"#).status == 200)
-        #expect(try gateway.control("GET", "agents/main/files/USER.md").status == 200)
+        #expect(try gateway.control("GET", "file?name=USER.md").status == 200)
     }
 
     @Test func `writes say which version they are meant for`() async throws {

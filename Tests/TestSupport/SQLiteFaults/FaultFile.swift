@@ -1,7 +1,6 @@
-#if DEBUG
 import CSQLite
 
-/// One open file of a `FaultFileSystem`: our header, then the real file object behind it.
+/// One open file of a `FaultFileSystem`. SQLite's memory for it holds our header first and the real file behind that.
 @safe
 final class FaultFile {
     /// Room for `sqlite3_file` and a pointer, on the alignment the real object needs.
@@ -17,7 +16,7 @@ final class FaultFile {
         unsafe self.real = real
     }
 
-    /// What the callbacks call on.
+    /// The real file and its methods, to which the callbacks forward.
     var methods: sqlite3_io_methods? { unsafe real.pointee.pMethods?.pointee }
     var file: UnsafeMutablePointer<sqlite3_file> { unsafe real }
 
@@ -57,4 +56,3 @@ final class FaultFile {
         }
     }
 }
-#endif

@@ -1,11 +1,10 @@
-#if DEBUG
 import CSQLite
 import Synchronization
 
-// The C side of `FaultFileSystem`. Every function finds its file behind the header and, unless a fault is due, hands the
-// call to the real file system.
+// The C functions of `FaultFileSystem`. Each finds its `FaultFile` through the header and forwards the call to the real
+// file system unless a fault is due.
 
-/// `SQLITE_IOERR_…`, which are expressions that Swift does not import; numbered as in sqlite3.h.
+/// An extended code `SQLITE_IOERR_…` by its number in sqlite3.h; Swift does not import those macros.
 private func failure(_ number: Int32) -> Int32 { SQLITE_IOERR | number << 8 }
 
 /// The header that SQLite sees: its own fields and our object.
@@ -54,7 +53,7 @@ func faultOpen(
     return SQLITE_OK
 }
 
-/// A handle stays with SQLite's own thread; the list of them is only used with the state locked.
+/// Carries a file into the locked state; the list of open files is only read with the state locked.
 @unsafe
 private struct UncheckedBox: @unchecked Sendable {
     let value: FaultFile
@@ -149,7 +148,7 @@ private func faultSync(file: FilePointer?, flags: Int32) -> Int32 {
     guard let object = unsafe object(file) else { return SQLITE_IOERR }
     let path = object.path
     let verdict = object.system.state.withLock { FaultFileSystem.count(&$0) }
-    // A sync that finds no space has synced nothing.
+    // A sync that fails, for whatever reason, has synced nothing.
     guard verdict == .proceed else { return failure(4) }
     let real = unsafe object.file
     let result = unsafe object.methods?.xSync(real, flags) ?? failure(4)
@@ -234,7 +233,8 @@ private func faultShmUnmap(file: FilePointer?, delete: Int32) -> Int32 {
     return unsafe object.methods?.xShmUnmap(real, delete) ?? SQLITE_OK
 }
 
-/// Version 2: with shared memory for the log's index, without memory-mapped files, which would go around `xWrite`.
+/// Version 2 of the methods: it has the shared memory that the write-ahead log needs, but no memory-mapped files, whose
+/// writes would bypass `xWrite`.
 nonisolated(unsafe) private let faultMethods: UnsafePointer<sqlite3_io_methods> = {
     let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
     unsafe methods.initialize(
@@ -262,4 +262,3 @@ nonisolated(unsafe) private let faultMethods: UnsafePointer<sqlite3_io_methods> 
     )
     return unsafe UnsafePointer(methods)
 }()
-#endif

@@ -1,12 +1,11 @@
-#if DEBUG
 import CSQLite
 import Synchronization
 
-/// A file system under SQLite that goes wrong on demand, for tests. It works on real files, remembers what was written
-/// since the last sync, and can take that back as a loss of power does.
+/// A file system (VFS) under SQLite that fails on demand. It works on real files, remembers each write since the last
+/// sync, and can undo those writes as a loss of power does.
 ///
-/// Unchecked: the two pointers are set once and what they point to is not changed after registration; everything else is
-/// behind `state`.
+/// `@unchecked Sendable`: the two pointers are set once, their targets do not change after registration, and all other
+/// state is behind the mutex `state`.
 @safe
 package final class FaultFileSystem: @unchecked Sendable {
     package enum Fault: Sendable, Equatable {
@@ -16,18 +15,18 @@ package final class FaultFileSystem: @unchecked Sendable {
         case shortWrite
         /// No space; nothing is written, now and until `clear`.
         case full
-        /// Everything unsynced is lost and no call works any more. With a seed, some of the unsynced writes had
-        /// reached the disk already, in whatever order.
+        /// Every unsynced write is lost and all later calls fail. With a seed, a random part of the unsynced writes
+        /// reaches the disk.
         case powerLoss(keeping: UInt64?)
     }
 
     struct Write {
         var offset: Int64
-        /// What was there before, and how long the file was.
+        /// The bytes and the file size before the write.
         var before: [UInt8]
         var sizeBefore: Int64
         var after: [UInt8]
-        /// A truncation has no bytes of its own.
+        /// The new size, when the write is a truncation; `after` is empty then.
         var truncatedTo: Int64?
     }
 
@@ -47,7 +46,7 @@ package final class FaultFileSystem: @unchecked Sendable {
     private let vfs: UnsafeMutablePointer<sqlite3_vfs>
     let base: UnsafeMutablePointer<sqlite3_vfs>
 
-    /// Nil when SQLite has no file system of its own here.
+    /// Nil when SQLite has no default file system.
     package init?(name: String) {
         _ = sqlite3_initialize()
         guard let base = unsafe sqlite3_vfs_find(nil) else { return nil }
@@ -82,7 +81,7 @@ package final class FaultFileSystem: @unchecked Sendable {
         }
     }
 
-    /// Whatever was wrong works again; a dead file system stays dead.
+    /// Disarms the fault and ends a full disk; after a loss of power all calls still fail.
     package func clear() {
         state.withLock { state in
             state.fault = nil
@@ -91,17 +90,17 @@ package final class FaultFileSystem: @unchecked Sendable {
         }
     }
 
-    /// False once an armed fault was met.
+    /// False once the armed fault has struck.
     package var isArmed: Bool { state.withLock { $0.fault != nil } }
     package var calls: Int { state.withLock { $0.calls } }
     package var syncs: Int { state.withLock { $0.syncs } }
 
-    /// The power goes now.
+    /// Loses power now, without an armed fault.
     package func losePower(keeping seed: UInt64? = nil) {
         state.withLock { Self.losePower(&$0, keeping: seed) }
     }
 
-    // MARK: From the callbacks, with the state locked
+    // MARK: Called by the callbacks, with the state locked
 
     enum Verdict {
         case proceed, fail, failHalfway, full
@@ -140,4 +139,3 @@ package final class FaultFileSystem: @unchecked Sendable {
         state.unsynced.removeAll()
     }
 }
-#endif
