@@ -116,7 +116,7 @@ class Installed:
         own = self.run("setpriv", "--reuid=ladle", "--regid=ladle", "--clear-groups",
                        "ladle", "status", "--socket", "/var/lib/ladle/ladle.sock")
         tally.check(own.returncode == 0 and "online" in own.stdout, f"ladle status: {own}")
-        line = re.search(r"^sudo -u ladle (ladle token create .*?)  #", (ROOT / "docs/operations.md").read_text(), re.MULTILINE).group(1)
+        line = re.search(r"^sudo -u ladle (ladle token create .*)$", (ROOT / "docs/operations.md").read_text(), re.MULTILINE).group(1)
         made = self.run("setpriv", "--reuid=ladle", "--regid=ladle", "--clear-groups", "env", "-i", "PATH=/usr/bin:/bin",
                         "HOME=/var/lib/ladle", *line.replace("NAME", "phone").split())
         tally.check(made.returncode == 0 and "ldl_" in made.stdout, f"the line of docs/operations.md makes a token: {made}")

@@ -2,7 +2,7 @@
 the page shows. `…` in a page stands for anything; ids, times and durations are compared as such, white space not at all,
 so that a page may break a long line. Written `$ command`, continued with `> `.
 
-An `sh` block is not run: each of its lines is a verb of the Makefile or says `# not run here`."""
+An `sh` block is not run: each of its lines is a verb of the Makefile, or `<!-- not run -->` stands above the block."""
 
 import difflib
 import os
@@ -36,15 +36,17 @@ SHAPES = [
 
 
 def blocks(page, language):
-    """The fenced blocks of a page: first line number, text."""
-    start, lines = None, []
+    """The fenced blocks of a page: first line number, text. An `sh` block below `<!-- not run -->` is left out."""
+    start, lines, above = None, [], ""
     for number, line in enumerate(page.read_text().splitlines(), 1):
-        if start is None and line.strip() == f"```{language}":
-            start, lines = number + 1, []
-        elif start is not None and line.strip() == "```":
+        if start is None:
+            if line.strip() == f"```{language}" and (language, above) != ("sh", "<!-- not run -->"):
+                start, lines = number + 1, []
+            above = line.strip()
+        elif line.strip() == "```":
             yield start, lines
             start = None
-        elif start is not None:
+        else:
             lines.append(line)
 
 
@@ -114,8 +116,8 @@ def check(page, tally):
     for start, lines in blocks(page, "sh"):
         for offset, line in enumerate(lines):
             verb = re.match(r"make ([a-z]+)\b", line)
-            fine = not line.strip() or line.startswith("#") or (verb and verb[1] in verbs) or "# not run here" in line
-            tally.check(fine, f"{name}:{start + offset}: neither run nor said not to be: {line}")
+            fine = not line.strip() or line.startswith("#") or (verb and verb[1] in verbs)
+            tally.check(fine, f"{name}:{start + offset}: neither a verb nor marked as not run: {line}")
     if not list(commands(page)):
         return
     for number, command, shown, printed in run(page, serve(page), folder()):

@@ -1,5 +1,5 @@
-"""README.md and docs/*.md: every console line is run against a fresh demo server and prints what the page shows, every
-other shell line is a verb or marked, every file, link and exit code they name is there."""
+"""README.md, docs/*.md and the pages for contributors: every console line is run against a fresh demo server and prints what the
+page shows, every other shell line is a verb of the Makefile or marked as not run, and every link, command and exit code exists."""
 
 import os
 import re
@@ -14,7 +14,7 @@ chosen = options()
 tally = Tally()
 CONTRACT = yaml.safe_load((ROOT / "openapi" / "openapi.yaml").read_text())
 README = ROOT / "README.md"
-PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Tests/README.md")] + sorted((ROOT / "docs").glob("*.md"))
 
 for page in PAGES:
     pages.check(page, tally)
