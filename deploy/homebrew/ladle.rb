@@ -1,4 +1,4 @@
-# Homebrew formula. Written from documentation and not run. For a tap: Formula/ladle.rb with the release's address and sum.
+# Homebrew formula, written from documentation and not run. For a tap: Formula/ladle.rb, with the release's URL and checksum.
 class Ladle < Formula
   desc "Local HTTP and SSE bridge to an OpenClaw gateway"
   homepage "https://github.com/openclaw/openclaw"
