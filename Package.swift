@@ -16,9 +16,11 @@ let strict: [SwiftSetting] = [
 let mathematics: [LinkerSetting] = [.linkedLibrary("m", .when(platforms: [.linux]))]
 
 /// A layer: what it may import is exactly `uses`; `make lint` holds the import lines against this table.
-func layer(_ name: String, uses: [Target.Dependency] = []) -> [Target] {
-    [
-        .target(name: name, dependencies: uses, swiftSettings: strict, linkerSettings: mathematics),
+func layer(_ name: String, uses: [Target.Dependency] = [], isTested: Bool = true) -> [Target] {
+    let target = Target.target(name: name, dependencies: uses, swiftSettings: strict, linkerSettings: mathematics)
+    guard isTested else { return [target] }
+    return [
+        target,
         .testTarget(
             name: "\(name)Tests",
             dependencies: [.byName(name: name), "TestSupport"] + uses,
@@ -56,53 +58,50 @@ let package = Package(
         + layer("HTTP1", uses: ["HTTPModel", "Basics"])
         + layer("WebSocket", uses: ["Basics"])
         + layer("EventStream", uses: ["Basics"])
+        + layer("Gateway", uses: ["JSONBytes", "Basics"], isTested: false)
         + layer("Labels", uses: ["JSONBytes", "Basics"])
         + layer("Activity", uses: ["Labels", "JSONBytes", "Basics"])
         + layer("Documents", uses: ["JSONBytes", "Basics"])
+        + layer("Outbox", uses: ["JSONBytes", "Basics"])
         // Wrappers: each over one C module.
-        + layer("EventLoops", uses: ["CSystem", "Basics"])
         + layer("TLS", uses: ["COpenSSL", "Basics"])
+        + layer("EventLoops", uses: ["CSystem", "TLS", "Basics"])
         + layer("HTTP2", uses: ["CNGHTTP2", "HTTPModel", "Basics"])
         + layer("Compression", uses: ["CZlib", "Basics"])
         + layer("SQLite", uses: ["CSQLite", "Basics"])
         // Services.
         + layer("Observability", uses: ["JSONBytes", "CSystem", "Basics"])
         + layer("Configuration", uses: ["JSONBytes", "CSystem", "Basics"])
-        + layer("Transport", uses: ["EventLoops", "TLS", "Basics"])
-        + layer("Exchanges", uses: ["HTTPModel", "JSONBytes", "EventLoops", "Basics"])
         + layer(
             "Server",
             uses: [
-                "Exchanges", "Transport", "EventLoops", "TLS", "Compression", "HTTP1", "HTTP2", "HTTPModel",
-                "JSONBytes",
-                "Observability", "CSystem", "Basics",
+                "EventLoops", "TLS", "Compression", "HTTP1", "HTTP2", "HTTPModel", "JSONBytes", "Observability",
+                "CSystem", "Basics",
             ]
         )
-        + layer("Outbox", uses: ["SQLite", "JSONBytes", "Basics"])
-        + layer("EventLog", uses: ["SQLite", "EventStream", "JSONBytes", "Basics"])
-        + layer("Access", uses: ["SQLite", "TLS", "CSystem", "HTTPModel", "JSONBytes", "Basics"])
+        + layer("Access", uses: ["TLS", "CSystem", "HTTPModel", "JSONBytes", "Basics"])
         + layer(
             "Store",
-            uses: ["SQLite", "Outbox", "EventLog", "EventStream", "Access", "CSystem", "JSONBytes", "Basics"]
+            uses: ["SQLite", "Outbox", "EventStream", "Access", "CSystem", "JSONBytes", "Basics"]
         )
         + layer("Discovery", uses: ["CSystem", "JSONBytes", "Basics"])
         + layer(
             "Upstream",
             uses: [
-                "JSONBytes", "WebSocket", "HTTP1", "HTTPModel", "TLS", "Transport", "EventLoops", "Observability",
+                "Gateway", "JSONBytes", "WebSocket", "HTTP1", "HTTPModel", "TLS", "EventLoops", "Observability",
                 "CSystem", "Basics",
             ]
         )
         + layer(
             "DemoGateway",
             uses: [
-                "JSONBytes", "WebSocket", "HTTP1", "HTTPModel", "TLS", "Transport", "EventLoops", "CSystem", "Basics",
+                "JSONBytes", "WebSocket", "HTTP1", "HTTPModel", "TLS", "EventLoops", "CSystem", "Basics",
             ]
         )
         + layer(
             "Bridge",
             uses: [
-                "Exchanges", "Upstream", "Store", "Outbox", "EventLog", "Access", "Activity", "Labels", "Documents",
+                "Server", "Gateway", "Upstream", "Store", "Outbox", "Access", "Activity", "Labels", "Documents",
                 "EventStream",
                 "Observability", "Configuration", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "CSystem", "Basics",
             ]
@@ -119,7 +118,7 @@ let package = Package(
                     "Discovery",
                     "Store",
                     "Outbox",
-                    "EventLog", "EventStream", "Access", "Observability", "Transport", "EventLoops", "Exchanges", "TLS",
+                    "Gateway", "EventStream", "Access", "Observability", "EventLoops", "TLS",
                     "HTTPModel",
                     "JSONBytes",
                     "CSystem", "Basics",

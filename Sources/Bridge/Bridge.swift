@@ -1,9 +1,10 @@
 import Access
 package import Basics
 package import EventLoops
-package import Exchanges
+package import Server
 import HTTPModel
 package import Observability
+import Gateway
 package import Upstream
 
 /// Everything behind the HTTP edge, on one loop: who may, which route, what it does. The handlers stand in files of their
@@ -13,20 +14,20 @@ package import Upstream
 /// twice, on the way of every request.
 package final class Bridge: Responder {
     package let settings: BridgeSettings
-    package let access: AccessDesk
+    package let access: AccessService
     package let pipeline: EventPipeline
     package let link: UpstreamLink
-    package let live: LiveRuns
+    package let live: RunPublisher
     package let startedAt: Timestamp
     let router: Router
     var streamSlots: StreamSlots
-    package var outbox: OutboxDesk?
-    package var desk: GatewayDesk?
-    var messages: MessageDesk?
-    var sessions: SessionDesk?
+    package var outbox: OutboxService?
+    package var desk: GatewayEvents?
+    var messages: MessageService?
+    var sessions: SessionService?
     /// Lists of the gateway as last written to the database.
     var keptLists: [String: [UInt8]] = [:]
-    package var documents: DocumentDesk?
+    package var documents: DocumentService?
     private(set) lazy var frames = FrameFeed(self)
     package internal(set) var isShuttingDown = false
     /// Long polls that wait for an event.
@@ -35,8 +36,8 @@ package final class Bridge: Responder {
     var followers: [ObjectIdentifier: any EntryFollower] = [:]
     /// Idempotency keys whose first request is not on disk yet.
     var sendsUnderWay: Set<String> = []
-    let refusals = RefusalPace()
-    private var pages = PageTurns()
+    let refusals = RefusalThrottle()
+    private var pages = PageLimit()
     var tally: RequestTally
     var statusAnswer = StatusAnswer()
     /// Lines about requests that were refused, whoever sent them.
@@ -50,10 +51,10 @@ package final class Bridge: Responder {
 
     package init(
         settings: BridgeSettings,
-        access: AccessDesk,
+        access: AccessService,
         pipeline: EventPipeline,
         link: UpstreamLink,
-        live: LiveRuns,
+        live: RunPublisher,
         routes: [Route] = RouteTable.routes,
         on loop: isolated EventLoop
     ) {
@@ -103,7 +104,7 @@ package final class Bridge: Responder {
 
     /// Nobody tells when a peer has taken what it was sent: while pages wait for that it is looked at again and again.
     private func watch(_ connection: ConnectionInfo, on loop: isolated EventLoop) {
-        loop.after(milliseconds: PageTurns.patience) {
+        loop.after(milliseconds: PageLimit.patience) {
             self.beginPages(of: connection, on: loop)
             if !self.pages.isOver(connection) { self.watch(connection, on: loop) }
         }

@@ -1,9 +1,10 @@
+package import Store
 package import Access
 import Basics
 import EventLoops
-package import Exchanges
+package import Server
 package import Observability
-package import Outbox
+import Outbox
 
 /// How many connections there may be at once.
 package struct ConnectionLimit: Equatable {

@@ -1,7 +1,6 @@
 import Basics
 import EventLoops
 import HTTPModel
-import Transport
 import WebSocket
 
 /// One accepted connection: first an HTTP head, then either one control request or a WebSocket.

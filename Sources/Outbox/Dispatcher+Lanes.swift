@@ -113,7 +113,7 @@ extension Dispatcher {
         case .ended:
             endRun(session: session, run: run)
             stopAwaitingRun(owner)
-        case .putOff:
+        case .deferred:
             runs[session, default: [:]][run] = now.monotonicMs
             awaitRun(owner)
         case .answered(let answer):

@@ -42,7 +42,7 @@ package struct Dispatcher: Sendable {
     private var lastNumber: Int64 = 0
     private var random: UInt64
     /// What came before it was known what an earlier process left; nil once that is known.
-    private var early: EarlyInputs? = EarlyInputs()
+    private var early: StartupBuffer? = StartupBuffer()
     /// Why that is not known yet.
     private var unread: String?
 
@@ -100,7 +100,7 @@ package struct Dispatcher: Sendable {
         case .loaded where waiting.hasMissed:
             // Whatever was told until now is on disk, and read this time.
             refuseEarlyCommands()
-            early = EarlyInputs()
+            early = StartupBuffer()
             actions.append(.load)
         case .loaded:
             early = nil

@@ -31,7 +31,7 @@ package enum RunPhase: Sendable, Equatable {
     case active
     case ended
     /// Taken while another run was at work: the answer comes later, under a run of the gateway's own (protocol 3).
-    case putOff
+    case deferred
     /// What was put off is that run from now on.
     case answered(by: String)
 }

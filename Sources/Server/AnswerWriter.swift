@@ -1,5 +1,4 @@
 import EventLoops
-import Exchanges
 import HTTP1
 import HTTPModel
 

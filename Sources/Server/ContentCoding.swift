@@ -1,5 +1,4 @@
 import Compression
-import Exchanges
 import HTTPModel
 
 /// gzip for larger answers of ours, where the client asks for it. Secrets beside text that callers choose stay plain

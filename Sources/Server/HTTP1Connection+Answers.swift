@@ -1,9 +1,7 @@
 import Compression
 import EventLoops
-import Exchanges
 import HTTP1
 import HTTPModel
-import Transport
 
 /// Answers and streams: what exchanges hand over becomes bytes.
 extension HTTP1Connection {
@@ -98,8 +96,8 @@ extension HTTP1Connection {
         return pass(chunk.span, on: loop)
     }
 
-    func outlet(for exchange: Exchange) -> StreamOutlet? {
-        coder == nil ? StreamOutlet(isChunked ? .chunk : .plain, to: stream) : nil
+    func outlet(for exchange: Exchange) -> SharedBytesTarget? {
+        coder == nil ? SharedBytesTarget(isChunked ? .chunk : .plain, to: stream) : nil
     }
 
     func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {

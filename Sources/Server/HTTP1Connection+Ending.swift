@@ -1,8 +1,6 @@
 import EventLoops
-import Exchanges
 import HTTP1
 import HTTPModel
-import Transport
 
 /// Refusals, deadlines, and how the connection ends.
 extension HTTP1Connection {

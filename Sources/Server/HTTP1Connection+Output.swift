@@ -1,6 +1,4 @@
 import EventLoops
-import Exchanges
-import Transport
 
 /// What leaves: answers made in one go are gathered into one write.
 extension HTTP1Connection {

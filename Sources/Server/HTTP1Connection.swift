@@ -1,9 +1,7 @@
 import Compression
 import EventLoops
-import Exchanges
 import HTTP1
 import HTTPModel
-import Transport
 
 /// HTTP/1.1 on one connection: requests one at a time, answers in order, at most one exchange under way.
 final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {

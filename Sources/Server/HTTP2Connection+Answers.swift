@@ -1,8 +1,6 @@
 import EventLoops
-import Exchanges
 import HTTP2
 import HTTPModel
-import Transport
 
 /// Answers and streams: what exchanges hand over goes to the session.
 extension HTTP2Connection {

@@ -1,7 +1,5 @@
 import EventLoops
-import Exchanges
 import HTTP2
-import Transport
 
 /// Deadlines, refusals, and how the connection ends.
 extension HTTP2Connection {

@@ -1,9 +1,7 @@
 import Basics
 import EventLoops
-import Exchanges
 import HTTP2
 import HTTPModel
-import Transport
 
 /// HTTP/2 on one connection: many exchanges at once, each on a stream of its own.
 final class HTTP2Connection: WireProtocol, YieldedWork {

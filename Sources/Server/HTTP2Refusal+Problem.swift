@@ -1,4 +1,3 @@
-import Exchanges
 import HTTP2
 import HTTPModel
 

@@ -1,6 +1,5 @@
 import Compression
 import EventLoops
-import Exchanges
 import HTTP2
 import HTTPModel
 
@@ -136,7 +135,7 @@ final class HTTP2Stream: ExchangeSink {
     }
 
     /// Frames, windows and the connection's order are each stream's own.
-    func outlet(for exchange: Exchange) -> StreamOutlet? { nil }
+    func outlet(for exchange: Exchange) -> SharedBytesTarget? { nil }
     func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
 
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {

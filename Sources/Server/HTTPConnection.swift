@@ -1,8 +1,6 @@
 import EventLoops
-import Exchanges
 import HTTPModel
 import TLS
-import Transport
 
 /// What a protocol makes of a connection's bytes.
 protocol WireProtocol: AnyObject {

@@ -1,11 +1,9 @@
 import Basics
 package import EventLoops
-package import Exchanges
 import HTTP1
 import HTTP2
 import HTTPModel
 package import TLS
-import Transport
 
 /// Listeners and the connections they accept, on one loop. What is behind the requests is the responder's.
 package final class HTTPServer {

@@ -1,6 +1,4 @@
 package import EventLoops
-package import Exchanges
-package import Transport
 
 /// Fanned-out bytes go from the hub to the socket in one call and touch one object a subscriber: at a thousand
 /// subscribers the cost of each further one is a cache miss.

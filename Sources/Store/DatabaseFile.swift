@@ -1,5 +1,4 @@
 import Basics
-import EventLog
 import Outbox
 import SQLite
 

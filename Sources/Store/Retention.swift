@@ -1,5 +1,4 @@
 import Basics
-import EventLog
 import EventStream
 import Outbox
 import SQLite

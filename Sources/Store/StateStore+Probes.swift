@@ -1,5 +1,4 @@
 import Basics
-import EventLog
 
 /// Questions of those who watch over the store.
 extension StateStore {

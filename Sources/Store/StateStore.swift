@@ -1,6 +1,5 @@
 import Basics
 import Dispatch
-import EventLog
 package import EventStream
 import SQLite
 import Synchronization

@@ -1,5 +1,4 @@
 package import Basics
-package import EventLog
 package import EventStream
 package import SQLite
 

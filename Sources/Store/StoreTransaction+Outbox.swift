@@ -1,5 +1,4 @@
 import Basics
-import EventLog
 import JSONBytes
 package import Outbox
 import SQLite

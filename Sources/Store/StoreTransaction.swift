@@ -1,8 +1,7 @@
 package import Basics
-package import EventLog
 import EventStream
 import JSONBytes
-package import Outbox
+import Outbox
 package import SQLite
 
 /// What an operation works with. All of one operation becomes durable, or nothing of it.

@@ -2,6 +2,7 @@ import Commands
 import Configuration
 import Discovery
 import JSONBytes
+import Gateway
 import Upstream
 
 /// `ladle discover`: gateways that announce themselves on the local network, or in a domain's DNS.

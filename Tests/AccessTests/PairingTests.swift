@@ -3,8 +3,8 @@ import Basics
 import Testing
 
 struct PairingTests {
-    static func wish(_ name: String = "phone", _ scopes: ScopeSet = [.read, .send]) throws -> TokenWish {
-        try TokenWish(name: name, scopes: scopes, now: .start)
+    static func wish(_ name: String = "phone", _ scopes: ScopeSet = [.read, .send]) throws -> NewToken {
+        try NewToken(name: name, scopes: scopes, now: .start)
     }
 
     static func bytes(_ receipt: PairingReceipt) -> [UInt8] { Array(receipt.id.reveal().utf8) }

@@ -55,7 +55,7 @@ extension TokenRecord {
         expiresAt: Timestamp? = nil,
         seed: UInt8 = 1
     ) throws -> (record: TokenRecord, secret: Secret) {
-        let wish = try TokenWish(name: name, scopes: scopes, sessions: sessions, expiresAt: expiresAt, now: .start)
+        let wish = try NewToken(name: name, scopes: scopes, sessions: sessions, expiresAt: expiresAt, now: .start)
         return TokenRecord.issue(wish, now: .start, random: [UInt8](repeating: seed, count: 10))
     }
 }

@@ -69,7 +69,7 @@ struct ScopeLatticeTests {
         for asked in Self.every where !asked.isEmpty {
             for granted in Self.every {
                 var book = PairingBook()
-                let wish = try TokenWish(name: "n", scopes: asked, now: .start)
+                let wish = try NewToken(name: "n", scopes: asked, now: .start)
                 let receipt = try book.apply(wish, from: "a", place: "a", now: .start).get()
                 let approved = (try? book.approve(receipt.code, scopes: granted, now: .start).get()) != nil
                 #expect(approved == (!granted.isEmpty && asked.permits(granted)))

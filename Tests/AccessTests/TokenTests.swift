@@ -119,27 +119,27 @@ struct TokenTests {
     }
 
     @Test(arguments: [
-        ("", TokenWish.Problem.emptyName), (String(repeating: "n", count: 65), .longName(limit: 64)),
+        ("", NewToken.Problem.emptyName), (String(repeating: "n", count: 65), .longName(limit: 64)),
         ("a\u{7}b", .unprintableName), ("a\nb", .unprintableName), ("a\u{202E}b", .unprintableName),
         ("a\u{2028}b", .unprintableName),
     ])
-    func `names that would spoil a terminal are refused`(name: String, problem: TokenWish.Problem) {
-        #expect(throws: problem) { try TokenWish(name: name, scopes: .read, now: .start) }
+    func `names that would spoil a terminal are refused`(name: String, problem: NewToken.Problem) {
+        #expect(throws: problem) { try NewToken(name: name, scopes: .read, now: .start) }
     }
 
     @Test func `a name may have 64 bytes, and nobody's admin is confined to sessions`() throws {
         let name = String(repeating: "n", count: 64)
-        #expect(try TokenWish(name: name, scopes: .read, now: .start).name == name)
-        #expect(throws: TokenWish.Problem.limitedAdmin) {
-            try TokenWish(name: "n", scopes: .admin, sessions: ["a"], now: .start)
+        #expect(try NewToken(name: name, scopes: .read, now: .start).name == name)
+        #expect(throws: NewToken.Problem.limitedAdmin) {
+            try NewToken(name: "n", scopes: .admin, sessions: ["a"], now: .start)
         }
     }
 
     @Test func `a list of sessions is as long as it is written`() throws {
-        let full = try TokenWish(name: "n", scopes: .read, sessions: Array(repeating: "a", count: 64), now: .start)
+        let full = try NewToken(name: "n", scopes: .read, sessions: Array(repeating: "a", count: 64), now: .start)
         #expect(full.sessions == ["a"])
-        #expect(throws: TokenWish.Problem.tooManySessions(limit: 64)) {
-            try TokenWish(name: "n", scopes: .read, sessions: Array(repeating: "a", count: 65), now: .start)
+        #expect(throws: NewToken.Problem.tooManySessions(limit: 64)) {
+            try NewToken(name: "n", scopes: .read, sessions: Array(repeating: "a", count: 65), now: .start)
         }
     }
 

@@ -158,7 +158,7 @@ struct ActivityVectorsTests {
         for vector in try Self.vectors("timeFilter") {
             guard let item = vector["input"]?["itemTimestampMs"]?.int, let start = vector["input"]?["runStartMs"]?.int
             else { continue }
-            var book = RunBook()
+            var book = RunTracker()
             let now = Timestamp(milliseconds: start)
             _ = book.receive(event: "agent", payload: AgentFrame.start("r", start), now: now)
             let page = json(

@@ -57,7 +57,7 @@ struct Capture {
 }
 
 struct Replay {
-    var book: RunBook
+    var book: RunTracker
     var changes: [RunChange] = []
     /// What a client that follows the changes holds.
     var texts: [String: [UInt16]] = [:]
@@ -66,7 +66,7 @@ struct Replay {
     var ended: [String: Run] = [:]
     private var now = Timestamp(milliseconds: 1_795_183_000_000)
 
-    init(labels: LabelTable = .extended) { book = RunBook(labels: labels) }
+    init(labels: LabelTable = .extended) { book = RunTracker(labels: labels) }
 
     mutating func take(_ entry: Capture.Entry, at: Int64) {
         now = Timestamp(milliseconds: 1_795_183_000_000 + at)
@@ -96,7 +96,7 @@ struct Replay {
                 texts[run, default: []] += Array(text.utf16)
             case .textReplaced(let run, let text): texts[run] = Array(text.utf16)
             case .ended(let run): ended[run.id] = run
-            case .putOff, .reassigned: break
+            case .deferred, .reassigned: break
             }
         }
     }

@@ -41,13 +41,13 @@ struct FormerRunTests {
             case .ended(let run): "\(run.state) \(run.text)"
             case .textReplaced(_, let text): "replaced \(text)"
             case .textAppended(_, let offset, let text): "\(offset) \(text)"
-            case .stepChanged, .putOff, .reassigned: "other"
+            case .stepChanged, .deferred, .reassigned: "other"
             }
         }
     }
 
     @Test func `a run whose start nobody saw is told whole from history`() {
-        var book = RunBook()
+        var book = RunTracker()
         book.recover(own, session: main, text: "hi", sentAt: now)
         let changes = book.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
         #expect(told(changes) == ["started", "replaced Hello.", "completed Hello."])
@@ -55,7 +55,7 @@ struct FormerRunTests {
     }
 
     @Test func `a run that came and went while the link was down is told whole from history`() {
-        var book = RunBook()
+        var book = RunTracker()
         book.sent(own, session: main, text: "hi", now: now)
         book.linkLost()
         #expect(book.sessionsToPoll.isEmpty)
@@ -66,7 +66,7 @@ struct FormerRunTests {
     }
 
     @Test func `where history shows nothing of it, nothing is told`() {
-        var book = RunBook()
+        var book = RunTracker()
         book.recover(own, session: main, text: "hi", sentAt: now)
         #expect(book.receive(history: page([]), session: main, now: now).isEmpty)
         #expect(book.run(own) == nil)
@@ -76,7 +76,7 @@ struct FormerRunTests {
     }
 
     @Test func `the turn before does not end a run that goes on`() {
-        var book = RunBook()
+        var book = RunTracker()
         book.resume(own, session: main, startedAt: now)
         let rows = turn(other, "The one before.", at: -3000)
         let changes = book.receive(history: page(rows, active: own, text: "Now "), session: main, now: now)
@@ -87,14 +87,14 @@ struct FormerRunTests {
     }
 
     @Test func `the first text after a restart replaces what an earlier process told`() {
-        var book = RunBook()
+        var book = RunTracker()
         book.resume(own, session: main, startedAt: now)
         let changes = book.receive(event: "agent", payload: AgentFrame.text(own, 7, "Half of"), now: now)
         #expect(told(changes) == ["replaced Half of"])
     }
 
     @Test func `a text whose end was missed is completed from the transcript`() {
-        var book = RunBook()
+        var book = RunTracker()
         book.sent(own, session: main, text: "hi", now: now)
         _ = book.receive(event: "agent", payload: AgentFrame.start(own), now: now)
         _ = book.receive(event: "agent", payload: AgentFrame.text(own, 2, "One two"), now: now)
@@ -104,7 +104,7 @@ struct FormerRunTests {
     }
 
     @Test func `the transcript's words come before those that an earlier page showed`() {
-        var book = RunBook()
+        var book = RunTracker()
         book.resume(own, session: main, startedAt: now)
         _ = book.receive(history: page([], active: own, text: "Let me check."), session: main, now: now)
         book.linkLost()
@@ -113,7 +113,7 @@ struct FormerRunTests {
     }
 
     @Test func `numbers of steps go on behind those told before`() {
-        var book = RunBook()
+        var book = RunTracker()
         let steps = ["\(own):c1": 2, "\(own):thinking:x": 1]
         book.resume(own, session: main, startedAt: now, steps: steps)
         for (frame, call) in ["c1", "c2"].enumerated() {

@@ -8,7 +8,7 @@ struct MessageTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_100_000)
 
-    private func page(_ rows: String, book: RunBook = RunBook(), entries: [String: String] = [:]) -> [ChatMessage] {
+    private func page(_ rows: String, book: RunTracker = RunTracker(), entries: [String: String] = [:]) -> [ChatMessage] {
         MessagePage(history: json("{\"messages\":[\(rows)]}"), session: main, book: book, entries: entries, now: now)
             .messages
     }
@@ -67,7 +67,7 @@ struct MessageTests {
     }
 
     @Test func `hidden runs of our own never show`() {
-        var book = RunBook()
+        var book = RunTracker()
         book.hide("house")
         let rows =
             #"{"role":"user","content":"do it","idempotencyKey":"house:user"},{"role":"assistant","content":"done","idempotencyKey":"house"}"#
@@ -101,7 +101,7 @@ struct MessageTests {
     }
 
     @Test func `the run's own error says more than the transcript's`() {
-        var book = RunBook()
+        var book = RunTracker()
         book.sent("k", session: main, text: "hi", now: now)
         _ = book.receive(
             event: "chat",
@@ -181,7 +181,7 @@ struct MessageTests {
         let page = MessagePage(
             history: json("{\"messages\":[\(rows.joined(separator: ","))]}"),
             session: main,
-            book: RunBook(),
+            book: RunTracker(),
             now: now
         )
         let newest = page.slice(limit: 4)
@@ -223,7 +223,7 @@ struct MessageTests {
         let event = json(
             #"{"sessionKey":"agent:main:main","message":{"role":"user","content":"hi","timestamp":1795000000000,"idempotencyKey":"k:user"},"messageId":"q"}"#
         )
-        let message = MessagePage.message(event: event, session: main, book: RunBook(), entries: ["k": "e"], now: now)
+        let message = MessagePage.message(event: event, session: main, book: RunTracker(), entries: ["k": "e"], now: now)
         #expect(message?.id == "e")
         #expect(message?.text == "hi")
     }

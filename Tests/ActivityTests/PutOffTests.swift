@@ -10,22 +10,22 @@ struct PutOffTests {
     private let now = Timestamp(milliseconds: 1_795_000_000_000)
 
     @Test func `two sends that were put off are answered in order, or together`() {
-        var book = RunBook()
+        var book = RunTracker()
         for (id, text) in [("one", "1"), ("two", "2"), ("three", "3")] {
             book.sent(id, session: main, text: text, now: now)
         }
         _ = book.receive(event: "agent", payload: AgentFrame.start("one"), now: now)
         let two = book.receive(event: "chat", payload: ChatFrame.final("two", 1, nil), now: now)
-        #expect(two == [.putOff("two", session: main)])
+        #expect(two == [.deferred("two", session: main)])
         let three = book.receive(event: "chat", payload: ChatFrame.final("three", 1, nil), now: now)
-        #expect(three == [.putOff("three", session: main)])
+        #expect(three == [.deferred("three", session: main)])
         _ = book.receive(event: "chat", payload: ChatFrame.final("one", 9, "first"), now: now)
         let changes = book.receive(event: "agent", payload: AgentFrame.start("g1"), now: now)
         #expect(changes.first == .reassigned(from: "two", to: "g1"))
         _ = book.receive(event: "chat", payload: ChatFrame.final("g1", 9, "both"), now: now)
         #expect(book.run("two")?.text == "both")
         #expect(book.tick(now: now).isEmpty)
-        let late = book.tick(now: now.adding(milliseconds: RunBook.waitingGrace))
+        let late = book.tick(now: now.adding(milliseconds: RunTracker.waitingGrace))
         #expect(
             late.contains {
                 if case .ended(let run) = $0 { run.id == "three" && run.state == .completed } else { false }
@@ -34,19 +34,19 @@ struct PutOffTests {
     }
 
     @Test func `each send that is put off has its own time to be answered`() {
-        var book = RunBook()
-        func putOff(_ id: String, behind run: String) {
+        var book = RunTracker()
+        func deferred(_ id: String, behind run: String) {
             book.sent(id, session: main, text: id, now: now)
             _ = book.receive(event: "chat", payload: ChatFrame.final(id, 1, nil), now: now)
             _ = book.receive(event: "chat", payload: ChatFrame.final(run, 9, "done"), now: now)
         }
         _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
-        putOff("b", behind: "a")
+        deferred("b", behind: "a")
         #expect(book.tick(now: now).isEmpty)
         _ = book.receive(event: "agent", payload: AgentFrame.start("g1"), now: now)
         _ = book.receive(event: "chat", payload: ChatFrame.final("g1", 9, "b's"), now: now)
         _ = book.receive(event: "agent", payload: AgentFrame.start("c"), now: now)
-        putOff("d", behind: "c")
+        deferred("d", behind: "c")
         #expect(book.tick(now: now.adding(milliseconds: 60_000)).isEmpty)
         _ = book.receive(event: "agent", payload: AgentFrame.start("g2"), now: now)
         #expect(book.run("d")?.id == "g2")
@@ -54,7 +54,7 @@ struct PutOffTests {
 
     @Test(arguments: ["error", "aborted"])
     func `a send that was put off and has ended is not answered any more`(state: String) {
-        var book = RunBook()
+        var book = RunTracker()
         _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         for id in ["b", "c"] {
             book.sent(id, session: main, text: id, now: now)
@@ -68,14 +68,14 @@ struct PutOffTests {
     }
 
     @Test func `what is under way is known, and what of it was heard of`() {
-        var book = RunBook()
+        var book = RunTracker()
         for id in ["a", "b", "c"] { book.sent(id, session: main, text: id, now: now) }
         _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         _ = book.receive(event: "chat", payload: ChatFrame.final("b", 1, nil), now: now)
         _ = book.receive(event: "agent", payload: AgentFrame.start("side", session: "agent:main:side"), now: now)
         book.linkLost()
         #expect(Set(book.underWay.map(\.id)) == ["a", "b", "side"])
-        #expect(book.underWay.filter(\.isPutOff).map(\.id) == ["b"])
+        #expect(book.underWay.filter(\.isDeferred).map(\.id) == ["b"])
         var heard = book.takeHeard()
         #expect(Set(heard.map(\.id)) == ["a", "b", "side"])
         heard = book.takeHeard()
@@ -90,7 +90,7 @@ struct PutOffTests {
     }
 
     @Test func `a heartbeat does not answer a send that was put off`() {
-        var book = RunBook()
+        var book = RunTracker()
         book.sent("one", session: main, text: "1", now: now)
         book.sent("two", session: main, text: "2", now: now)
         _ = book.receive(event: "agent", payload: AgentFrame.start("one"), now: now)

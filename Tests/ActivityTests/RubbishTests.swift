@@ -49,7 +49,7 @@ struct RubbishTests {
 
     @Test(arguments: [1, 2, 3, 4]) func `random frames and pages never stop the book`(seed: UInt64) throws {
         var random = SeededRandom(seed)
-        var book = RunBook(labels: seed % 2 == 0 ? .extended : .chowder)
+        var book = RunTracker(labels: seed % 2 == 0 ? .extended : .chowder)
         let session = SessionKey(canonical: "agent:main:main")
         book.sent("r1", session: session, text: "hi", now: Timestamp(milliseconds: 1))
         var texts: [String: Int] = [:]

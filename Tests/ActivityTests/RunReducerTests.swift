@@ -406,7 +406,7 @@ struct RunReducerTests {
     }
 
     @Test func `without a terminal chat event the run ends a little after its lifecycle`() {
-        var book = RunBook()
+        var book = RunTracker()
         var now = Timestamp(milliseconds: 1_795_000_000_000)
         _ = book.receive(event: "agent", payload: AgentFrame.start("r"), now: now)
         _ = book.receive(event: "agent", payload: AgentFrame.end("r", 5), now: now)
@@ -419,7 +419,7 @@ struct RunReducerTests {
     }
 
     @Test func `an error that is tried again does not end the run`() {
-        var book = RunBook()
+        var book = RunTracker()
         let now = Timestamp(milliseconds: 1_795_000_000_000)
         for frame in [
             AgentFrame.start("r"),

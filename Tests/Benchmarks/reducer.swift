@@ -28,7 +28,7 @@ struct Recording {
 
     /// - Returns: changes told, so that nothing is optimised away.
     func pass(reducing: Bool) -> Int {
-        var book = RunBook()
+        var book = RunTracker()
         var changes = 0
         for (place, frame) in frames.enumerated() {
             guard let root = try? JSONDocument(parsing: frame.bytes, limits: .gateway).root,

@@ -1,4 +1,4 @@
-import Exchanges
+import Server
 import JSONBytes
 import Testing
 

@@ -2,7 +2,7 @@ import Access
 import Basics
 import EventLoops
 import EventStream
-import Exchanges
+import Server
 import HTTPModel
 import TestSupport
 import Testing
@@ -39,7 +39,7 @@ private final class HandSink: ExchangeSink {
 
     func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {}
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {}
-    func outlet(for exchange: Exchange) -> StreamOutlet? { nil }
+    func outlet(for exchange: Exchange) -> SharedBytesTarget? { nil }
     func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
     func end(_ exchange: Exchange, on loop: isolated EventLoop) { hasEnded = true }
     func abort(_ exchange: Exchange, on loop: isolated EventLoop) { isCut = true }

@@ -1,8 +1,7 @@
 import Basics
-import EventLog
+import Store
 import EventLoops
 import EventStream
-import Store
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Basics
 import JSONBytes
 import Outbox
 import Testing
+import Gateway
 import Upstream
 
 @testable import Bridge

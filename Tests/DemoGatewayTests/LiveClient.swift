@@ -2,7 +2,6 @@ import Basics
 import DemoGateway
 import EventLoops
 import TestSupport
-import Transport
 import WebSocket
 
 /// A WebSocket client, or a bare TCP one, on a loop of the test.

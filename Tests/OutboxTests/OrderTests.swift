@@ -195,18 +195,18 @@ struct `Order` {
     }
 
     /// A foreign run began while ours was on its way.
-    private func putOff() -> World {
+    private func deferred() -> World {
         var world = World()
         world.online(protocol: 3)
         world.enqueue("a")
         world.run("foreign", .active)
         world.acknowledge("a")
-        world.run("a", .putOff)
+        world.run("a", .deferred)
         return world
     }
 
     @Test func `a busy send on protocol 3 takes the id of the run that answers it`() {
-        var world = putOff()
+        var world = deferred()
         #expect(world.state("a") == .delivered)
         #expect(world.disk["a"]?.runID == "a")
         world.run("foreign", .ended)
@@ -218,7 +218,7 @@ struct `Order` {
     }
 
     @Test func `what is behind a busy send on protocol 3 waits for the run that answers it, and no longer`() {
-        var world = putOff()
+        var world = deferred()
         world.enqueue("b")
         world.run("foreign", .ended)
         #expect(world.sent == ["a"])
@@ -235,7 +235,7 @@ struct `Order` {
         world.enqueue("a")
         world.holdsWrites = true
         world.acknowledge("a")
-        world.run("a", .putOff)
+        world.run("a", .deferred)
         world.run("a", .answered(by: "answer"))
         world.holdsWrites = false
         while !world.heldWrites.isEmpty { world.releaseWrite() }
@@ -245,7 +245,7 @@ struct `Order` {
     }
 
     @Test func `a busy send whose run ends by itself is waited for no longer`() {
-        var world = putOff()
+        var world = deferred()
         world.enqueue("b")
         world.run("foreign", .ended)
         world.run("a", .ended)
@@ -254,7 +254,7 @@ struct `Order` {
     }
 
     @Test func `a busy send that nobody answers is kept and waited for while its session is not silent`() {
-        var world = putOff()
+        var world = deferred()
         world.enqueue("b")
         world.pass(899_999)
         #expect(world.sent == ["a"])
@@ -265,11 +265,11 @@ struct `Order` {
     }
 
     @Test func `a busy send is kept as long as its session is heard of`() {
-        var world = putOff()
+        var world = deferred()
         for _ in 0..<60 {
             world.pass(60_000)
             world.run("foreign", .active)
-            world.run("a", .putOff)
+            world.run("a", .deferred)
         }
         world.enqueue("b")
         world.run("foreign", .ended)
@@ -280,11 +280,11 @@ struct `Order` {
     }
 
     @Test func `on protocol 3 what runs is told before the link is, and waited for`() {
-        var world = putOff()
+        var world = deferred()
         world.offline()
         world.enqueue("b")
         world.run("foreign", .active)
-        world.run("a", .putOff)
+        world.run("a", .deferred)
         world.online(protocol: 3)
         world.run("foreign", .ended)
         #expect(world.sent == ["a"])

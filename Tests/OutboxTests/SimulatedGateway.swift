@@ -7,7 +7,7 @@ struct SimulatedGateway {
     enum Event: Equatable {
         case active(session: String, run: String)
         case ended(session: String, run: String)
-        case putOff(session: String, run: String)
+        case deferred(session: String, run: String)
         case answered(session: String, run: String, by: String)
     }
 
@@ -51,7 +51,7 @@ struct SimulatedGateway {
             }
             renamed += 1
             waiting[session, default: []].append((key, "renamed-\(renamed)"))
-            return (.init(status: .started), [.putOff(session: session, run: key)])
+            return (.init(status: .started), [.deferred(session: session, run: key)])
         }
         active[session] = key
         return (.init(status: .started), [.active(session: session, run: key)])

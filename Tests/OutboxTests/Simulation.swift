@@ -264,7 +264,7 @@ struct Simulation {
                 input = .run(session: session, run: run, phase: .active)
                 soon(50...30_000, .runEnds(session: session, run: run))
             case .ended(let session, let run): input = .run(session: session, run: run, phase: .ended)
-            case .putOff(let session, let run): input = .run(session: session, run: run, phase: .putOff)
+            case .deferred(let session, let run): input = .run(session: session, run: run, phase: .deferred)
             case .answered(let session, let run, let answer):
                 input = .run(session: session, run: run, phase: .answered(by: answer))
             }

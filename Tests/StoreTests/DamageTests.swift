@@ -1,9 +1,8 @@
 import Basics
-import EventLog
+import Store
 import EventStream
 import Outbox
 import SQLite
-import Store
 import TestSupport
 import Testing
 

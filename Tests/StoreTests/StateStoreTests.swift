@@ -1,11 +1,10 @@
 import Basics
-import EventLog
+import Store
 import EventStream
 import Foundation
 import JSONBytes
 import Outbox
 import SQLite
-import Store
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import TLS
 import TestSupport
 import Testing
 
+import Gateway
 @testable import Upstream
 
 struct DeviceTests {

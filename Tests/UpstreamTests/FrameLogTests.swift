@@ -2,6 +2,7 @@ import Basics
 import JSONBytes
 import Testing
 
+import Gateway
 @testable import Upstream
 
 struct FrameLogTests {

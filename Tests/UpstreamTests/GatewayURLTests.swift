@@ -1,5 +1,6 @@
 import Testing
 
+import Gateway
 @testable import Upstream
 
 struct GatewayURLTests {

@@ -3,6 +3,7 @@ import JSONBytes
 import TLS
 import WebSocket
 
+import Gateway
 @testable import Upstream
 
 /// The same numbers each time, so that a failing test fails again.

@@ -1,6 +1,7 @@
 import JSONBytes
 import Testing
 
+import Gateway
 @testable import Upstream
 
 struct LinkMachineCallTests {

@@ -4,6 +4,7 @@ import TLS
 import Testing
 import WebSocket
 
+import Gateway
 @testable import Upstream
 
 struct LinkMachineTests {
@@ -236,7 +237,7 @@ struct LinkMachineTests {
     }
 
     @Test func `each attempt begins with another address until one is good`() {
-        var turn = AddressTurn()
+        var turn = AddressRotation()
         #expect(turn.order([1, 2, 3]) == [1, 2, 3])
         #expect(turn.order([1, 2, 3]) == [2, 3, 1])
         turn.opened()

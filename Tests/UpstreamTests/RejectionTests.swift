@@ -2,6 +2,7 @@ import JSONBytes
 import Testing
 import WebSocket
 
+import Gateway
 @testable import Upstream
 
 struct RejectionTests {

@@ -2,9 +2,9 @@ import Basics
 import EventLoops
 import JSONBytes
 import TLS
-import Transport
 import WebSocket
 
+import Gateway
 @testable import Upstream
 
 /// A gateway just large enough for the link's socket tests: greets, checks the signature, answers every method with `{}`

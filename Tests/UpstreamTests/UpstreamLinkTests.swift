@@ -4,6 +4,7 @@ import TLS
 import TestSupport
 import Testing
 
+import Gateway
 @testable import Upstream
 
 /// Puts everything the link tells into one inbox.

@@ -58,7 +58,7 @@ package struct PairingBook: Sendable {
     ///   - from: for a person to read.
     ///   - place: whose applications replace and crowd out each other.
     package mutating func apply(
-        _ wish: TokenWish,
+        _ wish: NewToken,
         from: String,
         place: String,
         now: Timestamp
@@ -125,7 +125,7 @@ package struct PairingBook: Sendable {
         case .delivered: return .delivered
         case .delivering: return .busy
         case .approved(let scopes):
-            guard let wish = try? TokenWish(name: entry.request.name, scopes: scopes, now: now) else { return nil }
+            guard let wish = try? NewToken(name: entry.request.name, scopes: scopes, now: now) else { return nil }
             entry.state = .delivering(scopes)
             entries[key] = entry
             return .deliver(wish)

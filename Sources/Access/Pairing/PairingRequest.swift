@@ -36,7 +36,7 @@ package struct PairingReceipt: Sendable {
 package enum PairingStatus: Sendable, Equatable {
     case pending(expiresAt: Timestamp)
     /// Make the token now, hand it out in this answer, and call `delivered` or `deliveryFailed`.
-    case deliver(TokenWish)
+    case deliver(NewToken)
     case rejected
     case superseded
     /// The token was handed out before; it is never shown again.

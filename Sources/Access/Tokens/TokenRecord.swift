@@ -42,7 +42,7 @@ package struct TokenRecord: Sendable, Equatable {
     }
 
     /// A fresh token and its record; the secret exists only in the returned value.
-    package static func issue(_ wish: TokenWish, now: Timestamp, random: [UInt8]) -> (
+    package static func issue(_ wish: NewToken, now: Timestamp, random: [UInt8]) -> (
         record: TokenRecord, secret: Secret
     ) {
         let secret = TokenText.make()

@@ -21,7 +21,7 @@ package struct MessagePage: Sendable {
     package init(
         history payload: JSONValue,
         session: SessionKey,
-        book: RunBook,
+        book: RunTracker,
         entries: [String: String] = [:],
         now: Timestamp
     ) {
@@ -40,7 +40,7 @@ package struct MessagePage: Sendable {
     package static func message(
         event payload: JSONValue,
         session: SessionKey,
-        book: RunBook,
+        book: RunTracker,
         entries: [String: String] = [:],
         now: Timestamp
     ) -> ChatMessage? {
@@ -87,14 +87,14 @@ package struct MessagePage: Sendable {
 /// Builds messages turn by turn.
 struct MessageBuilder {
     let session: SessionKey
-    let book: RunBook
+    let book: RunTracker
     let entries: [String: String]
     private(set) var messages: [ChatMessage] = []
     private var lastTime: Timestamp
     private var ids: Set<String> = []
     private var keys: Set<String> = []
 
-    init(session: SessionKey, book: RunBook, entries: [String: String], now: Timestamp) {
+    init(session: SessionKey, book: RunTracker, entries: [String: String], now: Timestamp) {
         self.session = session
         self.book = book
         self.entries = entries

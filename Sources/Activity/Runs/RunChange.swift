@@ -7,7 +7,7 @@ package enum RunChange: Sendable, Equatable {
     case textReplaced(run: String, text: String)
     case ended(Run)
     /// A busy send is answered later, under a run of the gateway's own.
-    case putOff(String, session: SessionKey)
+    case deferred(String, session: SessionKey)
     /// A busy send is answered by a run of the gateway's own: what was sent as `from` is the run `to` from now on.
     case reassigned(from: String, to: String)
 }

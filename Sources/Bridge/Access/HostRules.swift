@@ -1,7 +1,7 @@
 package import Access
 import Basics
 package import EventLoops
-package import Exchanges
+package import Server
 
 /// The rules for browsers by the place a connection came in: on TCP exactly the names that lead there, with its port.
 package final class HostRules {

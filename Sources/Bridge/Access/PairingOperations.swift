@@ -1,7 +1,7 @@
 import Access
 import Basics
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
 import TLS
@@ -73,7 +73,7 @@ enum PairingOperations {
     }
 
     private static func deliver(
-        _ wish: TokenWish,
+        _ wish: NewToken,
         to id: [UInt8],
         _ bridge: Bridge,
         _ call: Call,

@@ -1,5 +1,5 @@
 import Access
-import Exchanges
+import Server
 
 /// What is open for callers whom tailscaled named.
 struct TailnetVisitors {

@@ -1,6 +1,6 @@
 import Access
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
 

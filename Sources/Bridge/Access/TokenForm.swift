@@ -1,7 +1,7 @@
 import Access
 import Basics
 import EventLoops
-import Exchanges
+import Server
 import JSONBytes
 
 /// What a request asks a token to be, checked field by field.
@@ -12,7 +12,7 @@ enum TokenForm {
     static let fields = ["name", "scopes", "sessions", "expiresInSeconds", "expiresAt"]
 
     /// `{name, scopes, sessions?, expiresInSeconds? | expiresAt?}`.
-    static func wish(_ body: JSONValue, _ bridge: Bridge, now: Timestamp) throws(Problem) -> TokenWish {
+    static func wish(_ body: JSONValue, _ bridge: Bridge, now: Timestamp) throws(Problem) -> NewToken {
         guard let name = body["name"]?.string else {
             throw .unprocessable("name", "`name` says what the token is for, a string.")
         }
@@ -36,9 +36,9 @@ enum TokenForm {
         _ sessions: [String]? = nil,
         expiresAt: Timestamp? = nil,
         now: Timestamp
-    ) throws(Problem) -> TokenWish {
-        do throws(TokenWish.Problem) {
-            return try TokenWish(name: name, scopes: scopes, sessions: sessions, expiresAt: expiresAt, now: now)
+    ) throws(Problem) -> NewToken {
+        do throws(NewToken.Problem) {
+            return try NewToken(name: name, scopes: scopes, sessions: sessions, expiresAt: expiresAt, now: now)
         } catch {
             switch error {
             case .emptyName: throw .unprocessable("name", "The name is empty.")

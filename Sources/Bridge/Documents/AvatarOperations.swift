@@ -1,11 +1,10 @@
 import Access
 import Documents
-import EventLog
+import Store
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
-import Store
 
 /// `/v1/identity/avatar`: a picture kept here, checked by what it is and not by what it is called.
 enum AvatarOperations {
@@ -19,7 +18,7 @@ enum AvatarOperations {
                 if let stored, let header = try? ImageHeader(checking: stored) {
                     return answer(stored, header.mimeType, call, loop)
                 }
-                let name = DocumentDesk.Name(agent: agent, kind: .identity)
+                let name = DocumentService.Name(agent: agent, kind: .identity)
                 desk.read(name, refresh: false, on: loop) { result in
                     switch result {
                     case .success(let identity): fromIdentity(identity, call, loop)
@@ -60,7 +59,7 @@ enum AvatarOperations {
                                 object.member("height", header.height)
                                 object.member("bytes", bytes.count)
                             }
-                        }.adding(.etag, EntityTag(DocumentDesk.tag(of: bytes)).text),
+                        }.adding(.etag, EntityTag(DocumentService.tag(of: bytes)).text),
                         on: loop
                     )
                 }
@@ -110,7 +109,7 @@ enum AvatarOperations {
     ) {
         bridge.pipeline.commit(cost: bytes?.count ?? 0, on: loop) { transaction -> String? in
             let current = try transaction.values.get(space: space, name: agent)
-            let tag = current.map { EntityTag(DocumentDesk.tag(of: $0.bytes)) }
+            let tag = current.map { EntityTag(DocumentService.tag(of: $0.bytes)) }
             guard condition == .any || condition.matchesStrongly(tag) else { return tag?.text ?? "" }
             if let bytes {
                 try transaction.values.set(bytes, space: space, name: agent, at: transaction.now)
@@ -138,7 +137,7 @@ enum AvatarOperations {
     }
 
     /// The identity's own field: a picture inside it is served, a URL is only told about.
-    private static func fromIdentity(_ identity: DocumentDesk.Copy, _ call: Call, _ loop: isolated EventLoop) {
+    private static func fromIdentity(_ identity: DocumentService.Copy, _ call: Call, _ loop: isolated EventLoop) {
         guard let field = FieldDocument(kind: .identity, bytes: identity.bytes).fields[.avatar] else {
             return call.fail(.notFound("There is no avatar."), on: loop)
         }
@@ -159,6 +158,6 @@ enum AvatarOperations {
         var response = Response(.ok, contentType: type, body: bytes)
         response.mayCompress = false
         response.head.fields.append(.contentSecurityPolicy, "default-src 'none'; sandbox")
-        call.respond(response, tag: EntityTag(DocumentDesk.tag(of: bytes)), on: loop)
+        call.respond(response, tag: EntityTag(DocumentService.tag(of: bytes)), on: loop)
     }
 }

@@ -1,9 +1,10 @@
 import Basics
 import Documents
 import EventLoops
-import Exchanges
+import Server
 import JSONBytes
 import TLS
+import Gateway
 import Upstream
 
 /// Asks the agent by a chat message that nobody sees, where the file calls are closed to us. The configuration has to allow it.
@@ -17,10 +18,10 @@ final class ChatAsker {
     }
 
     private let link: UpstreamLink
-    private let desk: GatewayDesk
+    private let desk: GatewayEvents
     private var waiting: [String: Waiting] = [:]
 
-    init(link: UpstreamLink, desk: GatewayDesk) {
+    init(link: UpstreamLink, desk: GatewayEvents) {
         self.link = link
         self.desk = desk
     }

@@ -1,7 +1,7 @@
 import Access
 import Documents
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
 
@@ -29,7 +29,7 @@ enum DocumentOperations {
     private static func get(_ kind: DocumentKind, _ bridge: Bridge, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
             let desk = try bridge.documentDesk()
-            let name = DocumentDesk.Name(agent: try agent(of: call, desk), kind: kind)
+            let name = DocumentService.Name(agent: try agent(of: call, desk), kind: kind)
             let refresh = try call.flag("refresh")
             desk.read(name, refresh: refresh, on: loop) { result in
                 switch result {
@@ -87,7 +87,7 @@ enum DocumentOperations {
     ) {
         do throws(Problem) {
             let desk = try bridge.documentDesk()
-            let name = DocumentDesk.Name(agent: try agent(of: call, desk), kind: kind)
+            let name = DocumentService.Name(agent: try agent(of: call, desk), kind: kind)
             guard desk.waiting(name) < mostWaiting else { throw .tooManyWriters }
             let write = DocumentWrite(desk, name, change, if: try condition(of: call)) { result in
                 switch result {
@@ -105,13 +105,13 @@ enum DocumentOperations {
     private static let mostWaiting = 1000
 
     private static func answer(
-        _ copy: DocumentDesk.Copy,
-        _ name: DocumentDesk.Name,
+        _ copy: DocumentService.Copy,
+        _ name: DocumentService.Name,
         path: DocumentView.WritePath?,
         _ call: Call,
         _ loop: isolated EventLoop
     ) {
-        let tag = EntityTag(DocumentDesk.tag(of: copy.bytes))
+        let tag = EntityTag(DocumentService.tag(of: copy.bytes))
         if call.answerType == .markdown {
             let response = Response(.ok, contentType: "text/markdown; charset=utf-8", body: copy.bytes)
             return call.respond(response, tag: tag, on: loop)
@@ -143,14 +143,14 @@ enum DocumentOperations {
     }
 
     /// The agent that is asked about, if the caller may know of it.
-    static func agent(of call: Call, _ desk: DocumentDesk) throws(Problem) -> String {
+    static func agent(of call: Call, _ desk: DocumentService) throws(Problem) -> String {
         let agent = try namedAgent(call, desk)
         guard call.caller.mayUse(agent: agent) else { throw Problem(.foreignSession) }
         return agent
     }
 
     /// Ids as the gateway makes them; nothing that could be a path.
-    private static func namedAgent(_ call: Call, _ desk: DocumentDesk) throws(Problem) -> String {
+    private static func namedAgent(_ call: Call, _ desk: DocumentService) throws(Problem) -> String {
         guard let text = call.text("agent") else { return desk.defaultAgent }
         let bytes = Array(text.utf8)
         let isPlain = bytes.allSatisfy { byte in
@@ -184,7 +184,7 @@ extension Problem {
 }
 
 extension Bridge {
-    func documentDesk() throws(Problem) -> DocumentDesk {
+    func documentDesk() throws(Problem) -> DocumentService {
         guard let documents else { throw .notFound("Identity and profile are not served here.") }
         return documents
     }

@@ -1,8 +1,9 @@
 import Documents
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
+import Gateway
 import Upstream
 
 /// One change of a file: read it as it is now, hold the caller's condition against it, write, and read it back.
@@ -12,13 +13,13 @@ final class DocumentWrite {
         case whole([UInt8])
     }
 
-    typealias Outcome = Result<(DocumentDesk.Copy, DocumentView.WritePath?), Problem>
+    typealias Outcome = Result<(DocumentService.Copy, DocumentView.WritePath?), Problem>
 
     /// Between the read-back and the write the agent itself may have written; then the change is made again on top.
     private static let attempts = 3
 
-    private let desk: DocumentDesk
-    private let name: DocumentDesk.Name
+    private let desk: DocumentService
+    private let name: DocumentService.Name
     private let change: Change
     private let condition: EntityTagCondition
     private let done: (Outcome) -> Void
@@ -26,8 +27,8 @@ final class DocumentWrite {
     private var attempt = 0
 
     init(
-        _ desk: DocumentDesk,
-        _ name: DocumentDesk.Name,
+        _ desk: DocumentService,
+        _ name: DocumentService.Name,
         _ change: Change,
         if condition: EntityTagCondition,
         then done: @escaping (Outcome) -> Void
@@ -62,7 +63,7 @@ final class DocumentWrite {
         }
     }
 
-    private func write(over current: DocumentDesk.Copy, on loop: isolated EventLoop) {
+    private func write(over current: DocumentService.Copy, on loop: isolated EventLoop) {
         do throws(Problem) {
             let wanted = try wantedBytes(over: current)
             // The same bytes need no write, and no scope; a file that is to be there empty does.
@@ -75,8 +76,8 @@ final class DocumentWrite {
 
     private var isOfFields: Bool { if case .fields = change { true } else { false } }
 
-    private func wantedBytes(over current: DocumentDesk.Copy) throws(Problem) -> [UInt8] {
-        let tag = EntityTag(DocumentDesk.tag(of: current.bytes))
+    private func wantedBytes(over current: DocumentService.Copy) throws(Problem) -> [UInt8] {
+        let tag = EntityTag(DocumentService.tag(of: current.bytes))
         // A file that is missing reads as an empty one, and is written over as that.
         guard condition.matchesStrongly(tag) else {
             throw .moved(name.kind, current: current, tag: tag, change, base: desk.formerFields(name, condition))
@@ -93,7 +94,7 @@ final class DocumentWrite {
         }
     }
 
-    private func set(_ wanted: [UInt8], over current: DocumentDesk.Copy, on loop: isolated EventLoop) {
+    private func set(_ wanted: [UInt8], over current: DocumentService.Copy, on loop: isolated EventLoop) {
         let content = String(decoding: wanted, as: UTF8.self)
         let expected: AgentsFilesSet.Guard? =
             current.isMissing && desk.hasGuards ? .missing : current.hash.map { .hash($0) }
@@ -128,7 +129,7 @@ final class DocumentWrite {
     }
 
     private func compare(
-        _ copy: DocumentDesk.Copy,
+        _ copy: DocumentService.Copy,
         with wanted: [UInt8],
         _ path: DocumentView.WritePath,
         on loop: isolated EventLoop
@@ -141,7 +142,7 @@ final class DocumentWrite {
     /// Someone may have added to the file since, and an agent that was asked by chat may put it in other words: what counts
     /// are the fields; of a whole file, all but the blank lines at its end.
     private func isAsWanted(
-        _ copy: DocumentDesk.Copy,
+        _ copy: DocumentService.Copy,
         _ path: DocumentView.WritePath,
         _ wanted: [UInt8]
     ) -> Bool {

@@ -1,7 +1,8 @@
 import Documents
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
+import Gateway
 import Upstream
 
 extension CallFailure {
@@ -106,7 +107,7 @@ extension Problem {
     /// sent again with the current tag.
     static func moved(
         _ kind: DocumentKind,
-        current: DocumentDesk.Copy,
+        current: DocumentService.Copy,
         tag: EntityTag,
         _ change: DocumentWrite.Change,
         base: DocumentFields?

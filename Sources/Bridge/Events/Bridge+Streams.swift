@@ -2,7 +2,7 @@ import Access
 import Activity
 import Basics
 package import EventLoops
-import Exchanges
+import Server
 import JSONBytes
 import Store
 

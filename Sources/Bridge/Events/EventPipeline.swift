@@ -1,9 +1,8 @@
 import Basics
-package import EventLog
+package import Store
 package import EventLoops
 package import JSONBytes
 package import Observability
-package import Store
 
 /// Brings events to the hub in one order: a durable event once its row is committed, and nothing that came after it
 /// before it.

@@ -1,7 +1,7 @@
 import Basics
 import EventLoops
 import EventStream
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
 import Store
@@ -15,7 +15,7 @@ enum EventStreamOperation {
     ]
 
     /// What a request asks of the stream.
-    struct Wishes {
+    struct StreamRequest {
         var filter: EventFilter
         var format = StreamFormat.eventStream
         var cursor: EventID?
@@ -45,8 +45,8 @@ enum EventStreamOperation {
         }
     }
 
-    private static func wishes(of call: Call, _ bridge: Bridge) throws(Problem) -> Wishes {
-        var wishes = Wishes(filter: try filter(of: call, bridge))
+    private static func wishes(of call: Call, _ bridge: Bridge) throws(Problem) -> StreamRequest {
+        var wishes = StreamRequest(filter: try filter(of: call, bridge))
         // An empty one is none: so a client says that it has seen no id yet.
         let header = call.head.fields.string(for: .lastEventID).flatMap { $0.isEmpty ? nil : $0 }
         if let text = header ?? call.text("since"), !text.isEmpty {

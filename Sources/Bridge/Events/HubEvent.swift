@@ -1,5 +1,5 @@
 package import Basics
-package import EventLog
+package import Store
 package import EventStream
 package import JSONBytes
 

@@ -1,10 +1,9 @@
 import Access
-import EventLog
+import Store
 import EventLoops
 import EventStream
-import Exchanges
+import Server
 import JSONBytes
-import Store
 
 /// `?poll=N`: the events after a cursor, or the first ones that come within N seconds.
 final class LongPoll: ExchangeOwner {
@@ -13,14 +12,14 @@ final class LongPoll: ExchangeOwner {
 
     private let bridge: Bridge
     private let call: Call
-    private let wishes: EventStreamOperation.Wishes
+    private let wishes: EventStreamOperation.StreamRequest
     private let seconds: Int
     private var observer: UInt64?
     private var timer: TimerID?
     private var holdsSlot = false
     private var position: EventID
 
-    init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.Wishes, seconds: Int) {
+    init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.StreamRequest, seconds: Int) {
         self.bridge = bridge
         self.call = call
         self.wishes = wishes

@@ -1,12 +1,11 @@
 import Access
 import Basics
-import EventLog
+import Store
 import EventLoops
 import EventStream
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
-import Store
 
 /// Brings one stream from its request to live events: hello, what was missed, the texts of active runs, then live.
 final class StreamOpening: ExchangeOwner {
@@ -18,7 +17,7 @@ final class StreamOpening: ExchangeOwner {
 
     private let bridge: Bridge
     private let call: Call
-    private let wishes: EventStreamOperation.Wishes
+    private let wishes: EventStreamOperation.StreamRequest
     private let plan: StreamPlan
     private var subscriber: Subscriber?
     /// The last durable event sent, or the place it started from.
@@ -29,7 +28,7 @@ final class StreamOpening: ExchangeOwner {
     /// It waited between its snapshot and going live: pieces of text came meanwhile.
     private var wasDelayed = false
 
-    init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.Wishes) {
+    init(_ bridge: Bridge, _ call: Call, _ wishes: EventStreamOperation.StreamRequest) {
         self.bridge = bridge
         self.call = call
         self.wishes = wishes

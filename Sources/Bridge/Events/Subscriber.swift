@@ -1,5 +1,5 @@
 package import EventLoops
-package import Exchanges
+package import Server
 
 /// One open stream. Small: there may be ten thousand that wait for something to happen.
 package final class Subscriber: ExchangeOwner {

@@ -1,11 +1,11 @@
-import Exchanges
+import Server
 
 /// Subscribers that get the very same bytes.
 final class SubscriberGroup {
     struct Key: Hashable {
         let plan: StreamPlan
         /// On the wire; nil where every stream has its own.
-        let form: StreamOutlet.Form?
+        let form: SharedBytesTarget.Form?
         /// A counted stream is alone: it ends in the middle of what others get.
         let alone: UInt64?
     }

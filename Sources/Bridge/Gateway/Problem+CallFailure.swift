@@ -1,6 +1,7 @@
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
+import Gateway
 import Upstream
 
 /// What a failed call to the gateway means to the one who caused it.

@@ -1,8 +1,7 @@
 package import Activity
 import Basics
-import EventLog
-import JSONBytes
 package import Store
+import JSONBytes
 
 /// Kept from one process to the next: what is accepted before the gateway is reached goes where it would have gone then.
 extension SessionDefaults {

@@ -1,7 +1,8 @@
 import Basics
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
+import Gateway
 import Upstream
 
 /// What the gateway takes with a message. It drops or refuses the rest, so that is refused here before anything is

@@ -1,8 +1,7 @@
 import Activity
-import EventLog
+import Store
 package import EventLoops
 import Outbox
-import Store
 
 /// A request that stays open for one entry.
 protocol EntryFollower: AnyObject {
@@ -16,12 +15,12 @@ protocol EntryFollower: AnyObject {
 /// What the bridge as a whole knows about entries under way.
 extension Bridge {
     /// The desks behind the operations; what they tell goes to those who wait.
-    package func attach(_ outbox: OutboxDesk, _ desk: GatewayDesk, on loop: isolated EventLoop) {
+    package func attach(_ outbox: OutboxService, _ desk: GatewayEvents, on loop: isolated EventLoop) {
         self.outbox = outbox
         self.desk = desk
-        let messages = MessageDesk(link: link, pipeline: pipeline, desk: desk)
+        let messages = MessageService(link: link, pipeline: pipeline, desk: desk)
         self.messages = messages
-        let sessions = SessionDesk(pipeline: pipeline, desk: desk, outbox: outbox, messages: messages)
+        let sessions = SessionService(pipeline: pipeline, desk: desk, outbox: outbox, messages: messages)
         self.sessions = sessions
         outbox.changed = { [unowned self] entry in self.changed(entry, on: loop) }
         desk.runEnded = { [weak messages] run in messages?.runEnded(run, on: loop) }

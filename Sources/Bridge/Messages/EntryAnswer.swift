@@ -1,7 +1,7 @@
 import Activity
 import Basics
-import EventLog
-import Exchanges
+import Store
+import Server
 import HTTPModel
 import JSONBytes
 import Outbox

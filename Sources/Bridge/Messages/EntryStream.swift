@@ -1,8 +1,8 @@
 import Access
 import Activity
-import EventLog
+import Store
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
 import Outbox

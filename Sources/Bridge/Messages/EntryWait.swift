@@ -1,8 +1,8 @@
 import Access
 import Activity
-import EventLog
+import Store
 import EventLoops
-import Exchanges
+import Server
 import Outbox
 
 /// A request that waits for what becomes of its message. It is told, it never asks.

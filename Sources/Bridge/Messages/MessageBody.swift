@@ -1,4 +1,4 @@
-import Exchanges
+import Server
 import JSONBytes
 
 /// The JSON of a message, read and its attachments checked: what takes long of a large one, and needs nothing of the loop.

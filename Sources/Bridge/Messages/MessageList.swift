@@ -1,13 +1,13 @@
 import Access
 import Activity
 import Basics
-import EventLog
+import Store
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
 import Outbox
-import Store
+import Gateway
 import Upstream
 
 /// `GET /v1/messages`: from the gateway where it can be asked, from the cache where not, and in both with our own
@@ -106,7 +106,7 @@ final class MessageList {
 
     // MARK: Our own messages
 
-    private func readEntries(_ page: MessageDesk.Page, on loop: isolated EventLoop) {
+    private func readEntries(_ page: MessageService.Page, on loop: isolated EventLoop) {
         var query = OutboxTable.Query()
         query.session = session
         query.limit = Self.entriesLookedAt
@@ -122,9 +122,9 @@ final class MessageList {
         }
     }
 
-    private func answer(_ page: MessageDesk.Page, _ entries: [OutboxEntry], on loop: isolated EventLoop) {
-        var messages = OwnMessages.named(page.page.messages, entries)
-        messages += OwnMessages.missing(in: messages, entries, asOf: nil)
+    private func answer(_ page: MessageService.Page, _ entries: [OutboxEntry], on loop: isolated EventLoop) {
+        var messages = TranscriptMerge.named(page.page.messages, entries)
+        messages += TranscriptMerge.missing(in: messages, entries, asOf: nil)
         do throws(Problem) {
             // What lies between the place and the oldest of them would be left out without a word.
             if let after, before == nil, page.hasOlder, !after.isReached(by: messages) {
@@ -198,7 +198,7 @@ final class MessageList {
         var own: [ChatMessage] = []
         if before == nil, !(isForward && hasMore) {
             let shown = kept.compactMap { ChatMessage(cached: $0.body) }
-            own = OwnMessages.missing(in: shown, entries, asOf: asOf)
+            own = TranscriptMerge.missing(in: shown, entries, asOf: asOf)
             if let after, let place = own.firstIndex(where: { $0.id == after.id }) { own.removeFirst(place + 1) }
             own = own.suffix(limit)
             // One kept message stays in any case: the place of the page before is named by it.

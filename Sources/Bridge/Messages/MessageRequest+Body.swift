@@ -1,5 +1,5 @@
 import Basics
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
 

@@ -1,9 +1,10 @@
 import Activity
 import Basics
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
+import Gateway
 import Upstream
 
 /// What `POST /v1/messages` is asked to do, out of body, query and headers; checked, nothing stored yet.

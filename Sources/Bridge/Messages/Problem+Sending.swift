@@ -1,4 +1,4 @@
-import Exchanges
+import Server
 import HTTPModel
 import Outbox
 import Store

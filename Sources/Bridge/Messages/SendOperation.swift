@@ -1,6 +1,7 @@
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
+import Gateway
 import Upstream
 
 /// `POST /v1/messages`: the message is on disk before the answer.
@@ -24,7 +25,7 @@ enum SendOperation {
     private static func send(_ bridge: Bridge, _ call: Call, _ body: MessageBody?, _ loop: isolated EventLoop) {
         do throws(Problem) {
             let request = try MessageRequest(call, bridge, body, now: loop.wallClock)
-            try Sending(bridge, call, request).start(on: loop)
+            try AcceptMessage(bridge, call, request).start(on: loop)
         } catch {
             call.fail(error, on: loop)
         }

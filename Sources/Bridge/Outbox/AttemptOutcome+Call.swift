@@ -1,5 +1,6 @@
 import JSONBytes
 import Outbox
+import Gateway
 import Upstream
 
 extension AttemptOutcome {

@@ -1,7 +1,7 @@
 import Access
 import Basics
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
 import Outbox

@@ -1,5 +1,7 @@
+import Store
 import JSONBytes
 import Outbox
+import Gateway
 import Upstream
 
 /// The gateway request that an entry becomes.

@@ -3,6 +3,7 @@ import Basics
 import EventLoops
 import JSONBytes
 import Outbox
+import Gateway
 import Upstream
 
 /// Looks for one entry in a session's history: ever larger pages, since only newer gateways can page back.

@@ -1,7 +1,7 @@
 import Access
 import Basics
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 
 /// What was found about a connection's first plain request, for those that follow: the host is one of ours, and on the
@@ -48,7 +48,7 @@ final class AccessMemo {
         memo.tokenGoodUntil = tokens.goodUntil(caller.id)
     }
 
-    func repeated(_ access: AccessDesk, on loop: isolated EventLoop) -> Request? {
+    func repeated(_ access: AccessService, on loop: isolated EventLoop) -> Request? {
         guard let request, request.hasToken else { return request }
         let isSame = access.authenticator.tokens.revision == tokenRevision
         return isSame && loop.wallClock.milliseconds < tokenGoodUntil ? request : nil

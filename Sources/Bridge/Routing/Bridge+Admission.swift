@@ -1,6 +1,6 @@
 import Access
 package import EventLoops
-package import Exchanges
+package import Server
 import HTTPModel
 
 /// The first of a request's two turns: who asks, for what, and whether they may, from the head alone.

@@ -1,7 +1,7 @@
 package import Access
 import Basics
 package import EventLoops
-package import Exchanges
+package import Server
 package import HTTPModel
 package import JSONBytes
 
@@ -19,7 +19,7 @@ package final class Call {
     /// Of the tokens, when it was let in.
     var tokenRevision: UInt64 = 0
     /// Where its line goes, when it is one that changes something; nil once the line is written.
-    var audit: AuditDesk?
+    var audit: AuditLog?
 
     init(_ exchange: Exchange, _ request: Request) {
         self.exchange = exchange

@@ -1,5 +1,5 @@
 package import Access
-package import Exchanges
+package import Server
 package import HTTPModel
 
 /// Problems that many operations share.

@@ -1,5 +1,5 @@
 import Basics
-import Exchanges
+import Server
 import HTTPModel
 
 /// What the head of a request must be for a route, beyond who sends it.

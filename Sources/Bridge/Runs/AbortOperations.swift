@@ -1,14 +1,14 @@
 import Access
 import Activity
 import Basics
-import EventLog
+import Store
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
 import Outbox
-import Store
 import TLS
+import Gateway
 import Upstream
 
 /// `POST /v1/runs/{id}/abort` and `POST /v1/sessions/{key}/abort`. The run is always named to the gateway: releases

@@ -1,11 +1,10 @@
 import Access
 import Activity
-import EventLog
+import Store
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import Outbox
-import Store
 
 /// A run as it was found: in memory, in the database, or as a message that has none yet.
 enum FoundRun {

@@ -1,13 +1,12 @@
 import Access
 import Activity
 import Basics
-import EventLog
+import Store
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
 import Outbox
-import Store
 
 /// `GET /v1/runs`, `GET /v1/runs/{id}` and `GET /v1/activity`.
 enum RunOperations {

@@ -2,6 +2,7 @@ import Activity
 import Basics
 import Documents
 import JSONBytes
+import Gateway
 import Upstream
 
 /// A conversation as the list of sessions shows it.

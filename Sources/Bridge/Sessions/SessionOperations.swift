@@ -1,12 +1,12 @@
 import Access
 import Activity
 import Basics
-import EventLog
+import Store
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
-import Store
+import Gateway
 import Upstream
 
 /// `GET /v1/sessions` and `GET /v1/agents`: what one can write to and subscribe to. The last answers are kept for when

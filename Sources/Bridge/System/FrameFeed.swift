@@ -1,9 +1,10 @@
 import Access
 import Basics
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
+import Gateway
 import Upstream
 
 /// Those who follow the frame log. Each frame becomes its block once and is written to all; a slow reader is cut.

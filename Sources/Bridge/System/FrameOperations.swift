@@ -1,7 +1,8 @@
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
+import Gateway
 import Upstream
 
 /// `GET /v1/debug/frames`: what went over the link lately, without its secrets, as a list or as a stream.

@@ -1,12 +1,12 @@
 import Basics
-import EventLog
+import Store
 import EventLoops
 import EventStream
-import Exchanges
+import Server
 import HTTPModel
 import Observability
 import Outbox
-import Store
+import Gateway
 import Upstream
 
 /// `GET /metrics`: every number somebody keeps anyway, written when it is asked for.

@@ -1,5 +1,5 @@
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 
 /// `GET /openapi.yaml` and `/openapi.json`: the contract, as it is kept in the repository.

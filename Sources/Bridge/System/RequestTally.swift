@@ -1,5 +1,5 @@
 import CSystem
-import Exchanges
+import Server
 import HTTPModel
 import Observability
 

@@ -2,6 +2,7 @@ import Basics
 import EventStream
 import JSONBytes
 import Outbox
+import Gateway
 import Upstream
 
 /// What `GET /v1/status` answers, as JSON or as the screenful a person wants.

@@ -1,5 +1,5 @@
 import EventLoops
-import Exchanges
+import Server
 import HTTPModel
 import JSONBytes
 import Store

@@ -1,7 +1,6 @@
 import Basics
 import EventLoops
 import TLS
-import Transport
 
 /// One socket of the link. Once detached it reports nothing more, so that a late callback cannot touch the next attempt.
 final class LinkConnection: StreamHandler {

@@ -1,7 +1,7 @@
+package import Gateway
 import Basics
 package import EventLoops
 package import TLS
-import Transport
 
 /// Who hears of the link. All calls come on the link's loop, in the order in which things happened.
 package protocol UpstreamLinkHandler: AnyObject {
@@ -28,7 +28,7 @@ package final class UpstreamLink {
     /// Addresses of the attempt under way that were not tried yet.
     private var addresses: [SocketAddress] = []
     private var attempt: UInt64 = 0
-    private var turn = AddressTurn()
+    private var turn = AddressRotation()
     private var timer: (id: TimerID, at: Int64)?
     private var completions: [CallID: (CallOutcome) -> Void] = [:]
     private var nextCall: UInt64 = 1

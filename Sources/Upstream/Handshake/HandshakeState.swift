@@ -1,3 +1,5 @@
+package import Gateway
+
 /// From the opened WebSocket to hello or rejection: wait for the challenge, send `connect`, read the answer.
 package struct HandshakeState: Sendable {
     package enum Action: Sendable {

@@ -1,3 +1,4 @@
+package import Gateway
 import JSONBytes
 
 /// Error answers to `connect`, one by one.

@@ -1,3 +1,5 @@
+import Gateway
+
 /// What one link is to do. A change of any of it starts the link anew.
 package struct LinkConfiguration: Sendable, Equatable {
     package var url: GatewayURL
@@ -110,5 +112,13 @@ extension Rejection {
                 next: .stop
             )
         }
+    }
+}
+
+extension Scopes {
+    /// What the link asks for without configuration. Admin only where the token on that host grants it anyway; asking
+    /// later would need a new approval. Not approvals: a client that holds it makes the host wait for its answers.
+    package static func standard(for host: GatewayURL.HostClass) -> [String] {
+        host == .loopback ? [read, write, admin] : [read, write]
     }
 }

@@ -1,3 +1,4 @@
+package import Gateway
 import Basics
 import WebSocket
 

@@ -1,4 +1,5 @@
-package import JSONBytes
+package import Gateway
+import JSONBytes
 
 /// A request of ours, for as long as someone may still hear of it. Never reused within a process.
 package struct CallID: Hashable, Sendable {
@@ -6,31 +7,6 @@ package struct CallID: Hashable, Sendable {
 
     package init(_ number: UInt64) {
         self.number = number
-    }
-}
-
-/// How a request ended, in the classes the outbox needs.
-package enum CallOutcome: Sendable {
-    case ok(JSONValue?)
-    /// `agent` only: a first answer; the final one follows under the same id.
-    case accepted(JSONValue?)
-    case failed(GatewayError, payload: JSONValue?)
-    /// The gateway never saw it: repeating is free of duplicates.
-    case notDispatched(NotDispatched)
-    /// It was written and no answer came: it may have happened.
-    case ambiguous(Ambiguity)
-
-    package enum NotDispatched: Sendable, Equatable {
-        case offline
-        case queueFull
-        case tooLarge(bytes: Int, limit: Int)
-        case timedOut
-        case stopped
-    }
-
-    package enum Ambiguity: Sendable, Equatable {
-        case timedOut
-        case linkLost
     }
 }
 

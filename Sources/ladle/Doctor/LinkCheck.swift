@@ -3,6 +3,7 @@ import Configuration
 import EventLoops
 import JSONBytes
 import TLS
+import Gateway
 import Upstream
 
 /// What the link to the gateway says about itself, and what mends it.

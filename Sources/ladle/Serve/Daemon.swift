@@ -4,14 +4,13 @@ import Basics
 import Bridge
 import CSystem
 import Configuration
-import EventLog
+import Store
 import EventLoops
-import Exchanges
+import Server
 import Observability
 import Outbox
-import Server
-import Store
 import TLS
+import Gateway
 import Upstream
 
 /// One serving process: everything it owns, started in order and stopped in reverse. It lives on its loop.
@@ -26,12 +25,12 @@ final class Daemon {
     private let hub: EventHub
     let pipeline: EventPipeline
     let link: UpstreamLink
-    let outbox: OutboxDesk
-    let desk: GatewayDesk
+    let outbox: OutboxService
+    let desk: GatewayEvents
     let bridge: Bridge
     let server: HTTPServer
-    private let doors: Doors
-    private let access: AccessDesk
+    private let doors: ListenerSet
+    private let access: AccessService
     private let tailscaled: TailscaledWatch
     private let rules: HostRules
     private let drainMilliseconds: Int64
@@ -49,9 +48,9 @@ final class Daemon {
             log: plan.settings.bool(.debugFrames) ? FrameLog() : nil,
             on: loop
         )
-        outbox = OutboxDesk(policy: plan.outboxPolicy, pipeline: pipeline, link: link, seed: plan.seed)
-        let live = LiveRuns(pipeline: pipeline)
-        desk = GatewayDesk(
+        outbox = OutboxService(policy: plan.outboxPolicy, pipeline: pipeline, link: link, seed: plan.seed)
+        let live = RunPublisher(pipeline: pipeline)
+        desk = GatewayEvents(
             link: link,
             pipeline: pipeline,
             outbox: outbox,
@@ -59,7 +58,7 @@ final class Daemon {
             labels: plan.labels,
             on: loop
         )
-        access = AccessDesk(authenticator: plan.authenticator, pipeline: pipeline, audit: plan.audit)
+        access = AccessService(authenticator: plan.authenticator, pipeline: pipeline, audit: plan.audit)
         tailscaled = TailscaledWatch(paths: plan.tailscaledPaths, access: access)
         rules = HostRules(names: plan.settings.list(.accessHosts), origins: plan.origins)
         rules.certificateNames = plan.tls?.names ?? []
@@ -79,7 +78,7 @@ final class Daemon {
             firstRequestNumber: plan.seed >> 24,
             failure: { [log = plan.log] in log.warning("listener.failed", ["error": .string("\($0)")]) }
         )
-        let documents = DocumentDesk(
+        let documents = DocumentService(
             link: link,
             pipeline: pipeline,
             desk: desk,
@@ -89,7 +88,7 @@ final class Daemon {
         bridge.documents = documents
         desk.documents = documents
         desk.defaults = plan.sessionDefaults
-        doors = Doors(server: server, plan: plan, rules: rules, tailscaled: tailscaled)
+        doors = ListenerSet(server: server, plan: plan, rules: rules, tailscaled: tailscaled)
         drainMilliseconds = plan.settings.int(.limitsDrain)
         desk.log = plan.log
         outbox.log = plan.log

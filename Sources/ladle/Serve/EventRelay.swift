@@ -1,5 +1,5 @@
 import Bridge
-import EventLog
+import Store
 import EventLoops
 
 /// Committed events find the pipeline, which is made after the store that commits them.

@@ -19,7 +19,7 @@ enum FirstToken {
             return Loaded(records: records)
         }
         let now = Timestamp(milliseconds: cs_wall_ms())
-        let wish = try TokenWish(name: "admin (made at first start)", scopes: .admin, now: now)
+        let wish = try NewToken(name: "admin (made at first start)", scopes: .admin, now: now)
         let (record, secret) = TokenRecord.issue(wish, now: now, random: SecureRandom.bytes(10))
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
             store.submit { transaction in

@@ -5,6 +5,7 @@ import Configuration
 import DemoGateway
 import JSONBytes
 import TLS
+import Gateway
 import Upstream
 
 /// Which gateway to link to: the demo's, the configured one, or the one this host's OpenClaw configuration tells of.

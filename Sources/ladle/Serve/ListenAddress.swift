@@ -1,6 +1,6 @@
 import Basics
 import EventLoops
-import Exchanges
+import Server
 
 /// One place to listen, as written by a person: `HOST:PORT`, `unix:PATH`, `tailnet[:PORT]`, `fd:`.
 struct ListenAddress: Sendable, Equatable {

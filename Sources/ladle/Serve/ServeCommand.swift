@@ -5,12 +5,12 @@ import CSystem
 import Commands
 import Configuration
 import DemoGateway
-import EventLog
+import Store
 import EventLoops
 import JSONBytes
 import Observability
-import Store
 import TLS
+import Gateway
 import Upstream
 
 #if canImport(Glibc)
@@ -25,7 +25,7 @@ enum ServeCommand {
         ProcessLimits.raiseDescriptors()
         ProcessLimits.forbidCoreFiles()
         ProcessLimits.ignoreBrokenPipes()
-        let voice = ServeVoice(settings)
+        let voice = StartupOutput(settings)
         do {
             try await Service.start(settings, places: places, voice).run()
             voice.log.flush()

@@ -5,9 +5,10 @@ import Configuration
 import Discovery
 import EventLoops
 import EventStream
-import Exchanges
+import Server
 import Observability
 import TLS
+import Gateway
 import Upstream
 
 extension ServePlan {

@@ -5,13 +5,13 @@ import Bridge
 import Configuration
 import EventLoops
 import EventStream
-import Exchanges
 import Labels
+import Server
 import Observability
 import Outbox
-import Server
 import Store
 import TLS
+import Gateway
 import Upstream
 
 /// Everything the configuration decides, worked out before anything is opened on the loop.

@@ -6,16 +6,15 @@ import CSystem
 import Commands
 import Configuration
 import DemoGateway
-import EventLog
+import Store
 import EventLoops
 import EventStream
 import Observability
 import Server
-import Store
 
 extension Service {
     /// All that can fail is done here: whoever has a service can run it.
-    static func start(_ settings: Settings, places: SettingsPlaces, _ voice: ServeVoice) async throws -> Service {
+    static func start(_ settings: Settings, places: SettingsPlaces, _ voice: StartupOutput) async throws -> Service {
         guard let path = places.stateDirectory(settings) else {
             throw StartFailure(
                 message: "no state directory: set HOME, XDG_STATE_HOME or --state",

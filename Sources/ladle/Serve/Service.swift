@@ -26,7 +26,7 @@ final class Service: Sendable {
     private let audit: AuditTrail?
     private let manager: ServiceManager
     private let finder: GatewayFinder
-    private let voice: ServeVoice
+    private let voice: StartupOutput
 
     init(
         loop: EventLoop,
@@ -40,7 +40,7 @@ final class Service: Sendable {
         audit: AuditTrail?,
         manager: ServiceManager,
         finder: GatewayFinder,
-        voice: ServeVoice
+        voice: StartupOutput
     ) {
         self.loop = loop
         self.daemon = daemon

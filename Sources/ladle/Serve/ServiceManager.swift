@@ -1,5 +1,6 @@
 import Basics
 import CSystem
+import Gateway
 import Upstream
 
 #if canImport(Glibc)

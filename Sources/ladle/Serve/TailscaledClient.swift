@@ -1,7 +1,6 @@
 import Access
 import Bridge
 import EventLoops
-import Transport
 
 /// Asks tailscaled over its socket, one short connection a question; equal questions under way share an answer.
 final class TailscaledClient: WhoisAsking {

@@ -8,11 +8,11 @@ final class TailscaledWatch {
     private static let lookMilliseconds: Int64 = 10_000
 
     private let paths: [String]
-    private let access: AccessDesk
+    private let access: AccessService
     private var known: Tailscaled?
     private var timer: TimerID?
 
-    init(paths: [String], access: AccessDesk) {
+    init(paths: [String], access: AccessService) {
         self.paths = paths
         self.access = access
     }

@@ -1,0 +1,60 @@
+package import Basics
+
+/// What somebody asks a token to be.
+package struct NewToken: Sendable, Equatable {
+    package let name: String
+    package let scopes: ScopeSet
+    package let sessions: Set<String>?
+    package let expiresAt: Timestamp?
+
+    package enum Problem: Error, Equatable, Sendable {
+        case emptyName
+        case longName(limit: Int)
+        case unprintableName
+        case noScopes
+        case tooManySessions(limit: Int)
+        case invalidSession
+        case expiryInThePast
+        /// `admin` makes tokens without limits: one with limits would only seem to have them.
+        case limitedAdmin
+    }
+
+    /// Names are shown on terminals and in lists: short, one line, no control or format characters.
+    package static let longestName = 64
+    package static let mostSessions = 64
+
+    /// - Parameter sessions: as they are written; how many there may be goes by that, not by what they turn out to be.
+    package init(
+        name: String,
+        scopes: ScopeSet,
+        sessions: [String]? = nil,
+        expiresAt: Timestamp? = nil,
+        now: Timestamp
+    ) throws(Problem) {
+        guard !name.isEmpty else { throw .emptyName }
+        guard name.utf8.count <= Self.longestName else { throw .longName(limit: Self.longestName) }
+        guard name.unicodeScalars.allSatisfy(Self.isPrintable) else { throw .unprintableName }
+        guard !scopes.isEmpty else { throw .noScopes }
+        guard sessions?.count ?? 0 <= Self.mostSessions else { throw .tooManySessions(limit: Self.mostSessions) }
+        for session in sessions ?? [] {
+            guard !session.isEmpty, session.utf8.count <= 512,
+                !session.unicodeScalars.contains(where: { $0.properties.generalCategory == .control || $0 == " " })
+            else {
+                throw .invalidSession
+            }
+        }
+        if let expiresAt, expiresAt <= now { throw .expiryInThePast }
+        if sessions != nil, scopes.contains(.admin) { throw .limitedAdmin }
+        self.name = name
+        self.scopes = scopes
+        self.sessions = sessions.map(Set.init)
+        self.expiresAt = expiresAt
+    }
+
+    private static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
+        default: true
+        }
+    }
+}

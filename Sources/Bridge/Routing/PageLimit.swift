@@ -1,0 +1,71 @@
+import Server
+
+/// Few pages at a time for one connection, and none while it has much that its peer does not take. Who asks for a hundred
+/// over HTTP/2 waits for himself: the store's reader serves others in between, and what is read for him stays small.
+struct PageLimit {
+    /// Enough that reading one, writing out another and sending a third overlap.
+    private static let most = 4
+    /// In milliseconds: between two looks at a connection whose peer was behind.
+    static let patience: Int64 = 20
+
+    /// By connection; there, be it empty, as long as the connection is looked at.
+    private var waiting: [ObjectIdentifier: [Call]] = [:]
+
+    enum Turn {
+        case now
+        /// When it is the `next`; where its connection is not looked at yet, that has to begin.
+        case later(isWatched: Bool)
+    }
+
+    mutating func turn(of call: Call) -> Turn {
+        let key = ObjectIdentifier(call.exchange.connection)
+        let isWatched = waiting[key] != nil
+        if !hasWaiting(call.exchange.connection), mayBegin(call) {
+            open(call)
+            return .now
+        }
+        waiting[key, default: []].append(call)
+        return .later(isWatched: isWatched)
+    }
+
+    /// True when others wait for it.
+    mutating func end(_ call: Call) -> Bool {
+        call.isOpenPage = false
+        call.exchange.connection.openPages -= 1
+        return hasWaiting(call.exchange.connection)
+    }
+
+    /// The one that has its turn now; those whose client has left are passed over.
+    mutating func next(of connection: ConnectionInfo) -> Call? {
+        let key = ObjectIdentifier(connection)
+        while let call = waiting[key]?.first {
+            guard !call.exchange.isOpen || mayBegin(call) else { return nil }
+            waiting[key]?.removeFirst()
+            if call.exchange.isOpen {
+                open(call)
+                return call
+            }
+        }
+        return nil
+    }
+
+    /// True, and forgotten, when nobody waits.
+    mutating func isOver(_ connection: ConnectionInfo) -> Bool {
+        if hasWaiting(connection) { return false }
+        waiting[ObjectIdentifier(connection)] = nil
+        return true
+    }
+
+    private func hasWaiting(_ connection: ConnectionInfo) -> Bool {
+        waiting[ObjectIdentifier(connection)]?.isEmpty == false
+    }
+
+    private func mayBegin(_ call: Call) -> Bool {
+        call.exchange.connection.openPages < Self.most && !call.exchange.isBehind
+    }
+
+    private func open(_ call: Call) {
+        call.exchange.connection.openPages += 1
+        call.isOpenPage = true
+    }
+}

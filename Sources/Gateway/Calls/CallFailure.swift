@@ -1,0 +1,32 @@
+package import JSONBytes
+
+/// Why a typed call has no result.
+package enum CallFailure: Error, Sendable {
+    case gateway(GatewayError, payload: JSONValue?)
+    case notDispatched(CallOutcome.NotDispatched)
+    case ambiguous(CallOutcome.Ambiguity)
+    /// The gateway did it, but its answer lacks what every known release has.
+    case unreadable(GatewayShapeError)
+
+    /// Nil for an answer that is not the last one.
+    package static func result<Call: GatewayCall>(
+        of type: Call.Type,
+        _ outcome: CallOutcome
+    ) -> Result<Call.Output, CallFailure>? {
+        switch outcome {
+        case .accepted: return nil
+        case .failed(let error, let payload): return .failure(.gateway(error, payload: payload))
+        case .notDispatched(let reason): return .failure(.notDispatched(reason))
+        case .ambiguous(let reason): return .failure(.ambiguous(reason))
+        case .ok(let payload):
+            guard let payload else {
+                return .failure(.unreadable(GatewayShapeError(method: Call.method, missing: "payload")))
+            }
+            do throws(GatewayShapeError) {
+                return .success(try Call.output(from: payload))
+            } catch {
+                return .failure(.unreadable(error))
+            }
+        }
+    }
+}

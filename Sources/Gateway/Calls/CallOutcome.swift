@@ -1,0 +1,26 @@
+package import JSONBytes
+
+/// How a request ended, in the classes the outbox needs.
+package enum CallOutcome: Sendable {
+    case ok(JSONValue?)
+    /// `agent` only: a first answer; the final one follows under the same id.
+    case accepted(JSONValue?)
+    case failed(GatewayError, payload: JSONValue?)
+    /// The gateway never saw it: repeating is free of duplicates.
+    case notDispatched(NotDispatched)
+    /// It was written and no answer came: it may have happened.
+    case ambiguous(Ambiguity)
+
+    package enum NotDispatched: Sendable, Equatable {
+        case offline
+        case queueFull
+        case tooLarge(bytes: Int, limit: Int)
+        case timedOut
+        case stopped
+    }
+
+    package enum Ambiguity: Sendable, Equatable {
+        case timedOut
+        case linkLost
+    }
+}

@@ -1,0 +1,21 @@
+/// The gateway's permissions as far as Ladle uses them.
+package enum Scopes {
+    package static let read = "operator.read"
+    package static let write = "operator.write"
+    package static let admin = "operator.admin"
+    package static let approvals = "operator.approvals"
+
+    /// Whether a grant includes `scope`: write implies read, admin implies all.
+    package static func covers(_ granted: [String], _ scope: String) -> Bool {
+        granted.contains(scope) || granted.contains(admin) || (scope == read && granted.contains(write))
+    }
+
+    /// The command that gives the link a scope it lacks: ask for it, or have it added to what was approved.
+    package static func hint(toGain scope: String, requested: [String], deviceId: String) -> String {
+        guard covers(requested, scope) else {
+            return "ladle serve --gateway-scopes \((requested + [scope]).joined(separator: ","))"
+        }
+        let flags = requested.map { "--scope \($0)" }.joined(separator: " ")
+        return "openclaw devices rotate --device \(deviceId) --role operator \(flags)"
+    }
+}

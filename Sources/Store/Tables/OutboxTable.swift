@@ -1,0 +1,254 @@
+package import Outbox
+import Basics
+package import SQLite
+
+/// Entries on disk. Writing happens inside a transaction of the store, reading on any connection.
+package struct OutboxTable {
+    package struct Limits: Sendable, Equatable {
+        /// Everything but delivered and cancelled entries.
+        package var entries = 10_000
+        package var perSession = 1_000
+        /// Texts and attachments of those entries together.
+        package var payloadBytes = 64 << 20
+
+        package init() {}
+    }
+
+    /// What goes upstream besides the entry's own columns.
+    package struct Payload: Sendable, Equatable {
+        package var text: String?
+        /// The caller's own JSON: thinking level, attachments. Dropped once the entry is final.
+        package var body: [UInt8]?
+
+        package init(text: String?, body: [UInt8]?) {
+            self.text = text
+            self.body = body
+        }
+
+        package var count: Int { (text?.utf8.count ?? 0) + (body?.count ?? 0) }
+    }
+
+    package enum Fullness: String, Sendable, Equatable {
+        case entries, session, bytes
+    }
+
+    package enum Insertion: Sendable, Equatable {
+        case inserted(OutboxEntry)
+        case full(Fullness)
+    }
+
+    let connection: SQLiteConnection
+
+    package init(_ connection: SQLiteConnection) {
+        self.connection = connection
+    }
+
+    // MARK: Writing
+
+    /// Adds a new entry at the end of the order, within the limits.
+    package func insert(
+        _ entry: OutboxEntry,
+        payload: Payload,
+        limits: Limits = Limits()
+    ) throws(SQLiteError) -> Insertion {
+        if let full = try fullness(session: entry.session, adding: payload.count, limits: limits) {
+            return .full(full)
+        }
+        var entry = entry
+        entry.payloadBytes = payload.count
+        entry.ordinal = (try connection.first("SELECT max(ordinal) FROM outbox") { row in row.int64(0) } ?? 0) + 1
+        try insertRow(entry)
+        try connection.run(
+            "INSERT INTO outbox_payload(ordinal, text, body) VALUES(?, ?, ?)",
+            entry.ordinal,
+            payload.text,
+            payload.body
+        )
+        entry.text = payload.text
+        return .inserted(entry)
+    }
+
+    /// Writes a change when the entry still has the version it starts from; false when it moved.
+    package func apply(_ change: OutboxChange) throws(SQLiteError) -> Bool {
+        let entry = change.entry
+        let isFinal = entry.state.isFinal
+        try connection.run(
+            """
+            UPDATE outbox SET state = ?3, updated_at = ?4, attempt_count = ?5, next_attempt_at = ?6,
+            expires_at = ?7, run_id = ?8, proof = ?9, error_code = ?10, error_detail = ?11, version = ?12,
+            upstream_key = ?13, key_generation = ?14, last_class = ?15, first_dispatch_at = ?16,
+            dispatch_uptime_ms = ?17, gateway_identity = ?18,
+            payload_bytes = CASE WHEN ?19 THEN 0 ELSE payload_bytes END, is_repeat_in_doubt = ?20
+            WHERE id = ?1 AND version = ?2
+            """,
+            entry.id,
+            change.expectedVersion,
+            entry.state.rawValue,
+            entry.updatedAt.milliseconds,
+            entry.attemptCount,
+            entry.nextAttemptAt?.milliseconds,
+            entry.expiresAt.milliseconds,
+            entry.runID,
+            entry.proof?.rawValue,
+            entry.fault?.code,
+            entry.fault?.detail,
+            entry.version,
+            entry.upstreamKey,
+            entry.keyGeneration,
+            entry.lastClass?.rawValue,
+            entry.firstDispatchAt?.milliseconds,
+            entry.dispatchUptimeMs,
+            entry.gatewayIdentity,
+            isFinal,
+            entry.isRepeatInDoubt
+        )
+        guard connection.changes == 1 else { return false }
+        if isFinal {
+            try connection.run("UPDATE outbox_payload SET body = NULL WHERE ordinal = ?", entry.ordinal)
+        }
+        if let attempt = change.attempt {
+            try insert(attempt, entry: entry.id)
+        }
+        return true
+    }
+
+    /// Takes an entry over as it is from another file, at the end of the order.
+    package func restore(
+        _ entry: OutboxEntry,
+        payload: Payload,
+        attempts: [OutboxAttempt]
+    ) throws(SQLiteError) -> Bool {
+        guard try self.entry(id: entry.id) == nil else { return false }
+        var entry = entry
+        entry.ordinal = (try connection.first("SELECT max(ordinal) FROM outbox") { row in row.int64(0) } ?? 0) + 1
+        entry.payloadBytes = payload.count
+        try insertRow(entry)
+        try connection.run(
+            "INSERT INTO outbox_payload(ordinal, text, body) VALUES(?, ?, ?)",
+            entry.ordinal,
+            payload.text,
+            payload.body
+        )
+        for attempt in attempts {
+            try insert(attempt, entry: entry.id)
+        }
+        return true
+    }
+
+    // MARK: Reading one
+
+    package func entry(id: String) throws(SQLiteError) -> OutboxEntry? {
+        try connection.first(
+            "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) WHERE id = ?",
+            id,
+            row: OutboxRow.entryWithText
+        )
+    }
+
+    package func payload(id: String) throws(SQLiteError) -> Payload? {
+        try connection.first(
+            "SELECT p.text, p.body FROM outbox o JOIN outbox_payload p USING(ordinal) WHERE o.id = ?",
+            id
+        ) { row in
+            Payload(text: row.optionalString(0), body: row.optionalBytes(1))
+        }
+    }
+
+    package func attempts(id: String) throws(SQLiteError) -> [OutboxAttempt] {
+        try connection.all(
+            "SELECT at, class, key, code, detail, delay_ms FROM outbox_attempt WHERE entry = ? ORDER BY number",
+            id
+        ) { row throws(SQLiteError) in
+            guard let outcome = AttemptClass(rawValue: row.string(1)) else {
+                throw .malformed("unknown attempt class \(row.string(1))")
+            }
+            return OutboxAttempt(
+                at: Timestamp(milliseconds: row.int64(0)),
+                outcome: outcome,
+                key: row.string(2),
+                code: row.optionalString(3),
+                detail: row.optionalString(4),
+                delayMs: row.optionalInt64(5)
+            )
+        }
+    }
+
+    private func insert(_ attempt: OutboxAttempt, entry: String) throws(SQLiteError) {
+        try connection.run(
+            "INSERT INTO outbox_attempt(entry, number, at, class, key, code, detail, delay_ms) VALUES("
+                + "?1, (SELECT coalesce(max(number), 0) + 1 FROM outbox_attempt WHERE entry = ?1), "
+                + "?2, ?3, ?4, ?5, ?6, ?7)",
+            entry,
+            attempt.at.milliseconds,
+            attempt.outcome.rawValue,
+            attempt.key,
+            attempt.code,
+            attempt.detail,
+            attempt.delayMs
+        )
+    }
+
+    private func insertRow(_ entry: OutboxEntry) throws(SQLiteError) {
+        try connection.run(
+            """
+            INSERT INTO outbox(ordinal, id, kind, session, state, created_at, updated_at, attempt_count,
+            next_attempt_at, not_before, expires_at, run_id, proof, error_code, error_detail, version,
+            is_slash_command, coalescing_key, upstream_key, key_generation, last_class, first_dispatch_at,
+            dispatch_uptime_ms, gateway_identity, owner, payload_bytes, is_repeat_in_doubt, ttl_ms)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            entry.ordinal,
+            entry.id,
+            entry.kind.rawValue,
+            entry.session,
+            entry.state.rawValue,
+            entry.createdAt.milliseconds,
+            entry.updatedAt.milliseconds,
+            entry.attemptCount,
+            entry.nextAttemptAt?.milliseconds,
+            entry.notBefore?.milliseconds,
+            entry.expiresAt.milliseconds,
+            entry.runID,
+            entry.proof?.rawValue,
+            entry.fault?.code,
+            entry.fault?.detail,
+            entry.version,
+            entry.isSlashCommand,
+            entry.coalescingKey,
+            entry.upstreamKey,
+            entry.keyGeneration,
+            entry.lastClass?.rawValue,
+            entry.firstDispatchAt?.milliseconds,
+            entry.dispatchUptimeMs,
+            entry.gatewayIdentity,
+            entry.owner,
+            entry.payloadBytes,
+            entry.isRepeatInDoubt,
+            entry.ttlMs
+        )
+    }
+
+    private func fullness(
+        session: String,
+        adding bytes: Int,
+        limits: Limits
+    ) throws(SQLiteError) -> Fullness? {
+        var fullness: Fullness?
+        try connection.forEach(
+            "SELECT session, sum(entries), sum(bytes) FROM outbox_total "
+                + "WHERE session IN ('', ?) AND state NOT IN ('delivered', 'cancelled') GROUP BY session",
+            session
+        ) { row in
+            if row.string(0).isEmpty {
+                if row.int(1) >= limits.entries {
+                    fullness = .entries
+                } else if row.int(2) + bytes > limits.payloadBytes {
+                    fullness = .bytes
+                }
+            } else if row.int(1) >= limits.perSession, fullness == nil {
+                fullness = .session
+            }
+        }
+        return fullness
+    }
+}

@@ -1,0 +1,280 @@
+import Basics
+import EventStream
+import SQLite
+import TestSupport
+import Testing
+
+@testable import Store
+
+private func time(_ ms: Int64) -> Timestamp { Timestamp(milliseconds: ms) }
+
+private struct Log {
+    let directory: ScratchDirectory
+    let connection: SQLiteConnection
+    var table: EventTable { EventTable(connection) }
+    static let epoch = EventEpoch.make(random: 1)
+
+    init() throws {
+        directory = try ScratchDirectory()
+        connection = try SQLiteConnection(path: directory.file("t.db"), access: .readWrite)
+        try connection.execute("PRAGMA synchronous = OFF")
+        try Migrator(EventLogSchema.migrations).migrate(connection)
+        try table.createLog(epoch: Self.epoch, at: time(1))
+    }
+
+    func id(_ sequence: Int64) -> EventID { EventID(epoch: Self.epoch, sequence: sequence) }
+
+    func append(_ count: Int, from first: Int64 = 1, type: String = "run.step", atStep ms: Int64 = 1) throws {
+        try connection.transaction { () throws(SQLiteError) in
+            for sequence in first..<(first + Int64(count)) {
+                let body = Array("{\"n\":\(sequence)}".utf8)
+                _ = try table.append(
+                    EventDraft(type: type, at: time(sequence * ms), session: "s\(sequence % 3)", run: "r", body: body),
+                    id: id(sequence)
+                )
+            }
+        }
+    }
+}
+
+struct `The event log` {
+    @Test func `puts its id into the data`() throws {
+        let log = try Log()
+        let draft = EventDraft(type: "outbox", at: time(5), body: Array("{\"type\":\"outbox\"}".utf8))
+        let event = try log.table.append(draft, id: log.id(1))
+        #expect(String(decoding: event.data, as: UTF8.self) == "{\"id\":\"\(log.id(1).text)\",\"type\":\"outbox\"}")
+        let empty = try log.table.append(EventDraft(type: "x", at: time(5), body: Array("{}".utf8)), id: log.id(2))
+        #expect(String(decoding: empty.data, as: UTF8.self) == "{\"id\":\"\(log.id(2).text)\"}")
+    }
+
+    @Test func `is read page by page without a gap or a repeat`() throws {
+        let log = try Log()
+        try log.append(7_001)
+        var cursor = log.id(0)
+        var seen: [Int64] = []
+        while true {
+            let page = try log.table.page(after: cursor, limit: 123)
+            seen += page.events.map(\.id.sequence)
+            #expect(page.events.count <= 123)
+            cursor = page.next
+            if page.isEnd { break }
+        }
+        #expect(seen == Array(1...7_001))
+    }
+
+    @Test func `stops a page at its bytes`() throws {
+        let log = try Log()
+        try log.append(100)
+        let page = try log.table.page(after: log.id(0), limit: 100, bytes: 60)
+        #expect(page.events.count == 3)
+        #expect(!page.isEnd)
+    }
+
+    @Test func `filters by type, family, session and run, and moves on past what does not fit`() throws {
+        let log = try Log()
+        try log.append(5_000, type: "run.step")
+        try log.append(1, from: 5_001, type: "message")
+        func all(_ types: String?, session: String? = nil, run: String? = nil) throws -> [Int64] {
+            let known = ["run.step", "message"]
+            let filter = try EventFilter(types: types, session: session, run: run, known: known)
+            var cursor = log.id(0)
+            var found: [Int64] = []
+            var pages = 0
+            while true {
+                let page = try log.table.page(after: cursor, filter: filter, limit: 10_000)
+                found += page.events.map(\.id.sequence)
+                cursor = page.next
+                pages += 1
+                if page.isEnd { break }
+            }
+            // Bounded work a page, even when nothing fits.
+            #expect(pages >= 3)
+            return found
+        }
+        #expect(try all("message") == [5_001])
+        #expect(try all("run.*").count == 5_000)
+        #expect(try all("run.*", session: "s1").count == 1_667)
+        #expect(try all(nil, run: "other") == [])
+    }
+
+    @Test func `tells what a cursor is worth`() throws {
+        let log = try Log()
+        #expect(try log.table.bounds().resume(from: nil) == .fresh(at: log.id(0)))
+        #expect(try log.table.bounds().resume(from: log.id(0)) == .recovered(after: log.id(0)))
+        #expect(try log.table.bounds().resume(from: log.id(1)) == .reset(oldest: nil, newest: log.id(0)))
+        try log.append(100)
+        _ = try log.table.prune(keeping: 10, notBefore: time(0), slice: 1_000)
+        let bounds = try log.table.bounds()
+        #expect(bounds.oldest == log.id(91))
+        #expect(
+            bounds.resume(from: log.id(90)) == .recovered(after: log.id(90)),
+            "just before the oldest: nothing missing"
+        )
+        #expect(bounds.resume(from: log.id(89)) == .reset(oldest: log.id(91), newest: log.id(100)))
+        #expect(bounds.resume(from: log.id(100)) == .recovered(after: log.id(100)))
+        #expect(bounds.resume(from: log.id(101)) == .reset(oldest: log.id(91), newest: log.id(100)), "from the future")
+        let foreign = EventID(epoch: .make(random: 2), sequence: 95)
+        #expect(bounds.resume(from: foreign) == .reset(oldest: log.id(91), newest: log.id(100)))
+    }
+
+    @Test func `tells a reader that forgetting has overtaken it`() throws {
+        let log = try Log()
+        try log.append(100)
+        func read(_ cursor: EventID) throws -> EventTable.Reading {
+            try log.table.read(after: cursor, filter: .everything, limit: 10, bytes: 1 << 20)
+        }
+        guard case .page(let page) = try read(log.id(0)) else { Issue.record("no page"); return }
+        #expect(page.next == log.id(10))
+        _ = try log.table.prune(keeping: 50, notBefore: time(0), slice: 1_000)
+        guard case .outside(let bounds) = try read(page.next) else { Issue.record("a hole without a word"); return }
+        #expect(bounds.oldest == log.id(51))
+    }
+
+    @Test func `forgets by count in slices`() throws {
+        let log = try Log()
+        try log.append(1_000)
+        var slices: [Int] = []
+        repeat {
+            slices.append(try log.table.prune(keeping: 100, notBefore: time(0), slice: 256))
+        } while slices.last == 256
+        #expect(slices == [256, 256, 256, 132])
+        #expect(try log.table.bounds().oldest == log.id(901))
+    }
+
+    @Test func `forgets by age and never the newest, whose number must not come twice`() throws {
+        let log = try Log()
+        try log.append(1_000)
+        #expect(try log.table.prune(keeping: 100_000, notBefore: time(501), slice: 10_000) == 500)
+        #expect(try log.table.prune(keeping: 100_000, notBefore: time(1 << 40), slice: 10_000) == 499)
+        #expect(try log.table.bounds().newest == log.id(1_000))
+        #expect(try log.table.prune(keeping: 0, notBefore: time(1 << 40), slice: 10_000) == 0)
+    }
+
+    @Test func `an event of a wrong clock leaves no hole, and goes with the others when they are too many`() throws {
+        let log = try Log()
+        for (place, at) in ([1 << 40] + Array(1...10) as [Int64]).enumerated() {
+            let draft = EventDraft(type: "outbox", at: time(at), body: Array("{}".utf8))
+            _ = try log.table.append(draft, id: log.id(Int64(place) + 1))
+        }
+        #expect(try log.table.prune(keeping: 100, notBefore: time(8), slice: 1_000) == 0)
+        #expect(try log.table.bounds().resume(from: log.id(5)) == .recovered(after: log.id(5)))
+        #expect(try log.table.page(after: log.id(5)).events.map(\.id.sequence) == Array(6...11))
+        #expect(try log.table.prune(keeping: 6, notBefore: time(8), slice: 1_000) == 8)
+        #expect(try log.table.bounds().resume(from: log.id(5)) == .reset(oldest: log.id(9), newest: log.id(11)))
+    }
+
+    @Test func `keeps its epoch`() throws {
+        let log = try Log()
+        try log.table.createLog(epoch: .make(random: 3), at: time(2))
+        #expect(try log.table.epoch() == Log.epoch)
+    }
+}
+
+struct `Runs, messages and values` {
+    private func run(_ id: String, _ at: Int64, ended: Int64? = nil, session: String = "main") -> StoredRun {
+        StoredRun(
+            id: id,
+            session: session,
+            state: ended == nil ? "running" : "completed",
+            startedAt: time(at),
+            endedAt: ended.map { time($0) },
+            body: Array("{}".utf8)
+        )
+    }
+
+    @Test func `runs are saved over, listed newest first in pages, and found active`() throws {
+        let log = try Log()
+        let table = RunTable(log.connection)
+        for index in 1...5 as ClosedRange<Int64> { try table.save(run("r\(index)", index * 10)) }
+        try table.save(run("r3", 30, ended: 99))
+        #expect(try table.active().map(\.id) == ["r1", "r2", "r4", "r5"])
+        #expect(try table.run(id: "r3")?.state == "completed")
+        let page = try table.list(session: nil, before: nil, limit: 2)
+        #expect(page.map(\.id) == ["r5", "r4"])
+        let fourth = RunTable.Place(time(40), "r4")
+        #expect(try table.list(session: "main", before: fourth, limit: 10).map(\.id) == ["r3", "r2", "r1"])
+        #expect(try table.list(session: "other", before: nil, limit: 10) == [])
+    }
+
+    @Test(arguments: [false, true], [false, true])
+    func `a page of runs is found by an index, not by walking the table`(session: Bool, before: Bool) throws {
+        let log = try Log()
+        let plan = try log.connection.all(
+            "EXPLAIN QUERY PLAN " + RunTable.page(session: session, before: before),
+            "main",
+            1,
+            "r",
+            50
+        ) { row in row.string(3) }
+        let first = try #require(plan.first)
+        #expect(plan.count == 1, "\(plan)")
+        if session || before {
+            #expect(first.hasPrefix("SEARCH run USING INDEX \(session ? "run_session" : "run_started")"), "\(plan)")
+        }
+    }
+
+    @Test func `steps go with their run`() throws {
+        let log = try Log()
+        let table = RunTable(log.connection)
+        try table.save(run("r", 10, ended: 20))
+        try table.saveStep(run: "r", sequence: 2, body: [2])
+        try table.saveStep(run: "r", sequence: 1, body: [0])
+        try table.saveStep(run: "r", sequence: 1, body: [1])
+        #expect(try table.steps(run: "r") == [[1], [2]])
+        #expect(try table.prune(endedBefore: time(20), slice: 10) == 0)
+        #expect(try table.prune(endedBefore: time(21), slice: 10) == 1)
+        #expect(try table.steps(run: "r") == [])
+        #expect(try table.run(id: "r") == nil)
+    }
+
+    private func message(_ id: String, _ at: Int64, size: Int = 1) -> StoredMessage {
+        StoredMessage(session: "main", id: id, at: time(at), body: [UInt8](repeating: 0x20, count: size))
+    }
+
+    @Test func `messages are listed newest last, before and after one`() throws {
+        let log = try Log()
+        let table = MessageTable(log.connection)
+        try table.save((1...9).map { message("m\($0)", Int64($0)) }, session: "main", asOf: time(50))
+        #expect(try table.list(session: "main", limit: 3).map(\.id) == ["m7", "m8", "m9"])
+        let (third, seventh) = (try table.place(session: "main", id: "m3"), try table.place(session: "main", id: "m7"))
+        #expect(try table.place(session: "main", id: "m0") == nil)
+        #expect(try table.list(session: "main", before: seventh, limit: 3).map(\.id) == ["m4", "m5", "m6"])
+        #expect(try table.list(session: "main", after: third, limit: 3).map(\.id) == ["m4", "m5", "m6"])
+        #expect(try table.list(session: "main", after: seventh, limit: 3).map(\.id) == ["m8", "m9"])
+        #expect(try table.list(session: "main", before: seventh, after: third, limit: 2).map(\.id) == ["m5", "m6"])
+        #expect(try table.asOf(session: "main") == time(50))
+        try table.removeAll(session: "main")
+        #expect(try table.list(session: "main", limit: 3) == [])
+        #expect(try table.asOf(session: "main") == nil)
+    }
+
+    @Test func `the cache of messages is bounded in every direction`() throws {
+        let log = try Log()
+        var limits = MessageTable.Limits()
+        limits.perSession = 10
+        limits.sessions = 3
+        limits.largestMessage = 100
+        let table = MessageTable(log.connection, limits: limits)
+        try table.save((1...50).map { message("m\($0)", Int64($0)) }, session: "s0", asOf: time(1))
+        #expect(try table.list(session: "s0", limit: 100).map(\.id) == (41...50).map { "m\($0)" })
+        try table.save([message("big", 60, size: 101)], session: "s0", asOf: time(2))
+        #expect(try table.message(session: "s0", id: "big") == nil)
+        for index in 1...5 as ClosedRange<Int64> {
+            try table.save([message("m", 1)], session: "s\(index)", asOf: time(10 + index))
+        }
+        let kept = try (0...5).filter { try table.asOf(session: "s\($0)") != nil }
+        #expect(kept == [3, 4, 5])
+    }
+
+    @Test func `values are set, read and removed by space and name`() throws {
+        let log = try Log()
+        let table = ValueTable(log.connection)
+        try table.set([1], space: "a", name: "x", at: time(1))
+        try table.set([2], space: "a", name: "x", at: time(2))
+        try table.set([3], space: "b", name: "x", at: time(3))
+        #expect(try table.get(space: "a", name: "x")?.bytes == [2])
+        #expect(try table.all(space: "a").map(\.name) == ["x"])
+        try table.remove(space: "a", name: "x")
+        #expect(try table.get(space: "a", name: "x") == nil)
+    }
+}
