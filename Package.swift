@@ -16,14 +16,19 @@ let strict: [SwiftSetting] = [
 let mathematics: [LinkerSetting] = [.linkedLibrary("m", .when(platforms: [.linux]))]
 
 /// A layer: what it may import is exactly `uses`; `make lint` holds the import lines against this table.
-func layer(_ name: String, uses: [Target.Dependency] = [], isTested: Bool = true) -> [Target] {
+func layer(
+    _ name: String,
+    uses: [Target.Dependency] = [],
+    testsUse: [Target.Dependency] = [],
+    isTested: Bool = true
+) -> [Target] {
     let target = Target.target(name: name, dependencies: uses, swiftSettings: strict, linkerSettings: mathematics)
     guard isTested else { return [target] }
     return [
         target,
         .testTarget(
             name: "\(name)Tests",
-            dependencies: [.byName(name: name), "TestSupport"] + uses,
+            dependencies: [.byName(name: name), "TestSupport"] + uses + testsUse,
             swiftSettings: strict
         ),
     ]
@@ -62,7 +67,7 @@ let package = Package(
         + layer("Labels", uses: ["JSONBytes", "Basics"])
         + layer("Activity", uses: ["Labels", "JSONBytes", "Basics"])
         + layer("Documents", uses: ["JSONBytes", "Basics"])
-        + layer("Outbox", uses: ["JSONBytes", "Basics"])
+        + layer("Outbox", uses: ["JSONBytes", "Basics"], testsUse: ["Store", "SQLite"])
         // Wrappers: each over one C module.
         + layer("TLS", uses: ["COpenSSL", "Basics"])
         + layer("EventLoops", uses: ["CSystem", "TLS", "Basics"])
@@ -79,7 +84,7 @@ let package = Package(
                 "CSystem", "Basics",
             ]
         )
-        + layer("Access", uses: ["TLS", "CSystem", "HTTPModel", "JSONBytes", "Basics"])
+        + layer("Access", uses: ["TLS", "CSystem", "HTTPModel", "JSONBytes", "Basics"], testsUse: ["Store", "SQLite"])
         + layer(
             "Store",
             uses: ["SQLite", "Outbox", "EventStream", "Access", "CSystem", "JSONBytes", "Basics"]
@@ -99,11 +104,17 @@ let package = Package(
             ]
         )
         + layer(
-            "Bridge",
+            "Service",
             uses: [
-                "Server", "Gateway", "Upstream", "Store", "Outbox", "Access", "Activity", "Labels", "Documents",
-                "EventStream",
-                "Observability", "Configuration", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "CSystem", "Basics",
+                "Gateway", "Upstream", "Store", "Outbox", "Activity", "Labels", "Documents", "EventStream", "Observability",
+                "TLS", "EventLoops", "JSONBytes", "Basics",
+            ]
+        )
+        + layer(
+            "API",
+            uses: [
+                "Service", "Server", "Gateway", "Upstream", "Store", "Outbox", "Access", "Activity", "Labels", "Documents",
+                "EventStream", "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "CSystem", "Basics",
             ]
         )
         + layer(
@@ -114,8 +125,7 @@ let package = Package(
             .executableTarget(
                 name: "ladle",
                 dependencies: [
-                    "Activity", "Labels", "Commands", "Configuration", "Bridge", "Server", "Upstream", "DemoGateway",
-                    "Discovery",
+                    "Activity", "Labels", "Commands", "Configuration", "API", "Service", "Server", "Upstream", "DemoGateway", "Discovery",
                     "Store",
                     "Outbox",
                     "Gateway", "EventStream", "Access", "Observability", "EventLoops", "TLS",
@@ -128,7 +138,7 @@ let package = Package(
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: [
-                    "ladle", "TestSupport", "Bridge", "Access", "EventLoops", "HTTPModel", "JSONBytes", "CSystem",
+                    "ladle", "TestSupport", "API", "Service", "Access", "EventLoops", "HTTPModel", "JSONBytes", "CSystem",
                     "Basics", "DemoGateway",
                 ],
                 swiftSettings: strict

@@ -7,7 +7,7 @@ enum MailboxEntry: Sendable {
 /// The one door into a loop, in arrival order. A sleeping loop is woken by `ring`, once.
 ///
 /// Not bounded in itself: an actor job may never be refused, or its task would hang. Those who post are bounded where they
-/// post from (the store's queue, what the pipeline has under way, one look-up a connect).
+/// post from (the store's queue, what the feed has under way, one look-up a connect).
 final class Mailbox: Sendable {
     private struct State {
         var entries: [MailboxEntry] = []

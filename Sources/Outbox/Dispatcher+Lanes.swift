@@ -116,12 +116,12 @@ extension Dispatcher {
         case .deferred:
             runs[session, default: [:]][run] = now.monotonicMs
             awaitRun(owner)
-        case .answered(let answer):
+        case .continued(let answer):
             runs[session, default: [:]][answer] = now.monotonicMs
             endRun(session: session, run: run)
         }
         apply(.proof(.runEvent), to: owner)
-        if case .answered(let answer) = phase { apply(.adopt(run: answer), to: owner) }
+        if case .continued(let answer) = phase { apply(.adopt(run: answer), to: owner) }
     }
 
     /// It is kept although it is delivered: its row takes the id of the run that answers it.

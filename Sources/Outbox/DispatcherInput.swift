@@ -33,7 +33,7 @@ package enum RunPhase: Sendable, Equatable {
     /// Taken while another run was at work: the answer comes later, under a run of the gateway's own (protocol 3).
     case deferred
     /// What was put off is that run from now on.
-    case answered(by: String)
+    case continued(as: String)
 }
 
 package enum PersistFailure: Sendable, Equatable {

@@ -73,7 +73,7 @@ struct DatabaseFile {
             try apply(settings: connection)
             let isLarge = size() > Self.wholeCheckBytes
             try check(connection, whole: !isLarge)
-            try Migrator(Self.migrations + configuration.modules).migrate(connection)
+            try Migrator(Self.migrations + TokenTable.migrations).migrate(connection)
             try connection.transaction { () throws(SQLiteError) in
                 try EventTable(connection).createLog(epoch: configuration.makeEpoch(), at: configuration.clock())
             }

@@ -30,7 +30,7 @@ extension StateStore {
         var report = salvage.report
         if restoring {
             let items = salvage.items
-            report.restored = try await submit(cost: items.reduce(0) { $0 + $1.payload.count }) { transaction in
+            report.restored = try await commit(cost: items.reduce(0) { $0 + $1.payload.count }) { transaction in
                 try transaction.restore(items)
             }
         }

@@ -52,12 +52,12 @@ extension StateStore {
 
     /// Deletes what is too old in slices, each its own operation behind those that wait.
     nonisolated func prune() {
-        submit(
+        commit(
             cost: 0,
             { [configuration] transaction in
                 try Retention.prune(&transaction, configuration)
             }
-        ) { [weak self] result in
+        ) { [weak self] result, _ in
             guard let self else { return }
             // Also where it failed: a disk that is full now takes it after the next events.
             assumeIsolated { $0.retention.pruned() }

@@ -8,7 +8,7 @@ extension StateStore {
     package nonisolated func probe() async -> StoreError? {
         if let refusal = health.refusal { return .outboxClosed(refusal) }
         do {
-            try await submit(cost: Self.probeBytes) { transaction in
+            try await commit(cost: Self.probeBytes) { transaction in
                 // Other bytes each time: what is the same already is not written.
                 let fill = UInt8(truncatingIfNeeded: transaction.now.milliseconds)
                 let bytes = [UInt8](repeating: fill, count: Self.probeBytes)
@@ -22,6 +22,6 @@ extension StateStore {
 
     /// Returns once both queues have worked off what waited before: what a watchdog asks. Nothing is written.
     package func answer() async {
-        try? await reader.read { _ in }
+        try? await read { _ in }
     }
 }

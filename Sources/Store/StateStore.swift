@@ -6,8 +6,8 @@ import Synchronization
 
 /// The one writer of `ladle.db`. Operations gather in a queue; whatever waits when the disk is free goes into one
 /// transaction, each in a savepoint of its own, and one sync makes all of it durable.
-package actor StateStore {
-    package nonisolated let reader: StoreReader
+package actor StateStore: Journal {
+    private nonisolated let reader: StoreReader
 
     let configuration: StoreConfiguration
     let executor: StoreExecutor
@@ -120,18 +120,19 @@ package actor StateStore {
     /// once the operation is durable, or failed, also in that order. `cost` is about what it writes.
     ///
     /// The body may run twice: when a full disk takes a whole batch back, each operation gets a transaction of its own.
-    package nonisolated func submit<Value: Sendable>(
-        cost: Int = 1_024,
+    package nonisolated func commit<Value: Sendable>(
+        cost: Int,
         _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
-        completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+        completion: @escaping @Sendable (Result<Value, any Error>, [StoredEvent]) -> Void
     ) {
         let operation = StoreOperation(
             cost: cost,
             body: { transaction in
                 let value = try body(&transaction)
-                return { completion(.success(value)) }
+                let events = transaction.appended
+                return { completion(.success(value), events) }
             },
-            fail: { completion(.failure($0)) }
+            fail: { completion(.failure($0), []) }
         )
         switch queue.append(operation) {
         case .first: executor.queue.async { self.assumeIsolated { $0.drain() } }
@@ -143,13 +144,11 @@ package actor StateStore {
         }
     }
 
-    package nonisolated func submit<Value: Sendable>(
-        cost: Int = 1_024,
-        _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value
-    ) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            submit(cost: cost, body) { continuation.resume(with: $0) }
-        }
+    package nonisolated func read<Value: Sendable>(
+        _ body: @escaping @Sendable (StoreTables) throws -> Value,
+        completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+        reader.read(body, completion: completion)
     }
 
     /// Takes no more operations, finishes those that wait, and closes the file. The lock on the directory stays with its
@@ -198,7 +197,7 @@ package actor StateStore {
     }
 
     private func commitTogether(_ batch: [StoreOperation]) throws {
-        var outcomes: [(events: [StoredEvent], report: @Sendable () -> Void)] = []
+        var reports: [@Sendable () -> Void] = []
         var sequence = lastSequence
         let refusal = health.refusal
         do {
@@ -213,7 +212,7 @@ package actor StateStore {
                 )
                 let (report, isKept) = try run(operation, in: &transaction)
                 if isKept { sequence = transaction.lastSequence }
-                outcomes.append((isKept ? transaction.appended : [], report))
+                reports.append(report)
             }
             KillPoint.reach("after-append")
             try connection.run("COMMIT")
@@ -239,11 +238,7 @@ package actor StateStore {
             $0.statistics.failing = nil
             if $0.oldest == 0, sequence >= first { $0.oldest = first }
         }
-        // One operation after the other: what waits for an operation comes before the events of the next.
-        for outcome in outcomes {
-            if !outcome.events.isEmpty { configuration.published(outcome.events) }
-            outcome.report()
-        }
+        for report in reports { report() }
     }
 
     /// Runs one operation in a savepoint: what to report once all is durable, and whether the operation stands. Its own

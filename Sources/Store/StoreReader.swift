@@ -1,11 +1,11 @@
 import Dispatch
-package import SQLite
+import SQLite
 import Synchronization
 
 /// Reads on a connection and queue of their own, so that a client that walks through a hundred thousand events never
 /// holds up a commit. Readers take one page a call: a read transaction that stays open would keep the log from
 /// starting anew.
-package actor StoreReader {
+actor StoreReader {
     /// Reads waiting at once; callers beyond are told so.
     static let mostWaiting = 10_000
 
@@ -13,7 +13,7 @@ package actor StoreReader {
     private let connection: SQLiteConnection
     private let waiting = Mutex(0)
 
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
     init(connection: sending SQLiteConnection, executor: StoreExecutor) {
         self.connection = connection
@@ -21,8 +21,8 @@ package actor StoreReader {
     }
 
     /// Reads in one read transaction; the completion is called on the reader's queue, in the order of the calls.
-    package nonisolated func read<Value: Sendable>(
-        _ body: @escaping @Sendable (SQLiteConnection) throws -> Value,
+    nonisolated func read<Value: Sendable>(
+        _ body: @escaping @Sendable (StoreTables) throws -> Value,
         completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
         let isAdmitted = waiting.withLock { count in
@@ -37,14 +37,6 @@ package actor StoreReader {
         }
     }
 
-    package nonisolated func read<Value: Sendable>(
-        _ body: @escaping @Sendable (SQLiteConnection) throws -> Value
-    ) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            read(body) { continuation.resume(with: $0) }
-        }
-    }
-
     nonisolated func close() async {
         await withCheckedContinuation { continuation in
             executor.queue.async {
@@ -54,11 +46,11 @@ package actor StoreReader {
         }
     }
 
-    private func perform<Value>(_ body: (SQLiteConnection) throws -> Value) throws -> Value {
+    private func perform<Value>(_ body: (StoreTables) throws -> Value) throws -> Value {
         do {
             try connection.execute("BEGIN")
             defer { connection.rollBack() }
-            return try body(connection)
+            return try body(StoreTables(connection))
         } catch let error as SQLiteError {
             throw StoreError(error)
         }

@@ -6,7 +6,6 @@ package import SQLite
 
 /// What an operation works with. All of one operation becomes durable, or nothing of it.
 package struct StoreTransaction {
-    /// For tables of other modules.
     package let connection: SQLiteConnection
     package let now: Timestamp
     let epoch: EventEpoch
@@ -33,6 +32,7 @@ package struct StoreTransaction {
     package var values: ValueTable { ValueTable(connection) }
     package var outbox: OutboxTable { OutboxTable(connection) }
     package var receipts: ReceiptTable { ReceiptTable(connection) }
+    package var tokens: TokenTable { TokenTable(connection) }
 
     /// Logs an event. It is published, in order, once the transaction is on disk.
     @discardableResult

@@ -1,3 +1,4 @@
+import Store
 import Access
 import Basics
 import SQLite

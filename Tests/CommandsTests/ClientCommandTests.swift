@@ -76,7 +76,7 @@ struct ClientCommandTests {
         #expect(io.errors == "ladle: No permission\n  The link[31m lacks it.\n  → openclaw do\n")
     }
 
-    @Test func `what the bridge advises its HTTP clients is told as a command`() {
+    @Test func `what the api advises its HTTP clients is told as a command`() {
         let io = RecordedIO()
         io.replies = [
             .json(422, #"{"title":"Stop word","code":"STOP_WORD","hint":"POST /v1/sessions/x/abort"}"#),

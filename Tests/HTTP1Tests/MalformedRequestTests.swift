@@ -40,7 +40,7 @@ struct MalformedRequestTests {
 
     /// Good requests in front, a bad one, good ones behind: exactly those in front come out.
     @Test(arguments: MalformedRequest.all.filter { $0.bytes.count < 1000 })
-    func `a refusal in a pipeline ends the pipeline`(_ request: MalformedRequest) {
+    func `a refusal in a feed ends the feed`(_ request: MalformedRequest) {
         let good = [UInt8](raw: "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok")
         let bytes = good + good + request.bytes + good + good
         for cuts in [[], [good.count], Array(1..<bytes.count)] {

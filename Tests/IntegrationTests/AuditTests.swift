@@ -1,6 +1,7 @@
 import Access
 import Basics
-import Bridge
+import API
+import Service
 import EventLoops
 import Foundation
 import HTTPModel

@@ -210,7 +210,7 @@ struct `Order` {
         #expect(world.state("a") == .delivered)
         #expect(world.disk["a"]?.runID == "a")
         world.run("foreign", .ended)
-        world.run("a", .answered(by: "answer"))
+        world.run("a", .continued(as: "answer"))
         world.run("answer", .active)
         #expect(world.disk["a"]?.runID == "answer")
         #expect(world.history["a"]?.last == .delivered)
@@ -222,7 +222,7 @@ struct `Order` {
         world.enqueue("b")
         world.run("foreign", .ended)
         #expect(world.sent == ["a"])
-        world.run("a", .answered(by: "answer"))
+        world.run("a", .continued(as: "answer"))
         world.run("answer", .active)
         #expect(world.sent == ["a"])
         world.run("answer", .ended)
@@ -236,7 +236,7 @@ struct `Order` {
         world.holdsWrites = true
         world.acknowledge("a")
         world.run("a", .deferred)
-        world.run("a", .answered(by: "answer"))
+        world.run("a", .continued(as: "answer"))
         world.holdsWrites = false
         while !world.heldWrites.isEmpty { world.releaseWrite() }
         #expect(world.history["a"] == [.queued, .sending, .accepted, .delivered, .delivered])
@@ -275,7 +275,7 @@ struct `Order` {
         world.run("foreign", .ended)
         world.pass(60_000)
         #expect(world.sent == ["a"])
-        world.run("a", .answered(by: "answer"))
+        world.run("a", .continued(as: "answer"))
         #expect(world.disk["a"]?.runID == "answer")
     }
 
@@ -288,7 +288,7 @@ struct `Order` {
         world.online(protocol: 3)
         world.run("foreign", .ended)
         #expect(world.sent == ["a"])
-        world.run("a", .answered(by: "answer"))
+        world.run("a", .continued(as: "answer"))
         #expect(world.disk["a"]?.runID == "answer")
         world.run("answer", .ended)
         #expect(world.sent == ["a", "b"])

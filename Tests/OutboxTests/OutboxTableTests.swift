@@ -1,3 +1,4 @@
+import Store
 import Basics
 import JSONBytes
 import SQLite

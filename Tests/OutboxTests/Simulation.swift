@@ -266,7 +266,7 @@ struct Simulation {
             case .ended(let session, let run): input = .run(session: session, run: run, phase: .ended)
             case .deferred(let session, let run): input = .run(session: session, run: run, phase: .deferred)
             case .answered(let session, let run, let answer):
-                input = .run(session: session, run: run, phase: .answered(by: answer))
+                input = .run(session: session, run: run, phase: .continued(as: answer))
             }
             // In the order of the frames: all of them take the same time.
             if let connection { at(15, .hear(connection: connection, input)) }

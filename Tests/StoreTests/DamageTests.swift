@@ -38,7 +38,7 @@ struct `A database that cannot be used` {
         await #expect(throws: StoreError.self) { _ = try await store.enqueue(fixture.entry("new")) }
         #expect(await store.probe() != nil)
         // Reads go on, and events too, under a new epoch.
-        let bounds = try await store.reader.read { try EventTable($0).bounds() }
+        let bounds = try await store.read { try $0.events.bounds() }
         #expect(bounds.epoch != epoch)
         try await store.submit { transaction in
             _ = try transaction.append(EventDraft(type: "message", at: transaction.now, body: Array("{}".utf8)))

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import EventStream
 import SQLite
 import TestSupport
@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-private func time(_ ms: Int64) -> Timestamp { Timestamp(milliseconds: ms) }
+package func time(_ ms: Int64) -> Timestamp { Timestamp(milliseconds: ms) }
 
 private struct Log {
     let directory: ScratchDirectory

@@ -118,7 +118,7 @@ struct `The store` {
         }
         #expect(ran.values == Array(0..<2_000))
         #expect(reported.values == Array(0..<2_000))
-        let stored = try await store.reader.read { connection in try ValueTable(connection).all(space: "t").count }
+        let stored = try await store.read { tables in try tables.values.all(space: "t").count }
         #expect(stored == 2_000 - 286, "a failing operation takes nobody with it")
     }
 
@@ -180,8 +180,8 @@ struct `The store` {
         let (store, _) = try fixture.open()
         for index in 0..<200 {
             _ = try await store.enqueue(fixture.entry("e\(index)", session: "s\(index % 9)"))
-            let count = try await store.reader.read { connection in
-                try OutboxTable(connection).badges().pending
+            let count = try await store.read { tables in
+                try tables.outbox.badges().pending
             }
             #expect(count == index + 1)
         }
@@ -200,7 +200,7 @@ struct `The store` {
         }
         // Each pruning is an operation of the store's own, behind what waited before it.
         for _ in 0..<200 {
-            let oldest = try await store.reader.read { try EventTable($0).bounds().oldest?.sequence }
+            let oldest = try await store.read { try $0.events.bounds().oldest?.sequence }
             if oldest ?? 0 > 3_400 { break }
             try await store.submit { _ in }
         }
@@ -237,26 +237,24 @@ struct `The store` {
         fixture.clock.advance(1000)
         // Each pruning is an operation of the store's own, behind what waited before it.
         for _ in 0..<10 { try await append(300) }
-        #expect(try await store.reader.read { try RunTable($0).run(id: "r") } != nil)
+        #expect(try await store.read { try $0.runs.run(id: "r") } != nil)
     }
 
     @Test func `goes on forgetting after the disk was full while it did`() async throws {
         var fixture = try StoreFixture()
         let system = try #require(FaultFileSystem(name: "full-while-forgetting"))
         fixture.fileSystem = system.name
-        let (store, _) = try fixture.open { configuration in
-            configuration.keepEvents = 100
-            let published = configuration.published
-            configuration.published = { events in
-                published(events)
-                // The burst is over, and what follows it is the forgetting.
-                if events.count == 400 { system.arm(.full, atCall: 1) }
-            }
-        }
+        let (store, _) = try fixture.open { $0.keepEvents = 100 }
         func append(_ count: Int) async throws {
-            try await store.submit { transaction in
-                for _ in 0..<count {
-                    try transaction.append(EventDraft(type: "message", at: transaction.now, body: Array("{}".utf8)))
+            try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+                store.submit { transaction in
+                    for _ in 0..<count {
+                        try transaction.append(EventDraft(type: "message", at: transaction.now, body: Array("{}".utf8)))
+                    }
+                } completion: { result in
+                    // The burst is over; the store deletes old events next.
+                    if count == 400 { system.arm(.full, atCall: 1) }
+                    done.resume(with: result)
                 }
             }
         }

@@ -32,16 +32,12 @@ struct StoreFixture {
     }
 
     func configuration(_ adjust: (inout StoreConfiguration) -> Void = { _ in }) throws -> StoreConfiguration {
-        let published = published
         let clock = clock
         let epoch = EventEpoch.make(random: .random(in: 0 ... .max))
         var configuration = StoreConfiguration(
             directory: try StateDirectory(path: scratch.file("state")),
             clock: { clock.now },
-            makeEpoch: { epoch },
-            published: { events in
-                for event in events { published.append(event) }
-            }
+            makeEpoch: { epoch }
         )
         configuration.fileSystem = fileSystem
         adjust(&configuration)
@@ -51,7 +47,9 @@ struct StoreFixture {
     func open(_ adjust: (inout StoreConfiguration) -> Void = { _ in }) throws -> (StateStore, StoreOpening) {
         let configuration = try configuration(adjust)
         directories.append(configuration.directory)
-        return try StateStore.open(configuration)
+        let opened = try StateStore.open(configuration)
+        PublishedEvents.collect(of: opened.0, in: published)
+        return opened
     }
 
     /// As at the end of a process: the file is closed and the directory free.
@@ -71,7 +69,42 @@ struct StoreFixture {
     }
 }
 
+/// Which fixture collects the events of a store.
+enum PublishedEvents {
+    private static let collections = Mutex<[ObjectIdentifier: Collected<StoredEvent>]>([:])
+
+    static func collect(of store: StateStore, in collection: Collected<StoredEvent>) {
+        collections.withLock { $0[ObjectIdentifier(store)] = collection }
+    }
+
+    static func take(_ events: [StoredEvent], of store: StateStore) {
+        let collection = collections.withLock { $0[ObjectIdentifier(store)] }
+        for event in events { collection?.append(event) }
+    }
+}
+
 extension StateStore {
+    /// A commit whose events are collected before it is reported.
+    nonisolated func submit<Value: Sendable>(
+        cost: Int = 1024,
+        _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
+        completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+        commit(cost: cost, body) { [self] result, events in
+            PublishedEvents.take(events, of: self)
+            completion(result)
+        }
+    }
+
+    nonisolated func submit<Value: Sendable>(
+        cost: Int = 1024,
+        _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            submit(cost: cost, body) { continuation.resume(with: $0) }
+        }
+    }
+
     nonisolated func enqueue(
         _ entry: OutboxEntry,
         claim: ReceiptTable.Claim? = nil
@@ -86,6 +119,6 @@ extension StateStore {
     }
 
     nonisolated func entries() async throws -> [OutboxEntry] {
-        try await reader.read { connection in try OutboxTable(connection).open() }
+        try await read { try $0.outbox.open() }
     }
 }

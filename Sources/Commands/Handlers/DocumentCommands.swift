@@ -83,7 +83,7 @@ enum DocumentCommands {
             resource(invocation, .get).accepting("text/markdown").adding("refresh", "true")
         )
         guard let tag = current.head.fields.string(for: .etag) else {
-            throw CommandFailure(.internal, "NO_ETAG", "the bridge told no version of the file")
+            throw CommandFailure(.internal, "NO_ETAG", "the api told no version of the file")
         }
         let path: String
         let edited: [UInt8]

@@ -46,7 +46,7 @@ package struct CommandFailure: Error, Sendable {
             self.init(
                 Self.exit(response.status, nil, nil),
                 "HTTP_\(response.status)",
-                "the bridge answered \(response.status)"
+                "the api answered \(response.status)"
             )
             return
         }
@@ -61,14 +61,14 @@ package struct CommandFailure: Error, Sendable {
         self.init(
             Self.exit(response.status, code, problem["retryable"]?.bool),
             code,
-            problem["title"]?.string ?? "the bridge answered \(response.status)",
+            problem["title"]?.string ?? "the api answered \(response.status)",
             detail: problem["detail"]?.string,
             hint: hint,
             document: response.body
         )
     }
 
-    /// The bridge speaks to those who call it over HTTP; here the same is another command.
+    /// The api speaks to those who call it over HTTP; here the same is another command.
     private static let commands = [
         "STOP_WORD": "to abort: ladle abort --session KEY    (to send it all the same: ladle send --force)",
         "ENTRY_UNCONFIRMED": "ladle outbox cancel --force ID forgets it all the same, without a promise",

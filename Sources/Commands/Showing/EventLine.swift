@@ -48,7 +48,7 @@ enum EventLine {
         case "summary": return event["headline"]?.string.map { style.bold(Printable.line($0)) }
         case "reset": return style.warning("some events are missing: what is shown before this may be old")
         case "shutdown":
-            return style.warning("the stream ends: " + Printable.line(event["reason"]?.string ?? "the bridge stops"))
+            return style.warning("the stream ends: " + Printable.line(event["reason"]?.string ?? "the api stops"))
         case "hello", "heartbeat", "run.delta": return nil
         default: return Printable.line(type)
         }

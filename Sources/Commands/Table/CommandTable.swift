@@ -1,6 +1,6 @@
 /// All commands, in the order people meet them.
 package enum CommandTable {
-    package static let root = CommandSpec("ladle", "Local HTTP and SSE bridge to an OpenClaw gateway").with {
+    package static let root = CommandSpec("ladle", "Local HTTP and SSE api to an OpenClaw gateway").with {
         $0.subcommands = commands
         $0.options = [OptionSpec("--version", nil, "Show the version")]
         $0.examples = [
@@ -10,7 +10,7 @@ package enum CommandTable {
     }
 
     package static let commands: [CommandSpec] = [
-        CommandSpec("serve", "Run the bridge").with {
+        CommandSpec("serve", "Run the api").with {
             $0.takesConfiguration = true
             $0.examples = [
                 "ladle serve", "ladle serve --demo",
@@ -29,7 +29,7 @@ package enum CommandTable {
         ),
         client(
             "status",
-            "Show the state of the bridge and its link",
+            "Show the state of the api and its link",
             [],
             [OptionSpec("--ready", nil, "Only whether a message would be taken durably now; for health checks")]
         ),

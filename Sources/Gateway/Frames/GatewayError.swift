@@ -12,7 +12,7 @@ package struct GatewayError: Error, Sendable {
     /// More is no wait but a mistake, and others add to it.
     private static let longestWaitMs: Int64 = 86_400_000
 
-    init(_ error: JSONValue?) {
+    package init(_ error: JSONValue?) {
         code = error?["code"]?.string ?? "UNKNOWN"
         message = error?["message"]?.string ?? "the gateway gave no reason"
         details = error?["details"]

@@ -34,7 +34,7 @@ package struct GatewayResponse: Sendable {
     /// Present exactly when the gateway said `ok: false`.
     package let error: GatewayError?
 
-    init(id: String, _ frame: JSONValue) {
+    package init(id: String, _ frame: JSONValue) {
         self.id = id
         payload = frame["payload"]
         // Anything but a clear yes is a no: a torn answer must not count as success.
@@ -51,7 +51,7 @@ package struct GatewayEvent: Sendable {
     package let presenceVersion: Int64?
     package let healthVersion: Int64?
 
-    init(name: String, _ frame: JSONValue) {
+    package init(name: String, _ frame: JSONValue) {
         self.name = name
         payload = frame["payload"]
         seq = frame["seq"]?.int

@@ -43,7 +43,7 @@ extension OutboxTable {
 
         /// Session, place and limit are its values. A condition that is not asked for is left out rather than made true: only
         /// so is an index found for the others.
-        var statement: String {
+        package var statement: String {
             var conditions: [String] = []
             if session != nil { conditions.append("o.session = ?1") }
             if before != nil { conditions.append("o.ordinal < ?2") }

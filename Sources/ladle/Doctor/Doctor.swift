@@ -1,5 +1,6 @@
 import Basics
-import Bridge
+import API
+import Service
 import Commands
 import Configuration
 import JSONBytes

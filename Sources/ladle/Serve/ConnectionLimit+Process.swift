@@ -1,4 +1,5 @@
-import Bridge
+import API
+import Service
 import Configuration
 import EventLoops
 import Server

@@ -13,7 +13,7 @@ enum FirstToken {
     }
 
     static func load(_ store: StateStore, _ directory: StateDirectory) async throws -> Loaded {
-        let records = try await store.reader.read { try TokenTable($0).load() }
+        let records = try await store.read { try $0.tokens.load() }
         let path = directory.path + "/admin-token"
         guard records.isEmpty, case .ok = store.health, !SystemPath.exists(path) else {
             return Loaded(records: records)
@@ -21,13 +21,7 @@ enum FirstToken {
         let now = Timestamp(milliseconds: cs_wall_ms())
         let wish = try NewToken(name: "admin (made at first start)", scopes: .admin, now: now)
         let (record, secret) = TokenRecord.issue(wish, now: now, random: SecureRandom.bytes(10))
-        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-            store.submit { transaction in
-                try TokenTable(transaction.connection).save(record)
-            } completion: { result in
-                done.resume(with: result)
-            }
-        }
+        try await store.commit { try $0.tokens.save(record) }
         // After the row: a file without its token would be worse than a token without its file.
         try SecretFile.create(path, secret)
         return Loaded(records: [record], createdAt: path)

@@ -1,3 +1,4 @@
+import API
 import Access
 import Basics
 import Commands
@@ -20,7 +21,9 @@ extension ServePlan {
         data: String,
         state: String,
         isDemo: Bool,
-        lastEvent: EventID
+        kept: KeptState,
+        audit: AuditTrail?,
+        manager: ServiceManager
     ) throws -> ServePlan {
         let tls = try ListenerTLS.make(settings, SettingsPlaces(environment: Program.environment))
         let surroundings = ListenAddress.Surroundings(
@@ -42,13 +45,17 @@ extension ServePlan {
             tokenFile: tokenFile,
             isDemo: isDemo,
             seed: seed,
-            lastEvent: lastEvent,
+            lastEvent: kept.lastEvent,
             origins: try origins(settings),
             surroundings: surroundings,
             tailnetPorts: tailnetPorts,
             tls: tls,
             tailnet: try tailnetPolicy(settings),
-            tailscaledPaths: settings.text(.accessTailnetSocket).map { [$0] } ?? Tailscaled.usualPaths
+            tailscaledPaths: settings.text(.accessTailnetSocket).map { [$0] } ?? Tailscaled.usualPaths,
+            audit: audit,
+            accessTokens: kept.tokens.records,
+            sessionDefaults: kept.sessionDefaults,
+            manager: manager
         )
     }
 

@@ -1,7 +1,8 @@
 import Access
 import Activity
 import Basics
-import Bridge
+import API
+import Service
 import Configuration
 import EventLoops
 import EventStream
@@ -33,11 +34,11 @@ struct ServePlan: Sendable {
     let tls: ListenerTLS?
     let tailnet: TailnetPolicy
     let tailscaledPaths: [String]
-    var audit: AuditTrail?
-    var accessTokens: [TokenRecord] = []
-    var sessionDefaults = SessionDefaults.standard
-    /// Who else hears of the link.
-    var linkMoved: (@Sendable (LinkStatus) -> Void)?
+    let audit: AuditTrail?
+    let accessTokens: [TokenRecord]
+    let sessionDefaults: SessionDefaults
+    /// Hears of the link's state.
+    let manager: ServiceManager
 
     var scheme: String { tls == nil ? "http" : "https" }
 
@@ -100,8 +101,21 @@ struct ServePlan: Sendable {
         )
     }
 
-    func bridgeSettings(link: UpstreamLink, rules: HostRules) -> BridgeSettings {
-        var edge = BridgeSettings(
+    var serviceSettings: ServiceSettings {
+        var services = ServiceSettings(
+            seed: seed,
+            documentRefreshMilliseconds: settings.int(.identityRefresh),
+            defaults: sessionDefaults,
+            log: log
+        )
+        services.labels = labels
+        services.outbox = outboxPolicy
+        services.writesDocumentsByChat = settings.text(.identityWrite) == "chat"
+        return services
+    }
+
+    func apiSettings(link: UpstreamLink, rules: HostRules) -> APISettings {
+        var edge = APISettings(
             version: Version.text,
             isDemo: isDemo,
             browsers: { rules.policy(for: $0) },

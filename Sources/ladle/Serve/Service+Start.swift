@@ -1,7 +1,8 @@
 import Access
 import Activity
 import Basics
-import Bridge
+import API
+import Service
 import CSystem
 import Commands
 import Configuration
@@ -28,28 +29,23 @@ extension Service {
         loop.start()
         var demo: DemoGatewayHandle?
         if isDemo { demo = try await startDemo(settings) }
-        let relay = EventRelay(loop)
-        let (store, opening) = try openStore(data, settings, relay)
-        let newest = try await store.reader.read { try EventTable($0).bounds().newest }
+        let (store, opening) = try openStore(data, settings)
+        let kept = try await KeptState(store, data)
         let finder = GatewayFinder(settings: settings, places: places)
-        let found = try finder.target(demo: demo)
-        var plan = try ServePlan.make(
+        let audit = Self.audit(settings, data, voice.log)
+        let manager = ServiceManager(Program.environment)
+        let plan = try ServePlan.make(
             settings,
             log: voice.log,
-            found: found,
+            found: try finder.target(demo: demo),
             data: data.path,
             state: path,
             isDemo: isDemo,
-            lastEvent: newest
+            kept: kept,
+            audit: audit,
+            manager: manager
         )
-        let tokens = try await FirstToken.load(store, data)
-        plan.accessTokens = tokens.records
-        plan.sessionDefaults = try await SessionDefaults.kept(in: store)
-        let audit = Self.audit(settings, data, voice.log)
-        plan.audit = audit
-        let manager = ServiceManager(Program.environment)
-        plan.linkMoved = { manager.show($0) }
-        let (daemon, addresses) = try await loop.launch(plan, store, opening, relay)
+        let (daemon, addresses) = try await loop.launch(plan, store)
         return Service(
             loop: loop,
             daemon: daemon,
@@ -57,7 +53,7 @@ extension Service {
             directory: directory,
             demo: demo,
             addresses: addresses,
-            notes: Self.warnings(store.health) + Self.notes(opening, isDemo: isDemo, tokens, plan)
+            notes: Self.warnings(store.health) + Self.notes(opening, isDemo: isDemo, kept.tokens, plan)
                 + addresses.map(Exposure(settings).line),
             tls: plan.tls,
             audit: audit,
@@ -77,15 +73,12 @@ extension Service {
 
     static func openStore(
         _ directory: StateDirectory,
-        _ settings: Settings,
-        _ relay: EventRelay? = nil
+        _ settings: Settings
     ) throws -> (StateStore, StoreOpening) {
         var configuration = StoreConfiguration(
             directory: directory,
-            modules: TokenTable.migrations,
             clock: { Timestamp(milliseconds: cs_wall_ms()) },
-            makeEpoch: { EventEpoch.make(random: .random(in: 0 ... .max)) },
-            published: { relay?.pass($0) }
+            makeEpoch: { EventEpoch.make(random: .random(in: 0 ... .max)) }
         )
         configuration.keepEvents = Int(settings.int(.eventsKeep))
         configuration.keepEventsMs = settings.int(.eventsKeepFor)
@@ -140,12 +133,9 @@ extension Service {
 extension EventLoop {
     func launch(
         _ plan: ServePlan,
-        _ store: StateStore,
-        _ opening: StoreOpening,
-        _ relay: EventRelay
+        _ store: StateStore
     ) throws -> (LoopBound<Daemon>, [SocketAddress]) {
-        let daemon = try Daemon(plan: plan, store: store, opening: opening, on: self)
-        relay.aim(at: LoopBound(daemon.pipeline, on: self))
+        let daemon = Daemon(plan: plan, store: store, on: self)
         do {
             try daemon.listen(on: self)
         } catch let error as SystemError {
@@ -161,5 +151,18 @@ extension EventLoop {
 
     func startDemo(_ options: DemoGatewayOptions) throws -> DemoGatewayHandle {
         try DemoGatewayServer.start(options, on: self)
+    }
+}
+
+/// What an earlier process left that has to be known before anything is served.
+struct KeptState {
+    let lastEvent: EventID
+    let tokens: FirstToken.Loaded
+    let sessionDefaults: SessionDefaults
+
+    init(_ store: StateStore, _ directory: StateDirectory) async throws {
+        lastEvent = try await store.read { try $0.events.bounds().newest }
+        tokens = try await FirstToken.load(store, directory)
+        sessionDefaults = try await SessionDefaults.kept(in: store)
     }
 }

@@ -1,5 +1,6 @@
 import Access
-import Bridge
+import API
+import Service
 import DemoGateway
 import EventLoops
 import Observability

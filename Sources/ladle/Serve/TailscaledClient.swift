@@ -1,5 +1,6 @@
 import Access
-import Bridge
+import API
+import Service
 import EventLoops
 
 /// Asks tailscaled over its socket, one short connection a question; equal questions under way share an answer.

@@ -1,5 +1,6 @@
 import Access
-import Bridge
+import API
+import Service
 import EventLoops
 
 /// Knows this host's tailscaled, which may start after us or come back under another user. It connects to us in its peers'

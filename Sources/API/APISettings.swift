@@ -1,0 +1,74 @@
+package import Store
+package import Access
+import Basics
+import EventLoops
+package import Server
+package import Observability
+import Outbox
+
+/// How many connections there may be at once.
+package struct ConnectionLimit: Equatable {
+    package var configured: Int
+    /// What the process has descriptors for.
+    package var possible: Int
+
+    package init(configured: Int, possible: Int) {
+        self.configured = configured
+        self.possible = possible
+    }
+
+    package var inForce: Int { min(configured, possible) }
+}
+
+/// What the configuration decides for the HTTP edge.
+package struct APISettings {
+    package var version: String
+    package var isDemo: Bool
+    package var streamsPerCaller = 20
+    package var streamsPerConnection = 50
+    package var streams = 20_000
+    /// Of ordinary requests; a route whose subject is larger says so itself.
+    package var bodyBytes = Route.jsonBytes
+    package var outboxLimits = OutboxTable.Limits()
+    package var connections = ConnectionLimit(configured: 20_000, possible: 20_000)
+    /// How long a message may wait, in milliseconds, where its sender does not say.
+    package var outboxTTL: Int64 = 48 * 3_600_000
+    /// The rules for browsers at the place a connection came in.
+    package var browsers: (ConnectionInfo) -> BrowserPolicy
+    /// How large the body of a new message may be now; the link's policy moves it.
+    package var messageBodyLimit: () -> Int
+    package var log = Log.none
+
+    package init(
+        version: String,
+        isDemo: Bool,
+        browsers: @escaping (ConnectionInfo) -> BrowserPolicy,
+        messageBodyLimit: @escaping () -> Int
+    ) {
+        self.version = version
+        self.isDemo = isDemo
+        self.browsers = browsers
+        self.messageBodyLimit = messageBodyLimit
+    }
+
+    /// The connection in the terms of access rules.
+    func peer(_ connection: ConnectionInfo) -> Peer {
+        let listener: ListenerKind =
+            switch connection.door {
+            case .tcp: .tcp
+            case .control, .unix: .unix
+            case .serve: .serve
+            }
+        guard case .ip(let remote, port: let port) = connection.remote else {
+            return Peer(listener: listener, origin: .unix(uid: connection.user))
+        }
+        var local = remote
+        if case .ip(let address, port: _) = connection.local { local = address }
+        return Peer(
+            listener: listener,
+            local: local,
+            remote: PeerAddress(ip: remote, port: port),
+            uid: connection.user
+        )
+    }
+}

@@ -1,0 +1,256 @@
+package import Service
+package import Access
+import Basics
+import Store
+package import EventLoops
+import Server
+import HTTPModel
+
+/// Asks tailscaled who is behind an address; always answers, with `.failed` where it cannot.
+package protocol WhoisAsking: AnyObject {
+    func ask(
+        _ question: WhoisQuestion,
+        on loop: isolated EventLoop,
+        then answer: @escaping (WhoisAnswer) -> Void
+    )
+}
+
+/// Everything that changes about who may get in, on the loop: tokens and their end, applications, tickets, limits.
+package final class AccessService {
+    /// A token in constant use costs one row write a minute.
+    private static let touchMilliseconds: Int64 = 60_000
+
+    package var authenticator: Authenticator
+    package var whois: (any WhoisAsking)?
+    let audit: AuditLog?
+    var pairing = PairingBook()
+    let feed: EventFeed
+    private let hub: EventHub
+    /// Streams that are not the hub's end with their token too.
+    var tokenEnded: ((_ id: String, _ reason: String) -> Void)?
+    private var expiry: TimerID?
+    private var isTouchArmed = false
+    /// Revoked here, but the row is not known to be gone yet.
+    private var leaving: Set<String> = []
+    /// Exchanges under way, by the token that came with them: they end with it.
+    private var underWay: [String: [ObjectIdentifier: Exchange]] = [:]
+    private var visitors = TailnetVisitors()
+    private var isVisitArmed = false
+
+    package init(authenticator: Authenticator, feed: EventFeed, hub: EventHub, audit: AuditTrail? = nil) {
+        self.hub = hub
+        self.authenticator = authenticator
+        self.feed = feed
+        self.audit = audit.map(AuditLog.init)
+    }
+
+    /// Begins to watch for the end of tokens.
+    package func start(on loop: isolated EventLoop) {
+        armExpiry(on: loop)
+    }
+
+    func identify(
+        _ peer: Peer,
+        _ facts: RequestFacts,
+        on loop: isolated EventLoop
+    ) -> Authenticator.Identification {
+        let result = authenticator.identify(peer, facts, now: loop.wallClock)
+        if case .caller(.token) = result { armTouch(on: loop) }
+        return result
+    }
+
+    /// False when the credential has ended since it was looked at.
+    func isCurrent(_ caller: Caller, now: Timestamp) -> Bool {
+        guard let id = caller.tokenID else { return true }
+        return authenticator.tokens[id: id].map { !$0.isExpired(now: now) } ?? false
+    }
+
+    /// A body may take its time and a page waits for its turn; the token may end or get another secret meanwhile.
+    func isStillGood(_ call: Call, now: Timestamp) -> Bool {
+        if call.tokenRevision == authenticator.tokens.revision { return isCurrent(call.caller, now: now) }
+        // A ticket cannot be shown again, and the token that changed may be its buyer's.
+        guard case .token(let caller) = call.caller else { return false }
+        let fields = call.head.fields.string(for: .authorization).map { [$0] } ?? []
+        guard case .bearer(let token) = Credential(authorization: fields) else { return false }
+        return authenticator.tokens.authenticate(token, now: now)?.id == caller.id
+    }
+
+    // MARK: What is under way
+
+    func began(_ exchange: Exchange, by caller: Caller, on loop: isolated EventLoop) {
+        if let id = caller.tokenID { underWay[id, default: [:]][ObjectIdentifier(exchange)] = exchange }
+        guard let tailnet = caller.tailnet else { return }
+        visitors.add(exchange, tailnet)
+        armVisit(on: loop)
+    }
+
+    func finished(_ exchange: Exchange, by caller: Caller) {
+        if caller.tailnet != nil { visitors.remove(exchange) }
+        guard let id = caller.tokenID, underWay[id] != nil else { return }
+        underWay[id]?[ObjectIdentifier(exchange)] = nil
+        if underWay[id]?.isEmpty ?? false { underWay[id] = nil }
+    }
+
+    /// A tailnet identity that was taken back ends what is open, as soon as an answer of tailscaled would have ended.
+    private func armVisit(on loop: isolated EventLoop) {
+        guard !isVisitArmed else { return }
+        isVisitArmed = true
+        loop.after(milliseconds: WhoisCache.lifeMilliseconds) { [weak self] in
+            guard let self else { return }
+            self.isVisitArmed = false
+            for (question, exchanges) in self.visitors.questions() {
+                self.whois?.ask(question, on: loop) { answer in
+                    self.learn(answer, to: question, on: loop)
+                    for (exchange, caller) in exchanges where !self.authenticator.confirms(answer, caller) {
+                        self.end(exchange, reason: "identity_ended", on: loop)
+                    }
+                }
+            }
+            if !self.visitors.isEmpty { self.armVisit(on: loop) }
+        }
+    }
+
+    /// What tailscaled says of a caller who is open already is no news to whoever has that port of loopback after him.
+    private func learn(_ answer: WhoisAnswer, to question: WhoisQuestion, on loop: isolated EventLoop) {
+        if !question.isForOneRequest { authenticator.learn(answer, to: question, now: loop.wallClock) }
+    }
+
+    private func end(_ exchange: Exchange, reason: String, on loop: isolated EventLoop) {
+        if let subscriber = exchange.notes as? Subscriber {
+            let event = StreamEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock)
+            _ = exchange.write(subscriber.plan.format.encode(event), on: loop)
+            hub.finish(subscriber, on: loop)
+        } else {
+            exchange.cut(Problem(.notPaired(credentialSent: false)).closing(), on: loop)
+        }
+    }
+
+    // MARK: Limits
+
+    /// A send by a caller: its sessions and, for all but the owner, its rate.
+    func admitSend(_ exchange: Exchange, by caller: Caller, to session: String, on loop: isolated EventLoop)
+        throws(Problem)
+    {
+        guard caller.mayUse(session: session) else { throw Problem(.foreignSession) }
+        guard caller.isLimited else { return }
+        let key = RateLimitKey.session(caller: caller.label, session: session)
+        let verdict = authenticator.limiter.take(.sends, key, now: loop.wallClock.milliseconds)
+        guard verdict.allowed else { throw Problem(.rateLimited(.sends, verdict)) }
+        exchange.state(verdict.headers)
+    }
+
+    /// An application for pairing, by whoever can reach the server, the owner too.
+    func admitApplication(_ exchange: Exchange, from peer: Peer, on loop: isolated EventLoop) throws(Problem) {
+        let verdict = authenticator.limiter.take(.pairing, peer.limitKey, now: loop.wallClock.milliseconds)
+        guard verdict.allowed else { throw Problem(.rateLimited(.pairing, verdict)) }
+        exchange.state(verdict.headers)
+    }
+
+    // MARK: Tokens
+
+    func save(
+        _ record: TokenRecord,
+        on loop: isolated EventLoop,
+        then done: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        feed.commit(on: loop) { transaction in
+            try transaction.tokens.save(record)
+        } completion: { [weak self] result in
+            // One that was revoked while this was written stays revoked: its row goes right after.
+            if case .success = result, let self, !self.leaving.contains(record.id) {
+                self.authenticator.tokens.insert(record)
+                self.armExpiry(on: loop)
+            }
+            done(result)
+        }
+    }
+
+    /// Whether its row may outlive it: the disk failed, and another try is welcome.
+    func isLeaving(_ id: String) -> Bool { leaving.contains(id) }
+
+    /// Ends a token at once, in memory first: a disk that fails must not keep a stolen token alive.
+    func revoke(
+        _ id: String,
+        asked: Exchange,
+        on loop: isolated EventLoop,
+        then done: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        _ = authenticator.tokens.revoke(id)
+        leaving.insert(id)
+        endWork(ofToken: id, reason: "token_revoked", except: asked, on: loop)
+        feed.commit(on: loop) { transaction in
+            try transaction.tokens.delete(id)
+        } completion: { [weak self] result in
+            if case .success = result { self?.leaving.remove(id) }
+            done(result)
+        }
+    }
+
+    /// Event streams are told why; everything else the token had under way is refused or cut, and its tickets are void.
+    func endWork(
+        ofToken id: String,
+        reason: String,
+        except asking: Exchange? = nil,
+        on loop: isolated EventLoop
+    ) {
+        authenticator.tickets.revoke(tokenID: id)
+        tokenEnded?(id, reason)
+        hub.end(
+            where: { $0.tokenID == id },
+            with: { StreamEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock) },
+            on: loop
+        )
+        for exchange in (underWay[id] ?? [:]).values where exchange !== asking {
+            exchange.cut(Problem(.notPaired(credentialSent: true)).closing(), on: loop)
+        }
+    }
+
+    /// Also where the timer is only moved: it may have been due.
+    private func endExpired(on loop: isolated EventLoop) {
+        for id in authenticator.tokens.expired(now: loop.wallClock) {
+            endWork(ofToken: id, reason: "token_expired", on: loop)
+        }
+    }
+
+    private func armExpiry(on loop: isolated EventLoop) {
+        if let expiry { loop.cancel(expiry) }
+        expiry = nil
+        endExpired(on: loop)
+        guard let next = authenticator.tokens.nextExpiry(after: loop.wallClock) else { return }
+        // The wall clock may be set meanwhile: never sleep longer than a minute on its word.
+        let wait = min(max(next.milliseconds - loop.wallClock.milliseconds, 0) + 1, 60_000)
+        expiry = loop.after(milliseconds: wait) { [weak self] in
+            guard let self else { return }
+            self.expiry = nil
+            self.armExpiry(on: loop)
+        }
+    }
+
+    private func armTouch(on loop: isolated EventLoop) {
+        guard !isTouchArmed else { return }
+        isTouchArmed = true
+        loop.after(milliseconds: Self.touchMilliseconds) { [weak self] in
+            guard let self else { return }
+            self.isTouchArmed = false
+            self.writeTouched(on: loop)
+        }
+    }
+
+    /// Also once at the end, so that a stop loses no last use.
+    package func writeTouched(on loop: isolated EventLoop) {
+        let uses = authenticator.tokens.takeTouched()
+        guard !uses.isEmpty else { return }
+        feed.commit(on: loop) { transaction in
+            try transaction.tokens.touch(uses)
+        } completion: { _ in
+        }
+    }
+}
+
+extension Exchange {
+    /// Every answer to this request tells how much of a limit is left.
+    func state(_ limit: RateLimitHeaders) {
+        commonFields.append((FieldName.rateLimitPolicy.canonical, limit.policy))
+        commonFields.append((FieldName.rateLimit.canonical, limit.limit))
+    }
+}

@@ -1,0 +1,157 @@
+import Access
+import Basics
+import EventLoops
+import Server
+import HTTPModel
+import JSONBytes
+import TLS
+
+/// `/v1/pairing`: a device without a token asks for one, a person on the host decides, the device collects it.
+enum PairingOperations {
+    /// A name and some scopes.
+    static let bodyBytes = 4 << 10
+
+    static func apply(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let peer = api.settings.peer(call.exchange.connection)
+        do throws(Problem) {
+            try api.access.admitApplication(call.exchange, from: peer, on: loop)
+            let body = try call.jsonObject(of: ["name", "scopes"])
+            guard let name = body["name"]?.string else {
+                throw .unprocessable("name", "`name` is what the host's owner will see, a string.")
+            }
+            let wish = try TokenForm.check(name, try ScopeSet(asked: body["scopes"]), now: loop.wallClock)
+            let place = "\(peer.limitKey)"
+            switch api.access.pairing.apply(wish, from: peer.description, place: place, now: loop.wallClock) {
+            case .failure:
+                throw Problem(
+                    .tooManyRequests,
+                    "TOO_MANY_APPLICATIONS",
+                    "Too many applications",
+                    "As many applications wait as there is room for.",
+                    hint: "on the host: ladle clients list",
+                    retryable: true,
+                    retryAfterMs: 60_000
+                )
+            case .success(let receipt):
+                call.subject = receipt.code
+                let response = Response.json(.accepted) { writer in
+                    writer.object { object in
+                        object.member("id", receipt.id.reveal())
+                        object.member("code", receipt.code)
+                        object.member("expiresAt", receipt.expiresAt)
+                        object.member("approve", "ladle clients approve \(receipt.code)")
+                    }
+                }
+                call.respond(response.unkept, on: loop)
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let requests = api.access.pairing.pending(now: loop.wallClock)
+        call.respond(.json { $0.object { $0.array("requests", of: requests) } }.unkept, on: loop)
+    }
+
+    static func poll(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let id = Array((call.parameters.first ?? "").utf8)
+        switch api.access.pairing.poll(id, now: loop.wallClock) {
+        case nil:
+            call.fail(.notFound("There is no such application, or it is over.", code: "UNKNOWN_PAIRING"), on: loop)
+        case .pending(let expiresAt): respond(call, "pending", expiresAt: expiresAt, on: loop)
+        case .rejected: respond(call, "rejected", on: loop)
+        case .superseded: respond(call, "superseded", on: loop)
+        case .delivered: respond(call, "delivered", on: loop)
+        case .busy: respond(call, "busy", on: loop)
+        case .deliver where call.exchange.method == .head:
+            // Its answer has no room for the token, which is told once.
+            api.access.pairing.deliveryFailed(id)
+            respond(call, "approved", on: loop)
+        case .deliver(let wish): deliver(wish, to: id, api, call, loop)
+        }
+    }
+
+    private static func deliver(
+        _ wish: NewToken,
+        to id: [UInt8],
+        _ api: HTTPAPI,
+        _ call: Call,
+        _ loop: isolated EventLoop
+    ) {
+        let (record, secret) = TokenRecord.issue(wish, now: loop.wallClock, random: SecureRandom.bytes(10))
+        call.audit = api.access.audit
+        call.subject = record.id
+        api.access.save(record, on: loop) { result in
+            switch result {
+            case .success:
+                api.access.pairing.delivered(id)
+                let response = Response.json { writer in
+                    writer.object { object in
+                        object.member("status", "approved")
+                        record.writeMembers(to: &object, secret: secret)
+                    }
+                }
+                call.respond(response.unkept, on: loop)
+            case .failure(let error):
+                api.access.pairing.deliveryFailed(id)
+                call.fail(.storeUnavailable("\(error)"), on: loop)
+            }
+        }
+    }
+
+    private static func respond(
+        _ call: Call,
+        _ status: String,
+        expiresAt: Timestamp? = nil,
+        on loop: isolated EventLoop
+    ) {
+        let response = Response.json { writer in
+            writer.object { object in
+                object.member("status", status)
+                object.member("expiresAt", expiresAt)
+            }
+        }
+        call.respond(response.unkept, on: loop)
+    }
+
+    static func approve(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        decide(call, on: loop) { code, body throws(Problem) in
+            var scopes: ScopeSet?
+            if let list = body["scopes"], !list.isNull { scopes = try ScopeSet(asked: list) }
+            if scopes?.isEmpty == true { throw .unprocessable("scopes", "An approval grants at least one scope.") }
+            return api.access.pairing.approve(code, scopes: scopes, now: loop.wallClock)
+        }
+    }
+
+    static func reject(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        decide(call, on: loop) { code, _ throws(Problem) in
+            api.access.pairing.reject(code, now: loop.wallClock)
+        }
+    }
+
+    private static func decide(
+        _ call: Call,
+        on loop: isolated EventLoop,
+        _ change: (String, JSONValue) throws(Problem) -> Result<PairingRequest, PairingBook.Refusal>
+    ) {
+        do throws(Problem) {
+            let body = try call.jsonObject(of: ["code", "scopes"])
+            guard let code = body["code"]?.string, !code.isEmpty else {
+                throw .unprocessable("code", "`code` is what the applicant's screen shows.")
+            }
+            call.subject = String(code.prefix(16))
+            switch try change(code, body) {
+            case .success(let request): call.respond(.json(.ok, request), on: loop)
+            case .failure(.notRequested(let scopes)):
+                throw .unprocessable("scopes", "Not asked for: \(scopes.names.joined(separator: ", ")).")
+            case .failure(.decided):
+                throw Problem(.conflict, "ALREADY_DECIDED", "Already decided", "This application was decided before.")
+            case .failure:
+                throw .notFound("No application waits under this code.", code: "UNKNOWN_CODE")
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+}

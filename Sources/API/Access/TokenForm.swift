@@ -1,0 +1,103 @@
+import Access
+import Basics
+import EventLoops
+import Server
+import JSONBytes
+
+/// What a request asks a token to be, checked field by field.
+enum TokenForm {
+    /// A hundred years: more is a mistake, and would leave the range of times.
+    private static let longestSeconds: Int64 = 3_155_760_000
+
+    static let fields = ["name", "scopes", "sessions", "expiresInSeconds", "expiresAt"]
+
+    /// `{name, scopes, sessions?, expiresInSeconds? | expiresAt?}`.
+    static func wish(_ body: JSONValue, _ api: HTTPAPI, now: Timestamp) throws(Problem) -> NewToken {
+        guard let name = body["name"]?.string else {
+            throw .unprocessable("name", "`name` says what the token is for, a string.")
+        }
+        var sessions: [String]?
+        if let list = body["sessions"], !list.isNull {
+            var named: [String] = []
+            for element in list.elements {
+                guard let text = element.string else { throw .unprocessable("sessions", "Session keys are strings.") }
+                named.append(try api.session(named: text, "sessions"))
+            }
+            guard !named.isEmpty else { throw .unprocessable("sessions", "`sessions` is a list of session keys.") }
+            sessions = named
+        }
+        let scopes = try ScopeSet(asked: body["scopes"])
+        return try check(name, scopes, sessions, expiresAt: try expiry(body, now: now), now: now)
+    }
+
+    static func check(
+        _ name: String,
+        _ scopes: ScopeSet,
+        _ sessions: [String]? = nil,
+        expiresAt: Timestamp? = nil,
+        now: Timestamp
+    ) throws(Problem) -> NewToken {
+        do throws(NewToken.Problem) {
+            return try NewToken(name: name, scopes: scopes, sessions: sessions, expiresAt: expiresAt, now: now)
+        } catch {
+            switch error {
+            case .emptyName: throw .unprocessable("name", "The name is empty.")
+            case .longName(let limit): throw .unprocessable("name", "A name has at most \(limit) bytes.")
+            case .unprintableName: throw .unprocessable("name", "A name is one line of printable characters.")
+            case .noScopes: throw .unprocessable("scopes", "A token needs at least one scope.")
+            case .tooManySessions(let limit):
+                throw .unprocessable("sessions", "A token names at most \(limit) sessions.")
+            case .invalidSession: throw .unprocessable("sessions", "That is no session key.")
+            case .limitedAdmin:
+                throw .unprocessable(
+                    "sessions",
+                    "A token with scope admin is not limited to sessions: it makes tokens."
+                )
+            case .expiryInThePast: throw .unprocessable("expiresAt", "The token would have expired already.")
+            }
+        }
+    }
+
+    /// The time wins over the duration; both must be right.
+    private static func expiry(_ body: JSONValue, now: Timestamp) throws(Problem) -> Timestamp? {
+        var end: Timestamp?
+        if let value = body["expiresInSeconds"], !value.isNull {
+            guard let seconds = value.int, (1...longestSeconds).contains(seconds) else {
+                throw .unprocessable(
+                    "expiresInSeconds",
+                    "`expiresInSeconds` is a whole number of seconds from 1 to \(longestSeconds)."
+                )
+            }
+            end = now.adding(milliseconds: seconds * 1000)
+        }
+        if let value = body["expiresAt"], !value.isNull {
+            guard let time = value.string.flatMap({ Timestamp(rfc3339: $0) }) else {
+                throw .unprocessable("expiresAt", "`expiresAt` is a time such as 2030-01-31T12:00:00Z.")
+            }
+            end = time
+        }
+        return end
+    }
+}
+
+extension ScopeSet {
+    init(asked list: JSONValue?) throws(Problem) {
+        guard let list, list.kind == .array else {
+            throw .unprocessable("scopes", "`scopes` is a list of: \(Self.known).")
+        }
+        var names: [String] = []
+        for element in list.elements { names.append(element.string ?? "") }
+        switch ScopeSet.parse(names) {
+        case .success(let set): self = set
+        case .failure(let unknown):
+            let near = NearestName.of(unknown.name, in: Scope.allCases.map(\.rawValue)).map { "did you mean \($0)?" }
+            throw .unprocessable(
+                "scopes",
+                "There is no scope \"\(unknown.name.prefix(64))\"; there are \(Self.known).",
+                hint: near
+            )
+        }
+    }
+
+    private static var known: String { Scope.allCases.map(\.rawValue).joined(separator: ", ") }
+}

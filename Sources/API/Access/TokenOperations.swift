@@ -1,0 +1,117 @@
+import Access
+import Basics
+import EventLoops
+import Server
+import HTTPModel
+import JSONBytes
+import TLS
+
+/// `/v1/tokens`: made, listed, renewed and ended by callers with scope `admin`.
+enum TokenOperations {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let records = api.access.authenticator.tokens.records
+        call.respond(.json { $0.object { $0.array("tokens", of: records) } }.unkept, on: loop)
+    }
+
+    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let wish = try TokenForm.wish(try call.jsonObject(of: TokenForm.fields), api, now: loop.wallClock)
+            let (record, secret) = TokenRecord.issue(wish, now: loop.wallClock, random: SecureRandom.bytes(10))
+            call.subject = record.id
+            api.access.save(record, on: loop) { result in
+                answer(call, .created, record, secret, result, on: loop)
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func rotate(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        guard let known = find(api, call) else { return call.fail(unknown, on: loop) }
+        let (record, secret) = known.rotated()
+        call.subject = record.id
+        api.access.save(record, on: loop) { result in
+            if case .success = result {
+                guard api.access.authenticator.tokens[id: record.id] != nil else {
+                    return call.fail(unknown, on: loop)
+                }
+                api.access.endWork(
+                    ofToken: record.id,
+                    reason: "token_rotated",
+                    except: call.exchange,
+                    on: loop
+                )
+            }
+            answer(call, .ok, record, secret, result, on: loop)
+        }
+    }
+
+    static func revoke(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        guard
+            let id = find(api, call)?.id ?? call.parameters.first.flatMap({ api.access.isLeaving($0) ? $0 : nil })
+        else { return call.fail(unknown, on: loop) }
+        call.subject = id
+        api.access.revoke(id, asked: call.exchange, on: loop) { result in
+            switch result {
+            case .success: call.respond(Response(.noContent), on: loop)
+            case .failure(let error): call.fail(.storeUnavailable("\(error)"), on: loop)
+            }
+        }
+    }
+
+    private static func find(_ api: HTTPAPI, _ call: Call) -> TokenRecord? {
+        call.parameters.first.flatMap { api.access.authenticator.tokens.find($0) }
+    }
+
+    private static var unknown: Problem {
+        Problem(
+            .notFound,
+            "UNKNOWN_TOKEN",
+            "Unknown token",
+            "There is no token of this id, or several of this name.",
+            hint: "ladle token list",
+            retryable: false
+        )
+    }
+
+    private static func answer(
+        _ call: Call,
+        _ status: HTTPStatus,
+        _ record: TokenRecord,
+        _ secret: Secret,
+        _ result: Result<Void, any Error>,
+        on loop: isolated EventLoop
+    ) {
+        switch result {
+        case .success:
+            let response = Response.json(status) { writer in
+                writer.object { record.writeMembers(to: &$0, secret: secret) }
+            }
+            call.respond(response.unkept, on: loop)
+        case .failure(let error):
+            call.fail(.storeUnavailable("\(error)"), on: loop)
+        }
+    }
+}
+
+extension TokenRecord {
+    /// With the secret: the one time it is shown.
+    func writeMembers(to writer: inout JSONWriter, secret: Secret) {
+        writer.member("id", id)
+        writer.member("name", name)
+        writer.array("scopes", of: scopes.names)
+        if let sessions { writer.array("sessions", of: sessions.sorted()) }
+        writer.member("createdAt", createdAt)
+        writer.member("expiresAt", expiresAt)
+        writer.member("token", secret.reveal())
+    }
+}
+
+extension Response {
+    /// Neither caches nor compression may hold on to what is in it.
+    var unkept: Response {
+        var copy = adding(.cacheControl, "no-store")
+        copy.mayCompress = false
+        return copy
+    }
+}

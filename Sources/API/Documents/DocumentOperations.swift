@@ -1,0 +1,185 @@
+import Service
+import Access
+import Documents
+import EventLoops
+import Server
+import HTTPModel
+import JSONBytes
+
+/// `/v1/identity` and `/v1/profile`: fields and the file itself.
+enum DocumentOperations {
+    static func getIdentity(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        get(.identity, api, call, loop)
+    }
+    static func getProfile(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        get(.profile, api, call, loop)
+    }
+    static func putIdentity(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        put(.identity, api, call, loop)
+    }
+    static func putProfile(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        put(.profile, api, call, loop)
+    }
+    static func patchIdentity(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        patch(.identity, api, call, loop)
+    }
+    static func patchProfile(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        patch(.profile, api, call, loop)
+    }
+
+    private static func get(_ kind: DocumentKind, _ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let documents = api.documents
+            let name = DocumentService.Name(agent: try agent(of: call, documents), kind: kind)
+            let refresh = try call.flag("refresh")
+            documents.read(name, refresh: refresh, on: loop) { result in
+                switch result {
+                case .success(let copy): answer(copy, name, path: nil, call, loop)
+                case .failure(let fault): call.fail(Problem(fault, over: api.services.gateway), on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func put(_ kind: DocumentKind, _ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            if try call.bodyType() == .markdown {
+                return write(.whole(try wholeFile(call.exchange.body)), kind, api, call, loop)
+            }
+            let body = try call.jsonObject(of: ["fields", "markdown"] + kind.names)
+            if let markdown = body["markdown"] {
+                guard let text = markdown.string else {
+                    throw .unprocessable("markdown", "`markdown` is the whole file, a string.")
+                }
+                return write(.whole(try wholeFile(Array(text.utf8))), kind, api, call, loop)
+            }
+            let fields = body["fields"] ?? body
+            do throws(FieldError) {
+                write(.fields(try FieldPatch(kind: kind, replacingWith: fields)), kind, api, call, loop)
+            } catch {
+                call.fail(Problem(error), on: loop)
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func patch(_ kind: DocumentKind, _ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let body = try call.json()
+            do throws(FieldError) {
+                write(.fields(try FieldPatch(kind: kind, merging: body)), kind, api, call, loop)
+            } catch {
+                call.fail(Problem(error), on: loop)
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func write(
+        _ change: DocumentWrite.Change,
+        _ kind: DocumentKind,
+        _ api: HTTPAPI,
+        _ call: Call,
+        _ loop: isolated EventLoop
+    ) {
+        do throws(Problem) {
+            let documents = api.documents
+            let name = DocumentService.Name(agent: try agent(of: call, documents), kind: kind)
+            guard documents.waiting(name) < mostWaiting else { throw .tooManyWriters }
+            let write = DocumentWrite(documents, name, change, if: DocumentCondition(try condition(of: call))) { result in
+                switch result {
+                case .success((let copy, let path)): answer(copy, name, path: path, call, loop)
+                case .failure(let fault): call.fail(Problem(fault, over: api.services.gateway), on: loop)
+                }
+            }
+            write.start(on: loop)
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    /// Writers of one file that may wait for each other.
+    private static let mostWaiting = 1000
+
+    private static func answer(
+        _ copy: DocumentService.Copy,
+        _ name: DocumentService.Name,
+        path: DocumentView.WritePath?,
+        _ call: Call,
+        _ loop: isolated EventLoop
+    ) {
+        let tag = EntityTag(DocumentService.tag(of: copy.bytes))
+        if call.answerType == .markdown {
+            let response = Response(.ok, contentType: "text/markdown; charset=utf-8", body: copy.bytes)
+            return call.respond(response, tag: tag, on: loop)
+        }
+        let view = DocumentView(
+            agent: name.agent,
+            document: FieldDocument(kind: name.kind, bytes: copy.bytes),
+            path: path,
+            stale: !copy.isFresh,
+            asOf: copy.asOf
+        )
+        call.respond(.json(.ok, view), tag: tag, on: loop)
+    }
+
+    static func condition(of call: Call) throws(Problem) -> EntityTagCondition {
+        guard let field = call.head.fields.list(for: .ifMatch) else { throw .preconditionRequired }
+        do throws(HeaderValueError) {
+            return try EntityTagCondition(parsing: field[...], field: .ifMatch)
+        } catch {
+            throw Problem(
+                .badRequest,
+                "BAD_HEADER",
+                "Bad header",
+                error.description,
+                field: "If-Match",
+                retryable: false
+            )
+        }
+    }
+
+    /// The agent that is asked about, if the caller may know of it.
+    static func agent(of call: Call, _ documents: DocumentService) throws(Problem) -> String {
+        let agent = try namedAgent(call, documents)
+        guard call.caller.mayUse(agent: agent) else { throw Problem(.foreignSession) }
+        return agent
+    }
+
+    /// Ids as the gateway makes them; nothing that could be a path.
+    private static func namedAgent(_ call: Call, _ documents: DocumentService) throws(Problem) -> String {
+        guard let text = call.text("agent") else { return documents.defaultAgent }
+        let bytes = Array(text.utf8)
+        let isPlain = bytes.allSatisfy { byte in
+            (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x5F || byte == 0x2D
+        }
+        guard !bytes.isEmpty, bytes.count <= 64, isPlain, bytes[0] != 0x5F, bytes[0] != 0x2D else {
+            throw .badParameter("agent", "`agent` is an agent's id: small letters, digits, _ and -, at most 64.")
+        }
+        return text
+    }
+
+    private static func wholeFile(_ bytes: [UInt8]) throws(Problem) -> [UInt8] {
+        do throws(FieldError) {
+            try FieldDocument.validate(bytes)
+        } catch {
+            throw Problem(error)
+        }
+        return bytes
+    }
+}
+
+extension Problem {
+    static let tooManyWriters = Problem(
+        .tooManyRequests,
+        "TOO_MANY_WRITERS",
+        "Too many writers",
+        "Too many changes of this file wait for each other.",
+        retryable: true,
+        retryAfterMs: 1000
+    )
+}

@@ -1,0 +1,143 @@
+import Documents
+import Server
+import HTTPModel
+import JSONBytes
+import Gateway
+import Service
+import Upstream
+
+extension DocumentCondition {
+    init(_ condition: EntityTagCondition) {
+        switch condition {
+        case .any: self = .any
+        case .tags(let tags): self = .tags(tags.filter { !$0.isWeak }.map(\.value))
+        }
+    }
+}
+
+extension Problem {
+    init(_ fault: DocumentFault, over gateway: any GatewayCalls) {
+        switch fault {
+        case .call(let failure, let what): self.init(failure, reading: what, over: gateway)
+        case .field(let error): self.init(error)
+        case .agentSilent: self = .agentSilent
+        case .writeNotSeen(let kind): self = .writeNotSeen(kind)
+        case .moved(let kind, let current, let change, let base):
+            self = .moved(kind, current: current, change, base: base)
+        }
+    }
+
+    /// A gateway call that did not succeed.
+    private init(_ failure: CallFailure, reading what: String, over link: any GatewayCalls) {
+        switch failure {
+        case .gateway(let error, _):
+            if let missing = Problem(missingScope: error, over: link) {
+                self = missing
+                return
+            }
+            let isUnknown = error.message.contains("unknown agent") || error.code == "NOT_FOUND"
+            self.init(
+                isUnknown ? .notFound : .badGateway,
+                isUnknown ? "UNKNOWN_AGENT" : "GATEWAY_REFUSED",
+                isUnknown ? "Unknown agent" : "The gateway refused",
+                "\(what): \(error.message)",
+                retryable: error.retryable ?? false,
+                retryAfterMs: error.retryAfterMs
+            )
+            members.append(("gatewayCode", Problem.json(error.detailsCode ?? error.code)))
+        case .notDispatched, .ambiguous:
+            self.init(
+                .serviceUnavailable,
+                "GATEWAY_UNAVAILABLE",
+                "Gateway unavailable",
+                "The gateway cannot be asked now: \(what) could not be read or written.",
+                hint: "ladle status",
+                retryable: true,
+                retryAfterMs: 3000
+            )
+        case .unreadable(let error):
+            self.init(
+                .badGateway,
+                "GATEWAY_ANSWER_UNREADABLE",
+                "Unreadable gateway answer",
+                "The gateway's answer to \(error.method) lacks \(error.missing).",
+                retryable: false
+            )
+        }
+    }
+
+    private static func json(_ text: String) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.string(text)
+        return writer.bytes
+    }
+
+    init(_ error: FieldError) {
+        let isLarge = if case .fileTooLarge = error { true } else { false }
+        self.init(
+            isLarge ? .contentTooLarge : .unprocessableContent,
+            "INVALID_FIELD",
+            "Invalid field",
+            error.message,
+            field: error.field,
+            retryable: false
+        )
+    }
+
+    static let agentSilent = Problem(
+        .badGateway,
+        "AGENT_DID_NOT_ANSWER",
+        "The agent did not answer",
+        "The agent was asked to write the file and did not finish.",
+        retryable: true
+    )
+
+    static func writeNotSeen(_ kind: DocumentKind) -> Problem {
+        Problem(
+            .conflict,
+            "WRITE_NOT_SEEN",
+            "Write not seen",
+            "\(kind.fileName) was written and reads otherwise now; someone else is writing it too.",
+            retryable: true
+        )
+    }
+
+    static let preconditionRequired = Problem(
+        .preconditionRequired,
+        "PRECONDITION_REQUIRED",
+        "If-Match required",
+        "A write says which version it is meant for.",
+        hint: "send If-Match with the ETag of your last GET, or If-Match: * to write over whatever is there",
+        field: "If-Match",
+        retryable: false
+    )
+
+    /// 412 with what the caller needs to go on: the current tag and, field by field, both values. Where `base`, the version
+    /// the caller means, is still known, only fields that changed since are conflicts; without any, the same change can be
+    /// sent again with the current tag.
+    static func moved(
+        _ kind: DocumentKind,
+        current: DocumentService.Copy,
+        _ change: DocumentWrite.Change,
+        base: DocumentFields?
+    ) -> Problem {
+        let tag = EntityTag(DocumentService.tag(of: current.bytes))
+        var problem = Problem(
+            .preconditionFailed,
+            "PRECONDITION_FAILED",
+            "The file has changed",
+            "\(kind.fileName) is not the version that If-Match names.",
+            hint: "GET it again and repeat the change with its ETag",
+            field: "If-Match",
+            retryable: false
+        ).adding(.etag, tag.text).adding(member: "currentETag") { $0.string(tag.text) }
+        if case .fields(let patch) = change {
+            let fields = FieldDocument(kind: kind, bytes: current.bytes).fields
+            let conflicts = patch.conflicts(base: base, current: fields)
+            problem = problem.adding(member: "conflicts") { writer in
+                writer.array(of: conflicts)
+            }
+        }
+        return problem
+    }
+}

@@ -1,0 +1,94 @@
+import Basics
+import EventLoops
+import EventStream
+import Server
+import HTTPModel
+import JSONBytes
+import Store
+
+/// `GET /v1/events`: one stream for everything, in three forms, and the long poll on the same cursor.
+enum EventStreamOperation {
+    static let types = [
+        "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "message", "outbox", "identity",
+        "profile",
+        "session", "approval", "node", "summary", "reset", "shutdown", "heartbeat",
+    ]
+
+    /// What a request asks of the stream.
+    struct StreamRequest {
+        var filter: EventFilter
+        var format = StreamFormat.eventStream
+        var cursor: EventID?
+        var wantsSnapshot = false
+        var heartbeatSeconds = 15
+        var heartbeatAsEvent = false
+        /// Asked for by `compress=gzip` and by `Accept-Encoding`: libraries send the latter by themselves, and what is
+        /// compressed lets whoever sends messages and sees only lengths learn about the texts beside his own.
+        var isCompressed = false
+        var limit: Int?
+        var timeoutSeconds: Int?
+        var pollSeconds: Int?
+    }
+
+    private static let streamTypes = [MediaType.eventStream, .ndjson, .plain]
+
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let wishes = try wishes(of: call, api)
+            if let seconds = wishes.pollSeconds {
+                LongPoll(api, call, wishes, seconds: seconds).start(on: loop)
+            } else {
+                StreamOpening(api, call, wishes).start(on: loop)
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func wishes(of call: Call, _ api: HTTPAPI) throws(Problem) -> StreamRequest {
+        var wishes = StreamRequest(filter: try filter(of: call, api))
+        // An empty one is none: so a client says that it has seen no id yet.
+        let header = call.head.fields.string(for: .lastEventID).flatMap { $0.isEmpty ? nil : $0 }
+        if let text = header ?? call.text("since"), !text.isEmpty {
+            do throws(EventIDError) {
+                wishes.cursor = try EventID(parsing: text)
+            } catch {
+                throw .badParameter(
+                    header != nil ? "Last-Event-ID" : "since",
+                    "\(error.text) It stands in the `id` of an event."
+                )
+            }
+        }
+        wishes.wantsSnapshot = try call.flag("snapshot")
+        if call.text("heartbeat") == "event" {
+            wishes.heartbeatAsEvent = true
+        } else {
+            wishes.heartbeatSeconds = try call.number("heartbeat", in: 5...60, default: 15)
+        }
+        if let coding = call.text("compress") {
+            guard coding == "gzip" else { throw .badParameter("compress", "The one coding of streams is gzip.") }
+            wishes.isCompressed = call.head.fields.acceptsGzip
+        }
+        if call.text("limit") != nil { wishes.limit = try call.number("limit", in: 1...1_000_000, default: 1) }
+        if call.text("timeout") != nil {
+            wishes.timeoutSeconds = try call.number("timeout", in: 1...86_400, default: 1)
+        }
+        if call.text("poll") != nil {
+            wishes.pollSeconds = try call.number("poll", in: 0...300, default: 30)
+        } else {
+            // JSON is the form of the long poll alone.
+            wishes.format = StreamFormat(try call.head.answerType(among: streamTypes))
+        }
+        return wishes
+    }
+
+    private static func filter(of call: Call, _ api: HTTPAPI) throws(Problem) -> EventFilter {
+        var session = call.text("session")
+        if let named = session { session = try api.session(named: named, "session") }
+        do throws(EventFilterError) {
+            return try EventFilter(types: call.text("types"), session: session, run: call.text("run"), known: types)
+        } catch {
+            throw .badParameter(error.parameter, error.text)
+        }
+    }
+}

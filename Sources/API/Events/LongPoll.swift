@@ -1,0 +1,139 @@
+import Service
+import Access
+import Store
+import EventLoops
+import EventStream
+import Server
+import JSONBytes
+
+/// `?poll=N`: the events after a cursor, or the first ones that come within N seconds.
+final class LongPoll: ExchangeOwner {
+    private static let mostEvents = 1000
+    private static let mostBytes = 1 << 20
+
+    private let api: HTTPAPI
+    private let call: Call
+    private let wishes: EventStreamOperation.StreamRequest
+    private let seconds: Int
+    private var observer: UInt64?
+    private var timer: TimerID?
+    private var holdsSlot = false
+    private var position: EventID
+
+    init(_ api: HTTPAPI, _ call: Call, _ wishes: EventStreamOperation.StreamRequest, seconds: Int) {
+        self.api = api
+        self.call = call
+        self.wishes = wishes
+        self.seconds = seconds
+        position = wishes.cursor ?? api.hub.last
+    }
+
+    func start(on loop: isolated EventLoop) {
+        if wishes.cursor == nil { wait(on: loop) } else { read(mayWait: true, on: loop) }
+    }
+
+    private func read(mayWait: Bool, on loop: isolated EventLoop) {
+        let position = position
+        let filter = wishes.filter
+        let limit = min(wishes.limit ?? Self.mostEvents, Self.mostEvents)
+        let bound = LoopBound(self, on: loop)
+        api.feed.journal.read { tables in
+            try tables.events.read(after: position, filter: filter, limit: limit, bytes: Self.mostBytes)
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let this = bound.value(on: loop) else { return }
+                switch result {
+                case .success(.page(let page)): this.take(page, mayWait: mayWait, on: loop)
+                case .success(.outside(let bounds)):
+                    this.answer(events: [], cursor: bounds.newest, reset: bounds, on: loop)
+                case .failure(let error):
+                    this.call.fail(.storeUnavailable("\(error)"), on: loop)
+                }
+            }
+        }
+    }
+
+    private func take(_ page: EventTable.Page, mayWait: Bool, on loop: isolated EventLoop) {
+        // A row can be there a moment before its event is handed out; a stream that goes on from this cursor would
+        // bring it again.
+        let last = api.hub.last.sequence
+        let events = page.events.filter { $0.id.sequence <= last }.map(StreamEvent.init)
+            .filter { $0.isMeant(for: call.caller) }
+        position.sequence = max(position.sequence, min(page.next.sequence, last))
+        // Events may have been handed out since the page was read.
+        if events.isEmpty, position.sequence < last { return read(mayWait: mayWait, on: loop) }
+        if events.isEmpty, mayWait, seconds > 0 { return wait(on: loop) }
+        answer(events: events, cursor: position, reset: nil, on: loop)
+    }
+
+    private func wait(on loop: isolated EventLoop) {
+        guard seconds > 0, !api.isShuttingDown else {
+            return answer(events: [], cursor: position, reset: nil, on: loop)
+        }
+        guard call.exchange.isOpen, takeSlot(on: loop) else { return }
+        observer = api.hub.observe { [weak self] event in
+            guard let self, event.id != nil, self.observer != nil else { return }
+            guard event.isMeant(for: self.call.caller, by: self.wishes.filter) else { return }
+            self.stop(on: loop)
+            self.read(mayWait: false, on: loop)
+        }
+        if timer == nil {
+            timer = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in
+                self?.giveUp(on: loop)
+            }
+        }
+        call.exchange.owner = self
+        api.polls[ObjectIdentifier(self)] = self
+        call.exchange.endWithPeer(on: loop)
+    }
+
+    /// Its time is over, or the program's: whoever asks again goes on from here.
+    func giveUp(on loop: isolated EventLoop) {
+        stop(on: loop)
+        answer(events: [], cursor: position, reset: nil, on: loop)
+    }
+
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
+
+    /// A poll that waits counts like an open stream.
+    private func takeSlot(on loop: isolated EventLoop) -> Bool {
+        guard !holdsSlot else { return true }
+        holdsSlot = api.streamSlots.take(call.caller)
+        if let limit = api.streamSlots.headers(for: call.caller) { call.exchange.state(limit) }
+        if !holdsSlot { call.fail(.tooManyStreams, on: loop) }
+        return holdsSlot
+    }
+
+    private func stop(on loop: isolated EventLoop) {
+        if holdsSlot { api.streamSlots.release(call.caller) }
+        holdsSlot = false
+        if let observer { api.hub.stopObserving(observer) }
+        observer = nil
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        call.exchange.owner = nil
+        api.polls[ObjectIdentifier(self)] = nil
+    }
+
+    private func answer(events: [StreamEvent], cursor: EventID, reset: EventLogBounds?, on loop: isolated EventLoop) {
+        call.respond(
+            .json { writer in
+                writer.object { object in
+                    object.array("events") { list in
+                        for event in events { list.raw(StreamFormat.data(of: event)) }
+                    }
+                    object.member("cursor", cursor.text)
+                    if let reset {
+                        object.object("reset") { inner in
+                            inner.member("requested", wishes.cursor?.text)
+                            inner.member("oldest", reset.oldest?.text)
+                            inner.member("newest", reset.newest.text)
+                        }
+                    }
+                }
+            },
+            on: loop
+        )
+    }
+}

@@ -1,0 +1,85 @@
+import Service
+import Basics
+import EventStream
+package import HTTPModel
+import JSONBytes
+
+/// How a stream is written. One cursor, three forms.
+package enum StreamFormat: Hashable, Sendable {
+    case eventStream, ndjson, text
+
+    /// Beyond this an event is replaced by a stub with a link; the fields beside the data have room.
+    static let largestData = SSEEncoder.maxEventBytes - 512
+
+    package init(_ type: MediaType) {
+        switch type {
+        case .ndjson: self = .ndjson
+        case .plain: self = .text
+        default: self = .eventStream
+        }
+    }
+
+    package var contentType: String {
+        switch self {
+        case .eventStream: "text/event-stream"
+        case .ndjson: "application/x-ndjson"
+        case .text: "text/plain; charset=utf-8"
+        }
+    }
+
+    /// The event as one JSON object, or a stub where it is too large.
+    static func data(of event: StreamEvent) -> [UInt8] {
+        event.data.count > largestData ? stub(for: event) : event.data
+    }
+
+    func encode(_ event: StreamEvent) -> [UInt8] {
+        let data = Self.data(of: event)
+        var bytes: [UInt8] = []
+        switch self {
+        case .eventStream:
+            SSEEncoder.append(id: event.id, type: event.type, retry: event.retry, data: data, to: &bytes)
+        case .ndjson:
+            bytes.reserveCapacity(data.count + 1)
+            bytes.append(contentsOf: data)
+            bytes.append(0x0A)
+        case .text:
+            bytes.append(contentsOf: EventText.line(for: event).utf8)
+            bytes.append(0x0A)
+        }
+        return bytes
+    }
+
+    /// Nothing is lost: the whole is behind the link.
+    private static func stub(for event: StreamEvent) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("id", event.id?.text)
+            object.member("type", event.type)
+            object.member("at", (try? JSONDocument(parsing: event.data).root)?["at"]?.string)
+            object.member("session", event.session)
+            object.member("runId", event.run)
+            object.member("truncated", true)
+            object.member("bytes", event.data.count)
+            if let run = event.run {
+                object.member("href", "/v1/runs/\(PercentCoding.encode(run))")
+            } else if let session = event.session {
+                object.member("href", "/v1/messages?session=\(PercentCoding.encode(session))")
+            } else {
+                object.member("href", "/v1/status")
+            }
+        }
+        return writer.bytes
+    }
+
+    /// Comments keep the connection warm without an event; whoever cannot see comments asks for events.
+    func heartbeat(asEvent: Bool, at: Timestamp) -> [UInt8] {
+        switch self {
+        case .eventStream:
+            asEvent ? encode(StreamEvent(transient: "heartbeat", at: at) { _ in }) : SSEEncoder.heartbeatComment
+        case .ndjson: encode(StreamEvent(transient: "heartbeat", at: at) { _ in })
+        case .text: Self.blank
+        }
+    }
+
+    private static let blank: [UInt8] = [0x0A]
+}

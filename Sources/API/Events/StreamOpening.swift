@@ -1,0 +1,254 @@
+import Service
+import Access
+import Basics
+import Store
+import EventLoops
+import EventStream
+import Server
+import HTTPModel
+import JSONBytes
+
+/// Brings one stream from its request to live events: hello, what was missed, the texts of active runs, then live.
+final class StreamOpening: ExchangeOwner {
+    /// One page of the log: small enough that other readers get their turn.
+    private static let pageEvents = 500
+    private static let pageBytes = 256 << 10
+    /// Browsers and clients wait so long before they come back.
+    private static let retryMilliseconds = 1000
+
+    private let api: HTTPAPI
+    private let call: Call
+    private let wishes: EventStreamOperation.StreamRequest
+    private let plan: StreamPlan
+    private var subscriber: Subscriber?
+    /// The last durable event sent, or the place it started from.
+    private var position: EventID
+    private var resume: ResumePosition
+    /// Events of its own that are to come before the log's, once the reader has taken those before them.
+    private var ahead: [StreamEvent] = []
+    /// It waited between its snapshot and going live: pieces of text came meanwhile.
+    private var wasDelayed = false
+
+    init(_ api: HTTPAPI, _ call: Call, _ wishes: EventStreamOperation.StreamRequest) {
+        self.api = api
+        self.call = call
+        self.wishes = wishes
+        position = api.hub.last
+        resume = .fresh(at: api.hub.last)
+        plan = StreamPlan(
+            caller: call.caller,
+            filter: wishes.filter,
+            format: wishes.format,
+            heartbeatSeconds: wishes.heartbeatSeconds,
+            heartbeatAsEvent: wishes.heartbeatAsEvent
+        )
+    }
+
+    func start(on loop: isolated EventLoop) {
+        guard let cursor = wishes.cursor else {
+            return open(.fresh(at: api.hub.last), on: loop)
+        }
+        let bound = LoopBound(self, on: loop)
+        api.feed.journal.read { tables in
+            try tables.events.bounds()
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let this = bound.value(on: loop) else { return }
+                switch result {
+                case .success(let bounds): this.open(bounds.resume(from: cursor), on: loop)
+                // The log cannot be read now: the client reloads, and the stream goes on.
+                case .failure: this.open(.reset(oldest: nil, newest: this.api.hub.last), on: loop)
+                }
+            }
+        }
+    }
+
+    private func open(_ position: ResumePosition, on loop: isolated EventLoop) {
+        guard call.exchange.isOpen else { return }
+        resume = position
+        var head = ResponseHead(.ok, contentType: plan.format.contentType)
+        if wishes.isCompressed {
+            head.fields.append(.contentEncoding, "gzip")
+            head.fields.append(.vary, "Accept-Encoding")
+        }
+        if call.exchange.method == .head {
+            api.beginStream(call, head, on: loop)
+            return call.exchange.end(on: loop)
+        }
+        let refusal = api.streamRefusal(for: call, now: loop.wallClock)
+        api.beginStream(call, head, on: loop)
+        if let refusal {
+            // Nothing was sent: who asked to go on comes back with the very place it asked for.
+            write(hello(at: wishes.cursor ?? api.hub.last, outcome, on: loop), on: loop)
+            write(api.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)
+            return call.exchange.end(on: loop)
+        }
+        begin(on: loop)
+    }
+
+    private func begin(on loop: isolated EventLoop) {
+        let start: EventID
+        switch resume {
+        case .fresh:
+            start = api.hub.last
+            write(hello(at: start, outcome, on: loop), on: loop)
+        case .recovered(let cursor):
+            start = cursor
+            api.hub.recordResume(recovered: true)
+            write(hello(at: cursor, outcome, on: loop), on: loop)
+        case .reset(let oldest, let newest):
+            start = api.hub.last
+            api.hub.recordResume(recovered: false)
+            write(hello(at: start, outcome, on: loop), on: loop)
+            write(reset(oldest: oldest, newest: newest, on: loop), on: loop)
+        }
+        position = start
+        let subscriber = api.hub.add(call.exchange, plan, limit: wishes.limit, on: loop)
+        self.subscriber = subscriber
+        // It may stay for days, and needs no more of its request than whose it was.
+        call.exchange.notes = subscriber
+        if let seconds = wishes.timeoutSeconds { api.hub.finish(subscriber, afterSeconds: seconds, on: loop) }
+        if wishes.wantsSnapshot { ahead = api.snapshot(on: loop).filter(plan.admits).reversed() }
+        goOn(subscriber, on: loop)
+    }
+
+    // MARK: Catching up
+
+    private func goOn(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+        guard subscriber.standing == .replaying else { return }
+        while let event = ahead.last {
+            switch call.exchange.write(plan.format.encode(event), on: loop) {
+            case .written, .waiting: ahead.removeLast()
+            case .full: return wait(on: loop)
+            case .gone: return api.hub.cut(subscriber, on: loop)
+            }
+        }
+        replay(subscriber, on: loop)
+    }
+
+    /// The reader is slower than we are: on once it has taken what waits.
+    private func wait(on loop: isolated EventLoop) {
+        wasDelayed = true
+        call.exchange.owner = self
+    }
+
+    private func replay(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+        guard subscriber.standing == .replaying else { return }
+        // Only what the hub has handed out: the rest comes live, and so exactly once.
+        guard position.sequence < api.hub.last.sequence else { return goLive(subscriber, on: loop) }
+        let position = position
+        let filter = wishes.filter
+        let bound = LoopBound(self, on: loop)
+        api.feed.journal.read { tables in
+            try tables.events.read(
+                after: position,
+                filter: filter,
+                limit: Self.pageEvents,
+                bytes: Self.pageBytes
+            )
+        } completion: { [weak loop] result in
+            loop?.post { loop in
+                guard let this = bound.value(on: loop) else { return }
+                switch result {
+                case .success(.page(let page)): this.send(page, to: this.subscriber, on: loop)
+                case .success(.outside(let bounds)): this.fallOut(bounds, this.subscriber, on: loop)
+                case .failure: if let subscriber = this.subscriber { this.api.hub.cut(subscriber, on: loop) }
+                }
+            }
+        }
+    }
+
+    private func send(_ page: EventTable.Page, to subscriber: Subscriber?, on loop: isolated EventLoop) {
+        guard let subscriber, subscriber.standing == .replaying else { return }
+        let end = api.hub.last.sequence
+        for stored in page.events where stored.id.sequence <= end {
+            let event = StreamEvent(stored)
+            if plan.admits(event) {
+                switch call.exchange.write(plan.format.encode(event), on: loop) {
+                case .written, .waiting: break
+                case .full: return wait(on: loop)
+                case .gone: return api.hub.cut(subscriber, on: loop)
+                }
+                if isLast(subscriber) { return api.hub.finish(subscriber, on: loop) }
+            }
+            position.sequence = stored.id.sequence
+        }
+        position.sequence = min(page.next.sequence, end)
+        if call.exchange.waitingBytes > 0 { wait(on: loop) } else { replay(subscriber, on: loop) }
+    }
+
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard let subscriber else { return }
+        exchange.owner = subscriber
+        goOn(subscriber, on: loop)
+    }
+
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {
+        if let subscriber { api.hub.remove(subscriber, on: loop) }
+    }
+
+    /// Retention was faster than the reader: it is told, and goes on from now.
+    private func fallOut(_ bounds: EventLogBounds, _ subscriber: Subscriber?, on loop: isolated EventLoop) {
+        guard let subscriber, subscriber.standing == .replaying else { return }
+        api.hub.recordResume(recovered: false)
+        resume = .reset(oldest: bounds.oldest, newest: bounds.newest)
+        write(reset(oldest: bounds.oldest, newest: bounds.newest, on: loop), on: loop)
+        goLive(subscriber, on: loop)
+    }
+
+    private func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
+        let texts = isFresh && !wasDelayed ? [] : api.activeTexts(on: loop).filter(plan.admits)
+        api.hub.goLive(subscriber, behind: texts, on: loop)
+    }
+
+    private var isFresh: Bool { if case .fresh = resume { true } else { false } }
+
+    /// How the resume went, as `hello` says it.
+    private var outcome: String {
+        switch resume {
+        case .fresh: "fresh"
+        case .recovered: "recovered"
+        case .reset: "reset"
+        }
+    }
+
+    // MARK: Ending by itself
+
+    private func isLast(_ subscriber: Subscriber) -> Bool {
+        guard let remaining = subscriber.group.remaining else { return false }
+        subscriber.group.remaining = remaining - 1
+        return remaining <= 1
+    }
+
+    // MARK: Events of the stream itself
+
+    /// The first of a stream, and so always taken.
+    private func write(_ event: StreamEvent, on loop: isolated EventLoop) {
+        _ = call.exchange.write(plan.format.encode(event), on: loop)
+    }
+
+    private func hello(at position: EventID, _ outcome: String, on loop: isolated EventLoop) -> StreamEvent {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("id", position.text)
+            object.member("type", "hello")
+            object.member("at", loop.wallClock)
+            object.member("version", api.settings.version)
+            object.member("epoch", api.hub.last.epoch.text)
+            object.member("resume", outcome)
+            object.member("retry", Self.retryMilliseconds)
+            object.member("link", api.linkStatus)
+        }
+        return StreamEvent(type: "hello", id: position, data: writer.bytes, retry: Self.retryMilliseconds)
+    }
+
+    private func reset(oldest: EventID?, newest: EventID, on loop: isolated EventLoop) -> StreamEvent {
+        StreamEvent(transient: "reset", at: loop.wallClock) { object in
+            object.member("requested", wishes.cursor?.text)
+            object.member("oldest", oldest?.text)
+            object.member("newest", newest.text)
+            object.member("epoch", newest.epoch.text)
+            object.array("reload", of: ["/v1/runs", "/v1/messages", "/v1/outbox", "/v1/status"])
+        }
+    }
+}

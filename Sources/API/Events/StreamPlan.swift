@@ -1,0 +1,30 @@
+import Service
+package import Access
+import Documents
+package import EventStream
+import JSONBytes
+
+/// What a stream was asked to be. Streams with one plan share their bytes, and this value.
+package struct StreamPlan: Hashable {
+    package let caller: Caller
+    package let filter: EventFilter
+    package let format: StreamFormat
+    let heartbeatSeconds: Int
+    let heartbeatAsEvent: Bool
+
+    func admits(_ event: StreamEvent) -> Bool { event.isMeant(for: caller, by: filter) }
+}
+
+extension StreamEvent {
+    func isMeant(for caller: Caller, by filter: EventFilter) -> Bool {
+        filter.admits(type: type, session: session, run: run) && isMeant(for: caller)
+    }
+
+    /// A caller bound to sessions sees those and their agents; events of neither carry nothing of any.
+    func isMeant(for caller: Caller) -> Bool {
+        guard caller.sessions != nil else { return true }
+        if let session { return caller.mayUse(session: session) }
+        guard type == DocumentKind.identity.rawValue || type == DocumentKind.profile.rawValue else { return true }
+        return (try? JSONDocument(parsing: data).root["agent"]?.string).map(caller.mayUse(agent:)) ?? false
+    }
+}

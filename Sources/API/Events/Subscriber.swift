@@ -1,0 +1,77 @@
+import Service
+package import EventLoops
+package import Server
+
+/// One open stream. Small: there may be ten thousand that wait for something to happen.
+package final class Subscriber: ExchangeOwner {
+    enum Standing {
+        /// Still reading the log.
+        case replaying
+        /// Has every event, and nothing waits for it.
+        case caughtUp
+        /// Bytes wait in its connection: new events go to the backlog.
+        case behind
+        case over
+    }
+
+    package let exchange: Exchange
+    let group: SubscriberGroup
+    var standing = Standing.replaying
+    /// Where its group keeps it.
+    var place: UInt32 = 0
+    /// Only while it is behind.
+    var backlog: Backlog?
+
+    init(_ exchange: Exchange, in group: SubscriberGroup) {
+        self.exchange = exchange
+        self.group = group
+    }
+
+    package var plan: StreamPlan { group.plan }
+
+    package func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) {
+        group.hub.remove(self, on: loop)
+    }
+
+    package func drained(_ exchange: Exchange, on loop: isolated EventLoop) {
+        group.hub.drained(self, on: loop)
+    }
+}
+
+/// Events that wait for a slow reader, shared with everyone else's; deltas of one run are joined.
+final class Backlog {
+    private var events: [EncodedEvent]
+    private var start = 0
+    private(set) var bytes: Int
+
+    init(_ events: [EncodedEvent] = []) {
+        self.events = events
+        bytes = events.reduce(0) { $0 + $1.event.data.count }
+    }
+
+    /// - Parameter joining: false where events are counted.
+    func append(_ event: EncodedEvent, joining: Bool, on loop: isolated EventLoop) {
+        if joining, start < events.count, let last = events.last,
+            let joined = last.event.joined(with: event.event, at: loop.wallClock)
+        {
+            events[events.count - 1] = EncodedEvent(joined)
+            bytes += joined.data.count - last.event.data.count
+        } else {
+            events.append(event)
+            bytes += event.event.data.count
+        }
+    }
+
+    func next() -> EncodedEvent? {
+        guard start < events.count else { return nil }
+        let event = events[start]
+        start += 1
+        bytes -= event.event.data.count
+        // A reader may stay behind for days and never be cut: what it has had is let go of meanwhile.
+        if start >= 64, start * 2 >= events.count {
+            events.removeFirst(start)
+            start = 0
+        }
+        return event
+    }
+}

@@ -1,0 +1,189 @@
+import Service
+import Access
+import Activity
+import Store
+import EventLoops
+import Server
+import HTTPModel
+import JSONBytes
+import Outbox
+
+/// `POST /v1/messages` with `Accept: text/event-stream`: the events of this message and its run, up to the terminal one.
+final class EntryStream: EntryFollower, ExchangeOwner {
+    private static let heartbeatMilliseconds: Int64 = 15_000
+
+    private let api: HTTPAPI
+    private let call: Call
+    private var entry: OutboxEntry
+    private let startsRun: Bool
+    private var observer: UInt64?
+    private var heartbeat: TimerID?
+    /// Heard before the entry was known to be durable.
+    private var early: [StreamEvent] = []
+    private var isOpen = false
+    private var holdsSlot = false
+
+    init(_ api: HTTPAPI, _ call: Call, _ entry: OutboxEntry, startsRun: Bool) {
+        self.api = api
+        self.call = call
+        self.entry = entry
+        self.startsRun = startsRun
+    }
+
+    var entryID: String { entry.id }
+    var tokenID: String? { call.caller.tokenID }
+
+    /// From before the commit on, because its event leaves before the commit is reported here.
+    func listen(on loop: isolated EventLoop) {
+        observer = api.hub.observe { [weak self] event in
+            guard let self, self.isMeant(event) else { return }
+            if self.isOpen { self.write(event, on: loop) } else { self.early.append(event) }
+        }
+    }
+
+    func cancel() {
+        if let observer { api.hub.stopObserving(observer) }
+        observer = nil
+        early = []
+    }
+
+    func open(_ entry: OutboxEntry, isReplay: Bool, _ fields: EntryAnswer.Fields, on loop: isolated EventLoop) {
+        self.entry = entry
+        var head = ResponseHead(.ok, contentType: StreamFormat.eventStream.contentType)
+        for field in fields { head.fields.append(field.name, field.value) }
+        call.exchange.owner = self
+        let refusal = api.streamRefusal(for: call, now: loop.wallClock)
+        holdsSlot = refusal == nil
+        api.beginStream(call, head, on: loop)
+        guard call.exchange.isStreaming else { return stop(on: loop) }
+        call.exchange.limitWaiting(to: api.hub.bufferLimit)
+        isOpen = true
+        api.follow(self)
+        if isReplay { writeState(on: loop) }
+        let waiting = early
+        early = []
+        for event in waiting where isOpen { write(event, on: loop) }
+        guard isOpen else { return }
+        if let refusal {
+            write(api.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)
+            return end(on: loop)
+        }
+        beat(on: loop)
+    }
+
+    // MARK: Which events
+
+    private var runID: String { api.run(of: entry) }
+
+    private func isMeant(_ event: StreamEvent) -> Bool {
+        if event.type == "outbox" { return event.session == entry.session && isOwn(event) }
+        guard let run = event.run, event.type.hasPrefix("run.") || event.type == "message" else { return false }
+        return run == runID
+    }
+
+    private func isOwn(_ event: StreamEvent) -> Bool {
+        guard let told = try? JSONDocument(parsing: event.data).root["entry"] else { return false }
+        guard told["id"]?.equals(entry.id) ?? false else { return false }
+        // A busy send may be answered under a run of the gateway's own.
+        if let run = told["runId"]?.string { entry.runID = run }
+        if let state = told["state"]?.string.flatMap(OutboxState.init(rawValue:)) { entry.state = state }
+        return true
+    }
+
+    private func write(_ event: StreamEvent, on loop: isolated EventLoop) {
+        switch call.exchange.write(StreamFormat.eventStream.encode(event), on: loop) {
+        case .written, .waiting: break
+        case .full, .gone:
+            stop(on: loop)
+            return call.exchange.abort(on: loop)
+        }
+        if event.type == "run.ended" { return end(on: loop) }
+        let isDone = EntryAnswer.failure(of: entry) != nil || (entry.state == .delivered && !startsRun)
+        if event.type == "outbox", isDone { end(on: loop) }
+    }
+
+    /// A repeated request hears first how things stand; these events have no id.
+    private func writeState(on loop: isolated EventLoop) {
+        let entry = entry
+        write(
+            StreamEvent(transient: "outbox", at: loop.wallClock, session: entry.session, run: entry.runID) {
+                $0.member("entry", entry)
+            },
+            on: loop
+        )
+        guard isOpen else { return }
+        guard let run = api.runs.run(runID) else { return writeStored(on: loop) }
+        writeRun(run.state.isActive ? "run.started" : "run.ended", run.id, on: loop) { object in
+            object.key("run")
+            run.write(to: &object, includingSteps: false)
+        }
+        guard isOpen, !run.text.isEmpty else { return }
+        let delta = StreamEvent.Delta(
+            run: run.id,
+            session: run.session.text,
+            offset: 0,
+            text: run.text,
+            replaces: true
+        )
+        write(StreamEvent(delta, at: loop.wallClock), on: loop)
+    }
+
+    private func writeStored(on loop: isolated EventLoop) {
+        guard entry.state == .delivered else { return }
+        api.readRun(runID, on: loop) { [weak self] stored, _ in
+            guard let self, self.isOpen, let stored, stored.endedAt != nil else { return }
+            self.writeRun("run.ended", stored.id, on: loop) { $0.member("run", raw: stored.body) }
+        }
+    }
+
+    private func writeRun(
+        _ type: String,
+        _ run: String,
+        on loop: isolated EventLoop,
+        _ body: (inout JSONWriter) -> Void
+    ) {
+        write(StreamEvent(transient: type, at: loop.wallClock, session: entry.session, run: run, body), on: loop)
+    }
+
+    // MARK: The end
+
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
+    func entryChanged(_ changed: OutboxEntry, on loop: isolated EventLoop) {}
+    func runEnded(_ id: String, on loop: isolated EventLoop) {}
+
+    func shutDown(reason: String, on loop: isolated EventLoop) {
+        write(
+            api.shutdownEvent(reason: reason, retryMilliseconds: .random(in: 1000...10_000), on: loop),
+            on: loop
+        )
+        end(on: loop)
+    }
+
+    private func beat(on loop: isolated EventLoop) {
+        heartbeat = loop.after(milliseconds: Self.heartbeatMilliseconds) { [weak self] in
+            guard let self, self.isOpen else { return }
+            _ = self.call.exchange.write(
+                StreamFormat.eventStream.heartbeat(asEvent: false, at: loop.wallClock),
+                on: loop
+            )
+            self.beat(on: loop)
+        }
+    }
+
+    private func end(on loop: isolated EventLoop) {
+        guard isOpen else { return }
+        stop(on: loop)
+        call.exchange.end(on: loop)
+    }
+
+    private func stop(on loop: isolated EventLoop) {
+        isOpen = false
+        cancel()
+        if let heartbeat { loop.cancel(heartbeat) }
+        heartbeat = nil
+        if holdsSlot { api.streamSlots.release(call.caller) }
+        holdsSlot = false
+        api.unfollow(self)
+    }
+}

@@ -1,0 +1,118 @@
+import Service
+import Access
+import Activity
+import Store
+import EventLoops
+import Server
+import Outbox
+
+/// A request that waits for what becomes of its message. It is told, it never asks.
+final class EntryWait: EntryFollower, ExchangeOwner {
+    /// A run may end a moment before the write that calls its entry delivered.
+    private static let settleMilliseconds: Int64 = 2000
+
+    private let api: HTTPAPI
+    private let call: Call
+    private let fields: EntryAnswer.Fields
+    private var entry: OutboxEntry
+    private let text: String?
+    private let startsRun: Bool
+    private var ended: EndedRun?
+    private var timer: TimerID?
+    private var isOver = false
+
+    init(_ api: HTTPAPI, _ call: Call, _ entry: OutboxEntry, _ fields: EntryAnswer.Fields, startsRun: Bool) {
+        self.api = api
+        self.call = call
+        self.entry = entry
+        self.fields = fields
+        text = entry.text
+        self.startsRun = startsRun
+    }
+
+    var entryID: String { entry.id }
+    var tokenID: String? { call.caller.tokenID }
+    private var runID: String { api.run(of: entry) }
+
+    func start(seconds: Int, on loop: isolated EventLoop) {
+        api.follow(self)
+        call.exchange.owner = self
+        timer = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in
+            guard let self else { return }
+            self.timer = nil
+            self.giveUp(on: loop)
+        }
+        look(on: loop)
+    }
+
+    /// A replayed request may ask for what is long over.
+    private func look(on loop: isolated EventLoop) {
+        if let problem = EntryAnswer.failure(of: entry) { return finish(.failure(problem), on: loop) }
+        if let run = EndedRun(api.runs.run(runID)) { return take(run, on: loop) }
+        guard entry.state == .delivered else { return }
+        guard startsRun else { return obeyed(on: loop) }
+        api.readRun(runID, on: loop) { [weak self] stored, steps in
+            guard let self, let run = EndedRun(stored, steps: steps) else { return }
+            self.take(run, on: loop)
+        }
+    }
+
+    // MARK: What happens
+
+    func entryChanged(_ changed: OutboxEntry, on loop: isolated EventLoop) {
+        entry = changed
+        entry.text = changed.text ?? text
+        if let problem = EntryAnswer.failure(of: entry) { return finish(.failure(problem), on: loop) }
+        if let ended, entry.state.isTerminal { return take(ended, on: loop) }
+        if entry.state == .delivered, !startsRun { obeyed(on: loop) }
+    }
+
+    private func obeyed(on loop: isolated EventLoop) {
+        finish(.success(EntryAnswer.reply(nil, entry, call, fields)), on: loop)
+    }
+
+    func runEnded(_ id: String, on loop: isolated EventLoop) {
+        guard id == runID, let run = EndedRun(api.runs.run(id)) else { return }
+        take(run, on: loop)
+    }
+
+    private func take(_ run: EndedRun, on loop: isolated EventLoop) {
+        if entry.state.isTerminal { return finish(EntryAnswer.ended(run, entry, call, fields), on: loop) }
+        ended = run
+        if let timer { loop.cancel(timer) }
+        timer = loop.after(milliseconds: Self.settleMilliseconds) { [weak self] in
+            guard let self else { return }
+            self.timer = nil
+            self.finish(EntryAnswer.ended(run, self.entry, self.call, self.fields), on: loop)
+        }
+    }
+
+    // MARK: The end
+
+    func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
+    func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
+
+    private func giveUp(on loop: isolated EventLoop) {
+        finish(.success(EntryAnswer.accepted(entry, call, api, fields)), on: loop)
+    }
+
+    func shutDown(reason: String, on loop: isolated EventLoop) {
+        giveUp(on: loop)
+    }
+
+    private func finish(_ answer: Result<Response, Problem>, on loop: isolated EventLoop) {
+        guard !isOver else { return }
+        stop(on: loop)
+        switch answer {
+        case .success(let response): call.respond(response, on: loop)
+        case .failure(let problem): call.fail(problem.adding(fields), on: loop)
+        }
+    }
+
+    private func stop(on loop: isolated EventLoop) {
+        isOver = true
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        api.unfollow(self)
+    }
+}

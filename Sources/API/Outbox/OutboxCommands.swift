@@ -1,0 +1,146 @@
+import Service
+import EventLoops
+import Server
+import HTTPModel
+import JSONBytes
+import Outbox
+import Store
+
+/// What a person does to an entry: send it again, take it back, dismiss it.
+enum OutboxCommands {
+    static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let condition: EntityTagCondition?
+        do throws(Problem) {
+            condition = try call.ifMatch()
+        } catch {
+            return call.fail(error, on: loop)
+        }
+        api.readEntry(call, on: loop) { entry, _ in
+            let outbox = api.outbox
+            if let condition, !condition.matchesStrongly(entry.tag) {
+                return call.fail(.staleEntry(current: entry.version), on: loop)
+            }
+            // Between this reading and the write nothing may move either.
+            outbox.retry(entry.id, expectedVersion: condition == nil ? nil : entry.version, on: loop) { result in
+                finish(call, entry, result, api, isRetry: true, on: loop)
+            }
+        }
+    }
+
+    static func cancel(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let isForced: Bool
+        let condition: EntityTagCondition?
+        do throws(Problem) {
+            isForced = try call.flag("force")
+            condition = try call.ifMatch()
+        } catch {
+            return call.fail(error, on: loop)
+        }
+        api.readEntry(call, on: loop) { entry, _ in
+            let outbox = api.outbox
+            if let condition, !condition.matchesStrongly(entry.tag) {
+                return call.fail(.staleEntry(current: entry.version), on: loop)
+            }
+            let expected = condition == nil ? nil : entry.version
+            outbox.cancel(entry.id, force: isForced, expectedVersion: expected, on: loop) { result in
+                finish(call, entry, result, api, isRetry: false, on: loop)
+            }
+        }
+    }
+
+    private static func finish(
+        _ call: Call,
+        _ known: OutboxEntry,
+        _ result: Result<OutboxEntry, OutboxRefusal>,
+        _ api: HTTPAPI,
+        isRetry: Bool,
+        on loop: isolated EventLoop
+    ) {
+        switch result {
+        case .success(var entry):
+            entry.text = entry.text ?? known.text
+            answer(call, entry, api, on: loop)
+        case .failure(.notFound):
+            // Final entries are no longer in the dispatcher's care; the row says which end it was.
+            if !isRetry, known.state == .cancelled { return answer(call, known, api, on: loop) }
+            call.fail(isRetry && known.state == .cancelled ? .notRetryable(known) : .alreadyDispatched(known), on: loop)
+        case .failure(.staleVersion(let current)): call.fail(.staleEntry(current: current), on: loop)
+        case .failure(.alreadyDispatched(let state)):
+            var entry = known
+            entry.state = state
+            call.fail(.alreadyDispatched(entry), on: loop)
+        case .failure(.needsForce): call.fail(.needsForce(known), on: loop)
+        case .failure(.notRetryable(let state)):
+            var entry = known
+            entry.state = state
+            call.fail(.notRetryable(entry), on: loop)
+        case .failure(.storage(.full)): call.fail(.storage(StoreError.storageFull), on: loop)
+        case .failure(.storage(.unavailable(let detail))): call.fail(.storeUnavailable(detail), on: loop)
+        }
+    }
+
+    private static func answer(_ call: Call, _ entry: OutboxEntry, _ api: HTTPAPI, on loop: isolated EventLoop) {
+        let reason = api.outbox.blockedReason
+        let response = Response.json { entry.write(to: &$0, blockedReason: reason) }
+        call.respond(response.adding(.etag, entry.tag.text), on: loop)
+    }
+}
+
+extension Call {
+    func ifMatch() throws(Problem) -> EntityTagCondition? {
+        guard let field = head.fields.list(for: .ifMatch) else { return nil }
+        do throws(HeaderValueError) {
+            return try EntityTagCondition(parsing: field[...], field: .ifMatch)
+        } catch {
+            throw .badHeader("If-Match", error)
+        }
+    }
+}
+
+extension Problem {
+    static let noEntry = Problem.notFound("There is no such entry in the outbox.", code: "ENTRY_NOT_FOUND")
+
+    static func staleEntry(current: Int64) -> Problem {
+        Problem(
+            .preconditionFailed,
+            "ENTRY_CHANGED",
+            "Entry changed",
+            "The entry has moved on; its version is \(current) now.",
+            field: "If-Match",
+            retryable: false
+        ).adding(.etag, EntityTag(String(current)).text)
+    }
+
+    static func alreadyDispatched(_ entry: OutboxEntry) -> Problem {
+        let run = PercentCoding.encode(entry.runID ?? entry.upstreamKey)
+        return Problem(
+            .conflict,
+            "ALREADY_DISPATCHED",
+            "Already dispatched",
+            "The entry is \(entry.state.rawValue): the gateway has it.",
+            hint: "POST /v1/runs/\(run)/abort stops what it started",
+            retryable: false
+        )
+    }
+
+    static func needsForce(_ entry: OutboxEntry) -> Problem {
+        Problem(
+            .conflict,
+            "ENTRY_UNCONFIRMED",
+            "Entry unconfirmed",
+            "The message may have arrived; nobody can tell yet.",
+            hint: "DELETE /v1/outbox/\(entry.id)?force=true forgets it all the same, without a promise",
+            retryable: false
+        )
+    }
+
+    static func notRetryable(_ entry: OutboxEntry) -> Problem {
+        Problem(
+            .conflict,
+            "NOT_RETRYABLE",
+            "Not retryable",
+            "The entry is \(entry.state.rawValue); there is nothing to send again.",
+            retryable: false
+        )
+    }
+}

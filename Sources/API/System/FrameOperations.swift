@@ -1,0 +1,52 @@
+import EventLoops
+import Server
+import HTTPModel
+import JSONBytes
+import Gateway
+import Upstream
+
+/// `GET /v1/debug/frames`: what went over the link lately, without its secrets, as a list or as a stream.
+enum FrameOperations {
+    static func frames(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            guard let log = api.link.log else { throw .frameLogOff }
+            if call.answerType == .eventStream {
+                return api.frames.open(call, since: try since(of: call), on: loop)
+            }
+            let limit = try call.number("limit", in: 1...FrameLog.standardEntries, default: 100)
+            let end = try call.number("before", in: 1...Int.max, default: Int.max)
+            let wanted = log.after(try since(of: call)).filter { $0.number < end }
+            let page = wanted.suffix(limit)
+            call.respond(
+                .json { writer in
+                    writer.object { object in
+                        object.array("frames", of: page)
+                        if page.count < wanted.count { object.member("before", page.first?.number) }
+                    }
+                }.adding(.cacheControl, "no-store"),
+                on: loop
+            )
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    /// Numbers begin anew with each start of the program, so one that is too high stands for none.
+    private static func since(of call: Call) throws(Problem) -> Int64 {
+        if let text = call.head.fields.string(for: .lastEventID), let number = Int64(text), number >= 0 {
+            return number
+        }
+        return Int64(try call.number("since", in: 0...Int.max, default: 0))
+    }
+}
+
+extension Problem {
+    fileprivate static let frameLogOff = Problem(
+        .notFound,
+        "FRAME_LOG_OFF",
+        "Not found",
+        "Gateway frames are not kept: debug.frames is off.",
+        hint: "ladle serve --debug-frames",
+        retryable: false
+    )
+}

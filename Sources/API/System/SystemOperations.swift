@@ -1,0 +1,59 @@
+import Service
+import EventLoops
+import Server
+import HTTPModel
+import JSONBytes
+import Store
+
+/// Health, readiness and the status screen.
+enum SystemOperations {
+    private static let alive = Response.json { $0.object { $0.member("status", "ok") } }
+        .adding(.cacheControl, "no-store")
+
+    /// The process is alive and its loop turns; open to all, so it says nothing else.
+    static func health(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        call.respond(alive, on: loop)
+    }
+
+    /// A send would be accepted durably now. The gateway is not part of it: restarting Ladle does not repair a gateway.
+    static func readiness(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let bound = LoopBound(call, on: loop)
+        let store = api.feed.journal
+        Task {
+            let fault = await store.probe()
+            loop.post { loop in
+                guard let call = bound.value(on: loop) else { return }
+                guard let fault else {
+                    return call.respond(
+                        .json { $0.object { $0.member("status", "ready") } }.adding(.cacheControl, "no-store"),
+                        on: loop
+                    )
+                }
+                call.fail(.storeUnavailable("\(fault)"), on: loop)
+            }
+        }
+    }
+
+    static func status(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let status = api.statusReport(on: loop)
+        guard !call.wantsText else {
+            let text = Response.text(.ok, status.text(now: loop.wallClock))
+            return call.respondTagged(text.adding(.cacheControl, "no-cache"), on: loop)
+        }
+        let answer = api.statusAnswer.of(status)
+        call.respond(answer.response, tag: answer.tag, on: loop)
+    }
+}
+
+/// The last status as it was answered: asked for often, it changes seldom.
+struct StatusAnswer {
+    private var last: (report: StatusReport, response: Response, tag: EntityTag)?
+
+    mutating func of(_ report: StatusReport) -> (response: Response, tag: EntityTag) {
+        if let last, last.report == report { return (last.response, last.tag) }
+        let response = Response.json(.ok, report).adding(.cacheControl, "no-cache")
+        let tag = EntityTag(ofBytes: response.body)
+        last = (report, response, tag)
+        return (response, tag)
+    }
+}

@@ -1,0 +1,72 @@
+import Basics
+import Documents
+import EventLoops
+import JSONBytes
+import TLS
+import Gateway
+import Upstream
+
+/// Asks the agent by a chat message that nobody sees, where the file calls are closed to us. The configuration has to allow it.
+final class ChatAsker {
+    /// An agent reads and writes a file within a turn; a turn that takes longer is stuck.
+    private static let patienceMilliseconds: Int64 = 120_000
+
+    private struct Waiting {
+        let done: (Result<String, DocumentFault>) -> Void
+        let timer: TimerID
+    }
+
+    private unowned let gateway: any GatewayCalls
+    private let runs: RunService
+    private var waiting: [String: Waiting] = [:]
+
+    init(gateway: any GatewayCalls, runs: RunService) {
+        self.gateway = gateway
+        self.runs = runs
+    }
+
+    func ask(
+        _ text: String,
+        agent: String,
+        on loop: isolated EventLoop,
+        then done: @escaping (Result<String, DocumentFault>) -> Void
+    ) {
+        let key = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
+        runs.hide(key)
+        let timer = loop.after(milliseconds: Self.patienceMilliseconds) { [weak self] in
+            self?.finish(key, .failure(.agentSilent), on: loop)
+        }
+        waiting[key] = Waiting(done: done, timer: timer)
+        let call = ChatSend(sessionKey: "agent:\(agent):main", message: text, idempotencyKey: key)
+        gateway.call(call, on: loop) { [weak self] result in
+            guard let self, case .failure(let failure) = result else { return }
+            self.finish(key, .failure(.call(failure, about: "the agent's answer")), on: loop)
+        }
+    }
+
+    func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
+        guard !waiting.isEmpty, event.name == "chat", let payload = event.payload,
+            let run = payload["runId"]?.string, waiting[run] != nil
+        else { return }
+        switch payload["state"]?.string {
+        case "final":
+            let blocks = payload["message"]?["content"]
+            let text = blocks?.string ?? blocks?.elements.compactMap { $0["text"]?.string }.joined() ?? ""
+            finish(run, .success(text), on: loop)
+        case "error", "aborted": finish(run, .failure(.agentSilent), on: loop)
+        default: return
+        }
+    }
+
+    func linkClosed() {
+        let all = waiting.values
+        waiting = [:]
+        for item in all { item.done(.failure(.agentSilent)) }
+    }
+
+    private func finish(_ key: String, _ result: Result<String, DocumentFault>, on loop: isolated EventLoop) {
+        guard let item = waiting.removeValue(forKey: key) else { return }
+        loop.cancel(item.timer)
+        item.done(result)
+    }
+}

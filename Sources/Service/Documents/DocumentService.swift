@@ -1,0 +1,240 @@
+package import Activity
+package import Basics
+package import Documents
+import Store
+package import EventLoops
+import JSONBytes
+import TLS
+package import Gateway
+import Upstream
+
+/// The agents' IDENTITY.md and USER.md: a cache that survives restarts, and writes that are read back. All work on one
+/// file goes one after the other, so that two writers cannot lose each other's change.
+package final class DocumentService {
+    package struct Name: Hashable {
+        package let agent: String
+        package let kind: DocumentKind
+
+        package init(agent: String, kind: DocumentKind) {
+            self.agent = agent
+            self.kind = kind
+        }
+    }
+
+    package struct Copy {
+        package var bytes: [UInt8]
+        package var asOf: Timestamp
+        /// False after the link was lost: the gateway's file may be another by now.
+        package var isFresh: Bool
+        /// The gateway has no such file.
+        package var isMissing: Bool
+        /// Of the gateway's own file, where it tells it.
+        package var hash: String?
+        /// What the versions before said, oldest first: whoever still means one of them is told what changed since.
+        var former: [Former] = []
+    }
+
+    package struct Former {
+        let tag: String
+        let fields: DocumentFields
+    }
+
+    /// How long a fresh copy is taken as the gateway's file without asking again.
+    private static let freshMilliseconds: Int64 = 5000
+    /// Agents whose files are kept here; a gateway has a handful.
+    private static let mostCopies = 256
+    private static let mostFormer = 8
+    private static let space = "documents"
+
+    unowned let gateway: any GatewayCalls
+    private let feed: EventFeed
+    let mayAskByChat: Bool
+    let asker: ChatAsker
+    /// The agent that is meant where a request names none.
+    package private(set) var defaultAgent: String
+    /// This gateway tells hashes, and so takes them as guards of a write.
+    private(set) var hasGuards = false
+    private var copies: [Name: Copy] = [:]
+    private var queues: [Name: [() -> Void]] = [:]
+    private let refreshMilliseconds: Int64
+
+    package init(
+        gateway: any GatewayCalls,
+        feed: EventFeed,
+        runs: RunService,
+        mayAskByChat: Bool,
+        refreshMilliseconds: Int64
+    ) {
+        self.gateway = gateway
+        self.feed = feed
+        self.mayAskByChat = mayAskByChat
+        self.refreshMilliseconds = refreshMilliseconds
+        defaultAgent = runs.defaults.agent
+        asker = ChatAsker(gateway: gateway, runs: runs)
+    }
+
+    package static func tag(of bytes: [UInt8]) -> String { Hex.encode(Digest.sha256(bytes).prefix(16)) }
+
+    /// The fields of the version that a condition names, while it is remembered.
+    func formerFields(_ name: Name, _ condition: DocumentCondition) -> DocumentFields? {
+        copies[name]?.former.last { condition.matches($0.tag) }?.fields
+    }
+
+    // MARK: Keeping up
+
+    /// What an earlier process knew, for answers before the gateway is reached.
+    package func load(on loop: isolated EventLoop) {
+        feed.read(on: loop) { tables in
+            try tables.values.all(space: Self.space).map { ($0.name, $0.value.bytes, $0.value.updatedAt) }
+        } completion: { [weak self] result in
+            guard let self, let rows = try? result.get() else { return }
+            for (key, bytes, at) in rows {
+                guard let name = Name(key: key), self.copies[name] == nil else { continue }
+                self.copies[name] = Copy(bytes: bytes, asOf: at, isFresh: false, isMissing: false)
+            }
+        }
+        armRefresh(on: loop)
+    }
+
+    package func defaultsChanged(_ defaults: SessionDefaults) { defaultAgent = defaults.agent }
+
+    /// One of the two files may have been written by a run that names it in a step.
+    package func runEnded(_ run: Run, on loop: isolated EventLoop) {
+        let named = run.steps.contains { step in
+            let text = step.label + (step.detail ?? "")
+            return DocumentKind.allCases.contains { text.contains($0.fileName) }
+        }
+        if named { refreshAll(on: loop) }
+    }
+
+    package func received(_ event: GatewayEvent, on loop: isolated EventLoop) { asker.received(event, on: loop) }
+
+    package func linkClosed() {
+        hasGuards = false
+        for name in copies.keys { copies[name]?.isFresh = false }
+        asker.linkClosed()
+    }
+
+    /// A run's steps named one of the files, or the agent was renamed: look again.
+    package func refreshAll(on loop: isolated EventLoop) {
+        var names = Set(copies.keys)
+        for kind in DocumentKind.allCases { names.insert(Name(agent: defaultAgent, kind: kind)) }
+        for name in names { inTurn(name, on: loop) { done in self.fetch(name, on: loop) { _ in done() } } }
+    }
+
+    private func armRefresh(on loop: isolated EventLoop) {
+        loop.after(milliseconds: refreshMilliseconds) { [weak self] in
+            guard let self else { return }
+            if self.gateway.isOnline { self.refreshAll(on: loop) }
+            self.armRefresh(on: loop)
+        }
+    }
+
+    // MARK: Reading
+
+    /// The file as it is now, or as it was last seen when the gateway cannot be asked.
+    package func read(
+        _ name: Name,
+        refresh: Bool,
+        on loop: isolated EventLoop,
+        then done: @escaping (Result<Copy, DocumentFault>) -> Void
+    ) {
+        if let copy = copies[name] {
+            let age = loop.wallClock.milliseconds - copy.asOf.milliseconds
+            if !gateway.isOnline || (!refresh && copy.isFresh && age < Self.freshMilliseconds) {
+                return done(.success(copy))
+            }
+        }
+        inTurn(name, on: loop) { next in
+            self.fetch(name, on: loop) { result in
+                switch result {
+                case .success(let copy): done(.success(copy))
+                case .failure(let fault):
+                    if let known = self.copies[name], fault.isAbsence {
+                        done(.success(known))
+                    } else {
+                        done(.failure(fault))
+                    }
+                }
+                next()
+            }
+        }
+    }
+
+    func fetch(
+        _ name: Name,
+        on loop: isolated EventLoop,
+        then done: @escaping (Result<Copy, DocumentFault>) -> Void
+    ) {
+        let call = AgentsFilesGet(agentId: name.agent, name: name.kind.fileName)
+        gateway.call(call, on: loop) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(let file):
+                if file.hash != nil { self.hasGuards = true }
+                done(.success(self.learned(name, file, on: loop)))
+            case .failure(let failure):
+                done(.failure(.call(failure, about: name.kind.fileName)))
+            }
+        }
+    }
+
+    /// Takes in what the gateway's file holds; a change raises an event.
+    private func learned(_ name: Name, _ file: AgentFile, on loop: isolated EventLoop) -> Copy {
+        let bytes = Array((file.content ?? "").utf8)
+        let before = copies[name]
+        var copy = Copy(
+            bytes: bytes,
+            asOf: loop.wallClock,
+            isFresh: gateway.isOnline,
+            isMissing: file.missing,
+            hash: file.hash,
+            former: before?.former ?? []
+        )
+        if let before, before.bytes != bytes {
+            let fields = FieldDocument(kind: name.kind, bytes: before.bytes).fields
+            copy.former =
+                copy.former.suffix(Self.mostFormer - 1) + [Former(tag: Self.tag(of: before.bytes), fields: fields)]
+        }
+        if copies.count < Self.mostCopies || before != nil { copies[name] = copy }
+        guard before?.bytes != bytes else { return copy }
+        let key = name.key
+        let at = loop.wallClock
+        let tag = Self.tag(of: bytes)
+        feed.publish(name.kind.rawValue, on: loop) { object in
+            object.member("agent", name.agent)
+            object.member("etag", "\"\(tag)\"")
+        } also: { transaction in
+            try transaction.values.set(bytes, space: Self.space, name: key, at: at)
+        }
+        return copy
+    }
+
+    // MARK: One after the other
+
+    /// Runs the work when everything asked for before on this file is done; the work calls its argument at its end.
+    func inTurn(_ name: Name, on loop: isolated EventLoop, _ work: @escaping (@escaping () -> Void) -> Void) {
+        let step = { [weak self] in
+            work {
+                guard let self else { return }
+                self.queues[name]?.removeFirst()
+                if let next = self.queues[name]?.first { return next() }
+                self.queues[name] = nil
+            }
+        }
+        queues[name, default: []].append(step)
+        if queues[name]?.count == 1 { step() }
+    }
+
+    package func waiting(_ name: Name) -> Int { queues[name]?.count ?? 0 }
+}
+
+extension DocumentService.Name {
+    var key: String { "\(kind.rawValue)/\(agent)" }
+
+    init?(key: String) {
+        let parts = key.split(separator: "/", maxSplits: 1)
+        guard parts.count == 2, let kind = DocumentKind(rawValue: String(parts[0])) else { return nil }
+        self.init(agent: String(parts[1]), kind: kind)
+    }
+}

@@ -1,0 +1,157 @@
+import Basics
+package import EventLoops
+package import JSONBytes
+package import Observability
+package import Store
+
+/// Puts events into one order and hands them out: a durable event once its row is committed, and nothing that came after
+/// it before it.
+package final class EventFeed {
+    private struct Held {
+        let afterOperation: UInt64
+        let event: StreamEvent
+    }
+
+    /// Deltas held while a commit is under way; a disk that stands still must not grow memory. Beyond this they are
+    /// dropped: the next `run.step` or `run.ended` carries the whole text's state anyway.
+    private static let heldBytesLimit = 4 << 20
+
+    /// Operations under way, and about how many bytes they write: beyond this the gateway has to wait. A busy gateway
+    /// needs some seconds to get there.
+    private static let mostUnderWay: UInt64 = 4096
+    private static let mostBytesUnderWay = 8 << 20
+
+    package let journal: any Journal
+    private let events: ServiceEvents
+    private let log: Log
+    private var submitted: UInt64 = 0
+    private var completed: UInt64 = 0
+    private var bytesUnderWay = 0
+    private var isBehind = false
+    private var held: [Held] = []
+    /// Of `held`: the events before it have been handed out.
+    private var heldStart = 0
+    private var heldBytes = 0
+    private var isFailing = false
+    package private(set) var failures: UInt64 = 0
+    package private(set) var dropped: UInt64 = 0
+
+    package init(journal: any Journal, events: ServiceEvents, log: Log = .none) {
+        self.journal = journal
+        self.events = events
+        self.log = log
+    }
+
+    /// Runs an operation of the journal whose events keep their place among the ones published here. `completion` comes
+    /// on the loop, after the operation's own events.
+    package func commit<Value: Sendable>(
+        cost: Int = 1024,
+        on loop: isolated EventLoop,
+        _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
+        completion: @escaping (Result<Value, any Error>) -> Void
+    ) {
+        submitted += 1
+        bytesUnderWay += cost
+        if submitted - completed > Self.mostUnderWay || bytesUnderWay > Self.mostBytesUnderWay {
+            isBehind = true
+            events.tell(.diskFellBehind(true), on: loop)
+        }
+        let this = LoopBound((self, completion), on: loop)
+        journal.commit(cost: cost, body) { [weak loop] result, logged in
+            loop?.post { loop in
+                guard let (feed, completion) = this.value(on: loop) else { return }
+                for event in logged { feed.events.tell(.published(StreamEvent(event)), on: loop) }
+                feed.operationEnded(cost: cost, on: loop)
+                if case .failure = result { feed.noteFailure() } else if feed.isFailing { feed.noteRecovery() }
+                completion(result)
+            }
+        }
+    }
+
+    /// Reads what is durable; `completion` comes on the loop.
+    package func read<Value: Sendable>(
+        on loop: isolated EventLoop,
+        _ body: @escaping @Sendable (StoreTables) throws -> Value,
+        completion: @escaping (Result<Value, any Error>) -> Void
+    ) {
+        let completion = LoopBound(completion, on: loop)
+        journal.read(body) { [weak loop] result in
+            loop?.post { loop in completion.value(on: loop)?(result) }
+        }
+    }
+
+    /// An operation may also fail by its own rules; the disk is to blame when the journal says so.
+    private func noteFailure() {
+        guard !isFailing, let fault = journal.statistics.failing else { return }
+        isFailing = true
+        log.error("store.failing", ["error": .string("\(fault)")])
+    }
+
+    private func noteRecovery() {
+        isFailing = false
+        log.notice("store.recovered")
+    }
+
+    /// Logs one event and forgets about it. `also` becomes durable with it, or neither does.
+    package func publish(
+        _ type: String,
+        session: String? = nil,
+        run: String? = nil,
+        on loop: isolated EventLoop,
+        _ write: (inout JSONWriter) -> Void,
+        also: @escaping @Sendable (inout StoreTransaction) throws -> Void = { _ in }
+    ) {
+        var writer = JSONWriter(capacity: 512)
+        let at = loop.wallClock
+        writer.object { object in
+            object.member("type", type)
+            object.member("at", at)
+            object.member("session", session)
+            object.member("runId", run)
+            write(&object)
+        }
+        let draft = EventDraft(type: type, at: at, session: session, run: run, body: writer.bytes)
+        commit(cost: writer.bytes.count, on: loop) { transaction in
+            try also(&transaction)
+            return try transaction.append(draft)
+        } completion: { [weak self] (result: Result<StoredEvent, any Error>) in
+            if case .failure = result { self?.failures += 1 }
+        }
+    }
+
+    /// Hands out an event that is not kept. It waits for the durable ones before it.
+    package func pass(_ event: StreamEvent, on loop: isolated EventLoop) {
+        if completed == submitted { return events.tell(.published(event), on: loop) }
+        guard heldBytes + event.data.count <= Self.heldBytesLimit else {
+            dropped += 1
+            return
+        }
+        held.append(Held(afterOperation: submitted, event: event))
+        heldBytes += event.data.count
+    }
+
+    /// The oldest piece of a run's text that has not been handed out yet.
+    package func firstHeld(of run: String) -> StreamEvent.Delta? {
+        held[heldStart...].lazy.compactMap(\.event.delta).first { $0.run == run }
+    }
+
+    private func operationEnded(cost: Int, on loop: isolated EventLoop) {
+        completed += 1
+        bytesUnderWay -= cost
+        if isBehind, submitted - completed <= Self.mostUnderWay / 2, bytesUnderWay <= Self.mostBytesUnderWay / 2 {
+            isBehind = false
+            events.tell(.diskFellBehind(false), on: loop)
+        }
+        while heldStart < held.count, held[heldStart].afterOperation <= completed {
+            let event = held[heldStart].event
+            heldStart += 1
+            heldBytes -= event.data.count
+            events.tell(.published(event), on: loop)
+        }
+        // Removed in bulk: after a stall of the disk thousands leave one after the other.
+        if heldStart * 2 >= held.count {
+            held.removeFirst(heldStart)
+            heldStart = 0
+        }
+    }
+}

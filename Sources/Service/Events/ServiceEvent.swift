@@ -1,0 +1,61 @@
+package import Basics
+package import EventLoops
+package import Gateway
+package import Outbox
+package import Activity
+package import Upstream
+
+/// Something that happened in one service and that others act on. Told once, in order, on the loop.
+package enum ServiceEvent {
+    case linkChanged(LinkStatus)
+    /// A connection is ready; the gateway introduced itself.
+    case linkOpened(Hello)
+    case gatewayEvent(GatewayEvent)
+    /// Events of a connection that still stands were lost.
+    case framesLost
+    /// What was said since then, by the gateway's clock, may not have been heard.
+    case eventsMissed(since: Timestamp)
+    /// The gateway issued device tokens that the next start needs.
+    case tokensIssued(DeviceTokenStore)
+    /// What `main` and bare session keys mean has changed.
+    case defaultsChanged(SessionDefaults)
+    /// A message is about to go out under this key.
+    case messageDispatched(OutboxEntry, key: String)
+    /// The gateway refused the message of this key.
+    case messageRefused(key: String)
+    /// A new entry is durable.
+    case entryAccepted(OutboxEntry)
+    /// A change of an entry is durable.
+    case entryChanged(OutboxEntry)
+    /// A run has ended; its event is on its way to the streams.
+    case runEnded(Run)
+    /// More waits for the disk than should: the gateway has to wait too, until this comes again with `false`.
+    case diskFellBehind(Bool)
+    /// An event leaves for the streams.
+    case published(StreamEvent)
+}
+
+/// Acts on what happens in the services.
+package protocol ServiceEventReceiver: AnyObject {
+    func receive(_ event: ServiceEvent, on loop: isolated EventLoop)
+}
+
+/// Hands each event of a service to the receivers, in the order in which they were added.
+package final class ServiceEvents {
+    private struct Receiver {
+        unowned let object: any ServiceEventReceiver
+    }
+
+    private var receivers: [Receiver] = []
+
+    package init() {}
+
+    /// The receiver has to outlive this object.
+    package func add(_ receiver: any ServiceEventReceiver) {
+        receivers.append(Receiver(object: receiver))
+    }
+
+    package func tell(_ event: ServiceEvent, on loop: isolated EventLoop) {
+        for receiver in receivers { receiver.object.receive(event, on: loop) }
+    }
+}

@@ -1,0 +1,111 @@
+package import Basics
+package import Store
+package import EventStream
+package import JSONBytes
+
+/// One event on its way to the streams, immutable.
+package final class StreamEvent {
+    /// The piece of a run's text that a `run.delta` carries, kept apart so that two can be joined.
+    package struct Delta {
+        package let run: String
+        package let session: String
+        package let offset: Int
+        package let text: String
+        package let replaces: Bool
+
+        package init(run: String, session: String, offset: Int, text: String, replaces: Bool) {
+            self.run = run
+            self.session = session
+            self.offset = offset
+            self.text = text
+            self.replaces = replaces
+        }
+    }
+
+    package let type: String
+    package let session: String?
+    package let run: String?
+    /// Durable events have one.
+    package let id: EventID?
+    /// One JSON object on one line.
+    package let data: [UInt8]
+    package let delta: Delta?
+    /// Milliseconds until a client comes back; stands inside the block of `hello` and `shutdown`.
+    package let retry: Int?
+
+    package init(
+        type: String,
+        session: String? = nil,
+        run: String? = nil,
+        id: EventID? = nil,
+        data: [UInt8],
+        delta: Delta? = nil,
+        retry: Int? = nil
+    ) {
+        self.retry = retry
+        self.type = type
+        self.session = session
+        self.run = run
+        self.id = id
+        self.data = data
+        self.delta = delta
+    }
+
+    package convenience init(_ stored: StoredEvent) {
+        self.init(type: stored.type, session: stored.session, run: stored.run, id: stored.id, data: stored.data)
+    }
+
+    /// An event that is not kept: `type` and `at`, then what `body` writes.
+    package convenience init(
+        transient type: String,
+        at: Timestamp,
+        session: String? = nil,
+        run: String? = nil,
+        _ body: (inout JSONWriter) -> Void
+    ) {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("type", type)
+            object.member("at", at)
+            object.member("session", session)
+            object.member("runId", run)
+            body(&object)
+        }
+        self.init(type: type, session: session, run: run, data: writer.bytes)
+    }
+
+    package convenience init(_ delta: Delta, at: Timestamp) {
+        var writer = JSONWriter(capacity: delta.text.utf8.count + 160)
+        writer.object { object in
+            object.member("type", "run.delta")
+            object.member("at", at)
+            object.member("session", delta.session)
+            object.member("runId", delta.run)
+            object.member("text", delta.text)
+            object.member("offset", delta.offset)
+            if delta.replaces { object.member("replace", true) }
+        }
+        self.init(type: "run.delta", session: delta.session, run: delta.run, data: writer.bytes, delta: delta)
+    }
+
+    /// Each join writes the whole piece anew; a larger one costs more than the event it saves.
+    private static let mostJoined = 4 << 10
+
+    /// This delta and the next one of the same run as one, where the next one continues it and both are small.
+    package func joined(with next: StreamEvent, at: Timestamp) -> StreamEvent? {
+        guard let first = delta, let second = next.delta, first.run == second.run else { return nil }
+        if second.replaces { return next }
+        guard data.count + next.data.count <= Self.mostJoined else { return nil }
+        guard second.offset == first.offset + first.text.utf16.count else { return nil }
+        return StreamEvent(
+            Delta(
+                run: first.run,
+                session: first.session,
+                offset: first.offset,
+                text: first.text + second.text,
+                replaces: first.replaces
+            ),
+            at: at
+        )
+    }
+}

@@ -1,0 +1,42 @@
+package import EventLoops
+package import Gateway
+package import Upstream
+
+/// The gateway as the services ask it: `UpstreamLink` in the program, a scripted one in tests.
+package protocol GatewayCalls: AnyObject {
+    var isOnline: Bool { get }
+    /// The last hello, also while the gateway is away.
+    var hello: Hello? { get }
+    /// How far the gateway's clock is ahead of ours.
+    var clockSkewMs: Int64 { get }
+
+    /// Sends one request; `completion` comes on the loop, exactly once. `params` is one JSON object.
+    @discardableResult
+    func call(
+        method: String,
+        params: [UInt8],
+        timeoutMs: Int64,
+        on loop: isolated EventLoop,
+        completion: @escaping (CallOutcome) -> Void
+    ) -> CallID
+
+    /// The command that gives the link a scope it lacks.
+    func hint(toGain scope: String) -> String
+
+    /// Reads nothing more from the gateway for a while.
+    func holdInput(_ isHeld: Bool, on loop: isolated EventLoop)
+}
+
+extension GatewayCalls {
+    package func call<Call: GatewayCall>(
+        _ call: Call,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Call.Output, CallFailure>) -> Void
+    ) {
+        self.call(method: Call.method, params: call.params, timeoutMs: call.timeoutMs, on: loop) { outcome in
+            if let result = CallFailure.result(of: Call.self, outcome) { completion(result) }
+        }
+    }
+}
+
+extension UpstreamLink: GatewayCalls {}

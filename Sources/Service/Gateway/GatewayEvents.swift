@@ -1,0 +1,86 @@
+import Basics
+package import Gateway
+package import EventLoops
+package import Observability
+package import Upstream
+
+/// Hears the link and tells the services. The log gets one line for each change that means something, not one for each
+/// attempt while the gateway is away.
+package final class GatewayEvents: UpstreamLinkHandler {
+    /// How far two clocks that were compared may still be apart.
+    package static let slackMilliseconds: Int64 = 2000
+    /// Events that a gap swallowed are at most this old.
+    private static let gapMilliseconds: Int64 = 60_000
+
+    private unowned let link: UpstreamLink
+    private let events: ServiceEvents
+    private let outbox: OutboxService
+    private let log: Log
+    private var wasOnline = false
+    private var lostAt: Timestamp?
+    private var logged: LinkStatus?
+
+    package init(link: UpstreamLink, events: ServiceEvents, outbox: OutboxService, log: Log) {
+        self.link = link
+        self.events = events
+        self.outbox = outbox
+        self.log = log
+        link.handler = self
+    }
+
+    package func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop) {
+        writeLog(status)
+        if wasOnline, status.state != .online {
+            wasOnline = false
+            lostAt = gatewayTime(on: loop)
+        }
+        events.tell(.linkChanged(status), on: loop)
+    }
+
+    package func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
+        wasOnline = true
+        events.tell(.linkOpened(hello), on: loop)
+        if let lostAt {
+            events.tell(.eventsMissed(since: lostAt.adding(milliseconds: -Self.slackMilliseconds)), on: loop)
+        }
+        lostAt = nil
+    }
+
+    package func linkReceived(_ event: GatewayEvent, on loop: isolated EventLoop) {
+        events.tell(.gatewayEvent(event), on: loop)
+    }
+
+    package func linkLost(events count: Int64, on loop: isolated EventLoop) {
+        events.tell(.framesLost, on: loop)
+        let since = gatewayTime(on: loop).adding(milliseconds: -Self.gapMilliseconds)
+        events.tell(.eventsMissed(since: since), on: loop)
+    }
+
+    package func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {
+        outbox.learned(outcome, of: call, on: loop)
+    }
+
+    package func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) {
+        events.tell(.tokensIssued(tokens), on: loop)
+    }
+
+    private func gatewayTime(on loop: isolated EventLoop) -> Timestamp {
+        loop.wallClock.adding(milliseconds: link.clockSkewMs)
+    }
+
+    private func writeLog(_ status: LinkStatus) {
+        let isNews = status.state != logged?.state || status.code != logged?.code
+        guard isNews, status.state != .connecting else { return }
+        logged = status
+        log.write(
+            status.state == .online ? .notice : .warning,
+            "link.\(status.state.rawValue)",
+            [
+                "url": .string(status.url), "code": .string(status.code), "detail": .string(status.detail),
+                "hint": .string(status.hint), "protocol": status.protocolVersion.map { .int($0) } ?? .absent,
+                "gateway": .string(status.gatewayVersion),
+                "scopes": status.scopes.isEmpty ? .absent : .string(status.scopes.joined(separator: ",")),
+            ]
+        )
+    }
+}

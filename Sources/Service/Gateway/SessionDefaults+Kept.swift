@@ -1,0 +1,34 @@
+package import Activity
+import Basics
+package import Store
+import JSONBytes
+
+/// Kept from one process to the next: what is accepted before the gateway is reached goes where it would have gone then.
+extension SessionDefaults {
+    private static let space = "gateway"
+    private static let name = "defaults"
+
+    /// As the gateway told them last; the standard ones where none ever did.
+    package static func kept(in journal: any Journal) async throws -> SessionDefaults {
+        let value = try await journal.read { try $0.values.get(space: space, name: name) }
+        guard let root = value.flatMap({ try? JSONDocument(parsing: $0.bytes).root }) else { return .standard }
+        return SessionDefaults(
+            agent: root["agent"]?.string ?? "",
+            mainKey: root["mainKey"]?.string ?? "",
+            mainSession: root["mainSession"]?.string
+        )
+    }
+
+    func keep(in journal: any Journal, now: Timestamp) {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("agent", agent)
+            object.member("mainKey", mainKey)
+            object.member("mainSession", mainSession.text)
+        }
+        let bytes = writer.bytes
+        journal.cache { transaction in
+            try transaction.values.set(bytes, space: Self.space, name: Self.name, at: now)
+        }
+    }
+}

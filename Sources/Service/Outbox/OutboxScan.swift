@@ -1,0 +1,71 @@
+import Activity
+import Basics
+import EventLoops
+import JSONBytes
+import Outbox
+import Gateway
+import Upstream
+
+/// Looks for one entry in a session's history: ever larger pages, since only newer gateways can page back.
+final class OutboxScan {
+    private static let pages = [50, 200, 1000]
+    /// Gateways let old rows fall off a page of 6 MiB.
+    private static let wholeBytes = 4 << 20
+
+    private let order: ScanOrder
+    private let transcript: TranscriptReader
+    private let scan: HistoryScan
+    private var step = 0
+    private var rowsBefore: Int?
+
+    init(_ order: ScanOrder, transcript: TranscriptReader, clockSkewMs: Int64) {
+        self.order = order
+        self.transcript = transcript
+        scan = HistoryScan(
+            entryID: order.entry.id,
+            text: InboundEnvelope.stripped(order.entry.text ?? ""),
+            // Rows bear the gateway's time.
+            since: order.since.adding(milliseconds: clockSkewMs),
+            twins: order.twins
+        )
+    }
+
+    func start(on loop: isolated EventLoop, then report: @escaping (ScanReport) -> Void) {
+        ask(on: loop, then: report)
+    }
+
+    private func ask(on loop: isolated EventLoop, then report: @escaping (ScanReport) -> Void) {
+        transcript.read(order.entry.session, rows: Self.pages[step], on: loop) { [self] result in
+            guard case .success(let page) = result else { return report(.failed) }
+            let found = scan.report(
+                on: Self.rows(page.messages),
+                isWhole: Self.isWhole(page, rowsBefore: rowsBefore),
+                hasActiveRun: page.inFlightRunId != nil
+            )
+            rowsBefore = page.messages.count
+            step += 1
+            if found.isComplete || found.proof == .history || step == Self.pages.count { return report(found) }
+            ask(on: loop, then: report)
+        }
+    }
+
+    /// Rows that nobody is to see are taken out after the newest were counted off: fewer than were asked for may not be all.
+    /// Where the gateway does not say so, they are when asking for more brings no more.
+    static func isWhole(_ page: ChatHistory.Output, rowsBefore: Int?) -> Bool {
+        if let hasMore = page.whole["hasMore"]?.bool { return !hasMore }
+        return page.messages.count == rowsBefore && page.whole.raw.count < wholeBytes
+    }
+
+    static func rows(_ messages: [JSONValue]) -> [HistoryScan.Row] {
+        messages.compactMap { message in
+            guard let row = Activity.HistoryRow(message) else { return nil }
+            // Its own key first: the run that a row names may be the gateway's, which answers it under an id of its own.
+            return HistoryScan.Row(
+                key: message["idempotencyKey"]?.string ?? message["__openclaw"]?["idempotencyKey"]?.string ?? row.key,
+                isUser: row.isUser,
+                text: row.words,
+                at: row.time
+            )
+        }
+    }
+}

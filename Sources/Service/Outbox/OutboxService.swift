@@ -1,0 +1,277 @@
+import Activity
+package import Basics
+import Store
+package import EventLoops
+import JSONBytes
+package import Observability
+package import Outbox
+package import Gateway
+package import Upstream
+
+/// Gives the dispatcher its inputs and does what it decides: writes go to the store, orders to the link.
+package final class OutboxService {
+    private var dispatcher: Dispatcher
+    private let feed: EventFeed
+    private unowned let gateway: any GatewayCalls
+    private let events: ServiceEvents
+    private let transcript: TranscriptReader
+    private var timer: TimerID?
+    private var answers: [CommandToken: (Result<OutboxEntry, OutboxRefusal>) -> Void] = [:]
+    private var lastToken: Int64 = 0
+    private var counts = OutboxCounts()
+    /// Calls given up as unanswered whose answer may still come over the same connection.
+    private var overdue: [CallID: AttemptID] = [:]
+    private var resets = PendingResets()
+    /// The reference client's figure.
+    private static let answerMilliseconds: Int64 = 30_000
+    private static let reloadMilliseconds: Int64 = 1_000
+    /// Attempts since the start, by how they ended, and entries by the state they ended in.
+    package private(set) var attempts: [AttemptClass: UInt64] = [:]
+    package private(set) var ended: [OutboxState: UInt64] = [:]
+    private let log: Log
+    /// Why the saved entries could not be read; nothing is sent until they are.
+    package private(set) var fault: String?
+
+    package init(
+        policy: OutboxPolicy,
+        gateway: any GatewayCalls,
+        feed: EventFeed,
+        events: ServiceEvents,
+        transcript: TranscriptReader,
+        seed: UInt64,
+        log: Log
+    ) {
+        dispatcher = Dispatcher(policy: policy, seed: seed)
+        self.gateway = gateway
+        self.feed = feed
+        self.events = events
+        self.transcript = transcript
+        self.log = log
+    }
+
+    package var blockedReason: String? { dispatcher.blockedReason }
+
+    package func summary(now: Timestamp) -> OutboxSummary {
+        var report = counts.report(now: now)
+        report.attempts = attempts
+        report.fault = fault
+        return report
+    }
+
+    // MARK: Inputs
+
+    /// Takes up what an earlier process left. Until that is known nothing is sent.
+    package func load(on loop: isolated EventLoop) {
+        feed.read(on: loop) { tables in
+            try tables.outbox.open()
+        } completion: { [weak self] result in
+            self?.loaded(result, on: loop)
+        }
+    }
+
+    private func loaded(_ result: Result<[OutboxEntry], any Error>, on loop: isolated EventLoop) {
+        switch result {
+        case .success(let entries):
+            if fault != nil { log.notice("outbox.read", ["entries": .int(entries.count)]) }
+            fault = nil
+            for entry in entries { counts.note(entry) }
+            give(.loaded(entries), on: loop)
+        case .failure(let error):
+            let detail = (error as? StoreError)?.detail ?? "\(error)"
+            if detail != fault { log.error("outbox.unread", ["error": .string(detail), "hint": "ladle doctor"]) }
+            fault = detail
+            give(.loadFailed(detail: detail), on: loop)
+            loop.after(milliseconds: Self.reloadMilliseconds) { [weak self] in self?.load(on: loop) }
+        }
+    }
+
+    package func enqueued(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        counts.note(entry)
+        give(.enqueued(entry), on: loop)
+    }
+
+    package func linkIs(_ condition: LinkCondition, on loop: isolated EventLoop) {
+        overdue.removeAll()
+        give(.link(condition), on: loop)
+    }
+
+    package func run(_ run: String, in session: String, _ phase: RunPhase, on loop: isolated EventLoop) {
+        give(.run(session: session, run: run, phase: phase), on: loop)
+    }
+
+    /// What waits for that session was meant for another one than the name would now reach.
+    package func routeChanged(_ session: String, detail: String, on loop: isolated EventLoop) {
+        give(.routeChanged(session: session, detail: detail), on: loop)
+    }
+
+    /// An answer after its time.
+    package func learned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {
+        guard let attempt = overdue.removeValue(forKey: call) else { return }
+        give(.outcome(attempt, AttemptOutcome(outcome)), on: loop)
+    }
+
+    /// What waits behind a reset of ours was meant for what comes after it.
+    func asked(toReset session: String, now: Timestamp) -> Bool { resets.take(session, now: now) }
+
+    package func saw(key: String, _ proof: OutboxProof, on loop: isolated EventLoop) {
+        give(.evidence(key: key, proof), on: loop)
+    }
+
+    package func cancel(
+        _ id: String,
+        force: Bool,
+        expectedVersion: Int64?,
+        on loop: isolated EventLoop,
+        then answer: @escaping (Result<OutboxEntry, OutboxRefusal>) -> Void
+    ) {
+        let token = newToken(answer)
+        give(.cancel(id: id, force: force, expectedVersion: expectedVersion, token), on: loop)
+    }
+
+    package func retry(
+        _ id: String,
+        expectedVersion: Int64?,
+        on loop: isolated EventLoop,
+        then answer: @escaping (Result<OutboxEntry, OutboxRefusal>) -> Void
+    ) {
+        let token = newToken(answer)
+        give(.retry(id: id, expectedVersion: expectedVersion, token), on: loop)
+    }
+
+    private func newToken(_ answer: @escaping (Result<OutboxEntry, OutboxRefusal>) -> Void) -> CommandToken {
+        lastToken += 1
+        let token = CommandToken(lastToken)
+        answers[token] = answer
+        return token
+    }
+
+    private func give(_ input: DispatcherInput, on loop: isolated EventLoop) {
+        let now = Moment(
+            wallMs: loop.wallClock.milliseconds,
+            monotonicMs: Int64(clamping: loop.now / 1_000_000)
+        )
+        for action in dispatcher.receive(input, now: now) { perform(action, on: loop) }
+    }
+
+    // MARK: Doing
+
+    private func perform(_ action: DispatcherAction, on loop: isolated EventLoop) {
+        switch action {
+        case .load: load(on: loop)
+        case .persist(let id, let change): persist(id, change, on: loop)
+        case .dispatch(let order): dispatch(order, on: loop)
+        case .scan(let order): scan(order, on: loop)
+        case .answer(let token, let result): answers.removeValue(forKey: token)?(result)
+        case .arm(let time): arm(time, on: loop)
+        }
+    }
+
+    private func persist(_ id: PersistID, _ change: OutboxChange, on loop: isolated EventLoop) {
+        feed.commit(on: loop) { transaction in
+            try transaction.apply(change)
+        } completion: { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(.applied):
+                KillPoint.reach("\(change.entry.state.rawValue).committed")
+                self.count(change)
+                self.give(.persisted(id), on: loop)
+                self.events.tell(.entryChanged(change.entry), on: loop)
+            case .success(.moved(let current)):
+                self.give(.persistFailed(id, .moved(current: current)), on: loop)
+            case .failure(let error):
+                let problem = (error as? StoreError)?.outboxProblem ?? .unavailable("\(error)")
+                self.give(.persistFailed(id, .storage(problem)), on: loop)
+            }
+        }
+    }
+
+    /// The text is on disk only, and a gateway whose history shows no keys can be asked for nothing else.
+    private func scan(_ order: ScanOrder, on loop: isolated EventLoop) {
+        feed.read(on: loop) { tables -> ScanOrder? in
+            var order = order
+            guard let payload = try tables.outbox.payload(id: order.entry.id) else { return nil }
+            let text = payload.text ?? ""
+            order.entry.text = text
+            order.twins = try tables.outbox.twins(of: order.entry, text: text, since: order.since)
+            return order
+        } completion: { [weak self] result in
+            guard let self else { return }
+            // Without its text the message would not be found where it is.
+            guard let filled = try? result.get() else { return self.give(.scanned(order.id, .failed), on: loop) }
+            let scan = OutboxScan(filled, transcript: self.transcript, clockSkewMs: self.gateway.clockSkewMs)
+            scan.start(on: loop) { [weak self] report in
+                KillPoint.reach("scan.reported")
+                self?.give(.scanned(order.id, report), on: loop)
+            }
+        }
+    }
+
+    private func count(_ change: OutboxChange) {
+        let before = counts.note(change.entry)
+        if let attempt = change.attempt { attempts[attempt.outcome, default: 0] += 1 }
+        // A delivered entry that takes its answer's run has ended before.
+        guard before != nil, change.entry.state.isTerminal else { return }
+        ended[change.entry.state, default: 0] += 1
+    }
+
+    private func dispatch(_ order: DispatchOrder, on loop: isolated EventLoop) {
+        // The request is made where the payload is read: a large one takes its time.
+        feed.read(on: loop) { tables -> (request: OutboxRequest?, text: String?)? in
+            guard let payload = try tables.outbox.payload(id: order.entry.id) else { return nil }
+            return (OutboxRequest(order.entry, key: order.attempt.key, payload), payload.text)
+        } completion: { [weak self] result in
+            guard let self else { return }
+            guard let made = try? result.get() else {
+                let outcome = AttemptOutcome.notDispatched(detail: "the message could not be read from the database")
+                return self.give(.outcome(order.attempt, outcome), on: loop)
+            }
+            self.send(order, made.request, text: made.text, on: loop)
+        }
+    }
+
+    private func send(
+        _ order: DispatchOrder,
+        _ request: OutboxRequest?,
+        text: String?,
+        on loop: isolated EventLoop
+    ) {
+        guard let request else {
+            let rejection = GatewayRejection(
+                code: "UNSUPPORTED_KIND",
+                message: "This version cannot send entries of kind \(order.entry.kind.rawValue).",
+                retryable: false
+            )
+            return give(.outcome(order.attempt, .rejected(rejection)), on: loop)
+        }
+        if order.entry.kind == .message {
+            events.tell(.messageDispatched(order.entry, key: order.attempt.key), on: loop)
+        }
+        if order.entry.isSlashCommand, let text {
+            resets.note(text, in: order.entry.session, now: loop.wallClock)
+        }
+        KillPoint.reach("frame.before")
+        defer { KillPoint.reach("frame.after") }
+        var call: CallID?
+        call = gateway.call(method: request.method, params: request.params, timeoutMs: Self.answerMilliseconds, on: loop) { [weak self] outcome in
+            guard let self else { return }
+            let result = AttemptOutcome(outcome)
+            if case .ambiguous(.timedOut) = outcome, let call { self.overdue[call] = order.attempt }
+            KillPoint.reach("answer.\("\(result)".prefix { $0 != "(" })")
+            if case .rejected = result { self.events.tell(.messageRefused(key: order.attempt.key), on: loop) }
+            self.give(.outcome(order.attempt, result), on: loop)
+        }
+    }
+
+    private func arm(_ time: Int64?, on loop: isolated EventLoop) {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        guard let time else { return }
+        let now = Int64(clamping: loop.now / 1_000_000)
+        timer = loop.after(milliseconds: max(0, time - now)) { [weak self] in
+            guard let self else { return }
+            self.timer = nil
+            self.give(.tick, on: loop)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Activity
+import Basics
+import Store
+import EventLoops
+import JSONBytes
+
+/// Turns what happened to runs into rows and events, in order. Which runs are active is the run book's to say.
+final class RunPublisher {
+    private let feed: EventFeed
+    /// Runs that have begun and not ended, in the order they began.
+    private(set) var active: [Run] = []
+    /// Runs whose end is on its way to the subscribers. Their last pieces of text may be too.
+    private(set) var ending: [Run] = []
+    /// One leaves with its event; where the disk took no event, with time.
+    private static let mostEnding = 64
+
+    init(feed: EventFeed) {
+        self.feed = feed
+    }
+
+    /// The end of a run has reached the streams.
+    func published(_ event: StreamEvent) {
+        guard !ending.isEmpty, event.type == "run.ended" else { return }
+        ending.removeAll { $0.id == event.run }
+    }
+
+    /// A run of an earlier process: its row and its start are there already.
+    func resume(_ run: Run) {
+        keep(run)
+    }
+
+    func publish(_ change: RunChange, of run: Run, on loop: isolated EventLoop) {
+        keep(run)
+        switch change {
+        case .started(let run): publish("run.started", run, on: loop)
+        case .ended(let run):
+            active.removeAll { $0.id == run.id }
+            if ending.count == Self.mostEnding { ending.removeFirst() }
+            ending.append(run)
+            publish("run.ended", run, on: loop)
+        case .stepChanged(let step): publish(step, of: run, on: loop)
+        case .textAppended(_, let offset, let text): pass(text, at: offset, replaces: false, of: run, on: loop)
+        case .textReplaced(_, let text): pass(text, at: 0, replaces: true, of: run, on: loop)
+        case .deferred, .reassigned: break
+        }
+    }
+
+    private func keep(_ run: Run) {
+        if let place = active.firstIndex(where: { $0.id == run.id }) {
+            active[place] = run
+        } else if run.state.isActive {
+            active.append(run)
+        }
+    }
+
+    private func publish(_ type: String, _ run: Run, on loop: isolated EventLoop) {
+        var writer = JSONWriter(capacity: 512)
+        run.write(to: &writer, includingSteps: false)
+        let body = writer.bytes
+        let stored = StoredRun(
+            id: run.id,
+            session: run.session.text,
+            state: run.state.rawValue,
+            startedAt: run.startedAt,
+            endedAt: run.endedAt,
+            body: body
+        )
+        feed.publish(type, session: run.session.text, run: run.id, on: loop) { object in
+            object.member("run", raw: body)
+        } also: { transaction in
+            try transaction.runs.save(stored)
+        }
+    }
+
+    private func publish(_ step: Step, of run: Run, on loop: isolated EventLoop) {
+        var writer = JSONWriter(capacity: 512)
+        step.write(to: &writer)
+        let body = writer.bytes
+        let sequence = Int64(step.sequence)
+        let id = run.id
+        feed.publish("run.step", session: run.session.text, run: id, on: loop) { object in
+            object.member("step", raw: body)
+        } also: { transaction in
+            try transaction.runs.saveStep(run: id, sequence: sequence, body: body)
+        }
+    }
+
+    private func pass(_ text: String, at offset: Int, replaces: Bool, of run: Run, on loop: isolated EventLoop) {
+        let delta = StreamEvent.Delta(
+            run: run.id,
+            session: run.session.text,
+            offset: offset,
+            text: text,
+            replaces: replaces
+        )
+        feed.pass(StreamEvent(delta, at: loop.wallClock), on: loop)
+    }
+}

@@ -1,0 +1,147 @@
+import JSONBytes
+package import Activity
+package import EventLoops
+import Gateway
+package import Observability
+package import Outbox
+package import Store
+import Upstream
+
+/// The settings of the services.
+package struct ServiceSettings {
+    package var labels = LabelTable.extended
+    package var outbox = OutboxPolicy()
+    /// Seeds the jitter of retries.
+    package var seed: UInt64
+    /// Whether the agent may be asked by chat to write its files where the file calls are closed to the link.
+    package var writesDocumentsByChat = false
+    package var documentRefreshMilliseconds: Int64
+    /// What `main` and bare session keys mean until the gateway says so.
+    package var defaults: SessionDefaults
+    package var log: Log
+
+    package init(
+        seed: UInt64 = 0,
+        documentRefreshMilliseconds: Int64 = 300_000,
+        defaults: SessionDefaults = .standard,
+        log: Log = .none
+    ) {
+        self.seed = seed
+        self.documentRefreshMilliseconds = documentRefreshMilliseconds
+        self.defaults = defaults
+        self.log = log
+    }
+}
+
+/// Everything Ladle does, behind the API and in front of the gateway and the disk. Made once, in order; what happens in
+/// one service reaches the others through `receive`, and through nothing else.
+package final class Services: ServiceEventReceiver {
+    package let gateway: any GatewayCalls
+    package let events: ServiceEvents
+    package let feed: EventFeed
+    package let transcript: TranscriptReader
+    package let outbox: OutboxService
+    package let runs: RunService
+    package let messages: MessageService
+    package let sessions: SessionService
+    package let documents: DocumentService
+
+    package init(_ settings: ServiceSettings, gateway: any GatewayCalls, journal: any Journal) {
+        self.gateway = gateway
+        events = ServiceEvents()
+        feed = EventFeed(journal: journal, events: events, log: settings.log)
+        transcript = TranscriptReader(gateway: gateway)
+        outbox = OutboxService(
+            policy: settings.outbox,
+            gateway: gateway,
+            feed: feed,
+            events: events,
+            transcript: transcript,
+            seed: settings.seed,
+            log: settings.log
+        )
+        runs = RunService(
+            gateway: gateway,
+            feed: feed,
+            events: events,
+            transcript: transcript,
+            outbox: outbox,
+            labels: settings.labels,
+            defaults: settings.defaults
+        )
+        messages = MessageService(feed: feed, transcript: transcript, runs: runs)
+        sessions = SessionService(feed: feed, runs: runs, outbox: outbox, messages: messages)
+        documents = DocumentService(
+            gateway: gateway,
+            feed: feed,
+            runs: runs,
+            mayAskByChat: settings.writesDocumentsByChat,
+            refreshMilliseconds: settings.documentRefreshMilliseconds
+        )
+        events.add(self)
+    }
+
+    /// Reads what an earlier process left.
+    /// - Parameter completion: comes once the link may open.
+    package func start(on loop: isolated EventLoop, completion: @escaping (Result<Void, any Error>) -> Void) {
+        outbox.load(on: loop)
+        documents.load(on: loop)
+        runs.load(on: loop, completion: completion)
+    }
+
+    /// Who acts on what, in this order.
+    package func receive(_ event: ServiceEvent, on loop: isolated EventLoop) {
+        switch event {
+        case .linkChanged(let status):
+            if status.state != .online {
+                runs.linkLost()
+                documents.linkClosed()
+            }
+            feed.pass(StreamEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) }, on: loop)
+            if status.state != .online { outbox.linkIs(LinkCondition(status), on: loop) }
+        case .linkOpened(let hello):
+            runs.linkOpened(hello, on: loop)
+            outbox.linkIs(.online(LinkFacts(hello)), on: loop)
+            documents.refreshAll(on: loop)
+            runs.resumeWatching(on: loop)
+        case .gatewayEvent(let event):
+            runs.received(event, on: loop)
+            documents.received(event, on: loop)
+            messages.received(event, on: loop)
+            sessions.received(event, on: loop)
+        case .framesLost: runs.framesLost(on: loop)
+        case .eventsMissed(let since): messages.reload(since: since, on: loop)
+        case .defaultsChanged(let defaults): documents.defaultsChanged(defaults)
+        case .messageDispatched(let entry, let key): runs.dispatched(entry, key: key, on: loop)
+        case .messageRefused(let key): runs.refused(key: key)
+        case .entryAccepted(let entry):
+            outbox.enqueued(entry, on: loop)
+            messages.entryChanged(entry, on: loop)
+        case .entryChanged(let entry):
+            messages.entryChanged(entry, on: loop)
+            runs.delivered(entry, on: loop)
+        case .runEnded(let run):
+            documents.runEnded(run, on: loop)
+            messages.runEnded(run, on: loop)
+        case .diskFellBehind(let isBehind): gateway.holdInput(isBehind, on: loop)
+        case .published(let event): runs.published(event)
+        case .tokensIssued: break
+        }
+    }
+}
+
+extension LinkCondition {
+    init(_ status: LinkStatus) {
+        switch status.state {
+        case .connecting, .online: self = .connecting
+        case .waitingForApproval, .refused: self = .blocked(reason: status.code ?? status.detail)
+        case .offline: self = .offline(detail: status.detail)
+        }
+    }
+}
+
+extension LinkFacts {
+    init(_ hello: Hello) {
+        self.init(protocolVersion: hello.protocolVersion, identity: nil, uptimeMs: hello.uptimeMs)
+    }
+}

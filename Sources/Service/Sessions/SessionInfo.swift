@@ -1,0 +1,65 @@
+package import Activity
+import Basics
+import Documents
+package import JSONBytes
+import Gateway
+import Upstream
+
+/// A conversation as the list of sessions shows it.
+package struct SessionInfo: Sendable {
+    package let key: String
+    var agent: String?
+    var kind: String?
+    var label: String?
+    /// What to call it: the gateway's own words for it, else its first message's.
+    var title: String?
+    var preview: String?
+    var model: String?
+    var thinking: String?
+    var verbose: String?
+    var status: String?
+    var updatedAt: Timestamp?
+
+    /// In bytes: what a gateway says of a session is one line of a list, however long it is.
+    private static let longestText = 2000
+
+    package init(_ row: JSONValue, key: SessionKey) {
+        func text(_ name: String) -> String? { row[name]?.string.map { $0.cut(toBytes: Self.longestText) } }
+        /// The talk that an agent was asked for its files in is no one's message.
+        func said(_ name: String) -> String? {
+            text(name).flatMap { SyncFrame.isRequest($0) || SyncFrame.isReply($0) ? nil : $0 }
+        }
+        self.key = key.text
+        agent = key.agent
+        kind = text("kind")
+        label = text("label")
+        title = said("displayName") ?? said("derivedTitle")
+        preview = said("lastMessagePreview")
+        model = text("model")
+        thinking = text("thinkingLevel")
+        verbose = text("verboseLevel")
+        status = text("status")
+        updatedAt = row["updatedAt"]?.int.map { Timestamp(milliseconds: $0) }
+    }
+
+    /// What is worth an event of its own: runs and messages have theirs.
+    var lasting: [String?] { [kind, label, model, thinking, verbose] }
+
+    /// - Parameter isActive: whether a run is under way, which we know better than a list of a moment ago.
+    package func write(to writer: inout JSONWriter, isActive: Bool?) {
+        writer.object { object in
+            object.member("key", key)
+            object.member("agent", agent)
+            object.member("kind", kind)
+            object.member("label", label)
+            object.member("title", title)
+            object.member("preview", preview)
+            object.member("model", model)
+            object.member("thinking", thinking)
+            object.member("verbose", verbose)
+            object.member("status", status)
+            object.member("active", isActive)
+            object.member("updatedAt", updatedAt)
+        }
+    }
+}

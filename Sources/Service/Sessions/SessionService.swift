@@ -1,0 +1,61 @@
+import Activity
+import Basics
+package import EventLoops
+import JSONBytes
+import Store
+package import Gateway
+import Upstream
+
+/// Follows the gateway's sessions: tells of those that came, changed or went.
+package final class SessionService {
+    private static let mostRemembered = 4096
+
+    private let feed: EventFeed
+    private let runs: RunService
+    private let outbox: OutboxService
+    private let messages: MessageService
+    private var lasting: [String: [String?]] = [:]
+
+    package init(feed: EventFeed, runs: RunService, outbox: OutboxService, messages: MessageService) {
+        self.feed = feed
+        self.runs = runs
+        self.outbox = outbox
+        self.messages = messages
+    }
+
+    /// A list was read: what it shows is known.
+    package func note(_ sessions: [SessionInfo]) {
+        if lasting.count + sessions.count > Self.mostRemembered { lasting.removeAll() }
+        for session in sessions { lasting[session.key] = session.lasting }
+    }
+
+    package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
+        guard event.name == "sessions.changed", let payload = event.payload,
+            let written = payload["sessionKey"]?.string ?? payload["key"]?.string
+        else { return }
+        let key = runs.canonical(written)
+        let reason = payload["reason"]?.string
+        if reason == "reset" || reason == "delete" { messages.forget(key.text) }
+        if reason == "delete" {
+            lasting[key.text] = nil
+            outbox.routeChanged(key.text, detail: "the session was deleted", on: loop)
+            return publish(reason, SessionInfo(payload["session"] ?? payload, key: key), on: loop)
+        }
+        if reason == "reset", !outbox.asked(toReset: key.text, now: loop.wallClock) {
+            outbox.routeChanged(key.text, detail: "the session was reset", on: loop)
+        }
+        let info = SessionInfo(payload["session"] ?? payload, key: key)
+        // Each run changes its session twice, and has events of its own.
+        guard reason != nil || lasting[key.text] != info.lasting else { return }
+        note([info])
+        publish(reason, info, on: loop)
+    }
+
+    private func publish(_ reason: String?, _ info: SessionInfo, on loop: isolated EventLoop) {
+        feed.publish("session", session: info.key, on: loop) { object in
+            object.member("reason", reason ?? "change")
+            object.key("sessionInfo")
+            info.write(to: &object, isActive: nil)
+        }
+    }
+}

@@ -1,0 +1,51 @@
+package import EventStream
+
+/// The disk as the services see it: operations that become durable in the order in which they were given, and reads of
+/// what is durable. `StateStore` keeps it in a file; tests keep it in memory.
+package protocol Journal: AnyObject, Sendable {
+    /// Appends an operation. `completion` is called once it is durable, or has failed, with the events it logged; in the
+    /// order of these calls, on a queue of the journal's own. `cost` is about how many bytes it writes.
+    nonisolated func commit<Value: Sendable>(
+        cost: Int,
+        _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value,
+        completion: @escaping @Sendable (Result<Value, any Error>, [StoredEvent]) -> Void
+    )
+
+    /// Reads in one read transaction; `completion` is called on a queue of the journal's own, in the order of the calls.
+    nonisolated func read<Value: Sendable>(
+        _ body: @escaping @Sendable (StoreTables) throws -> Value,
+        completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    )
+
+    /// Nil when a message would be taken durably now, else why not.
+    nonisolated func probe() async -> StoreError?
+
+    nonisolated var health: StoreHealth { get }
+    nonisolated var statistics: StoreStatistics { get }
+    /// The oldest event kept; nil while there is none.
+    nonisolated var oldest: EventID? { get }
+}
+
+extension Journal {
+    /// Writes a copy of something that the gateway has anyway: a failure loses nothing.
+    package nonisolated func cache(cost: Int = 1024, _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void) {
+        commit(cost: cost, body) { _, _ in }
+    }
+
+    package nonisolated func read<Value: Sendable>(
+        _ body: @escaping @Sendable (StoreTables) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            read(body) { continuation.resume(with: $0) }
+        }
+    }
+
+    package nonisolated func commit<Value: Sendable>(
+        cost: Int = 1024,
+        _ body: @escaping @Sendable (inout StoreTransaction) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            commit(cost: cost, body) { result, _ in continuation.resume(with: result) }
+        }
+    }
+}

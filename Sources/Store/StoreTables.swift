@@ -1,0 +1,18 @@
+package import SQLite
+
+/// The tables of `ladle.db` on one connection. Their queries are the only SQL outside this layer's own upkeep.
+package struct StoreTables {
+    private let connection: SQLiteConnection
+
+    package init(_ connection: SQLiteConnection) {
+        self.connection = connection
+    }
+
+    package var events: EventTable { EventTable(connection) }
+    package var runs: RunTable { RunTable(connection) }
+    package var messages: MessageTable { MessageTable(connection) }
+    package var values: ValueTable { ValueTable(connection) }
+    package var outbox: OutboxTable { OutboxTable(connection) }
+    package var receipts: ReceiptTable { ReceiptTable(connection) }
+    package var tokens: TokenTable { TokenTable(connection) }
+}

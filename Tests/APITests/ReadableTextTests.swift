@@ -1,0 +1,35 @@
+import Activity
+import Basics
+import JSONBytes
+import Testing
+
+@testable import API
+@testable import Service
+
+/// What `text/plain` answers show on a terminal.
+struct ReadableTextTests {
+    private static let hostile = "one\u{1B}[2Jtwo\u{202E}\nforged\u{2028}line\u{7}"
+    private static let shown = "one[2Jtwo forged line"
+
+    @Test func `an event is one line, and steers no terminal`() throws {
+        let event = StreamEvent(transient: "run.step", at: Timestamp(milliseconds: 0), session: "agent:main:\nmain") {
+            $0.object("step") { step in
+                step.member("state", "running")
+                step.member("label", Self.hostile)
+            }
+        }
+        #expect(EventText.line(for: event) == "00:00:00 run.step agent:main: main: running \(Self.shown)")
+    }
+
+    @Test func `a conversation steers no terminal`() {
+        let message = ChatMessage(id: "1", role: .assistant, text: Self.hostile, at: Timestamp(milliseconds: 0))
+        let expected = """
+            1970-01-01T00:00:00.000Z assistant
+              one[2Jtwo
+              forged
+              line
+
+            """
+        #expect(MessageText.of([message], asOf: nil) == expected)
+    }
+}
