@@ -65,7 +65,7 @@ let package = Package(
         + layer("EventStream", uses: ["Basics"])
         + layer("Gateway", uses: ["JSONBytes", "Basics"], isTested: false)
         + layer("Labels", uses: ["JSONBytes", "Basics"])
-        + layer("Activity", uses: ["Labels", "JSONBytes", "Basics"])
+        + layer("Runs", uses: ["Labels", "JSONBytes", "Basics"])
         + layer("Documents", uses: ["JSONBytes", "Basics"])
         + layer("Outbox", uses: ["JSONBytes", "Basics"], testsUse: ["Store", "SQLite"])
         // Wrappers: each over one C module.
@@ -106,14 +106,14 @@ let package = Package(
         + layer(
             "Service",
             uses: [
-                "Gateway", "Upstream", "Store", "Outbox", "Activity", "Labels", "Documents", "EventStream", "Observability",
+                "Gateway", "Upstream", "Store", "Outbox", "Runs", "Labels", "Documents", "EventStream", "Observability",
                 "TLS", "EventLoops", "JSONBytes", "Basics",
             ]
         )
         + layer(
             "API",
             uses: [
-                "Service", "Server", "Gateway", "Upstream", "Store", "Outbox", "Access", "Activity", "Labels", "Documents",
+                "Service", "Server", "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs", "Labels", "Documents",
                 "EventStream", "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "CSystem", "Basics",
             ]
         )
@@ -125,7 +125,8 @@ let package = Package(
             .executableTarget(
                 name: "ladle",
                 dependencies: [
-                    "Activity", "Labels", "Commands", "Configuration", "API", "Service", "Server", "Upstream", "DemoGateway", "Discovery",
+                    "Runs", "Labels", "Commands", "Configuration", "API", "Service", "Server", "Upstream",
+                    "DemoGateway", "Discovery",
                     "Store",
                     "Outbox",
                     "Gateway", "EventStream", "Access", "Observability", "EventLoops", "TLS",
@@ -138,7 +139,8 @@ let package = Package(
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: [
-                    "ladle", "TestSupport", "API", "Service", "Access", "EventLoops", "HTTPModel", "JSONBytes", "CSystem",
+                    "ladle", "TestSupport", "API", "Service", "Access", "EventLoops", "HTTPModel", "JSONBytes",
+                    "CSystem",
                     "Basics", "DemoGateway",
                 ],
                 swiftSettings: strict

@@ -1,10 +1,10 @@
-package import Store
 package import Access
 import Basics
 import EventLoops
-package import Server
 package import Observability
 import Outbox
+package import Server
+package import Store
 
 /// How many connections there may be at once.
 package struct ConnectionLimit: Equatable {

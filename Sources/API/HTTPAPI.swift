@@ -1,11 +1,11 @@
-package import Service
 import Access
 package import Basics
 package import EventLoops
-package import Server
+import Gateway
 import HTTPModel
 package import Observability
-import Gateway
+package import Server
+package import Service
 package import Upstream
 
 /// Everything behind the HTTP edge, on one loop: who may, which route, what it does. The handlers stand in files of their

@@ -30,7 +30,7 @@ package enum PastTense {
 
     private static let irregular: [String: String] = [
         "Writing": "Wrote", "Reading": "Read", "Running": "Ran", "Building": "Built", "Taking": "Took",
-        "Getting": "Got", "Setting": "Set", "AcceptMessage": "Sent", "Thinking": "Thought", "Waking": "Woke",
+        "Getting": "Got", "Setting": "Set", "Sending": "Sent", "Thinking": "Thought", "Waking": "Woke",
         "Making": "Made", "Finding": "Found", "Giving": "Gave", "Keeping": "Kept", "Choosing": "Chose",
         "Going": "Went", "Putting": "Put", "Cutting": "Cut", "Drawing": "Drew", "Bringing": "Brought",
         "Telling": "Told", "Seeing": "Saw", "Doing": "Did", "Coming": "Came", "Understanding": "Understood",

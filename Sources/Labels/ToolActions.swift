@@ -19,14 +19,14 @@ extension ToolLabels {
     static let actions: [String: ToolActions] = [
         "message": ToolActions(
             category: .message,
-            other: "AcceptMessage a message",
+            other: "Sending a message",
             labels: [
-                "send": "AcceptMessage a message", "react": "Adding a reaction", "poll": "Creating a poll",
+                "send": "Sending a message", "react": "Adding a reaction", "poll": "Creating a poll",
                 "read": "Reading messages", "search": "Searching messages", "edit": "Editing a message",
                 "delete": "Deleting a message", "pin": "Pinning a message", "unpin": "Unpinning a message",
                 "reactions": "Checking reactions", "thread-create": "Starting a thread",
-                "thread-reply": "AcceptMessage a message",
-                "sendattachment": "AcceptMessage a file",
+                "thread-reply": "Sending a message",
+                "sendattachment": "Sending a file",
             ]
         ),
         "cron": ToolActions(
@@ -64,8 +64,8 @@ extension ToolLabels {
                 "poll": "Checking a running command", "log": "Checking a running command",
                 "list": "Checking running commands",
                 "kill": "Stopping a command", "remove": "Stopping a command", "clear": "Stopping a command",
-                "write": "AcceptMessage input", "send-keys": "AcceptMessage input", "submit": "AcceptMessage input",
-                "paste": "AcceptMessage input",
+                "write": "Sending input", "send-keys": "Sending input", "submit": "Sending input",
+                "paste": "Sending input",
             ]
         ),
         "nodes": ToolActions(
@@ -74,7 +74,7 @@ extension ToolLabels {
             labels: [
                 "camera_snap": "Taking a photo", "camera_clip": "Recording a video",
                 "screen_record": "Recording the screen",
-                "notify": "AcceptMessage a notification", "location_get": "Getting location",
+                "notify": "Sending a notification", "location_get": "Getting location",
                 "run": "Running a command on a device",
                 "invoke": "Running a command on a device", "photos_latest": "Looking at photos",
                 "camera_list": "Checking cameras", "device_info": "Checking devices",

@@ -1,9 +1,10 @@
-import JSONBytes
-package import Activity
 package import EventLoops
 import Gateway
+import JSONBytes
+package import Labels
 package import Observability
 package import Outbox
+package import Runs
 package import Store
 import Upstream
 

@@ -28,7 +28,10 @@ package protocol Journal: AnyObject, Sendable {
 
 extension Journal {
     /// Writes a copy of something that the gateway has anyway: a failure loses nothing.
-    package nonisolated func cache(cost: Int = 1024, _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void) {
+    package nonisolated func cache(
+        cost: Int = 1024,
+        _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void
+    ) {
         commit(cost: cost, body) { _, _ in }
     }
 

@@ -1,8 +1,8 @@
 import Commands
 import Configuration
 import Discovery
-import JSONBytes
 import Gateway
+import JSONBytes
 import Upstream
 
 /// `ladle discover`: gateways that announce themselves on the local network, or in a domain's DNS.

@@ -1,5 +1,5 @@
-import Server
 import JSONBytes
+import Server
 import Testing
 
 @testable import API

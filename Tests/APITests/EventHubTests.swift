@@ -2,8 +2,8 @@ import Access
 import Basics
 import EventLoops
 import EventStream
-import Server
 import HTTPModel
+import Server
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Access
 import EventLoops
-import Server
 import HTTPModel
+import Server
 import Testing
 
 @testable import API

@@ -1,6 +1,6 @@
-import Activity
 import Basics
 import JSONBytes
+import Runs
 import Testing
 
 @testable import API

@@ -1,7 +1,7 @@
-import Store
 import Access
 import Basics
 import SQLite
+import Store
 import TestSupport
 import Testing
 

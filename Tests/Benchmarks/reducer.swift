@@ -1,10 +1,10 @@
 // What the reducer takes: every frame of the recordings in a folder that tells of runs, parsed alone and parsed and reduced.
 // Built by `run` beside this file; figures are CPU of the thread, the best of several passes.
 
-import Activity
 import Basics
 import Foundation
 import JSONBytes
+import Runs
 
 struct Recording {
     var frames: [(name: String, bytes: [UInt8])] = []

@@ -1,8 +1,8 @@
-@testable import EventLoops
 import TLS
 import TestSupport
 import Testing
 
+@testable import EventLoops
 
 /// Reports what happens to a connection; echoes when asked.
 final class Probe: StreamHandler {

@@ -1,11 +1,11 @@
+import API
 import Access
 import Basics
-import API
-import Service
 import EventLoops
 import Foundation
 import HTTPModel
 import JSONBytes
+import Service
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
-import Store
 import Basics
 import JSONBytes
 import SQLite
+import Store
 import TestSupport
 import Testing
 

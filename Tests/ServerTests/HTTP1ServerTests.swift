@@ -1,9 +1,9 @@
 import Basics
 import EventLoops
-@testable import Server
 import TestSupport
 import Testing
 
+@testable import Server
 
 struct HTTP1ServerTests {
     private func connect(_ server: TestServer) throws -> BlockingSocket {

@@ -1,9 +1,9 @@
 import Basics
 import EventLoops
-@testable import Server
 import TestSupport
 import Testing
 
+@testable import Server
 
 struct HTTP2ServerTests {
     /// `:status 200` as an entry of the static table.

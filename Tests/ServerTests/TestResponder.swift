@@ -1,10 +1,10 @@
 import Basics
 import Dispatch
 import EventLoops
-@testable import Server
 import HTTPModel
 import TLS
 
+@testable import Server
 
 /// A small program behind a real server: answers at once, later, in pieces, or not at all.
 final class TestResponder: Responder {

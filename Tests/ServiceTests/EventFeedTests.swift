@@ -1,7 +1,7 @@
 import Basics
-import Store
 import EventLoops
 import EventStream
+import Store
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import Basics
+import Gateway
 import JSONBytes
 import Outbox
 import Testing
-import Gateway
 import Upstream
 
 @testable import Service

@@ -1,10 +1,10 @@
 import Basics
-import Store
 import EventStream
 import Foundation
 import JSONBytes
 import Outbox
 import SQLite
+import Store
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import Basics
-import Store
 import EventStream
 import Outbox
 import SQLite
+import Store
 import Synchronization
 import TestSupport
 

@@ -1,7 +1,7 @@
+import Gateway
 import JSONBytes
 import Testing
 
-import Gateway
 @testable import Upstream
 
 /// Frames recorded from real gateways, through the whole machine: its own requests stand in for the recorded ones, and the

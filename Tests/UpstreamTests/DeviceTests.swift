@@ -1,10 +1,10 @@
 import Basics
+import Gateway
 import JSONBytes
 import TLS
 import TestSupport
 import Testing
 
-import Gateway
 @testable import Upstream
 
 struct DeviceTests {

@@ -1,7 +1,7 @@
 import EventLoops
+import Gateway
 import TestSupport
 
-import Gateway
 @testable import Upstream
 
 /// Cuts a working link as soon as it stands, again and again, all on one loop; then tells what is left.

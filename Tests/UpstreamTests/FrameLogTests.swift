@@ -1,8 +1,8 @@
 import Basics
+import Gateway
 import JSONBytes
 import Testing
 
-import Gateway
 @testable import Upstream
 
 struct FrameLogTests {

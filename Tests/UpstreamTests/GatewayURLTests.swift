@@ -1,6 +1,6 @@
+import Gateway
 import Testing
 
-import Gateway
 @testable import Upstream
 
 struct GatewayURLTests {

@@ -1,9 +1,9 @@
 import Basics
+import Gateway
 import JSONBytes
 import TLS
 import WebSocket
 
-import Gateway
 @testable import Upstream
 
 /// The same numbers each time, so that a failing test fails again.

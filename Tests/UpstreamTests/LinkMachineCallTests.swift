@@ -1,7 +1,7 @@
+import Gateway
 import JSONBytes
 import Testing
 
-import Gateway
 @testable import Upstream
 
 struct LinkMachineCallTests {

@@ -1,6 +1,6 @@
+import Gateway
 import Testing
 
-import Gateway
 @testable import Upstream
 
 /// A gateway that sends mutated frames: whatever comes, the machine keeps its rules.

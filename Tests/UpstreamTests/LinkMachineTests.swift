@@ -1,10 +1,10 @@
 import Basics
+import Gateway
 import JSONBytes
 import TLS
 import Testing
 import WebSocket
 
-import Gateway
 @testable import Upstream
 
 struct LinkMachineTests {

@@ -1,8 +1,8 @@
+import Gateway
 import JSONBytes
 import Testing
 import WebSocket
 
-import Gateway
 @testable import Upstream
 
 struct RejectionTests {

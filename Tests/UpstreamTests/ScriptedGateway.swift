@@ -1,10 +1,10 @@
 import Basics
 import EventLoops
+import Gateway
 import JSONBytes
 import TLS
 import WebSocket
 
-import Gateway
 @testable import Upstream
 
 /// A gateway just large enough for the link's socket tests: greets, checks the signature, answers every method with `{}`

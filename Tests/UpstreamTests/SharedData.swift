@@ -1,6 +1,6 @@
+import Gateway
 import JSONBytes
 
-import Gateway
 @testable import Upstream
 
 /// Files beside the repository that are not always there: tests that need them are skipped without.

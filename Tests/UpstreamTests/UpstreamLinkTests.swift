@@ -1,10 +1,10 @@
 import EventLoops
+import Gateway
 import JSONBytes
 import TLS
 import TestSupport
 import Testing
 
-import Gateway
 @testable import Upstream
 
 /// Puts everything the link tells into one inbox.

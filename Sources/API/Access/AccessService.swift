@@ -1,10 +1,10 @@
-package import Service
 package import Access
 import Basics
-import Store
 package import EventLoops
-import Server
 import HTTPModel
+import Server
+package import Service
+import Store
 
 /// Asks tailscaled who is behind an address; always answers, with `.failed` where it cannot.
 package protocol WhoisAsking: AnyObject {

@@ -1,9 +1,9 @@
 import Access
 import Basics
 import EventLoops
-import Server
 import HTTPModel
 import JSONBytes
+import Server
 import TLS
 
 /// `/v1/pairing`: a device without a token asks for one, a person on the host decides, the device collects it.

@@ -1,8 +1,8 @@
 import Access
 import EventLoops
-import Server
 import HTTPModel
 import JSONBytes
+import Server
 
 /// `POST /v1/tickets`: one read of one path for a client that cannot set headers.
 enum TicketOperation {

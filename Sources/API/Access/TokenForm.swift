@@ -1,8 +1,8 @@
 import Access
 import Basics
 import EventLoops
-import Server
 import JSONBytes
+import Server
 
 /// What a request asks a token to be, checked field by field.
 enum TokenForm {

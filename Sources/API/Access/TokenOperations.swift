@@ -1,9 +1,9 @@
 import Access
 import Basics
 import EventLoops
-import Server
 import HTTPModel
 import JSONBytes
+import Server
 import TLS
 
 /// `/v1/tokens`: made, listed, renewed and ended by callers with scope `admin`.

@@ -1,11 +1,11 @@
-import Service
 import Access
 import Documents
-import Store
 import EventLoops
-import Server
 import HTTPModel
 import JSONBytes
+import Server
+import Service
+import Store
 
 /// `/v1/identity/avatar`: a picture kept here, checked by what it is and not by what it is called.
 enum AvatarOperations {

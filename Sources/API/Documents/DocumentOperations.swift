@@ -1,10 +1,10 @@
-import Service
 import Access
 import Documents
 import EventLoops
-import Server
 import HTTPModel
 import JSONBytes
+import Server
+import Service
 
 /// `/v1/identity` and `/v1/profile`: fields and the file itself.
 enum DocumentOperations {
@@ -90,7 +90,8 @@ enum DocumentOperations {
             let documents = api.documents
             let name = DocumentService.Name(agent: try agent(of: call, documents), kind: kind)
             guard documents.waiting(name) < mostWaiting else { throw .tooManyWriters }
-            let write = DocumentWrite(documents, name, change, if: DocumentCondition(try condition(of: call))) { result in
+            let write = DocumentWrite(documents, name, change, if: DocumentCondition(try condition(of: call))) {
+                result in
                 switch result {
                 case .success((let copy, let path)): answer(copy, name, path: path, call, loop)
                 case .failure(let fault): call.fail(Problem(fault, over: api.services.gateway), on: loop)

@@ -1,8 +1,8 @@
 import Documents
-import Server
+import Gateway
 import HTTPModel
 import JSONBytes
-import Gateway
+import Server
 import Service
 import Upstream
 

@@ -1,9 +1,9 @@
-package import Service
 package import Access
 import Basics
 package import EventLoops
 package import EventStream
 package import Server
+package import Service
 
 /// Fans events out. An event is encoded once a format, the events of one turn leave in one write a subscriber, and a slow
 /// reader has a bounded backlog of its own, so that nobody waits for it.

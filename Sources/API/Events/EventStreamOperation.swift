@@ -1,9 +1,9 @@
 import Basics
 import EventLoops
 import EventStream
-import Server
 import HTTPModel
 import JSONBytes
+import Server
 import Store
 
 /// `GET /v1/events`: one stream for everything, in three forms, and the long poll on the same cursor.

@@ -1,6 +1,6 @@
-import Service
 import Basics
 import JSONBytes
+import Service
 
 /// An event as one readable line, for `curl` in a terminal and for shell loops.
 enum EventText {

@@ -1,13 +1,13 @@
-import Service
 import Access
-import Activity
 import Basics
 package import EventLoops
-import Server
 import JSONBytes
+import Runs
+import Server
+import Service
 import Store
 
-/// What the api as a whole knows about streams.
+/// Streams: who may open one, and the events that only one stream gets.
 extension HTTPAPI {
     /// The canonical form of a session's name in a request.
     func session(named text: String, _ field: String) throws(Problem) -> String {

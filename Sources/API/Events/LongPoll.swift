@@ -1,10 +1,10 @@
-import Service
 import Access
-import Store
 import EventLoops
 import EventStream
-import Server
 import JSONBytes
+import Server
+import Service
+import Store
 
 /// `?poll=N`: the events after a cursor, or the first ones that come within N seconds.
 final class LongPoll: ExchangeOwner {

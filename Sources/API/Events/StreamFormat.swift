@@ -1,8 +1,8 @@
-import Service
 import Basics
 import EventStream
 package import HTTPModel
 import JSONBytes
+import Service
 
 /// How a stream is written. One cursor, three forms.
 package enum StreamFormat: Hashable, Sendable {

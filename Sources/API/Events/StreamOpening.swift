@@ -1,12 +1,12 @@
-import Service
 import Access
 import Basics
-import Store
 import EventLoops
 import EventStream
-import Server
 import HTTPModel
 import JSONBytes
+import Server
+import Service
+import Store
 
 /// Brings one stream from its request to live events: hello, what was missed, the texts of active runs, then live.
 final class StreamOpening: ExchangeOwner {

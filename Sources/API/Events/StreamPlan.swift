@@ -1,8 +1,8 @@
-import Service
 package import Access
 import Documents
 package import EventStream
 import JSONBytes
+import Service
 
 /// What a stream was asked to be. Streams with one plan share their bytes, and this value.
 package struct StreamPlan: Hashable {

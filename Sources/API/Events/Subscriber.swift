@@ -1,6 +1,6 @@
-import Service
 package import EventLoops
 package import Server
+import Service
 
 /// One open stream. Small: there may be ten thousand that wait for something to happen.
 package final class Subscriber: ExchangeOwner {

@@ -1,7 +1,7 @@
-import Server
+import Gateway
 import HTTPModel
 import JSONBytes
-import Gateway
+import Server
 import Service
 import Upstream
 

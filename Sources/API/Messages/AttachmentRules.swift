@@ -1,8 +1,8 @@
 import Basics
-import Server
+import Gateway
 import HTTPModel
 import JSONBytes
-import Gateway
+import Server
 import Upstream
 
 /// What the gateway takes with a message. It drops or refuses the rest, so that is refused here before anything is

@@ -1,11 +1,11 @@
-import Service
-import Activity
 import Basics
-import Store
-import Server
 import HTTPModel
 import JSONBytes
 import Outbox
+import Runs
+import Server
+import Service
+import Store
 
 /// A run that is over, from memory or from the database.
 struct EndedRun {

@@ -1,12 +1,12 @@
-import Service
 import Access
-import Activity
-import Store
 import EventLoops
-import Server
 import HTTPModel
 import JSONBytes
 import Outbox
+import Runs
+import Server
+import Service
+import Store
 
 /// `POST /v1/messages` with `Accept: text/event-stream`: the events of this message and its run, up to the terminal one.
 final class EntryStream: EntryFollower, ExchangeOwner {

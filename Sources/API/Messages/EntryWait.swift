@@ -1,10 +1,10 @@
-import Service
 import Access
-import Activity
-import Store
 import EventLoops
-import Server
 import Outbox
+import Runs
+import Server
+import Service
+import Store
 
 /// A request that waits for what becomes of its message. It is told, it never asks.
 final class EntryWait: EntryFollower, ExchangeOwner {

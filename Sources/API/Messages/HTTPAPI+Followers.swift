@@ -1,8 +1,8 @@
-import Activity
-import Store
 package import EventLoops
-package import Service
 import Outbox
+import Runs
+package import Service
+import Store
 
 /// A request that stays open for one entry.
 protocol EntryFollower: AnyObject {

@@ -1,5 +1,5 @@
-import Server
 import JSONBytes
+import Server
 
 /// The JSON of a message, read and its attachments checked: what takes long of a large one, and needs nothing of the loop.
 struct MessageBody: Sendable {

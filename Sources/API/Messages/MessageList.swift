@@ -1,14 +1,14 @@
-import Service
 import Access
-import Activity
 import Basics
-import Store
 import EventLoops
-import Server
+import Gateway
 import HTTPModel
 import JSONBytes
 import Outbox
-import Gateway
+import Runs
+import Server
+import Service
+import Store
 import Upstream
 
 /// `GET /v1/messages`: from the gateway where it can be asked, from the cache where not, and in both with our own

@@ -1,7 +1,7 @@
 import Basics
-import Server
 import HTTPModel
 import JSONBytes
+import Server
 
 /// The forms a message may come in.
 extension MessageRequest {

@@ -1,10 +1,10 @@
-import Activity
 import Basics
 import EventLoops
-import Server
+import Gateway
 import HTTPModel
 import JSONBytes
-import Gateway
+import Runs
+import Server
 import Upstream
 
 /// What `POST /v1/messages` is asked to do, out of body, query and headers; checked, nothing stored yet.

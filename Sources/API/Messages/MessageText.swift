@@ -1,5 +1,5 @@
-import Activity
 import Basics
+import Runs
 
 /// A conversation for reading in a terminal.
 enum MessageText {

@@ -1,6 +1,6 @@
-import Server
 import HTTPModel
 import Outbox
+import Server
 import Store
 
 /// Why a message was not accepted.

@@ -1,7 +1,7 @@
 import EventLoops
-import Server
-import HTTPModel
 import Gateway
+import HTTPModel
+import Server
 import Upstream
 
 /// `POST /v1/messages`: the message is on disk before the answer.

@@ -1,9 +1,9 @@
-import Service
 import EventLoops
-import Server
 import HTTPModel
 import JSONBytes
 import Outbox
+import Server
+import Service
 import Store
 
 /// What a person does to an entry: send it again, take it back, dismiss it.

@@ -1,11 +1,11 @@
-import Service
 import Access
 import Basics
 import EventLoops
-import Server
 import HTTPModel
 import JSONBytes
 import Outbox
+import Server
+import Service
 import Store
 
 /// `GET /v1/outbox` and `GET /v1/outbox/{id}`.

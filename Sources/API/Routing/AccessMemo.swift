@@ -1,8 +1,8 @@
 import Access
 import Basics
 import EventLoops
-import Server
 import HTTPModel
+import Server
 
 /// What was found about a connection's first plain request, for those that follow: the host is one of ours, and on the
 /// owner's own connection who asks. Further plain GETs for the same host need no second look. Anything that access rules

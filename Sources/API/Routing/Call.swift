@@ -1,9 +1,9 @@
 package import Access
 import Basics
 package import EventLoops
-package import Server
 package import HTTPModel
 package import JSONBytes
+package import Server
 
 /// One request on its way through its handler: who asks, for what, in which form the answer shall be.
 package final class Call {

@@ -1,7 +1,7 @@
 import Access
 package import EventLoops
-package import Server
 import HTTPModel
+package import Server
 
 /// The first of a request's two turns: who asks, for what, and whether they may, from the head alone.
 extension HTTPAPI {

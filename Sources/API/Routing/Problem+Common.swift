@@ -1,6 +1,6 @@
 package import Access
-package import Server
 package import HTTPModel
+package import Server
 
 /// Problems that many operations share.
 extension Problem {

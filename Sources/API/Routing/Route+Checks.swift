@@ -1,6 +1,6 @@
 import Basics
-import Server
 import HTTPModel
+import Server
 
 /// What the head of a request must be for a route, beyond who sends it.
 extension Route {

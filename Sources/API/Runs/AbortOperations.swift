@@ -1,15 +1,15 @@
-import Service
 import Access
-import Activity
 import Basics
-import Store
 import EventLoops
-import Server
+import Gateway
 import HTTPModel
 import JSONBytes
 import Outbox
+import Runs
+import Server
+import Service
+import Store
 import TLS
-import Gateway
 import Upstream
 
 /// `POST /v1/runs/{id}/abort` and `POST /v1/sessions/{key}/abort`. The run is always named to the gateway: releases

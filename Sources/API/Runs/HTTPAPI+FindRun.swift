@@ -1,11 +1,11 @@
-import Service
 import Access
-import Activity
-import Store
 import EventLoops
-import Server
 import HTTPModel
 import Outbox
+import Runs
+import Server
+import Service
+import Store
 
 /// A run as it was found: in memory, in the database, or as a message that has none yet.
 enum FoundRun {

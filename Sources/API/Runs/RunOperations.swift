@@ -1,13 +1,13 @@
-import Service
 import Access
-import Activity
 import Basics
-import Store
 import EventLoops
-import Server
 import HTTPModel
 import JSONBytes
 import Outbox
+import Runs
+import Server
+import Service
+import Store
 
 /// `GET /v1/runs`, `GET /v1/runs/{id}` and `GET /v1/activity`.
 enum RunOperations {

@@ -1,13 +1,13 @@
-import Service
 import Access
-import Activity
 import Basics
-import Store
 import EventLoops
-import Server
+import Gateway
 import HTTPModel
 import JSONBytes
-import Gateway
+import Runs
+import Server
+import Service
+import Store
 import Upstream
 
 /// `GET /v1/sessions` and `GET /v1/agents`: what one can write to and subscribe to. The last answers are kept for when

@@ -1,10 +1,10 @@
 import Access
 import Basics
 import EventLoops
-import Server
+import Gateway
 import HTTPModel
 import JSONBytes
-import Gateway
+import Server
 import Upstream
 
 /// Those who follow the frame log. Each frame becomes its block once and is written to all; a slow reader is cut.

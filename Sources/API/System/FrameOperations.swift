@@ -1,8 +1,8 @@
 import EventLoops
-import Server
+import Gateway
 import HTTPModel
 import JSONBytes
-import Gateway
+import Server
 import Upstream
 
 /// `GET /v1/debug/frames`: what went over the link lately, without its secrets, as a list or as a stream.

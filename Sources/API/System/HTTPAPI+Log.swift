@@ -1,9 +1,9 @@
 import Access
 import EventLoops
-import Server
 import HTTPModel
 import Observability
 import Outbox
+import Server
 
 /// What the log says of requests and entries. Reads that worked leave no line; a problem always does, with the id that
 /// stands in it.

@@ -1,13 +1,13 @@
-import Service
 import Basics
-import Store
 import EventLoops
 import EventStream
-import Server
+import Gateway
 import HTTPModel
 import Observability
 import Outbox
-import Gateway
+import Server
+import Service
+import Store
 import Upstream
 
 /// `GET /metrics`: every number somebody keeps anyway, written when it is asked for.
@@ -42,7 +42,11 @@ extension HTTPAPI {
         page.info("ladle_build", "The program.", ["version": settings.version, "os": Self.system])
         writeLink(to: &page)
         writeOutbox(to: &page, on: loop)
-        page.gauge("ladle_runs_active", "Runs under way, and messages that wait for their turn at the gateway.", runs.activeCount)
+        page.gauge(
+            "ladle_runs_active",
+            "Runs under way, and messages that wait for their turn at the gateway.",
+            runs.activeCount
+        )
         writeEvents(to: &page)
         tally.write(to: &page)
         page.counter("ladle_tailnet_silences", "Callers refused because tailscaled did not answer.", silences)

@@ -1,6 +1,6 @@
 import EventLoops
-import Server
 import HTTPModel
+import Server
 
 /// `GET /openapi.yaml` and `/openapi.json`: the contract, as it is kept in the repository.
 enum OpenAPIDocument {

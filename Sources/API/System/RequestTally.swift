@@ -1,7 +1,7 @@
 import CSystem
-import Server
 import HTTPModel
 import Observability
+import Server
 
 /// What became of requests, in plain numbers: a clock read and a few additions each.
 struct RequestTally {

@@ -1,9 +1,9 @@
 import Basics
 import EventStream
+import Gateway
 import JSONBytes
 import Outbox
 import Service
-import Gateway
 import Upstream
 
 /// What `GET /v1/status` answers, as JSON or as the screenful a person wants.

@@ -1,8 +1,8 @@
-import Service
 import EventLoops
-import Server
 import HTTPModel
 import JSONBytes
+import Server
+import Service
 import Store
 
 /// Health, readiness and the status screen.

@@ -37,7 +37,7 @@ final class WatchCommand {
             do throws(ClientError) {
                 other = try client.lines(request, idleMilliseconds: remaining) { take($0) }
             } catch {
-                // Before the first event there is nothing to resume; later the api is expected back.
+                // Before the first event there is nothing to resume; later Ladle is expected back.
                 guard hasConnected else { throw CommandFailure(error) }
                 other = nil
             }

@@ -68,7 +68,7 @@ package struct CommandFailure: Error, Sendable {
         )
     }
 
-    /// The api speaks to those who call it over HTTP; here the same is another command.
+    /// Hints of the API speak to those who call it over HTTP; here the same is another command.
     private static let commands = [
         "STOP_WORD": "to abort: ladle abort --session KEY    (to send it all the same: ladle send --force)",
         "ENTRY_UNCONFIRMED": "ladle outbox cancel --force ID forgets it all the same, without a promise",

@@ -96,7 +96,7 @@ package final class StreamConnection: Pollable {
     package var localAddress: SocketAddress? { socket.localAddress }
     package var unsentBytes: Int? { socket.unsentBytes.map { $0 + waitingBytes } }
 
-    // MARK: AcceptMessage
+    // MARK: Sending
 
     /// One alone could never leave otherwise, whatever the limit.
     package func hasRoom(for count: Int) -> Bool { waitingBytes == 0 || waitingBytes + count <= sendLimit }

@@ -134,7 +134,7 @@ extension ProgramTable {
             return word.text.hasPrefix(":") ? "localhost" : LabelText.host(ofTarget: word)
         }
         if sends {
-            return CommandLabel(host.map { "AcceptMessage data to \($0)" } ?? "AcceptMessage data", .network, .remote)
+            return CommandLabel(host.map { "Sending data to \($0)" } ?? "Sending data", .network, .remote)
         }
         let sinks: Set<String> = ["-", "/dev/null", "/dev/stdout", "/dev/stderr"]
         if let file, !sinks.contains(file.text) {

@@ -1,9 +1,9 @@
 import Basics
 import Documents
 import EventLoops
+import Gateway
 import JSONBytes
 import TLS
-import Gateway
 import Upstream
 
 /// Asks the agent by a chat message that nobody sees, where the file calls are closed to us. The configuration has to allow it.

@@ -1,11 +1,11 @@
-package import Activity
 package import Basics
 package import Documents
-import Store
 package import EventLoops
-import JSONBytes
-import TLS
 package import Gateway
+import JSONBytes
+package import Runs
+import Store
+import TLS
 import Upstream
 
 /// The agents' IDENTITY.md and USER.md: a cache that survives restarts, and writes that are read back. All work on one

@@ -1,7 +1,7 @@
 package import Documents
 package import EventLoops
-import JSONBytes
 import Gateway
+import JSONBytes
 import Upstream
 
 /// One change of a file: read it as it is now, hold the caller's condition against it, write, and read it back.

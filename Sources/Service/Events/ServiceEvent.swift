@@ -2,7 +2,7 @@ package import Basics
 package import EventLoops
 package import Gateway
 package import Outbox
-package import Activity
+package import Runs
 package import Upstream
 
 /// Something that happened in one service and that others act on. Told once, in order, on the loop.

@@ -1,7 +1,7 @@
 package import Basics
-package import Store
 package import EventStream
 package import JSONBytes
+package import Store
 
 /// One event on its way to the streams, immutable.
 package final class StreamEvent {

@@ -1,6 +1,6 @@
 import Basics
-package import Gateway
 package import EventLoops
+package import Gateway
 package import Observability
 package import Upstream
 

@@ -1,7 +1,7 @@
-package import Activity
 import Basics
-package import Store
 import JSONBytes
+package import Runs
+package import Store
 
 /// Kept from one process to the next: what is accepted before the gateway is reached goes where it would have gone then.
 extension SessionDefaults {

@@ -1,10 +1,10 @@
-package import Activity
 package import Basics
-import Store
 package import EventLoops
+package import Gateway
 import JSONBytes
 package import Outbox
-package import Gateway
+package import Runs
+import Store
 import Upstream
 
 /// Chat messages: read from the gateway's history, kept for when it is away, published on the stream as they become known.

@@ -1,6 +1,6 @@
-package import Activity
 package import Basics
 package import Outbox
+package import Runs
 
 /// Brings transcripts and the outbox together: what was sent through us keeps its entry's id, and what the transcript
 /// does not have yet is shown as well.
@@ -31,7 +31,8 @@ package enum TranscriptMerge {
     }
 
     /// Messages on their way or given up, oldest first; delivered ones only while the transcript may still lag.
-    package static func missing(in messages: [ChatMessage], _ entries: [OutboxEntry], asOf: Timestamp?) -> [ChatMessage] {
+    package static func missing(in messages: [ChatMessage], _ entries: [OutboxEntry], asOf: Timestamp?) -> [ChatMessage]
+    {
         let shown = Set(messages.map(\.id))
         let newest = messages.last?.at
         return entries.reversed().compactMap { entry in

@@ -1,6 +1,6 @@
+import Gateway
 import JSONBytes
 import Outbox
-import Gateway
 import Upstream
 
 extension AttemptOutcome {

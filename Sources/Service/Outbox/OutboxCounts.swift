@@ -1,4 +1,3 @@
-import Store
 import Basics
 package import Outbox
 import Store

@@ -1,7 +1,7 @@
-import Store
+import Gateway
 import JSONBytes
 import Outbox
-import Gateway
+import Store
 import Upstream
 
 /// The gateway request that an entry becomes.

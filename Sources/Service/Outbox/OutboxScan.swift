@@ -1,9 +1,9 @@
-import Activity
 import Basics
 import EventLoops
+import Gateway
 import JSONBytes
 import Outbox
-import Gateway
+import Runs
 import Upstream
 
 /// Looks for one entry in a session's history: ever larger pages, since only newer gateways can page back.
@@ -58,7 +58,7 @@ final class OutboxScan {
 
     static func rows(_ messages: [JSONValue]) -> [HistoryScan.Row] {
         messages.compactMap { message in
-            guard let row = Activity.HistoryRow(message) else { return nil }
+            guard let row = Runs.HistoryRow(message) else { return nil }
             // Its own key first: the run that a row names may be the gateway's, which answers it under an id of its own.
             return HistoryScan.Row(
                 key: message["idempotencyKey"]?.string ?? message["__openclaw"]?["idempotencyKey"]?.string ?? row.key,

@@ -1,11 +1,11 @@
-import Activity
 package import Basics
-import Store
 package import EventLoops
+package import Gateway
 import JSONBytes
 package import Observability
 package import Outbox
-package import Gateway
+import Runs
+import Store
 package import Upstream
 
 /// Gives the dispatcher its inputs and does what it decides: writes go to the store, orders to the link.
@@ -253,7 +253,12 @@ package final class OutboxService {
         KillPoint.reach("frame.before")
         defer { KillPoint.reach("frame.after") }
         var call: CallID?
-        call = gateway.call(method: request.method, params: request.params, timeoutMs: Self.answerMilliseconds, on: loop) { [weak self] outcome in
+        call = gateway.call(
+            method: request.method,
+            params: request.params,
+            timeoutMs: Self.answerMilliseconds,
+            on: loop
+        ) { [weak self] outcome in
             guard let self else { return }
             let result = AttemptOutcome(outcome)
             if case .ambiguous(.timedOut) = outcome, let call { self.overdue[call] = order.attempt }

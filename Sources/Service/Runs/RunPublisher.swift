@@ -1,8 +1,8 @@
-import Activity
 import Basics
-import Store
 import EventLoops
 import JSONBytes
+import Runs
+import Store
 
 /// Turns what happened to runs into rows and events, in order. Which runs are active is the run book's to say.
 final class RunPublisher {

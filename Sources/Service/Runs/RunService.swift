@@ -1,9 +1,10 @@
-package import Activity
 import Basics
 package import EventLoops
 package import Gateway
 import JSONBytes
+package import Labels
 package import Outbox
+package import Runs
 import Store
 
 /// Follows the runs of the gateway: its events and history go to the run tracker, changes go to rows and events, and the

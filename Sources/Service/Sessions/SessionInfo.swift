@@ -1,8 +1,8 @@
-package import Activity
 import Basics
 import Documents
-package import JSONBytes
 import Gateway
+package import JSONBytes
+package import Runs
 import Upstream
 
 /// A conversation as the list of sessions shows it.

@@ -1,9 +1,9 @@
-import Activity
 import Basics
 package import EventLoops
-import JSONBytes
-import Store
 package import Gateway
+import JSONBytes
+import Runs
+import Store
 import Upstream
 
 /// Follows the gateway's sessions: tells of those that came, changed or went.

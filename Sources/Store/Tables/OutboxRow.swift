@@ -1,5 +1,5 @@
-import Outbox
 import Basics
+import Outbox
 import SQLite
 
 /// An entry's columns and how to read them.

@@ -1,5 +1,5 @@
-package import Outbox
 package import Basics
+package import Outbox
 package import SQLite
 
 /// The numbers a person wants first. An expired entry needs attention like a failed one.

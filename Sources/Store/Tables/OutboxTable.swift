@@ -1,5 +1,5 @@
-package import Outbox
 import Basics
+package import Outbox
 package import SQLite
 
 /// Entries on disk. Writing happens inside a transaction of the store, reading on any connection.

@@ -1,7 +1,7 @@
 import Basics
 package import TLS
 
-/// The api's own Ed25519 key, never shared with the gateway's command line: made once, kept in the state directory.
+/// Ladle's own Ed25519 key, never shared with the gateway's command line: made once, kept in the state directory.
 package struct DeviceIdentity: DeviceSigner, Sendable {
     package enum Problem: Error, Sendable {
         case file(StateFile.Failure)

@@ -1,4 +1,4 @@
-/// The key that names this api to gateways. The key itself stays with the implementer.
+/// The key that names this Ladle to gateways. The key itself stays with the implementer.
 package protocol DeviceSigner {
     /// The raw 32 bytes of the Ed25519 public key.
     var publicKey: [UInt8] { get }

@@ -1,6 +1,6 @@
-package import Gateway
 import Basics
 package import EventLoops
+package import Gateway
 package import TLS
 
 /// Who hears of the link. All calls come on the link's loop, in the order in which things happened.

@@ -1,5 +1,5 @@
-import Gateway
 import Basics
+import Gateway
 import WebSocket
 
 /// The beginning and the end of connections.

@@ -1,5 +1,5 @@
-package import Gateway
 import Basics
+package import Gateway
 import WebSocket
 
 /// The link as one state machine: what happened goes in with the time, what is to be done comes out. It has no socket,

@@ -1,9 +1,9 @@
-import Basics
 import API
-import Service
+import Basics
 import Commands
 import Configuration
 import JSONBytes
+import Service
 
 /// `ladle doctor`: looks at everything that commonly goes wrong and prints, for each, the one command that mends it. With a
 /// server running it asks that; without one it looks for itself, up to connecting to the gateway as `serve` would.

@@ -1,9 +1,9 @@
 import Commands
 import Configuration
 import EventLoops
+import Gateway
 import JSONBytes
 import TLS
-import Gateway
 import Upstream
 
 /// What the link to the gateway says about itself, and what mends it.

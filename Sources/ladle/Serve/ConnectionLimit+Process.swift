@@ -1,8 +1,8 @@
 import API
-import Service
 import Configuration
 import EventLoops
 import Server
+import Service
 
 /// How many connections there may be: as many as the settings say, or as the process has descriptors for.
 extension ConnectionLimit {

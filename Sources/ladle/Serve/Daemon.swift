@@ -1,17 +1,17 @@
-import Access
-import Activity
-import Basics
 import API
-import Service
+import Access
+import Basics
 import CSystem
 import Configuration
-import Store
 import EventLoops
-import Server
+import Gateway
 import Observability
 import Outbox
+import Runs
+import Server
+import Service
+import Store
 import TLS
-import Gateway
 import Upstream
 
 /// One serving process: everything it owns, started in order and stopped in reverse. It lives on its loop.

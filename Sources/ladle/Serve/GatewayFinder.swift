@@ -3,9 +3,9 @@ import Basics
 import Commands
 import Configuration
 import DemoGateway
+import Gateway
 import JSONBytes
 import TLS
-import Gateway
 import Upstream
 
 /// Which gateway to link to: the demo's, the configured one, or the one this host's OpenClaw configuration tells of.

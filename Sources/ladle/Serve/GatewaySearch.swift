@@ -1,6 +1,6 @@
 import EventLoops
-import Observability
 import Gateway
+import Observability
 import Upstream
 
 /// Looks again where the gateway is: every half minute while none was found that may be used, and on SIGHUP, which also takes a changed token

@@ -1,12 +1,12 @@
+import API
 import Access
 import Basics
-import API
-import Service
 import Commands
 import Discovery
 import EventLoops
-import Server
 import Observability
+import Server
+import Service
 import TLS
 
 /// Opens the places to listen at, and follows the tailnet's addresses as they come and go.

@@ -1,17 +1,17 @@
+import API
 import Access
 import Basics
-import API
-import Service
 import CSystem
 import Commands
 import Configuration
 import DemoGateway
-import Store
 import EventLoops
+import Gateway
 import JSONBytes
 import Observability
+import Service
+import Store
 import TLS
-import Gateway
 import Upstream
 
 #if canImport(Glibc)

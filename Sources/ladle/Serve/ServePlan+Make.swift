@@ -6,10 +6,10 @@ import Configuration
 import Discovery
 import EventLoops
 import EventStream
-import Server
-import Observability
-import TLS
 import Gateway
+import Observability
+import Server
+import TLS
 import Upstream
 
 extension ServePlan {

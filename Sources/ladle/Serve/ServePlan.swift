@@ -1,18 +1,18 @@
-import Access
-import Activity
-import Basics
 import API
-import Service
+import Access
+import Basics
 import Configuration
 import EventLoops
 import EventStream
+import Gateway
 import Labels
-import Server
 import Observability
 import Outbox
+import Runs
+import Server
+import Service
 import Store
 import TLS
-import Gateway
 import Upstream
 
 /// Everything the configuration decides, worked out before anything is opened on the loop.

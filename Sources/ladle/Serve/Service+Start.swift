@@ -1,17 +1,17 @@
-import Access
-import Activity
-import Basics
 import API
-import Service
+import Access
+import Basics
 import CSystem
 import Commands
 import Configuration
 import DemoGateway
-import Store
 import EventLoops
 import EventStream
 import Observability
+import Runs
 import Server
+import Service
+import Store
 
 extension Service {
     /// All that can fail is done here: whoever has a service can run it.

@@ -1,9 +1,9 @@
-import Access
 import API
-import Service
+import Access
 import DemoGateway
 import EventLoops
 import Observability
+import Service
 import Store
 import TLS
 

@@ -1,7 +1,7 @@
-import Access
 import API
-import Service
+import Access
 import EventLoops
+import Service
 
 /// Asks tailscaled over its socket, one short connection a question; equal questions under way share an answer.
 final class TailscaledClient: WhoisAsking {

@@ -1,7 +1,7 @@
-import Access
 import API
-import Service
+import Access
 import EventLoops
+import Service
 
 /// Knows this host's tailscaled, which may start after us or come back under another user. It connects to us in its peers'
 /// place, so that not to know it could take a peer for the owner.

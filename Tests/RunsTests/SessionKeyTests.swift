@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Activity
+@testable import Runs
 
 struct SessionKeyTests {
     private let defaults = SessionDefaults()

@@ -4,7 +4,7 @@ import Labels
 import TestSupport
 import Testing
 
-@testable import Activity
+@testable import Runs
 
 /// The frames of a run may come in any order and more than once.
 @Suite(.enabled(if: SharedData.isPresent))

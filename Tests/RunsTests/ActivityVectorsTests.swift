@@ -4,7 +4,7 @@ import Labels
 import TestSupport
 import Testing
 
-@testable import Activity
+@testable import Runs
 
 /// The cases of `activity-vectors.json` that go through the reducer; those of labels alone stand in `LabelsTests`.
 struct ActivityVectorsTests {

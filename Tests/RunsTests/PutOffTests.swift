@@ -2,7 +2,7 @@ import Basics
 import JSONBytes
 import Testing
 
-@testable import Activity
+@testable import Runs
 
 /// Sends into a session that is at work, on protocol 3.
 struct PutOffTests {

@@ -2,7 +2,7 @@ import Basics
 import JSONBytes
 import Labels
 
-@testable import Activity
+@testable import Runs
 
 /// A recorded connection: what was sent and what the gateway sent.
 struct Capture {

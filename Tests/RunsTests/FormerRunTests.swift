@@ -3,7 +3,7 @@ import JSONBytes
 import Labels
 import Testing
 
-@testable import Activity
+@testable import Runs
 
 /// Runs that an earlier process saw begin, or whose message it sent.
 struct FormerRunTests {

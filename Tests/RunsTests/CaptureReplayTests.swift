@@ -2,7 +2,7 @@ import JSONBytes
 import Labels
 import Testing
 
-@testable import Activity
+@testable import Runs
 
 /// What each recording must come to, read from the recording itself.
 struct ExpectedRun: Sendable {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import Activity
+@testable import Runs
 
 struct TextAssemblerTests {
     private func text(_ assembler: TextAssembler) -> String {

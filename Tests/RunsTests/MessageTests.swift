@@ -2,13 +2,14 @@ import Basics
 import JSONBytes
 import Testing
 
-@testable import Activity
+@testable import Runs
 
 struct MessageTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_100_000)
 
-    private func page(_ rows: String, book: RunTracker = RunTracker(), entries: [String: String] = [:]) -> [ChatMessage] {
+    private func page(_ rows: String, book: RunTracker = RunTracker(), entries: [String: String] = [:]) -> [ChatMessage]
+    {
         MessagePage(history: json("{\"messages\":[\(rows)]}"), session: main, book: book, entries: entries, now: now)
             .messages
     }
@@ -223,7 +224,13 @@ struct MessageTests {
         let event = json(
             #"{"sessionKey":"agent:main:main","message":{"role":"user","content":"hi","timestamp":1795000000000,"idempotencyKey":"k:user"},"messageId":"q"}"#
         )
-        let message = MessagePage.message(event: event, session: main, book: RunTracker(), entries: ["k": "e"], now: now)
+        let message = MessagePage.message(
+            event: event,
+            session: main,
+            book: RunTracker(),
+            entries: ["k": "e"],
+            now: now
+        )
         #expect(message?.id == "e")
         #expect(message?.text == "hi")
     }

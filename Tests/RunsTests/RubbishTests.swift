@@ -4,7 +4,7 @@ import Labels
 import TestSupport
 import Testing
 
-@testable import Activity
+@testable import Runs
 
 /// Whatever a gateway sends, the book goes on.
 struct RubbishTests {

@@ -3,7 +3,7 @@ import JSONBytes
 import Labels
 import Testing
 
-@testable import Activity
+@testable import Runs
 
 struct RunBookTests {
     private let main = SessionKey(canonical: "agent:main:main")
