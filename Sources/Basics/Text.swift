@@ -1,5 +1,6 @@
 /// Text helpers that Foundation would otherwise bring. Texts are compared byte by byte, which is fast and needs no tables.
 extension StringProtocol {
+    @inlinable
     package func trimmingBlanks() -> String {
         guard let first = firstIndex(where: { !$0.isWhitespace }), let last = lastIndex(where: { !$0.isWhitespace })
         else {
@@ -8,8 +9,10 @@ extension StringProtocol {
         return String(self[first...last])
     }
 
+    @inlinable
     package func containsText(_ needle: String) -> Bool { rangeOfText(needle) != nil }
 
+    @inlinable
     package func rangeOfText(_ needle: String, from start: Index? = nil) -> Range<Index>? {
         guard !needle.isEmpty else { return nil }
         let wanted = Array(needle.utf8)
@@ -28,6 +31,7 @@ extension StringProtocol {
         return nil
     }
 
+    @inlinable
     package func replacingText(_ needle: String, with replacement: String) -> String {
         var result = ""
         var rest = self[...]
@@ -40,6 +44,7 @@ extension StringProtocol {
     }
 
     /// At most `limit` characters; a cut ends in an ellipsis that counts.
+    @inlinable
     package func cut(to limit: Int) -> String {
         guard let end = index(startIndex, offsetBy: limit, limitedBy: endIndex), end < endIndex else {
             return String(self)
@@ -48,6 +53,7 @@ extension StringProtocol {
     }
 
     /// At most `limit` bytes, cut between characters.
+    @inlinable
     package func cut(toBytes limit: Int) -> String {
         guard utf8.count > limit else { return String(self) }
         var kept = ""
@@ -62,6 +68,8 @@ extension StringProtocol {
 }
 
 extension UInt8 {
+    @inlinable
     package var isASCIIDigit: Bool { self >= 0x30 && self <= 0x39 }
+    @inlinable
     package var isASCIILetter: Bool { (self | 0x20) >= 0x61 && (self | 0x20) <= 0x7A }
 }

@@ -1,5 +1,5 @@
-/// The kinds of work a client may draw an icon for. A client that knows only the first seven treats the others as generic.
-package enum ActivityCategory: String, Sendable, Hashable, CaseIterable {
+/// The kind of work, for which a client may draw an icon. Clients that know only the first seven show the others as generic.
+package enum ActivityCategory: String, Sendable {
     case thinking, terminal, browser, network, fileSystem, search, generic
     case message, schedule, memory, agent, media, approval
 }

@@ -1,5 +1,8 @@
-/// What a tool call is called, in each of its states. `active` is the running form without its dots.
+import Basics
+
+/// The line that names a tool call, in each state of the call.
 package struct ActivityLabel: Sendable, Equatable {
+    /// The running form without its dots: "Reading notes.md".
     package var active: String
     package var category: ActivityCategory
     /// The call's main argument, masked.
@@ -7,14 +10,14 @@ package struct ActivityLabel: Sendable, Equatable {
     package var table: LabelTable = .extended
 
     package init(_ active: String, _ category: ActivityCategory, detail: String? = nil) {
-        self.active = LabelText.limited(active)
+        self.active = active.cut(to: LabelLimits.characters)
         self.category = category
         self.detail = detail
     }
 
     package var running: String { active + "..." }
 
-    /// The completed form; without a known duration there are no brackets.
+    /// The completed form, in past tense; without a known duration there are no brackets.
     package func done(milliseconds: Int64?) -> String {
         if table == .chowder { return milliseconds.map { "\(active) (\($0)ms)" } ?? active }
         let words = PastTense.of(active)
@@ -34,10 +37,10 @@ package struct ActivityLabel: Sendable, Equatable {
     package var cancelled: String { "\(active) cancelled" }
 }
 
-/// Whose words the labels use, for the whole process (`activity.labels`).
+/// The wording of all labels (`activity.labels`).
 package enum LabelTable: String, Sendable, CaseIterable {
-    /// The full rules: what a command really does, past tense when it is done.
+    /// Names the real work of a command line; past tense when it is done.
     case extended
-    /// What the Chowder app shows for the same call.
+    /// The words that the Chowder app shows for the same call.
     case chowder
 }

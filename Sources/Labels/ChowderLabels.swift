@@ -1,13 +1,13 @@
 import Basics
 import JSONBytes
 
-/// The Chowder app's own table, first match wins, with the app's quirks: it looks for marks anywhere in the command.
+/// The labels of the Chowder app. The first match wins, and marks such as `>` count anywhere in the command, as in the app.
 enum ChowderLabels {
     static func label(tool: String, arguments sent: ToolArguments) -> ActivityLabel {
         let arguments = sent.cameAsText ? ToolArguments(nil) : sent
         let name = tool.lowercased()
         if ToolLabels.isShell(name) {
-            // The app knows `command` only as a text.
+            // The app knows `command` only as a string.
             guard let command = arguments["command"]?.string else {
                 return ActivityLabel("Running a command", .terminal)
             }
@@ -37,7 +37,7 @@ enum ChowderLabels {
 
     private static func command(_ command: String) -> ActivityLabel {
         if command.containsText("agent-browser") {
-            return ActivityLabel(ProgramTable.browser(in: command), .browser)
+            return ActivityLabel(BrowserLabels.text(ofCommand: command), .browser)
         }
         if ["curl", "wget", "http"].contains(where: { command.containsText($0) }) {
             return ActivityLabel(LabelText.host(in: command).map { "Fetching from \($0)" } ?? "Fetching data", .network)

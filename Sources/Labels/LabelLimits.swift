@@ -1,5 +1,7 @@
 /// How much of a tool call a label looks at. The gateway's frames are not trusted with our memory.
 package enum LabelLimits {
+    /// Longest label without its dots, in characters.
+    static let characters = 80
     /// Longest `detail` of a label, in characters.
     package static let detailCharacters = 600
     /// Longest command line that is read, in UTF-8 bytes; the rest could hardly change a label of one line.

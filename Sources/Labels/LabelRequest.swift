@@ -1,7 +1,7 @@
 import Basics
 package import JSONBytes
 
-/// A tool call as it arrived, ready to be named.
+/// A tool call to be named.
 package struct LabelRequest: Sendable {
     package var tool: String
     package var arguments: ToolArguments
@@ -26,7 +26,7 @@ package struct LabelRequest: Sendable {
 /// The arguments of a tool call; some providers send them as a JSON text.
 package struct ToolArguments: Sendable {
     private let value: JSONValue?
-    /// The app does not look into such a text.
+    /// The Chowder app does not look into such a text.
     let cameAsText: Bool
 
     package init(_ value: JSONValue?) {
@@ -40,7 +40,7 @@ package struct ToolArguments: Sendable {
 
     subscript(key: String) -> JSONValue? { value?[key] }
 
-    /// The first of the names that holds a text.
+    /// The first of these arguments that is a text and not empty.
     package func text(_ names: String...) -> String? {
         for name in names {
             if let text = value?[name]?.string, !text.isEmpty { return text }
@@ -50,7 +50,7 @@ package struct ToolArguments: Sendable {
 
     var path: String? { text("path", "file_path", "filePath", "file") }
 
-    /// A list is an argv: its words are quoted, so that reading the line gives the same words again.
+    /// A list is an argv: its words are quoted, so that the lexer finds the same words again.
     package var command: String? {
         for name in ["command", "cmd"] {
             guard let found = value?[name] else { continue }
@@ -71,7 +71,7 @@ package struct ToolArguments: Sendable {
         return isPlain ? word : "'" + word.replacingText("'", with: "'\\''") + "'"
     }
 
-    /// What the call is about, for the step's card: masked and cut.
+    /// The main argument, masked and cut: a command, path, address or query.
     var detail: String? {
         let raw = command ?? path ?? text("url", "targetUrl") ?? text("query") ?? text("pattern") ?? text("task")
         guard let raw else { return nil }

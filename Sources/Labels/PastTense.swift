@@ -8,7 +8,7 @@ package enum PastTense {
         return past + active[end...]
     }
 
-    /// For free text such as a thought: only words that are certainly verbs change.
+    /// For a thought: its first word changes only if it is certainly a verb.
     static func ofThought(_ text: String) -> String {
         let end = text.firstIndex(of: " ") ?? text.endIndex
         let first = String(text[..<end])
@@ -17,7 +17,7 @@ package enum PastTense {
         return of(text)
     }
 
-    static func word(_ verb: String) -> String? {
+    private static func word(_ verb: String) -> String? {
         if let known = irregular[verb] { return known }
         guard verb.hasSuffix("ing"), verb.count > 4 else { return nil }
         let stem = verb.dropLast(3)

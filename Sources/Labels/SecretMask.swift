@@ -1,11 +1,11 @@
 import Basics
 
-/// Replaces what may be a credential by `•••`. Labels and details pass through here before they leave the target.
+/// Replaces possible credentials by `•••`. Every label and detail passes through here before it leaves this target.
 package enum SecretMask {
     static let mark = "•••"
 
-    /// Runs this long that mix letters and digits are taken for tokens.
-    static let runLength = 24
+    /// Runs at least this long that mix letters and digits count as tokens.
+    private static let runLength = 24
 
     /// A file, host or package name: dates and words joined by dashes stay readable, tokens do not.
     package static func name(_ text: String) -> String {
@@ -13,7 +13,7 @@ package enum SecretMask {
         return maskRuns(text, isSecret: looksLikeToken)
     }
 
-    /// Quoted text: every long mixed run goes.
+    /// Quoted text: every long run of letters and digits is masked.
     static func quoted(_ text: String) -> String {
         guard text.utf8.count >= 12 else { return text }
         return maskRuns(text) { run in (run.count >= runLength && isMixed(run)) || hasTokenPrefix(run) }
@@ -25,26 +25,25 @@ package enum SecretMask {
         return maskRuns(scanner.masked(), isSecret: looksLikeToken)
     }
 
-    static func looksLikeToken(_ run: ArraySlice<UInt8>) -> Bool {
+    private static func looksLikeToken(_ run: ArraySlice<UInt8>) -> Bool {
         if hasTokenPrefix(run) { return true }
         guard run.count >= runLength, isMixed(run) else { return false }
         return run.split(whereSeparator: isJoiner).contains { $0.count >= 5 && isMixed($0) }
     }
 
     /// Prefixes that providers give their keys, with at least eight characters behind them.
-    static func hasTokenPrefix(_ run: ArraySlice<UInt8>) -> Bool {
+    private static func hasTokenPrefix(_ run: ArraySlice<UInt8>) -> Bool {
         prefixes.contains { run.count >= $0.count + 8 && run.starts(with: $0) }
     }
 
-    static func isMixed(_ run: ArraySlice<UInt8>) -> Bool {
+    private static func isMixed(_ run: ArraySlice<UInt8>) -> Bool {
         run.contains { $0.isASCIIDigit } && run.contains { $0.isASCIILetter }
     }
 
     private static func isJoiner(_ byte: UInt8) -> Bool { !byte.isASCIILetter && !byte.isASCIIDigit }
 
     private static func isRunByte(_ byte: UInt8) -> Bool {
-        byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
-            || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "=")
+        byte.isASCIILetter || byte.isASCIIDigit || byte == "-" || byte == "_" || byte == "+" || byte == "="
     }
 
     private static func maskRuns(_ text: String, isSecret: (ArraySlice<UInt8>) -> Bool) -> String {
@@ -58,15 +57,15 @@ package enum SecretMask {
             if end > position {
                 // `name=value` is two runs: the name stays readable.
                 let run = bytes[position..<end]
-                let split = run.firstIndex(of: UInt8(ascii: "=")).map { $0 + 1 } ?? position
+                let split = run.firstIndex { $0 == "=" }.map { $0 + 1 } ?? position
                 if split < end, split > position, isSecret(bytes[split..<end]), !isSecret(bytes[position..<split - 1]) {
                     result += bytes[position..<split]
                     result += mark.utf8
                     changed = true
                 } else if isSecret(run) {
                     result += mark.utf8
-                    // A token in three parts joined by dots (JWT) goes as a whole.
-                    while end < bytes.count, bytes[end] == UInt8(ascii: "."), run.starts(with: "eyJ".utf8) {
+                    // The three parts of a JWT are joined by dots; all are masked.
+                    while end < bytes.count, bytes[end] == ".", run.starts(with: "eyJ".utf8) {
                         end += 1
                         while end < bytes.count, isRunByte(bytes[end]) { end += 1 }
                     }

@@ -1,7 +1,7 @@
 import Basics
 
-/// Finds the places where a value is secret because of what stands before it: `password=…`, `--token …`,
-/// `Authorization: Bearer …`, `//user:password@`, PEM blocks.
+/// Masks values that the text before them marks as secret: `password=…`, `--token …`, `Authorization: Bearer …`,
+/// `//user:password@`, PEM blocks.
 struct SecretScanner {
     private let bytes: [UInt8]
     private var position = 0
@@ -31,128 +31,108 @@ struct SecretScanner {
         return String(decoding: result, as: UTF8.self)
     }
 
-    private var atWordStart: Bool {
-        position == 0 || !Self.isNameByte(bytes[position - 1])
+    private var atWordStart: Bool { position == 0 || !Self.isNameByte(bytes[position - 1]) }
+
+    private func byte(_ place: Int) -> UInt8? { place < bytes.count ? bytes[place] : nil }
+
+    private func starts(with text: String, at place: Int) -> Bool { bytes[place...].starts(with: text.utf8) }
+
+    /// The first place from `start` on whose byte does not fit.
+    private func skip(_ start: Int, while fits: (UInt8) -> Bool) -> Int {
+        bytes[min(start, bytes.count)...].firstIndex { !fits($0) } ?? bytes.count
     }
 
-    /// A name, and its value where the name says that the value is secret.
+    private mutating func mask(while fits: (UInt8) -> Bool) {
+        let end = skip(position, while: fits)
+        if end > position { result += SecretMask.mark.utf8 }
+        position = end
+    }
+
+    // MARK: names
+
+    /// Copies a name, and masks its value where the name says that the value is secret.
     private mutating func name() {
-        let start = position
-        while position < bytes.count, Self.isNameByte(bytes[position]) { position += 1 }
-        let name = bytes[start..<position]
+        let end = skip(position, while: Self.isNameByte)
+        let name = bytes[position..<end]
+        position = end
         if masksShortPassword, name.starts(with: "-p".utf8) { return shortPassword(name) }
         result += name
-        if shortUser(name) { return userOption(name) }
+        if Self.userOptions.contains(where: { name.elementsEqual($0.utf8) }) { return userOption() }
         guard Self.isSecretName(name) else { return }
-        let isOption = name.first == UInt8(ascii: "-")
-        let isHeader = Self.isHeaderName(name)
-        var separator = position
-        if separator < bytes.count, bytes[separator] == UInt8(ascii: "\\") { separator += 1 }
-        if separator < bytes.count, Self.isQuote(bytes[separator]) { separator += 1 }
-        while separator < bytes.count, bytes[separator] == UInt8(ascii: " "), !isOption { separator += 1 }
-        guard separator < bytes.count else { return }
-        let byte = bytes[separator]
-        let hasSign = byte == UInt8(ascii: "=") || byte == UInt8(ascii: ":")
-        guard hasSign || (isOption && byte == UInt8(ascii: " ")) else { return }
-        separator += 1
-        while separator < bytes.count, bytes[separator] == UInt8(ascii: " ") { separator += 1 }
-        guard separator < bytes.count else { return }
-        result += bytes[position..<separator]
-        position = separator
-        isHeader && byte == UInt8(ascii: ":") ? headerValue() : value()
-    }
-
-    /// A value up to its closing quote, or up to a blank or a separator.
-    private mutating func value() {
-        guard position < bytes.count else { return }
-        let first = bytes[position]
-        if first == UInt8(ascii: "$") || first == UInt8(ascii: "`") { return }
-        if first == UInt8(ascii: "\\"), position + 1 < bytes.count, Self.isQuote(bytes[position + 1]) {
-            result += [first, bytes[position + 1]]
-            position += 2
-            return quotedValue(closing: bytes[position - 1])
-        }
-        if Self.isQuote(first) {
-            result.append(first)
-            position += 1
-            return quotedValue(closing: first)
-        }
-        let start = position
-        while position < bytes.count, !Self.endsValue(bytes[position]) { position += 1 }
-        if position > start { result += SecretMask.mark.utf8 }
-    }
-
-    private mutating func quotedValue(closing: UInt8) {
-        let start = position
-        while position < bytes.count, bytes[position] != closing, bytes[position] != UInt8(ascii: "\n") {
-            position += 1
-        }
-        guard position > start else { return }
-        result += SecretMask.mark.utf8
-        if bytes[position - 1] == UInt8(ascii: "\\") { result.append(UInt8(ascii: "\\")) }
-    }
-
-    /// The rest of a header; the scheme stays.
-    private mutating func headerValue() {
-        for scheme in ["Bearer ", "Basic ", "Token ", "bearer ", "basic ", "token "]
-        where starts(with: scheme, at: position) {
-            result += scheme.utf8
-            position += scheme.utf8.count
-            break
-        }
-        if position < bytes.count, Self.isQuote(bytes[position]) { return value() }
-        let start = position
-        while position < bytes.count, !Self.isQuote(bytes[position]), bytes[position] != UInt8(ascii: "\n"),
-            bytes[position] != UInt8(ascii: "\\")
-        {
-            position += 1
-        }
-        if position > start { result += SecretMask.mark.utf8 }
+        let isOption = name.first == "-"
+        var place = position
+        if byte(place) == "\\" { place += 1 }
+        if byte(place).map(Self.isQuote) ?? false { place += 1 }
+        if !isOption { place = skip(place) { $0 == " " } }
+        guard let sign = byte(place), sign == "=" || sign == ":" || (isOption && sign == " ") else { return }
+        place = skip(place + 1) { $0 == " " }
+        guard place < bytes.count else { return }
+        result += bytes[position..<place]
+        position = place
+        if sign == ":", Self.isHeaderName(name) { headerValue() } else { value() }
     }
 
     /// `-u name:password`, `--user name:password`: the name stays.
-    private func shortUser(_ name: ArraySlice<UInt8>) -> Bool {
-        ["-u", "--user", "--proxy-user", "-U"].contains { name.elementsEqual($0.utf8) }
-    }
-
-    private mutating func userOption(_ name: ArraySlice<UInt8>) {
-        var end = position
-        while end < bytes.count,
-            bytes[end] == UInt8(ascii: " ") || bytes[end] == UInt8(ascii: "=") || Self.isQuote(bytes[end])
-        {
-            end += 1
-        }
-        while end < bytes.count, bytes[end] != UInt8(ascii: ":"), !Self.endsValue(bytes[end]) { end += 1 }
-        guard end < bytes.count, bytes[end] == UInt8(ascii: ":") else { return }
+    private mutating func userOption() {
+        var end = skip(position) { $0 == " " || $0 == "=" || Self.isQuote($0) }
+        end = skip(end) { $0 != ":" && !Self.endsValue($0) }
+        guard byte(end) == ":" else { return }
         result += bytes[position...end]
-        position = end + 1
-        while position < bytes.count, !Self.endsValue(bytes[position]), !Self.isQuote(bytes[position]) { position += 1 }
         result += SecretMask.mark.utf8
+        position = skip(end + 1) { !Self.endsValue($0) }
     }
 
     /// `-pPASSWORD`, `-p PASSWORD`.
     private mutating func shortPassword(_ name: ArraySlice<UInt8>) {
         result += "-p".utf8
         guard name.count == 2 else { return result += SecretMask.mark.utf8 }
-        guard position < bytes.count, bytes[position] == UInt8(ascii: " ") else { return }
-        result.append(bytes[position])
+        guard byte(position) == " " else { return }
+        result += " ".utf8
         position += 1
         value()
     }
 
-    /// User info of an address.
+    // MARK: values
+
+    /// Masks a value up to its closing quote, or up to a blank or a separator. Expansions stay.
+    private mutating func value() {
+        guard let first = byte(position), first != "$", first != "`" else { return }
+        if first == "\\", let quote = byte(position + 1), Self.isQuote(quote) {
+            result += [first, quote]
+            position += 2
+            quotedValue(closing: quote)
+        } else if Self.isQuote(first) {
+            result.append(first)
+            position += 1
+            quotedValue(closing: first)
+        } else {
+            mask { !Self.endsValue($0) }
+        }
+    }
+
+    private mutating func quotedValue(closing: UInt8) {
+        let start = position
+        mask { $0 != closing && $0 != "\n" }
+        if position > start, bytes[position - 1] == "\\" { result += "\\".utf8 }
+    }
+
+    /// Masks the rest of a header, but not the scheme.
+    private mutating func headerValue() {
+        let schemes = ["Bearer ", "Basic ", "Token ", "bearer ", "basic ", "token "]
+        if let scheme = schemes.first(where: { starts(with: $0, at: position) }) {
+            result += scheme.utf8
+            position += scheme.utf8.count
+        }
+        if byte(position).map(Self.isQuote) ?? false { return value() }
+        mask { !Self.isQuote($0) && $0 != "\n" && $0 != "\\" }
+    }
+
+    /// Masks the user info of an address.
     private mutating func authority() {
         result += "://".utf8
         position += 3
-        var end = position
-        var at: Int?
-        while end < bytes.count, bytes[end] != UInt8(ascii: "/"), bytes[end] != UInt8(ascii: "?"),
-            !Self.isBlankOrQuote(bytes[end])
-        {
-            if bytes[end] == UInt8(ascii: "@") { at = end }
-            end += 1
-        }
-        guard let at else { return }
+        let end = skip(position) { $0 != "/" && $0 != "?" && !Self.isBlankOrQuote($0) }
+        guard let at = bytes[position..<end].lastIndex(where: { $0 == "@" }) else { return }
         result += SecretMask.mark.utf8
         position = at
     }
@@ -160,30 +140,26 @@ struct SecretScanner {
     private mutating func pem() {
         result += SecretMask.mark.utf8
         while position < bytes.count, !starts(with: "-----END ", at: position) { position += 1 }
-        while position < bytes.count, bytes[position] != UInt8(ascii: "\n") { position += 1 }
+        position = skip(position) { $0 != "\n" }
     }
 
-    private func starts(with text: String, at place: Int) -> Bool {
-        bytes[place...].starts(with: text.utf8)
-    }
+    // MARK: bytes and names
 
     private static func isNameStart(_ byte: UInt8) -> Bool {
-        byte.isASCIILetter || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+        byte.isASCIILetter || byte == "_" || byte == "-"
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {
-        isNameStart(byte) || byte.isASCIIDigit || byte == UInt8(ascii: ".")
+        isNameStart(byte) || byte.isASCIIDigit || byte == "."
     }
 
-    private static func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
+    private static func isQuote(_ byte: UInt8) -> Bool { byte == "\"" || byte == "'" }
 
     private static func isBlankOrQuote(_ byte: UInt8) -> Bool { byte <= 0x20 || isQuote(byte) }
 
     private static func endsValue(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "&"), UInt8(ascii: ";"), UInt8(ascii: "|"), UInt8(ascii: ","), UInt8(ascii: "}"),
-            UInt8(ascii: ")"):
-            true
+        case "&", ";", "|", ",", "}", ")": true
         default: isBlankOrQuote(byte)
         }
     }
@@ -193,7 +169,7 @@ struct SecretScanner {
         return lowered.hasSuffix("authorization") || lowered.hasPrefix("x-") || lowered.hasSuffix("cookie")
     }
 
-    /// Names whose last words tell a secret; `tokens`, `max_tokens`, `keyboard` do not.
+    /// Names that end in a word for a secret; `tokens`, `max_tokens` and `keyboard` do not.
     private static func isSecretName(_ name: ArraySlice<UInt8>) -> Bool {
         let lowered = String(decoding: name, as: UTF8.self).lowercased()
         let joined = lowered.filter { $0 != "-" && $0 != "_" && $0 != "." }
@@ -201,13 +177,15 @@ struct SecretScanner {
         return endings.contains { joined.hasSuffix($0) }
     }
 
+    private static let userOptions = ["-u", "--user", "--proxy-user", "-U"]
+
     private static let exact: Set<String> = [
         "pwd", "pass", "pw", "auth", "cookie", "setcookie", "bearer", "key", "pin", "otp",
     ]
     private static let endings: [String] = [
         "password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "accesskeyid", "secretkey",
         "privatekey", "signingkey", "encryptionkey", "clientsecret", "credential", "credentials", "authorization",
-        "authkey",
-        "sessionid", "cookie", "userpass", "dbpass", "mysqlpwd", "pgpassword", "bearertoken", "licensekey", "sastoken",
+        "authkey", "sessionid", "cookie", "userpass", "dbpass", "mysqlpwd", "pgpassword", "bearertoken", "licensekey",
+        "sastoken",
     ]
 }

@@ -1,11 +1,11 @@
 import Basics
 
-/// The one line that stands for a thought.
+/// The one line that names a thought.
 package enum ThinkingLabel {
     /// Longest thought shown whole, in characters.
-    static let limit = 80
+    private static let limit = 80
 
-    /// The first line with words in it, without its marks and final punctuation; nil where nothing is left.
+    /// The first line with words, without Markdown and final punctuation; nil if there is none.
     package static func text(of thinking: String) -> String? {
         var fence: Substring?
         for raw in thinking.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
@@ -31,7 +31,7 @@ package enum ThinkingLabel {
     /// The completed form: past tense where the first word is a verb.
     package static func done(_ text: String) -> String { shortened(text) ?? PastTense.ofThought(text) }
 
-    /// Cut at the last blank before the limit, with its ellipsis; nil where the text is short enough.
+    /// A long text cut at the last blank before the limit, with an ellipsis; nil for one that is short enough.
     private static func shortened(_ text: String) -> String? {
         guard let end = text.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex), end < text.endIndex
         else {
@@ -48,7 +48,7 @@ package enum ThinkingLabel {
         return marks.allSatisfy { $0 == first }
     }
 
-    /// Heading marks, quote mark, bullet or number, in this order.
+    /// Drops heading marks, quote marks, and a bullet or a number.
     private static func withoutPrefix(_ line: String) -> String {
         var rest = line[...]
         rest = rest.drop { $0 == "#" }
@@ -88,7 +88,7 @@ package enum ThinkingLabel {
         return result + rest
     }
 
-    /// Pairs of marks go; single `*` and `_` only at word borders, so that `foo_bar` survives.
+    /// Drops `**`, `__` and back-ticks, and single `*` and `_` at word borders, so that `foo_bar` stays.
     private static func withoutEmphasis(_ line: String) -> String {
         let characters = Array(line.replacingText("**", with: "").replacingText("__", with: "").filter { $0 != "`" })
         func isWord(_ place: Int) -> Bool {

@@ -5,7 +5,7 @@ import Testing
 @testable import Labels
 
 struct CommandLabelTests {
-    private func label(_ command: String) -> String { CommandLabels.label(of: command).active }
+    private func label(_ command: String) -> String { CommandLineLabel.label(of: command).active }
 
     @Test(arguments: [
         // Redirects
@@ -249,6 +249,8 @@ struct CommandLabelTests {
         ("cd ~", "Opening home folder"),
         ("A=1", "Running a command"),
         ("$TOOL --x", "Running a command"),
+        ("'git push'", "Running a command"),
+        ("bash --rcfile x -c 'git push'", "Pushing changes"),
         ("ThisNameIsMuchTooLongToShow", "Running a command"),
         ("echo a; ls; cat x", "Reading x"),
         ("ls && pwd", "Listing files"),
@@ -298,8 +300,8 @@ struct CommandLabelTests {
         for _ in 0..<4_000 {
             var line = ""
             for _ in 0..<random.next() % 14 { line += pieces.randomElement(using: &random) ?? "" }
-            let label = CommandLabels.label(of: line)
-            #expect(!label.active.isEmpty && label.active.count <= LabelText.labelLimit)
+            let label = CommandLineLabel.label(of: line)
+            #expect(!label.active.isEmpty && label.active.count <= LabelLimits.characters)
             #expect(!label.active.unicodeScalars.contains { $0.value < 0x20 })
             _ = SecretMask.text(line)
             _ = label.done(milliseconds: 5)

@@ -1,32 +1,87 @@
-/// How a program's label is made.
-enum ProgramRule: Sendable {
-    case fixed(String, ActivityCategory, CommandLabel.Rank)
-    case names(NamesRule)
-    case custom(@Sendable (_ command: ShellCommand, _ depth: Int) -> CommandLabel?)
+/// One row of the program table: programs or sub-commands, and how a call of them is named.
+struct ProgramRule: Sendable {
+    typealias Naming = @Sendable (_ call: ProgramCall, _ line: ParsedArguments) -> CommandLabel
 
-    func label(for command: ShellCommand, depth: Int) -> CommandLabel? {
-        switch self {
-        case .fixed(let text, let category, let rank): CommandLabel(text, category, rank)
-        case .names(let rule): rule.label(for: CommandLine(command.arguments, valued: rule.valued).operands)
-        case .custom(let make): make(command, depth)
+    /// Written as `OptionTable.names` explains.
+    let names: String
+    private let naming: Naming?
+    private let fixed: CommandLabel
+
+    private init(_ names: String, fixed: CommandLabel = .unknown, naming: Naming? = nil) {
+        self.names = names
+        self.fixed = fixed
+        self.naming = naming
+    }
+
+    /// `line` is called only if the label depends on the arguments.
+    func label(for call: ProgramCall, _ line: () -> ParsedArguments) -> CommandLabel {
+        naming.map { $0(call, line()) } ?? fixed
+    }
+
+    /// The same label whatever the arguments.
+    static func fixed(_ names: String, _ label: CommandLabel) -> ProgramRule { ProgramRule(names, fixed: label) }
+
+    static func code(_ names: String, _ naming: @escaping Naming) -> ProgramRule { ProgramRule(names, naming: naming) }
+
+    /// `VERB F and N more` for programs whose operands are files; `VERB THING` where no name is known.
+    static func files(
+        _ names: String,
+        _ verb: String,
+        or thing: String = "files",
+        none: String? = nil,
+        _ rank: CommandLabel.Rank,
+        ignoring isIgnored: @escaping @Sendable (ShellWord) -> Bool = { _ in false }
+    ) -> ProgramRule {
+        code(names) { _, line in
+            let files = line.operands.filter { !isIgnored($0) }
+            if let names = files.listed { return .files("\(verb) \(names)", rank) }
+            return .files("\(verb.prefix { $0 != " " }) \((files.isEmpty ? none : nil) ?? thing)", rank)
         }
     }
-}
 
-/// `VERB F and N more`, for programs whose operands are files.
-struct NamesRule: Sendable {
-    var verb: String
-    /// Without any operand.
-    var none: String
-    /// With operands of which no name is known.
-    var unknown: String
-    var category: ActivityCategory
-    var rank: CommandLabel.Rank
-    var valued: Set<String> = []
+    /// `VERB F` for programs whose first operand says enough.
+    static func firstFile(_ names: String, _ verb: String, _ rank: CommandLabel.Rank) -> ProgramRule {
+        code(names) { _, line in .files("\(verb) \(line.operands.first?.name ?? "files")", rank) }
+    }
 
-    func label(for operands: some Collection<ShellWord>) -> CommandLabel {
-        guard !operands.isEmpty else { return CommandLabel(none, category, rank) }
-        let text = LabelText.list(operands.compactMap { LabelText.name(of: $0) }).map { "\(verb) \($0)" } ?? unknown
-        return CommandLabel(text, category, rank)
+    /// Programs that run scripts of a language; the value of an `inline` option is a program text.
+    static func script(_ names: String, _ language: String, inline: String) -> ProgramRule {
+        let inline = Set(words: inline)
+        return code(names) { call, line in
+            ScriptCommands.run(call, line, language, inline: line.options.contains { inline.contains($0.name) })
+        }
+    }
+
+    /// Programs whose first operand is a sub-command. The row `GROUP > SUB` names it; `otherwise` names those without a row.
+    static func group(
+        _ names: String,
+        _ group: String? = nil,
+        otherwise: @escaping Naming = { call, line in running(call, line) }
+    ) -> ProgramRule {
+        code(names) { call, line in
+            let group = group ?? call.program
+            guard let sub = line.operands.first, !sub.isOpaque, let rule = ProgramTable.rules[group]?[sub.text] else {
+                return otherwise(call, line)
+            }
+            // If the program's own options end at the sub-command, the sub-command parses the rest.
+            let words = line.stopped ? line.operands.dropFirst() : call.arguments(behind: sub.text)[...]
+            return rule.label(for: call.calling(call.program, words)) {
+                guard line.stopped else { return line.withoutFirstOperand }
+                return ParsedArguments(words, OptionTable.options(sub.text, in: group))
+            }
+        }
+    }
+
+    /// `Running PROGRAM SUB` for a sub-command that no row names.
+    static func running(
+        _ call: ProgramCall,
+        _ line: ParsedArguments,
+        _ rank: CommandLabel.Rank = .running
+    ) -> CommandLabel {
+        guard let sub = line.operands.first, !sub.isOpaque else {
+            return .terminal("Running \(call.program)", .running)
+        }
+        let name = ProgramTable.runningName(sub.text).map { " \($0)" } ?? ""
+        return .terminal("Running \(call.program)\(name)", rank)
     }
 }

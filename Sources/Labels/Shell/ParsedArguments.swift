@@ -1,11 +1,13 @@
 /// A program's arguments split into options and operands.
-struct CommandLine {
+struct ParsedArguments {
     private(set) var options: [(name: String, value: ShellWord?)] = []
     private(set) var operands: [ShellWord] = []
+    /// The operands are the words of another command, with its options.
+    let stopped: Bool
 
-    /// `valued` lists the options that take a value (`-o --output`). Short options may be clustered; the first valued one
-    /// of a cluster takes its rest or the next word. With `stopsAtOperand`, everything behind the first operand is one.
-    init(_ words: some Collection<ShellWord>, valued: Set<String> = [], stopsAtOperand: Bool = false) {
+    /// Short options may be clustered; the first one of a cluster that takes a value gets its rest or the next word.
+    init(_ words: some Collection<ShellWord>, _ table: OptionTable.Options = OptionTable.Options()) {
+        stopped = table.stopsAtOperand
         var rest = Array(words)[...]
         while let word = rest.popFirst() {
             if word.text == "--", !word.isQuoted {
@@ -14,22 +16,21 @@ struct CommandLine {
             }
             guard word.isOption else {
                 operands.append(word)
-                if stopsAtOperand {
-                    operands += rest
-                    return
-                }
-                continue
+                guard stopped else { continue }
+                operands += rest
+                return
             }
-            if word.text.hasPrefix("--") {
-                long(word, valued: valued, rest: &rest)
+            // `-name` as a whole, for programs with long options of one dash.
+            if word.text.hasPrefix("--") || (word.text.count > 2 && table.valued.contains(word.text)) {
+                long(word, table.valued, &rest)
             } else {
-                cluster(word, valued: valued, rest: &rest)
+                cluster(word, table.valued, &rest)
             }
         }
     }
 
-    private mutating func long(_ word: ShellWord, valued: Set<String>, rest: inout ArraySlice<ShellWord>) {
-        if let equals = word.text.firstIndex(of: "=") {
+    private mutating func long(_ word: ShellWord, _ valued: Set<String>, _ rest: inout ArraySlice<ShellWord>) {
+        if word.text.hasPrefix("--"), let equals = word.text.firstIndex(of: "=") {
             let value = String(word.text[word.text.index(after: equals)...])
             options.append((String(word.text[..<equals]), ShellWord(text: value, isOpaque: word.isOpaque)))
         } else {
@@ -37,11 +38,7 @@ struct CommandLine {
         }
     }
 
-    private mutating func cluster(_ word: ShellWord, valued: Set<String>, rest: inout ArraySlice<ShellWord>) {
-        // `-name` as a whole, for programs with long options of one dash.
-        if word.text.count > 2, valued.contains(word.text) {
-            return options.append((word.text, rest.popFirst()))
-        }
+    private mutating func cluster(_ word: ShellWord, _ valued: Set<String>, _ rest: inout ArraySlice<ShellWord>) {
         var letters = word.text.dropFirst()
         while let letter = letters.popFirst() {
             let name = "-\(letter)"
@@ -57,6 +54,13 @@ struct CommandLine {
     func has(_ names: String...) -> Bool { options.contains { names.contains($0.name) } }
 
     func value(_ names: String...) -> ShellWord? { options.first { names.contains($0.name) && $0.value != nil }?.value }
+
+    /// The arguments as the sub-command sees them that the first operand names.
+    var withoutFirstOperand: ParsedArguments {
+        var rest = self
+        rest.operands = Array(operands.dropFirst())
+        return rest
+    }
 }
 
 extension Set<String> {
