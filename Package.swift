@@ -44,6 +44,7 @@ let package = Package(
     products: [.executable(name: "ladle", targets: ["ladle"])],
     targets: [
         .target(name: "CSystem"),
+        .target(name: "COpenAPI"),
         library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev", brew: "openssl@3"),
         library("CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev", brew: "libnghttp2"),
         library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev", brew: "zlib"),
@@ -114,7 +115,8 @@ let package = Package(
             "API",
             uses: [
                 "Service", "Server", "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs", "Labels", "Documents",
-                "EventStream", "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "CSystem", "Basics",
+                "EventStream", "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "CSystem",
+                "Basics",
             ]
         )
         + layer(
@@ -145,5 +147,7 @@ let package = Package(
                 ],
                 swiftSettings: strict
             ),
-        ]
+        ],
+    // For `#embed`.
+    cLanguageStandard: .gnu2x
 )

@@ -18,7 +18,7 @@ import Testing
     private let operations: [String: Operation]
 
     init() throws {
-        let root = try JSONDocument(parsing: Array(OpenAPIDocument.json.utf8), limits: .gateway).root
+        let root = try JSONDocument(parsing: OpenAPIDocument.json, limits: .gateway).root
         var found: [String: Operation] = [:]
         for (path, methods) in try #require(root["paths"]).members {
             for (method, json) in methods.members {

@@ -13,14 +13,14 @@ package enum RouteTable {
             produces: MetricsOperation.types,
             handler: MetricsOperation.handle
         ),
-        Route("getOpenAPIAsJSON", .get, "/openapi.json", scope: .read, handler: OpenAPIDocument.json),
+        Route("getOpenAPIAsJSON", .get, "/openapi.json", scope: .read, handler: OpenAPIDocument.getJSON),
         Route(
             "getOpenAPIAsYAML",
             .get,
             "/openapi.yaml",
             scope: .read,
             produces: [.yaml],
-            handler: OpenAPIDocument.yaml
+            handler: OpenAPIDocument.getYAML
         ),
         Route("getReadiness", .get, "/readyz", scope: .read, handler: SystemOperations.readiness),
         Route(

@@ -1,28 +1,33 @@
+import COpenAPI
 import EventLoops
 import HTTPModel
 import Server
 
-/// `GET /openapi.yaml` and `/openapi.json`: the contract, as it is kept in the repository.
+/// `GET /openapi.yaml` and `/openapi.json`: the contract, as the repository has it.
 enum OpenAPIDocument {
+    // Copied byte by byte, once: this layer holds no unsafe code.
+    static let yaml = (0..<copenapi_yaml_count()).map(copenapi_yaml)
+    static let json = (0..<copenapi_json_count()).map(copenapi_json)
+
     /// One form of the document with its validator, made when it is first asked for.
     private struct Form {
         let response: Response
         let tag: EntityTag
 
-        init(_ text: String, _ type: MediaType) {
-            response = Response(.ok, contentType: type.essence, body: Array(text.utf8))
-            tag = EntityTag(ofBytes: response.body)
+        init(_ bytes: [UInt8], _ type: MediaType) {
+            response = Response(.ok, contentType: type.essence, body: bytes)
+            tag = EntityTag(ofBytes: bytes)
         }
     }
 
     private static let yamlForm = Form(yaml, .yaml)
     private static let jsonForm = Form(json, .json)
 
-    static func yaml(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func getYAML(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         call.respond(yamlForm.response, tag: yamlForm.tag, on: loop)
     }
 
-    static func json(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    static func getJSON(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         call.respond(jsonForm.response, tag: jsonForm.tag, on: loop)
     }
 }

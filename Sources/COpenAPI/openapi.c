@@ -1,0 +1,17 @@
+#include "copenapi.h"
+
+// `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
+// 0b48fc2e878c841c94fc718e921a9f78924693a338b3c89b1cc87f60711f0cdf
+
+static const uint8_t yaml[] = {
+#embed "../../openapi/openapi.yaml"
+};
+
+static const uint8_t json[] = {
+#embed "../../openapi/openapi.json"
+};
+
+size_t copenapi_yaml_count(void) { return sizeof yaml; }
+uint8_t copenapi_yaml(size_t place) { return yaml[place]; }
+size_t copenapi_json_count(void) { return sizeof json; }
+uint8_t copenapi_json(size_t place) { return json[place]; }
