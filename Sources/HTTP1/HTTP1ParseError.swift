@@ -47,31 +47,6 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
         }
     }
 
-    /// Stable, for the problem document.
-    package var code: String {
-        switch self {
-        case .bareCR, .bareLF, .controlByte: "BAD_BYTE"
-        case .requestLineTooLong: "REQUEST_LINE_TOO_LONG"
-        case .notHTTP, .badRequestLine, .badMethod, .badVersion: "BAD_REQUEST_LINE"
-        case .unknownMethod: "UNKNOWN_METHOD"
-        case .badTarget: "BAD_TARGET"
-        case .unsupportedVersion: "UNSUPPORTED_VERSION"
-        case .badStatusLine: "BAD_STATUS_LINE"
-        case .headTooLarge, .tooManyFields: "HEAD_TOO_LARGE"
-        case .foldedLine, .missingColon, .badFieldName: "BAD_FIELD"
-        case .missingHost, .repeatedHost, .badHost, .hostDisagrees: "BAD_HOST"
-        case .badContentLength, .repeatedContentLength: "BAD_CONTENT_LENGTH"
-        case .lengthAndTransferEncoding, .badTransferEncoding, .transferEncodingInHTTP10: "BAD_TRANSFER_ENCODING"
-        case .unknownTransferCoding: "UNKNOWN_TRANSFER_CODING"
-        case .unmetExpectation: "UNMET_EXPECTATION"
-        case .upgradeToHTTP2: "UPGRADE_REFUSED"
-        case .bodyTooLarge: "BODY_TOO_LARGE"
-        case .badChunkSize, .badChunkExtension, .badChunkEnd, .chunkExtensionsTooLong: "BAD_CHUNK"
-        case .badTrailer, .trailerTooLarge: "BAD_TRAILER"
-        case .endedEarly: "ENDED_EARLY"
-        }
-    }
-
     /// One sentence for the person who reads the problem document.
     package var text: String {
         switch self {

@@ -8,7 +8,7 @@ extension HTTP1Connection {
         // Who begins like that could not read an answer; to a client of HTTP/2 the close is one (RFC 9113 §3.4).
         let isAnswered = error != .notHTTP || stream.takenBytes > 0 || !out.isEmpty
         refuse(
-            Problem(error.status, error.code, error.status.reason, error.text, retryable: false),
+            Problem(error),
             isAnswered: isAnswered,
             on: loop
         )
@@ -22,7 +22,7 @@ extension HTTP1Connection {
         guard ending == .keepAlive || ending == .closeAfterAnswer else { return }
         let last = exchange
         let number = last?.number ?? server.nextRequestNumber()
-        server.counters.refused[problem.code, default: 0] += 1
+        server.counters.refused[problem.code.rawValue, default: 0] += 1
         server.responder.refused(
             problem,
             requestID: RequestID.text(number),
@@ -67,12 +67,9 @@ extension HTTP1Connection {
         refuse(
             Problem(
                 .requestTimeout,
-                "REQUEST_TIMEOUT",
-                "Request timeout",
                 exchange == nil
                     ? "The head of the request did not arrive within \(server.limits.headMilliseconds / 1000) s."
-                    : "The body arrived slower than \(server.limits.bodyBytesPerSecond) bytes a second.",
-                retryable: true
+                    : "The body arrived slower than \(server.limits.bodyBytesPerSecond) bytes a second."
             ),
             on: loop
         )

@@ -57,7 +57,7 @@ extension HTTP2Connection {
 
     func refuse(_ id: HTTP2StreamID, _ problem: Problem, on loop: isolated EventLoop) {
         let requestID = RequestID.text(server.nextRequestNumber())
-        server.counters.refused[problem.code, default: 0] += 1
+        server.counters.refused[problem.code.rawValue, default: 0] += 1
         server.responder.refused(problem, requestID: requestID, connection: connection.info, on: loop)
         send(problem.response(requestID: requestID), to: nil, on: id, loop: loop)
     }

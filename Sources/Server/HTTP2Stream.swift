@@ -44,13 +44,7 @@ final class HTTP2Stream: ExchangeSink {
     private func refuseBody(of exchange: Exchange, on loop: isolated EventLoop) {
         isBodyWanted = false
         exchange.respond(
-            Problem(
-                .contentTooLarge,
-                "BODY_TOO_LARGE",
-                "Content too large",
-                "The body is larger than \(bodyLimit) bytes.",
-                retryable: false
-            ),
+            Problem(.bodyTooLarge, "The body is larger than \(bodyLimit) bytes."),
             on: loop
         )
     }
@@ -84,13 +78,7 @@ final class HTTP2Stream: ExchangeSink {
         else { return }
         isBodyWanted = false
         exchange.respond(
-            Problem(
-                .requestTimeout,
-                "REQUEST_TIMEOUT",
-                "Request timeout",
-                "The body arrived slower than \(limits.bodyBytesPerSecond) bytes a second.",
-                retryable: true
-            ),
+            Problem(.requestTimeout, "The body arrived slower than \(limits.bodyBytesPerSecond) bytes a second."),
             on: loop
         )
     }

@@ -85,15 +85,7 @@ final class HTTPConnection: StreamHandler {
     private func refuseOverLimit(isHTTP2: Bool, on loop: isolated EventLoop) {
         choose(isHTTP2: isHTTP2, on: loop)
         wire?.refuse(
-            Problem(
-                .serviceUnavailable,
-                "TOO_MANY_CONNECTIONS",
-                "Too many connections",
-                "This server holds as many connections as it is set to hold.",
-                hint: "Close connections you no longer need, or raise limits.connections.",
-                retryable: true,
-                retryAfterMs: 1000
-            ),
+            Problem(.tooManyConnections, "This server holds as many connections as it is set to hold."),
             on: loop
         )
     }

@@ -106,11 +106,11 @@ struct AuthenticatorTests {
         let (record, secret) = try TokenRecord.sample()
         gate.tokens.insert(record)
         let guesser = Peer.loopback(Peer.stranger)
-        var statuses: [Int] = []
+        var kinds: [AccessRefusal.Kind] = []
         for index in 0..<200 {
             if case .refused(let refusal) = gate.identify(guesser, .get(token: "ldl_guess\(index)"), now: .start) {
-                statuses.append(refusal.status)
-                if refusal.status == 429 {
+                kinds.append(refusal.kind)
+                if refusal.kind == .rateLimited {
                     #expect(refusal.retryAfterMilliseconds ?? 0 > 0)
                     #expect(refusal.rateLimit?.policy == "\"auth\";q=10;w=60")
                 }
@@ -120,17 +120,17 @@ struct AuthenticatorTests {
                 return
             }
         }
-        #expect(statuses == Array(repeating: 401, count: 10) + Array(repeating: 429, count: 190))
+        #expect(kinds == Array(repeating: .notPaired, count: 10) + Array(repeating: .rateLimited, count: 190))
         #expect(gate.failures == 200)
         // Another uid on the same loopback address is not punished for it.
         guard case .refused(let other) = gate.identify(.loopback(7), .get(token: "other"), now: .start) else { return }
-        #expect(other.status == 401)
+        #expect(other.kind == .notPaired)
         // One token guessed at from many addresses.
         var refusals = 0
         for index in 0..<50 {
             let peer = Peer.remote("192.0.2.\(index)")
             if case .refused(let refusal) = gate.identify(peer, .get(token: "ldl_AbCdEf\(index)"), now: .start) {
-                if refusal.status == 429 { refusals += 1 }
+                if refusal.kind == .rateLimited { refusals += 1 }
             }
         }
         #expect(refusals == 40)

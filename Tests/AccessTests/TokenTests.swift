@@ -184,15 +184,13 @@ struct ScopeTests {
             Issue.record("allowed")
             return
         }
-        #expect(missing.status == 403)
-        #expect(missing.code == "MISSING_SCOPE")
+        #expect(missing.kind == .missingScope)
         #expect(missing.requiredScopes == [.send, .control])
         guard case .refused(let unknown) = Caller.nobody.decide(.read) else {
             Issue.record("allowed")
             return
         }
-        #expect(unknown.status == 401)
-        #expect(unknown.code == "NOT_PAIRED")
+        #expect(unknown.kind == .notPaired)
         #expect(unknown.authenticate == "Bearer realm=\"ladle\"")
         #expect(unknown.hint?.contains("/v1/pairing") == true)
     }

@@ -76,7 +76,7 @@ struct ExchangeTests {
         try await onLoop { exchange, sink, owner, loop in
             exchange.respond(Response(.ok), on: loop)
             exchange.respond(Response(.noContent), on: loop)
-            exchange.respond(Problem(.notFound, "X", "x", "x"), on: loop)
+            exchange.respond(Problem(.notFound, "x"), on: loop)
             exchange.beginStream(ResponseHead(.ok), on: loop)
             exchange.end(on: loop)
             exchange.abort(on: loop)
@@ -101,13 +101,13 @@ struct ExchangeTests {
     }
 
     @Test func `what is cut is answered where nothing was said yet, and ended where something was`() async throws {
-        let problem = Problem(.unauthorized, "X", "x", "x")
+        let problem = Problem(.notPaired, "x")
         try await onLoop { exchange, sink, owner, loop in
             exchange.cut(problem, on: loop)
             exchange.cut(problem, on: loop)
             #expect(sink.calls == ["send 401"])
             #expect(owner.left == 1)
-            #expect(exchange.problemCode == "X")
+            #expect(exchange.problemCode == .notPaired)
         }
         try await onLoop { exchange, sink, owner, loop in
             exchange.beginStream(ResponseHead(.ok), on: loop)
@@ -151,7 +151,7 @@ struct ExchangeTests {
 
     @Test func `a problem says when to come back in whole seconds, rounded up`() {
         for (milliseconds, seconds) in [(0, "0"), (1, "1"), (1000, "1"), (1001, "2"), (-5, "0")] as [(Int64, String)] {
-            let problem = Problem(.tooManyRequests, "X", "x", "x", retryAfterMs: milliseconds)
+            let problem = Problem(.rateLimited, "x", retryAfterMs: milliseconds)
             #expect(problem.response(requestID: "r").head.fields.string(for: .retryAfter) == seconds)
         }
     }

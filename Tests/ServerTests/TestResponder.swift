@@ -20,14 +20,14 @@ final class TestResponder: Responder {
     func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission {
         switch path(of: exchange) {
         case "/refused":
-            exchange.respond(Problem(.forbidden, "NO", "No", "Not this one."), on: loop)
+            exchange.respond(Problem(.missingScope, "Not this one."), on: loop)
             return .answered
         case "/asked":
             loop.after(milliseconds: 5) { exchange.proceed(bodyBytes: 1 << 20, on: loop) }
             return .later
         case "/asked-in-vain":
             loop.after(milliseconds: 5) {
-                exchange.respond(Problem(.unauthorized, "WHO", "Who", "Nobody knows you."), on: loop)
+                exchange.respond(Problem(.notPaired, "Nobody knows you."), on: loop)
             }
             return .later
         default:

@@ -8,9 +8,13 @@ import Foundation
 
 /// The files of `Tests/Data`, found from this file's own place in the tree.
 package enum TestData {
-    package static func bytes(_ name: String) throws -> [UInt8] {
-        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        return [UInt8](try Data(contentsOf: tests.appending(path: "Data/\(name)")))
+    package static func bytes(_ name: String) throws -> [UInt8] { try repository("Tests/Data/\(name)") }
+
+    /// A file of the repository by its path.
+    package static func repository(_ path: String) throws -> [UInt8] {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        return [UInt8](try Data(contentsOf: root.appending(path: path)))
     }
 
     package static func document(_ name: String) throws -> JSONValue {

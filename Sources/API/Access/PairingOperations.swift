@@ -17,21 +17,13 @@ enum PairingOperations {
             try api.access.admitApplication(call.exchange, from: peer, on: loop)
             let body = try call.jsonObject(of: ["name", "scopes"])
             guard let name = body["name"]?.string else {
-                throw .unprocessable("name", "`name` is what the host's owner will see, a string.")
+                throw .invalidField("name", "`name` is what the host's owner will see, a string.")
             }
             let wish = try TokenForm.check(name, try ScopeSet(asked: body["scopes"]), now: loop.wallClock)
             let place = "\(peer.limitKey)"
             switch api.access.pairing.apply(wish, from: peer.description, place: place, now: loop.wallClock) {
             case .failure:
-                throw Problem(
-                    .tooManyRequests,
-                    "TOO_MANY_APPLICATIONS",
-                    "Too many applications",
-                    "As many applications wait as there is room for.",
-                    hint: "on the host: ladle clients list",
-                    retryable: true,
-                    retryAfterMs: 60_000
-                )
+                throw Problem(.tooManyApplications, "As many applications wait as there is room for.")
             case .success(let receipt):
                 call.subject = receipt.code
                 let response = Response.json(.accepted) { writer in
@@ -58,7 +50,7 @@ enum PairingOperations {
         let id = Array((call.parameters.first ?? "").utf8)
         switch api.access.pairing.poll(id, now: loop.wallClock) {
         case nil:
-            call.fail(.notFound("There is no such application, or it is over.", code: "UNKNOWN_PAIRING"), on: loop)
+            call.fail(Problem(.unknownPairing, "There is no such application, or it is over."), on: loop)
         case .pending(let expiresAt): respond(call, "pending", expiresAt: expiresAt, on: loop)
         case .rejected: respond(call, "rejected", on: loop)
         case .superseded: respond(call, "superseded", on: loop)
@@ -119,7 +111,7 @@ enum PairingOperations {
         decide(call, on: loop) { code, body throws(Problem) in
             var scopes: ScopeSet?
             if let list = body["scopes"], !list.isNull { scopes = try ScopeSet(asked: list) }
-            if scopes?.isEmpty == true { throw .unprocessable("scopes", "An approval grants at least one scope.") }
+            if scopes?.isEmpty == true { throw .invalidField("scopes", "An approval grants at least one scope.") }
             return api.access.pairing.approve(code, scopes: scopes, now: loop.wallClock)
         }
     }
@@ -138,17 +130,17 @@ enum PairingOperations {
         do throws(Problem) {
             let body = try call.jsonObject(of: ["code", "scopes"])
             guard let code = body["code"]?.string, !code.isEmpty else {
-                throw .unprocessable("code", "`code` is what the applicant's screen shows.")
+                throw .invalidField("code", "`code` is what the applicant's screen shows.")
             }
             call.subject = String(code.prefix(16))
             switch try change(code, body) {
             case .success(let request): call.respond(.json(.ok, request), on: loop)
             case .failure(.notRequested(let scopes)):
-                throw .unprocessable("scopes", "Not asked for: \(scopes.names.joined(separator: ", ")).")
+                throw .invalidField("scopes", "Not asked for: \(scopes.names.joined(separator: ", ")).")
             case .failure(.decided):
-                throw Problem(.conflict, "ALREADY_DECIDED", "Already decided", "This application was decided before.")
+                throw Problem(.alreadyDecided, "This application was decided before.")
             case .failure:
-                throw .notFound("No application waits under this code.", code: "UNKNOWN_CODE")
+                throw Problem(.unknownCode, "No application waits under this code.")
             }
         } catch {
             call.fail(error, on: loop)

@@ -9,23 +9,16 @@ enum TicketOperation {
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
             guard let path = try call.jsonObject(of: ["path"])["path"]?.string else {
-                throw .unprocessable("path", "`path` is what the ticket opens, such as /v1/events.")
+                throw .invalidField("path", "`path` is what the ticket opens, such as /v1/events.")
             }
             guard case .route(let route, _) = api.route(.get, path), route.scope == .read else {
-                throw .unprocessable("path", "A ticket opens a path that is read with scope read, without its query.")
+                throw .invalidField("path", "A ticket opens a path that is read with scope read, without its query.")
             }
             switch api.access.authenticator.tickets.issue(to: call.caller, path: path, now: loop.wallClock) {
             case .failure(.notAllowed):
                 throw Problem(.missingScope(.read))
             case .failure(.tooMany):
-                throw Problem(
-                    .tooManyRequests,
-                    "TOO_MANY_TICKETS",
-                    "Too many tickets",
-                    "More tickets wait to be used than one caller may have.",
-                    retryable: true,
-                    retryAfterMs: 60_000
-                )
+                throw Problem(.tooManyTickets, "More tickets wait to be used than one caller may have.")
             case .success(let ticket):
                 let response = Response.json(.created) { writer in
                     writer.object { object in

@@ -14,16 +14,16 @@ enum TokenForm {
     /// `{name, scopes, sessions?, expiresInSeconds? | expiresAt?}`.
     static func wish(_ body: JSONValue, _ api: HTTPAPI, now: Timestamp) throws(Problem) -> NewToken {
         guard let name = body["name"]?.string else {
-            throw .unprocessable("name", "`name` says what the token is for, a string.")
+            throw .invalidField("name", "`name` says what the token is for, a string.")
         }
         var sessions: [String]?
         if let list = body["sessions"], !list.isNull {
             var named: [String] = []
             for element in list.elements {
-                guard let text = element.string else { throw .unprocessable("sessions", "Session keys are strings.") }
+                guard let text = element.string else { throw .invalidField("sessions", "Session keys are strings.") }
                 named.append(try api.session(named: text, "sessions"))
             }
-            guard !named.isEmpty else { throw .unprocessable("sessions", "`sessions` is a list of session keys.") }
+            guard !named.isEmpty else { throw .invalidField("sessions", "`sessions` is a list of session keys.") }
             sessions = named
         }
         let scopes = try ScopeSet(asked: body["scopes"])
@@ -41,19 +41,19 @@ enum TokenForm {
             return try NewToken(name: name, scopes: scopes, sessions: sessions, expiresAt: expiresAt, now: now)
         } catch {
             switch error {
-            case .emptyName: throw .unprocessable("name", "The name is empty.")
-            case .longName(let limit): throw .unprocessable("name", "A name has at most \(limit) bytes.")
-            case .unprintableName: throw .unprocessable("name", "A name is one line of printable characters.")
-            case .noScopes: throw .unprocessable("scopes", "A token needs at least one scope.")
+            case .emptyName: throw .invalidField("name", "The name is empty.")
+            case .longName(let limit): throw .invalidField("name", "A name has at most \(limit) bytes.")
+            case .unprintableName: throw .invalidField("name", "A name is one line of printable characters.")
+            case .noScopes: throw .invalidField("scopes", "A token needs at least one scope.")
             case .tooManySessions(let limit):
-                throw .unprocessable("sessions", "A token names at most \(limit) sessions.")
-            case .invalidSession: throw .unprocessable("sessions", "That is no session key.")
+                throw .invalidField("sessions", "A token names at most \(limit) sessions.")
+            case .invalidSession: throw .invalidField("sessions", "That is no session key.")
             case .limitedAdmin:
-                throw .unprocessable(
+                throw .invalidField(
                     "sessions",
                     "A token with scope admin is not limited to sessions: it makes tokens."
                 )
-            case .expiryInThePast: throw .unprocessable("expiresAt", "The token would have expired already.")
+            case .expiryInThePast: throw .invalidField("expiresAt", "The token would have expired already.")
             }
         }
     }
@@ -63,7 +63,7 @@ enum TokenForm {
         var end: Timestamp?
         if let value = body["expiresInSeconds"], !value.isNull {
             guard let seconds = value.int, (1...longestSeconds).contains(seconds) else {
-                throw .unprocessable(
+                throw .invalidField(
                     "expiresInSeconds",
                     "`expiresInSeconds` is a whole number of seconds from 1 to \(longestSeconds)."
                 )
@@ -72,7 +72,7 @@ enum TokenForm {
         }
         if let value = body["expiresAt"], !value.isNull {
             guard let time = value.string.flatMap({ Timestamp(rfc3339: $0) }) else {
-                throw .unprocessable("expiresAt", "`expiresAt` is a time such as 2030-01-31T12:00:00Z.")
+                throw .invalidField("expiresAt", "`expiresAt` is a time such as 2030-01-31T12:00:00Z.")
             }
             end = time
         }
@@ -83,7 +83,7 @@ enum TokenForm {
 extension ScopeSet {
     init(asked list: JSONValue?) throws(Problem) {
         guard let list, list.kind == .array else {
-            throw .unprocessable("scopes", "`scopes` is a list of: \(Self.known).")
+            throw .invalidField("scopes", "`scopes` is a list of: \(Self.known).")
         }
         var names: [String] = []
         for element in list.elements { names.append(element.string ?? "") }
@@ -91,7 +91,7 @@ extension ScopeSet {
         case .success(let set): self = set
         case .failure(let unknown):
             let near = NearestName.of(unknown.name, in: Scope.allCases.map(\.rawValue)).map { "did you mean \($0)?" }
-            throw .unprocessable(
+            throw .invalidField(
                 "scopes",
                 "There is no scope \"\(unknown.name.prefix(64))\"; there are \(Self.known).",
                 hint: near

@@ -64,14 +64,7 @@ enum TokenOperations {
     }
 
     private static var unknown: Problem {
-        Problem(
-            .notFound,
-            "UNKNOWN_TOKEN",
-            "Unknown token",
-            "There is no token of this id, or several of this name.",
-            hint: "ladle token list",
-            retryable: false
-        )
+        Problem(.unknownToken, "There is no token of this id, or several of this name.")
     }
 
     private static func answer(

@@ -41,11 +41,11 @@ enum AvatarOperations {
             do throws(ImageError) {
                 header = try ImageHeader(checking: bytes)
             } catch {
-                throw .unprocessable("body", "The picture is not taken: \(error.message).")
+                throw .invalidField("body", "The picture is not taken: \(error.message).")
             }
             let claimed = try call.bodyType().essence
             guard claimed == header.mimeType || claimed == "application/octet-stream" else {
-                throw .unprocessable("Content-Type", "The body is \(header.mimeType), not \(claimed).")
+                throw .invalidField("Content-Type", "The body is \(header.mimeType), not \(claimed).")
             }
             change(agent, to: bytes, if: condition, api, loop) { result in
                 switch result {
@@ -125,11 +125,8 @@ enum AvatarOperations {
             case .success(let tag?):
                 var problem = Problem(
                     .preconditionFailed,
-                    "PRECONDITION_FAILED",
-                    "The picture has changed",
                     tag.isEmpty ? "There is no picture." : "The picture is not the version that If-Match names.",
-                    field: "If-Match",
-                    retryable: false
+                    field: "If-Match"
                 )
                 if !tag.isEmpty { problem = problem.adding(.etag, tag) }
                 done(.failure(problem))
@@ -140,18 +137,18 @@ enum AvatarOperations {
     /// The identity's own field: a picture inside it is served, a URL is only told about.
     private static func fromIdentity(_ identity: DocumentService.Copy, _ call: Call, _ loop: isolated EventLoop) {
         guard let field = FieldDocument(kind: .identity, bytes: identity.bytes).fields[.avatar] else {
-            return call.fail(.notFound("There is no avatar."), on: loop)
+            return call.fail(Problem(.notFound, "There is no avatar."), on: loop)
         }
         switch AvatarReference(field) {
         case .embedded(let header, let bytes): answer(bytes, header.mimeType, call, loop)
         case .url(let url):
             call.fail(
-                Problem.notFound("The avatar is at a URL, which is not fetched for you.", code: "AVATAR_IS_REMOTE")
+                Problem(.avatarIsRemote, "The avatar is at a URL, which is not fetched for you.")
                     .adding(member: "avatarUrl") { $0.string(url) },
                 on: loop
             )
         case .path, .text, .invalid:
-            call.fail(.notFound("There is no picture; the avatar is \"\(field.prefix(200))\"."), on: loop)
+            call.fail(Problem(.notFound, "There is no picture; the avatar is \"\(field.prefix(200))\"."), on: loop)
         }
     }
 

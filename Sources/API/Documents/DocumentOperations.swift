@@ -51,7 +51,7 @@ enum DocumentOperations {
             let body = try call.jsonObject(of: ["fields", "markdown"] + kind.names)
             if let markdown = body["markdown"] {
                 guard let text = markdown.string else {
-                    throw .unprocessable("markdown", "`markdown` is the whole file, a string.")
+                    throw .invalidField("markdown", "`markdown` is the whole file, a string.")
                 }
                 return write(.whole(try wholeFile(Array(text.utf8))), kind, api, call, loop)
             }
@@ -133,14 +133,7 @@ enum DocumentOperations {
         do throws(HeaderValueError) {
             return try EntityTagCondition(parsing: field[...], field: .ifMatch)
         } catch {
-            throw Problem(
-                .badRequest,
-                "BAD_HEADER",
-                "Bad header",
-                error.description,
-                field: "If-Match",
-                retryable: false
-            )
+            throw .badHeader("If-Match", error)
         }
     }
 
@@ -175,12 +168,5 @@ enum DocumentOperations {
 }
 
 extension Problem {
-    static let tooManyWriters = Problem(
-        .tooManyRequests,
-        "TOO_MANY_WRITERS",
-        "Too many writers",
-        "Too many changes of this file wait for each other.",
-        retryable: true,
-        retryAfterMs: 1000
-    )
+    static let tooManyWriters = Problem(.tooManyWriters, "Too many changes of this file wait for each other.")
 }

@@ -37,32 +37,20 @@ extension Problem {
             }
             let isUnknown = error.message.contains("unknown agent") || error.code == "NOT_FOUND"
             self.init(
-                isUnknown ? .notFound : .badGateway,
-                isUnknown ? "UNKNOWN_AGENT" : "GATEWAY_REFUSED",
-                isUnknown ? "Unknown agent" : "The gateway refused",
+                isUnknown ? .unknownAgent : .gatewayRefused,
                 "\(what): \(error.message)",
-                retryable: error.retryable ?? false,
+                retryable: error.retryable,
                 retryAfterMs: error.retryAfterMs
             )
             members.append(("gatewayCode", Problem.json(error.detailsCode ?? error.code)))
         case .notDispatched, .ambiguous:
             self.init(
-                .serviceUnavailable,
-                "GATEWAY_UNAVAILABLE",
-                "Gateway unavailable",
+                .gatewayUnavailable,
                 "The gateway cannot be asked now: \(what) could not be read or written.",
-                hint: "ladle status",
-                retryable: true,
                 retryAfterMs: 3000
             )
         case .unreadable(let error):
-            self.init(
-                .badGateway,
-                "GATEWAY_ANSWER_UNREADABLE",
-                "Unreadable gateway answer",
-                "The gateway's answer to \(error.method) lacks \(error.missing).",
-                retryable: false
-            )
+            self.init(.gatewayAnswerUnreadable, "The gateway's answer to \(error.method) lacks \(error.missing).")
         }
     }
 
@@ -74,42 +62,19 @@ extension Problem {
 
     init(_ error: FieldError) {
         let isLarge = if case .fileTooLarge = error { true } else { false }
-        self.init(
-            isLarge ? .contentTooLarge : .unprocessableContent,
-            "INVALID_FIELD",
-            "Invalid field",
-            error.message,
-            field: error.field,
-            retryable: false
-        )
+        self.init(.invalidField, error.message, status: isLarge ? .contentTooLarge : nil, field: error.field)
     }
 
-    static let agentSilent = Problem(
-        .badGateway,
-        "AGENT_DID_NOT_ANSWER",
-        "The agent did not answer",
-        "The agent was asked to write the file and did not finish.",
-        retryable: true
-    )
+    static let agentSilent = Problem(.agentDidNotAnswer, "The agent was asked to write the file and did not finish.")
 
     static func writeNotSeen(_ kind: DocumentKind) -> Problem {
-        Problem(
-            .conflict,
-            "WRITE_NOT_SEEN",
-            "Write not seen",
-            "\(kind.fileName) was written and reads otherwise now; someone else is writing it too.",
-            retryable: true
-        )
+        Problem(.writeNotSeen, "\(kind.fileName) was written and reads otherwise now; someone else is writing it too.")
     }
 
     static let preconditionRequired = Problem(
         .preconditionRequired,
-        "PRECONDITION_REQUIRED",
-        "If-Match required",
         "A write says which version it is meant for.",
-        hint: "send If-Match with the ETag of your last GET, or If-Match: * to write over whatever is there",
-        field: "If-Match",
-        retryable: false
+        field: "If-Match"
     )
 
     /// 412 with what the caller needs to go on: the current tag and, field by field, both values. Where `base`, the version
@@ -124,12 +89,8 @@ extension Problem {
         let tag = EntityTag(DocumentService.tag(of: current.bytes))
         var problem = Problem(
             .preconditionFailed,
-            "PRECONDITION_FAILED",
-            "The file has changed",
             "\(kind.fileName) is not the version that If-Match names.",
-            hint: "GET it again and repeat the change with its ETag",
-            field: "If-Match",
-            retryable: false
+            field: "If-Match"
         ).adding(.etag, tag.text).adding(member: "currentETag") { $0.string(tag.text) }
         if case .fields(let patch) = change {
             let fields = FieldDocument(kind: kind, bytes: current.bytes).fields

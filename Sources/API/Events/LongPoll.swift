@@ -101,8 +101,13 @@ final class LongPoll: ExchangeOwner {
         guard !holdsSlot else { return true }
         holdsSlot = api.streamSlots.take(call.caller)
         if let limit = api.streamSlots.headers(for: call.caller) { call.exchange.state(limit) }
-        if !holdsSlot { call.fail(.tooManyStreams, on: loop) }
+        if !holdsSlot { call.fail(tooManyStreams, on: loop) }
         return holdsSlot
+    }
+
+    private var tooManyStreams: Problem {
+        let detail = "As many streams and waiting polls are open as one caller, or all together, may have."
+        return Problem(.tooManyStreams, detail)
     }
 
     private func stop(on loop: isolated EventLoop) {

@@ -12,12 +12,9 @@ extension Problem {
         let scopes = error.requiredScopes
         guard let scope = error.missingScope ?? scopes.first else { return nil }
         self.init(
-            .forbidden,
-            "GATEWAY_SCOPE_MISSING",
-            "Gateway scope missing",
+            .gatewayScopeMissing,
             "The gateway lets this link do that only with \(scope).",
             hint: link.hint(toGain: scope),
-            retryable: false,
             requiredScopes: scopes
         )
     }
@@ -30,49 +27,20 @@ extension Problem {
                 return
             }
             self.init(
-                .badGateway,
-                "GATEWAY_ERROR",
-                "Gateway error",
+                .gatewayError,
                 "The gateway refused (\(action)): \(error.message).",
                 retryable: error.retryable,
                 retryAfterMs: error.retryAfterMs
             )
             self = adding(member: "gatewayCode") { $0.string(error.detailsCode ?? error.code) }
         case .notDispatched(.tooLarge(let bytes, let limit)):
-            self.init(
-                .contentTooLarge,
-                "MESSAGE_TOO_LARGE",
-                "Too large",
-                "The request takes \(bytes) bytes and the gateway takes \(limit).",
-                retryable: false
-            )
+            self.init(.messageTooLarge, "The request takes \(bytes) bytes and the gateway takes \(limit).")
         case .notDispatched:
-            self.init(
-                .serviceUnavailable,
-                "GATEWAY_UNAVAILABLE",
-                "Gateway unavailable",
-                "The gateway is not connected, so this cannot be done now (\(action)).",
-                hint: "ladle status",
-                retryable: true,
-                retryAfterMs: 5000
-            )
+            self.init(.gatewayUnavailable, "The gateway is not connected, so this cannot be done now (\(action)).")
         case .ambiguous:
-            self.init(
-                .gatewayTimeout,
-                "GATEWAY_TIMEOUT",
-                "Gateway timeout",
-                "The gateway did not answer (\(action)); whether it happened is not known.",
-                retryable: true,
-                retryAfterMs: 5000
-            )
+            self.init(.gatewayTimeout, "The gateway did not answer (\(action)); whether it happened is not known.")
         case .unreadable(let error):
-            self.init(
-                .badGateway,
-                "GATEWAY_ANSWER_UNREADABLE",
-                "Gateway answer unreadable",
-                "The gateway's answer to \(error.method) lacks `\(error.missing)`.",
-                retryable: false
-            )
+            self.init(.gatewayAnswerUnreadable, "The gateway's answer to \(error.method) lacks `\(error.missing)`.")
         }
     }
 }

@@ -45,13 +45,9 @@ final class AcceptMessage {
         let claim = ReceiptTable.Claim(scope: "\(call.caller.label) POST /v1/messages", key: key.value, bodyHash: [])
         guard api.sendsUnderWay.insert(claim.name).inserted else {
             throw Problem(
-                .conflict,
-                "IDEMPOTENCY_IN_FLIGHT",
-                "Still being accepted",
+                .idempotencyInFlight,
                 "A request with this Idempotency-Key is just being written to disk.",
-                field: "Idempotency-Key",
-                retryable: true,
-                retryAfterMs: 1000
+                field: "Idempotency-Key"
             )
         }
         self.claim = claim
@@ -116,11 +112,16 @@ final class AcceptMessage {
         case .success(.replayed(let entry)):
             fields.append((.idempotencyReplayed, "true"))
             answer(entry, isReplay: true, on: loop)
-        case .success(.keyReused): refuse(.keyReused, on: loop)
+        case .success(.keyReused): refuse(keyReused, on: loop)
         case .success(.unknown): refuse(.late(loop.wallClock), on: loop)
         case .success(.full(let what)): refuse(.outboxFull(what, api.settings.outboxLimits), on: loop)
         case .failure(let error): refuse(.storage(error), on: loop)
         }
+    }
+
+    private var keyReused: Problem {
+        let detail = "This Idempotency-Key came with another message in the last 24 hours."
+        return Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key")
     }
 
     private func refuse(_ problem: Problem, on loop: isolated EventLoop) {
@@ -139,6 +140,19 @@ final class AcceptMessage {
         }
         if request.wasPreferred { fields.append((.preferenceApplied, "wait=\(seconds)")) }
         EntryWait(api, call, entry, fields, startsRun: !request.isStopOrder).start(seconds: seconds, on: loop)
+    }
+}
+
+extension Problem {
+    static func outboxFull(_ what: OutboxTable.Fullness, _ limits: OutboxTable.Limits) -> Problem {
+        let detail =
+            switch what {
+            case .entries: "\(limits.entries) entries wait already (outbox.maxEntries)."
+            case .session: "\(limits.perSession) entries of this session wait already (outbox.maxPerSession)."
+            case .bytes:
+                "Waiting texts and attachments take \(limits.payloadBytes) bytes already (outbox.maxAttachmentBytes)."
+            }
+        return Problem(.outboxFull, detail)
     }
 }
 

@@ -30,11 +30,11 @@ struct AttachmentRules: Sendable {
     /// The attachments as they are stored; nil for an empty list.
     func check(_ list: JSONValue) throws(Problem) -> [UInt8]? {
         guard list.kind == .array else {
-            throw .unprocessable("attachments", "`attachments` is a list of {name, mimeType, data}.")
+            throw .invalidField("attachments", "`attachments` is a list of {name, mimeType, data}.")
         }
         guard list.count > 0 else { return nil }
         guard list.count <= Self.most else {
-            throw .unprocessable("attachments", "A message takes at most \(Self.most) attachments.")
+            throw .invalidField("attachments", "A message takes at most \(Self.most) attachments.")
         }
         var writer = JSONWriter(capacity: list.raw.count)
         writer.beginArray()
@@ -54,21 +54,21 @@ struct AttachmentRules: Sendable {
 
     private func check(_ item: JSONValue, at place: Int) throws(Problem) {
         let path = "attachments[\(place)]"
-        guard item.kind == .object else { throw .unprocessable(path, "An attachment is {name, mimeType, data}.") }
+        guard item.kind == .object else { throw .invalidField(path, "An attachment is {name, mimeType, data}.") }
         if let name = item["name"], !name.isNull {
             guard let text = name.string, text.utf8.count <= 255, !text.utf8.contains(where: { $0 < 0x20 }) else {
-                throw .unprocessable("\(path).name", "`name` is a file name of at most 255 bytes.")
+                throw .invalidField("\(path).name", "`name` is a file name of at most 255 bytes.")
             }
         }
         guard let type = item["mimeType"]?.string?.lowercased(), Self.isType(type) else {
-            throw .unprocessable("\(path).mimeType", "`mimeType` is a media type such as image/png.")
+            throw .invalidField("\(path).mimeType", "`mimeType` is a media type such as image/png.")
         }
         guard let data = item["data"]?.utf8, !data.isEmpty else {
-            throw .unprocessable("\(path).data", "`data` is the content in base 64.")
+            throw .invalidField("\(path).data", "`data` is the content in base 64.")
         }
         let isPicture = type.hasPrefix("image/")
         guard isPicture || file != nil else {
-            throw .unprocessable(
+            throw .invalidField(
                 "\(path).mimeType",
                 "Only pictures can be sent: the gateway speaks protocol 3 or was not reached yet."
             )
@@ -77,23 +77,20 @@ struct AttachmentRules: Sendable {
         // Four characters hold three bytes; what is too long by that is not looked at.
         guard data.count / 4 * 3 <= limit + 3 else { throw tooLarge(path, data, limit) }
         guard let count = Base64.decodedCount(data.span) else {
-            throw .unprocessable("\(path).data", "`data` is not base 64.")
+            throw .invalidField("\(path).data", "`data` is not base 64.")
         }
         guard count <= limit else { throw tooLarge(path, data, limit) }
         guard !Self.known.contains(type) || Self.isPicture(Base64.decode(data.prefix(Self.signatureCharacters)) ?? [])
         else {
-            throw .unprocessable("\(path).data", "`data` is no picture of the type \(type).")
+            throw .invalidField("\(path).data", "`data` is no picture of the type \(type).")
         }
     }
 
     private func tooLarge(_ path: String, _ data: ArraySlice<UInt8>, _ limit: Int) -> Problem {
         Problem(
-            .contentTooLarge,
-            "ATTACHMENT_TOO_LARGE",
-            "Attachment too large",
+            .attachmentTooLarge,
             "The attachment has about \(data.count / 4 * 3) bytes; the gateway takes \(limit).",
-            field: "\(path).data",
-            retryable: false
+            field: "\(path).data"
         )
     }
 

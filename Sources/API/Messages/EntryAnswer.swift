@@ -71,19 +71,13 @@ enum EntryAnswer {
         case Run.State.failed.rawValue:
             let detail = run.error ?? "The run failed; the gateway gave no reason."
             return .failure(
-                Problem(.badGateway, "RUN_FAILED", "Run failed", detail, retryable: false)
+                Problem(.runFailed, detail)
                     .adding(member: "entry") { $0.value(entry) }.adding(member: "run") { $0.raw(run.json) }
             )
         case Run.State.aborted.rawValue:
             return .failure(
-                Problem(
-                    .conflict,
-                    "RUN_ABORTED",
-                    "Run aborted",
-                    "The run was aborted before it ended.",
-                    retryable: false
-                )
-                .adding(member: "entry") { $0.value(entry) }.adding(member: "run") { $0.raw(run.json) }
+                Problem(.runAborted, "The run was aborted before it ended.")
+                    .adding(member: "entry") { $0.value(entry) }.adding(member: "run") { $0.raw(run.json) }
             )
         default: return .success(reply(run, entry, call, fields))
         }
@@ -111,29 +105,17 @@ enum EntryAnswer {
         switch entry.state {
         case .failed:
             problem = Problem(
-                .badGateway,
-                "SEND_REJECTED",
-                "Send rejected",
+                .sendRejected,
                 fault?.detail ?? "The gateway did not take the message.",
-                hint: "POST /v1/outbox/\(entry.id)/retry sends it again, DELETE /v1/outbox/\(entry.id) dismisses it",
-                retryable: false
+                hint: "POST /v1/outbox/\(entry.id)/retry sends it again, DELETE /v1/outbox/\(entry.id) dismisses it"
             ).adding(member: "gatewayCode") { $0.string(fault?.code ?? "UNKNOWN") }
         case .cancelled:
-            problem = Problem(
-                .conflict,
-                "ENTRY_CANCELLED",
-                "Entry cancelled",
-                "The message was taken back before it was sent.",
-                retryable: false
-            )
+            problem = Problem(.entryCancelled, "The message was taken back before it was sent.")
         case .expired:
             problem = Problem(
-                .gatewayTimeout,
-                "ENTRY_EXPIRED",
-                "Entry expired",
+                .entryExpired,
                 "The message could not be sent before its time ran out at \(entry.expiresAt.rfc3339).",
-                hint: "POST /v1/outbox/\(entry.id)/retry sends it all the same",
-                retryable: false
+                hint: "POST /v1/outbox/\(entry.id)/retry sends it all the same"
             )
         default: return nil
         }

@@ -46,13 +46,13 @@ extension MessageRequest {
         attachments = try read.attachments.get()
         attachmentBytes = attachments?.count ?? 0
         guard body["text"] != nil || attachments != nil else {
-            throw .unprocessable("text", "`text` is the message, a string.")
+            throw .invalidField("text", "`text` is the message, a string.")
         }
     }
 
     private static func string(_ name: String, _ body: JSONValue) throws(Problem) -> String? {
         guard let value = body[name], !value.isNull else { return nil }
-        guard let text = value.string else { throw .unprocessable(name, "`\(name)` is a string.") }
+        guard let text = value.string else { throw .invalidField(name, "`\(name)` is a string.") }
         return text
     }
 
@@ -69,7 +69,7 @@ extension MessageRequest {
             text = try Self.text(body)
             return
         }
-        if let name = items.repeatedName { throw .unprocessable(name, "`\(name)` stands more than once in the form.") }
+        if let name = items.repeatedName { throw .invalidField(name, "`\(name)` stands more than once in the form.") }
         text = said
         session = items["session"] ?? session
         thinking = items["thinking"] ?? thinking
@@ -80,12 +80,9 @@ extension MessageRequest {
     private static func text(_ bytes: [UInt8]) throws(Problem) -> String {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw Problem(
-                .badRequest,
-                "MALFORMED_TEXT",
-                "Malformed text",
+                .malformedText,
                 "The body is not UTF-8.",
-                field: "body",
-                retryable: false
+                field: "body"
             )
         }
         return text
@@ -95,7 +92,7 @@ extension MessageRequest {
 
     private mutating func take(ttl seconds: Int64?) throws(Problem) {
         guard let seconds, (1...Self.longestTTLSeconds).contains(seconds) else {
-            throw .unprocessable(
+            throw .invalidField(
                 "ttlSeconds",
                 "`ttlSeconds` is a whole number from 1 to \(Self.longestTTLSeconds)."
             )
@@ -105,12 +102,12 @@ extension MessageRequest {
 
     private mutating func take(notBefore text: String, now: Timestamp) throws(Problem) {
         guard let time = Timestamp(rfc3339: text) else {
-            throw .unprocessable("notBefore", "`notBefore` is a time such as \(now.rfc3339).")
+            throw .invalidField("notBefore", "`notBefore` is a time such as \(now.rfc3339).")
         }
         isLate = time <= now
         guard !isLate || key != nil else { throw .late(now) }
         guard time.milliseconds - now.milliseconds <= Self.longestTTLSeconds * 1000 else {
-            throw .unprocessable("notBefore", "`notBefore` is more than 30 days away.")
+            throw .invalidField("notBefore", "`notBefore` is more than 30 days away.")
         }
         notBefore = time
     }
@@ -118,7 +115,7 @@ extension MessageRequest {
 
 extension Problem {
     static func late(_ now: Timestamp) -> Problem {
-        .unprocessable("notBefore", "`notBefore` is past; it is \(now.rfc3339) now.")
+        .invalidField("notBefore", "`notBefore` is past; it is \(now.rfc3339) now.")
     }
 }
 

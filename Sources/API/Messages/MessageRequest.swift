@@ -53,13 +53,13 @@ struct MessageRequest: Sendable {
             session = try api.session(named: session, "session")
         } catch {
             // In the body it is well-formed and yet not allowed.
-            throw call.text("session") == session ? error : .unprocessable("session", error.detail)
+            throw call.text("session") == session ? error : .invalidField("session", error.detail)
         }
         guard attachments != nil || text.unicodeScalars.contains(where: Self.isSaid) else {
-            throw .unprocessable("text", "`text` is empty: there is nothing to send.")
+            throw .invalidField("text", "`text` is empty: there is nothing to send.")
         }
         guard !text.utf8.contains(0) else {
-            throw .unprocessable("text", "`text` has a NUL character, which the gateway refuses.")
+            throw .invalidField("text", "`text` has a NUL character, which the gateway refuses.")
         }
         try Self.checkLength(text.utf8.count)
         if let thinking {
@@ -67,18 +67,15 @@ struct MessageRequest: Sendable {
             guard isWord, !thinking.isEmpty, thinking.utf8.count <= 32 else {
                 let text = "`thinking` is a level such as off, low, medium or high."
                 throw call.text("thinking") == thinking
-                    ? .badParameter("thinking", text) : .unprocessable("thinking", text)
+                    ? .badParameter("thinking", text) : .invalidField("thinking", text)
             }
         }
         let limit = api.settings.messageBodyLimit()
         guard text.utf8.count + attachmentBytes <= limit else {
             throw Problem(
-                .contentTooLarge,
-                "MESSAGE_TOO_LARGE",
-                "Message too large",
+                .messageTooLarge,
                 "The message takes \(text.utf8.count + attachmentBytes) bytes and the gateway takes \(limit) in one frame.",
-                field: "attachments",
-                retryable: false
+                field: "attachments"
             )
         }
     }
@@ -86,12 +83,9 @@ struct MessageRequest: Sendable {
     static func checkLength(_ count: Int) throws(Problem) {
         guard count > longestText else { return }
         throw Problem(
-            .contentTooLarge,
-            "MESSAGE_TOO_LARGE",
-            "Message too large",
+            .messageTooLarge,
             "The text takes \(count) bytes; a message takes \(longestText).",
-            field: "text",
-            retryable: false
+            field: "text"
         )
     }
 
@@ -107,14 +101,11 @@ struct MessageRequest: Sendable {
     func checkStopWord() throws(Problem) {
         guard isStopOrder, !isForced else { return }
         throw Problem(
-            .unprocessableContent,
-            "STOP_WORD",
-            "Stop word",
+            .stopWord,
             "The gateway takes a message that is only a stop word as an order to abort what runs in the session.",
             hint:
                 "to abort: POST /v1/sessions/\(PercentCoding.encode(session))/abort; to send it all the same: ?force=true",
-            field: "text",
-            retryable: false
+            field: "text"
         )
     }
 
@@ -134,12 +125,9 @@ struct MessageRequest: Sendable {
         guard let field = call.head.fields[.idempotencyKey] else { return nil }
         guard call.head.fields.count(of: .idempotencyKey) == 1 else {
             throw Problem(
-                .badRequest,
-                "BAD_HEADER",
-                "Bad header",
+                .badHeader,
                 "`Idempotency-Key` stands more than once.",
-                field: "Idempotency-Key",
-                retryable: false
+                field: "Idempotency-Key"
             )
         }
         do throws(HeaderValueError) {
@@ -160,11 +148,5 @@ struct MessageRequest: Sendable {
             object.member("attachments", raw: attachments)
         }
         return writer.bytes
-    }
-}
-
-extension Problem {
-    static func badHeader(_ name: String, _ error: HeaderValueError) -> Problem {
-        Problem(.badRequest, "BAD_HEADER", "Bad header", error.description, field: name, retryable: false)
     }
 }

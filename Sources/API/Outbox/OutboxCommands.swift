@@ -98,49 +98,34 @@ extension Call {
 }
 
 extension Problem {
-    static let noEntry = Problem.notFound("There is no such entry in the outbox.", code: "ENTRY_NOT_FOUND")
+    static let noEntry = Problem(.entryNotFound, "There is no such entry in the outbox.")
 
     static func staleEntry(current: Int64) -> Problem {
         Problem(
-            .preconditionFailed,
-            "ENTRY_CHANGED",
-            "Entry changed",
+            .entryChanged,
             "The entry has moved on; its version is \(current) now.",
-            field: "If-Match",
-            retryable: false
+            field: "If-Match"
         ).adding(.etag, EntityTag(String(current)).text)
     }
 
     static func alreadyDispatched(_ entry: OutboxEntry) -> Problem {
         let run = PercentCoding.encode(entry.runID ?? entry.upstreamKey)
         return Problem(
-            .conflict,
-            "ALREADY_DISPATCHED",
-            "Already dispatched",
+            .alreadyDispatched,
             "The entry is \(entry.state.rawValue): the gateway has it.",
-            hint: "POST /v1/runs/\(run)/abort stops what it started",
-            retryable: false
+            hint: "POST /v1/runs/\(run)/abort stops what it started"
         )
     }
 
     static func needsForce(_ entry: OutboxEntry) -> Problem {
         Problem(
-            .conflict,
-            "ENTRY_UNCONFIRMED",
-            "Entry unconfirmed",
+            .entryUnconfirmed,
             "The message may have arrived; nobody can tell yet.",
-            hint: "DELETE /v1/outbox/\(entry.id)?force=true forgets it all the same, without a promise",
-            retryable: false
+            hint: "DELETE /v1/outbox/\(entry.id)?force=true forgets it all the same, without a promise"
         )
     }
 
     static func notRetryable(_ entry: OutboxEntry) -> Problem {
-        Problem(
-            .conflict,
-            "NOT_RETRYABLE",
-            "Not retryable",
-            "The entry is \(entry.state.rawValue); there is nothing to send again.",
-            retryable: false
-        )
+        Problem(.notRetryable, "The entry is \(entry.state.rawValue); there is nothing to send again.")
     }
 }

@@ -60,11 +60,11 @@ package final class Call {
     }
 
     /// Leaves the audit line: once, as soon as the change is made or refused, whether or not anyone is left to be told.
-    func settle(_ status: HTTPStatus, _ code: String? = nil, on loop: isolated EventLoop) {
+    func settle(_ status: HTTPStatus, _ code: ProblemCode? = nil, on loop: isolated EventLoop) {
         guard let audit else { return }
         self.audit = nil
         let now = loop.wallClock
-        let code = code ?? "\(status.code)"
+        let code = code?.rawValue ?? "\(status.code)"
         let outcome: AuditRecord.Outcome =
             status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
         guard let suppressed = audit.admits(outcome, by: caller, on: loop) else { return }
@@ -123,20 +123,16 @@ package final class Call {
         do throws(JSONError) {
             return try parsed.get().root
         } catch {
-            throw Problem(
-                .badRequest,
-                "MALFORMED_JSON",
-                "Malformed JSON",
-                "The body is not JSON: \(error).",
-                retryable: false
-            ).adding(member: "offset") { $0.int(error.offset) }
+            throw Problem(.malformedJSON, "The body is not JSON: \(error).").adding(member: "offset") {
+                $0.int(error.offset)
+            }
         }
     }
 
     static func object(_ parsed: Result<JSONDocument, JSONError>, of fields: [String]) throws(Problem) -> JSONValue {
         let value = try value(parsed)
         guard value.kind == .object else {
-            throw .unprocessable("body", "The body is a JSON object.")
+            throw .invalidField("body", "The body is a JSON object.")
         }
         var unknown: String?
         for member in value.members {
@@ -146,7 +142,7 @@ package final class Call {
         guard let unknown else { return value }
         let near = NearestName.of(unknown, in: fields) ?? fields[0]
         let shown = String(unknown.prefix(64))
-        throw .unprocessable(
+        throw .invalidField(
             shown,
             "There is no field `\(shown)` here, and none of those that there are is given.",
             hint: "did you mean `\(near)`? The fields are \(fields.joined(separator: ", "))."

@@ -70,7 +70,7 @@ extension HTTPAPI {
             exchange.commonFields = cors.map { ($0.name, $0.value) }
             AccessMemo.keep(facts, for: exchange)
         case .preflight(let fields):
-            exchange.respond(Problem.preflight(fields), on: loop)
+            exchange.respond(Response.preflight(fields), on: loop)
             return .answered
         case .refuse(let refusal): throw Problem(refusal).closing()
         }
@@ -83,7 +83,7 @@ extension HTTPAPI {
             case .caller(let known): caller = known
             case .refused(let refusal):
                 let problem = Problem(refusal).closing()
-                if problem.status == .tooManyRequests { return .throttled(problem) }
+                if problem.code == .rateLimited { return .throttled(problem) }
                 throw problem
             case .whois(let question):
                 if mayAsk, access.whois != nil { return .ask(question) }
@@ -127,13 +127,16 @@ extension HTTPAPI {
         let head = exchange.head
         switch match {
         case .none where head.method == .options && head.path.elementsEqual("*".utf8):
-            exchange.respond(Problem.options(router.methods), on: loop)
+            exchange.respond(Response.options(router.methods), on: loop)
             return .answered
         case .none:
-            throw .notFound("There is no resource at \(String(decoding: head.path.prefix(200), as: UTF8.self)).")
+            throw Problem(
+                .notFound,
+                "There is no resource at \(String(decoding: head.path.prefix(200), as: UTF8.self))."
+            )
         case .wrongMethod(let allowed, _):
             guard head.method == .options else { throw .methodNotAllowed(allowed) }
-            exchange.respond(Problem.options(allowed), on: loop)
+            exchange.respond(Response.options(allowed), on: loop)
             return .answered
         case .route(let route, let parameters):
             let request = Request(

@@ -1,92 +1,68 @@
 package import Access
 package import HTTPModel
 package import Server
+import Store
 
 /// Problems that many operations share.
 extension Problem {
     package static func badParameter(_ name: String, _ detail: String) -> Problem {
-        Problem(.badRequest, "BAD_PARAMETER", "Bad parameter", detail, field: name, retryable: false)
+        Problem(.badParameter, detail, field: name)
     }
 
-    package static func unprocessable(_ field: String, _ detail: String, hint: String? = nil) -> Problem {
-        Problem(
-            .unprocessableContent,
-            "INVALID_FIELD",
-            "Invalid field",
-            detail,
-            hint: hint,
-            field: field,
-            retryable: false
-        )
+    static func badHeader(_ name: String, _ error: HeaderValueError) -> Problem {
+        Problem(.badHeader, error.description, field: name)
     }
 
-    package static func notFound(_ detail: String, code: String = "NOT_FOUND") -> Problem {
-        Problem(.notFound, code, "Not found", detail, retryable: false)
+    package static func invalidField(_ field: String, _ detail: String, hint: String? = nil) -> Problem {
+        Problem(.invalidField, detail, hint: hint, field: field)
     }
 
     package static func methodNotAllowed(_ methods: [HTTPMethod]) -> Problem {
         let list = methods.map(\.name).joined(separator: ", ")
-        return Problem(
-            .methodNotAllowed,
-            "METHOD_NOT_ALLOWED",
-            "Method not allowed",
-            "This resource takes \(list).",
-            retryable: false
-        ).adding(.allow, list)
+        return Problem(.methodNotAllowed, "This resource takes \(list).").adding(.allow, list)
     }
 
     package static func notAcceptable(_ types: [MediaType]) -> Problem {
-        Problem(
-            .notAcceptable,
-            "NOT_ACCEPTABLE",
-            "Not acceptable",
-            "This resource answers with \(types.map(\.essence).joined(separator: ", ")).",
-            retryable: false
-        )
+        Problem(.notAcceptable, "This resource answers with \(types.map(\.essence).joined(separator: ", ")).")
     }
 
     package static func unsupportedMediaType(_ types: [MediaType]) -> Problem {
-        Problem(
-            .unsupportedMediaType,
-            "UNSUPPORTED_MEDIA_TYPE",
-            "Unsupported media type",
-            "This operation takes \(types.map(\.essence).joined(separator: ", ")).",
-            retryable: false
-        ).adding(.accept, types.map(\.essence).joined(separator: ", "))
+        let list = types.map(\.essence).joined(separator: ", ")
+        return Problem(.unsupportedMediaType, "This operation takes \(list).").adding(.accept, list)
+    }
+
+    static let shuttingDown = Problem(.shuttingDown, "This process is ending and accepts no more messages.")
+
+    /// - Parameter what: `entry`, `run` or `message`.
+    static func noPlace(_ name: String, _ what: String) -> Problem {
+        let detail = "`\(name)` is the id of a \(what) of the page before; there is none of that id."
+        return Problem(.placeNotFound, detail, field: name)
     }
 
     package static func storeUnavailable(_ detail: String) -> Problem {
-        Problem(
-            .serviceUnavailable,
-            "STORE_UNAVAILABLE",
-            "Store unavailable",
-            "The database cannot be used now: \(detail).",
-            hint: "ladle doctor",
-            retryable: true,
-            retryAfterMs: 5000
-        )
+        Problem(.storeUnavailable, "The database cannot be used now: \(detail).")
     }
 
-    package static let tooManyStreams = Problem(
-        .tooManyRequests,
-        "TOO_MANY_STREAMS",
-        "Too many streams",
-        "As many streams and waiting polls are open as one caller, or all together, may have.",
-        retryable: true,
-        retryAfterMs: 30_000
-    )
-
-    package static func preflight(_ fields: [CORSField]) -> Response {
-        var response = Response(.noContent)
-        for field in fields { response.head.fields.append(field.name, field.value) }
-        return response
+    /// The database was asked and failed: nothing was read, or nothing was stored.
+    static func storage(_ error: any Error) -> Problem {
+        switch error as? StoreError {
+        case .storageFull:
+            Problem(.storageFull, "The disk has no room for the message; what was accepted before is kept.")
+        case .outboxClosed(let reason):
+            Problem(
+                .storeUnavailable,
+                "The outbox takes nothing until someone has looked at it: \(reason).",
+                hint: "ladle outbox recover",
+                retryable: false
+            )
+        case .unavailable(let detail): .storeUnavailable(detail)
+        case .overloaded: .storeUnavailable("too many operations wait for the disk")
+        case .closed: .shuttingDown
+        case nil: .storeUnavailable("\(error)")
+        }
     }
 
-    package static func options(_ methods: [HTTPMethod]) -> Response {
-        Response(.noContent).adding(.allow, methods.map(\.name).joined(separator: ", "))
-    }
-
-    /// The connection ends with the refusal: what follows on it is not to be trusted to be a request.
+    /// The connection ends with the refusal: the bytes that follow on it may be no request.
     package func closing(if condition: Bool = true) -> Problem {
         var copy = self
         copy.closes = condition
@@ -95,12 +71,9 @@ extension Problem {
 
     package init(_ refusal: AccessRefusal) {
         self.init(
-            HTTPStatus(refusal.status),
-            refusal.code,
-            HTTPStatus(refusal.status).reason,
+            ProblemCode(refusal.kind),
             refusal.detail,
             hint: refusal.hint,
-            retryable: refusal.retryAfterMilliseconds != nil,
             retryAfterMs: refusal.retryAfterMilliseconds,
             requiredScopes: refusal.requiredScopes.isEmpty ? nil : refusal.requiredScopes.map(\.rawValue)
         )
@@ -109,5 +82,32 @@ extension Problem {
             fields.append((.rateLimitPolicy, rateLimit.policy))
             fields.append((.rateLimit, rateLimit.limit))
         }
+    }
+}
+
+extension ProblemCode {
+    package init(_ kind: AccessRefusal.Kind) {
+        switch kind {
+        case .notPaired: self = .notPaired
+        case .missingScope: self = .missingScope
+        case .sessionNotAllowed: self = .sessionNotAllowed
+        case .crossOrigin: self = .crossOrigin
+        case .wrongHost: self = .wrongHost
+        case .hostRequired: self = .hostRequired
+        case .funnelRefused: self = .funnelRefused
+        case .rateLimited: self = .rateLimited
+        }
+    }
+}
+
+extension Response {
+    static func preflight(_ fields: [CORSField]) -> Response {
+        var response = Response(.noContent)
+        for field in fields { response.head.fields.append(field.name, field.value) }
+        return response
+    }
+
+    static func options(_ methods: [HTTPMethod]) -> Response {
+        Response(.noContent).adding(.allow, methods.map(\.name).joined(separator: ", "))
     }
 }

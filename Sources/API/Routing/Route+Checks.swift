@@ -10,7 +10,7 @@ extension Route {
         do throws(RequestTargetError) {
             items = try head.queryItems()
         } catch {
-            throw Problem(.badRequest, "BAD_TARGET", "Bad query", error.description, field: "query", retryable: false)
+            throw Problem(.badTarget, error.description, field: "query")
         }
         if let name = items.repeatedName { throw .badParameter(name, "`\(name)` stands more than once.") }
         // Names of others are passed over, such as what keeps caches out; a slip of the pen is not.
@@ -27,12 +27,9 @@ extension Route.Body {
     func checkType(_ head: RequestHead) throws(Problem) {
         if let coding = head.fields[.contentEncoding], !coding.elementsEqual("identity".utf8) {
             throw Problem(
-                .unsupportedMediaType,
-                "UNSUPPORTED_ENCODING",
-                "Unsupported encoding",
+                .unsupportedEncoding,
                 "Bodies are taken as they are, without a Content-Encoding.",
-                field: "Content-Encoding",
-                retryable: false
+                field: "Content-Encoding"
             ).adding(.acceptEncoding, "identity")
         }
         let types: [MediaType]
@@ -57,7 +54,7 @@ extension RequestHead {
         do throws(HeaderValueError) {
             list = try AcceptList(parsing: (fields.list(for: .accept) ?? [])[...])
         } catch {
-            throw Problem(.badRequest, "BAD_HEADER", "Bad header", error.description, field: "Accept", retryable: false)
+            throw .badHeader("Accept", error)
         }
         guard let place = list.choose(among: offers) else { throw .notAcceptable(offers) }
         return offers[place]

@@ -158,12 +158,9 @@ final class Aborting {
 extension Problem {
     static func notStarted(_ entry: OutboxEntry) -> Problem {
         Problem(
-            .conflict,
-            "RUN_NOT_STARTED",
-            "Run not started",
+            .runNotStarted,
             "The message is \(entry.state.rawValue); nothing runs for it.",
-            hint: "DELETE /v1/outbox/\(entry.id) takes it back",
-            retryable: false
+            hint: "DELETE /v1/outbox/\(entry.id) takes it back"
         )
     }
 }

@@ -204,23 +204,10 @@ extension HTTPAPI {
 }
 
 extension Problem {
-    static let noRun = Problem.notFound("There is no such run.", code: "RUN_NOT_FOUND")
+    static let noRun = Problem(.runNotFound, "There is no such run.")
 
     static func noRunYet(_ entry: OutboxEntry) -> Problem {
-        var problem = Problem.notFound(
-            "The message is \(entry.state.rawValue) and has no run yet.",
-            code: "RUN_NOT_FOUND"
-        )
-        problem.hint = "GET /v1/outbox/\(entry.id)"
-        return problem
-    }
-
-    static func noPlace(_ name: String, _ what: String) -> Problem {
-        var problem = Problem.notFound(
-            "`\(name)` is the id of a \(what) of the page before; there is none of that id.",
-            code: "PLACE_NOT_FOUND"
-        )
-        problem.field = name
-        return problem
+        let detail = "The message is \(entry.state.rawValue) and has no run yet."
+        return Problem(.runNotFound, detail, hint: "GET /v1/outbox/\(entry.id)")
     }
 }

@@ -41,12 +41,5 @@ enum FrameOperations {
 }
 
 extension Problem {
-    fileprivate static let frameLogOff = Problem(
-        .notFound,
-        "FRAME_LOG_OFF",
-        "Not found",
-        "Gateway frames are not kept: debug.frames is off.",
-        hint: "ladle serve --debug-frames",
-        retryable: false
-    )
+    fileprivate static let frameLogOff = Problem(.frameLogOff, "Gateway frames are not kept: debug.frames is off.")
 }

@@ -28,7 +28,7 @@ extension HTTPAPI {
                     ? .string(String(decoding: exchange.head.path.prefix(120), as: UTF8.self)) : .absent,
                 "subject": .string(call?.subject ?? call?.parameters.first),
                 "status": code == 0 ? .absent : .int(code),
-                "code": .string(exchange.problemCode),
+                "code": .string(exchange.problemCode?.rawValue),
                 "who": .string(call?.caller.label),
                 "from": .string("\(exchange.connection.remote)"),
                 "ms": .int((max(loop.now, exchange.startedAt) - exchange.startedAt) / 1_000_000),
@@ -47,7 +47,8 @@ extension HTTPAPI {
         settings.log.info(
             "request.refused",
             [
-                "request": .string(requestID), "status": .int(problem.status.code), "code": .string(problem.code),
+                "request": .string(requestID), "status": .int(problem.status.code),
+                "code": .string(problem.code.rawValue),
                 "from": .string("\(connection.remote)"), "suppressed": suppressed > 0 ? .int(suppressed) : .absent,
             ]
         )

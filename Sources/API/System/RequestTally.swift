@@ -7,13 +7,11 @@ import Server
 struct RequestTally {
     /// By the first digit of the status; 0: the client left before there was one.
     private static let classes = ["gone", "1xx", "2xx", "3xx", "4xx", "5xx"]
-    /// Codes are the program's own; this many are far more than it has.
-    private static let mostCodes = 256
 
     private let routes: [Route]
     /// Of each route, and of requests for none, each class.
     private var seconds: [Histogram?]
-    private var problems: [String: UInt64] = [:]
+    private var problems: [ProblemCode: UInt64] = [:]
 
     init(routes: [Route]) {
         self.routes = routes
@@ -27,12 +25,7 @@ struct RequestTally {
         let end = cs_monotonic_ns()
         if seconds[slot] == nil { seconds[slot] = Histogram() }
         seconds[slot]?.observe(nanoseconds: end > exchange.startedAt ? end - exchange.startedAt : 0)
-        if let code = exchange.problemCode { count(problem: code) }
-    }
-
-    private mutating func count(problem code: String) {
-        let isKnown = problems[code] != nil || problems.count < Self.mostCodes
-        problems[isKnown ? code : "OTHER", default: 0] += 1
+        if let code = exchange.problemCode { problems[code, default: 0] += 1 }
     }
 
     func write(to page: inout MetricsPage) {
@@ -51,7 +44,7 @@ struct RequestTally {
         page.counters(
             "ladle_http_problems",
             "Requests answered with a problem, by its code.",
-            problems.sorted { $0.key < $1.key }.map { (["code": $0.key], $0.value) }
+            problems.sorted { $0.key.rawValue < $1.key.rawValue }.map { (["code": $0.key.rawValue], $0.value) }
         )
     }
 }

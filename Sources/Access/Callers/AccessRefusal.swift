@@ -6,8 +6,12 @@ package enum AccessDecision: Equatable, Sendable {
 
 /// A refusal with everything its problem document and headers need. Texts never tell a valid name from an invalid one.
 package struct AccessRefusal: Error, Equatable, Sendable {
-    package let status: Int
-    package let code: String
+    package enum Kind: Sendable {
+        case notPaired, missingScope, sessionNotAllowed, crossOrigin, wrongHost, hostRequired, funnelRefused,
+            rateLimited
+    }
+
+    package let kind: Kind
     package let detail: String
     package var hint: String?
     package var requiredScopes: [Scope] = []
@@ -18,8 +22,7 @@ package struct AccessRefusal: Error, Equatable, Sendable {
     package var rateLimit: RateLimitHeaders?
 
     package init(
-        status: Int,
-        code: String,
+        _ kind: Kind,
         detail: String,
         hint: String? = nil,
         requiredScopes: [Scope] = [],
@@ -27,8 +30,7 @@ package struct AccessRefusal: Error, Equatable, Sendable {
         retryAfterMilliseconds: Int64? = nil,
         rateLimit: RateLimitHeaders? = nil
     ) {
-        self.status = status
-        self.code = code
+        self.kind = kind
         self.detail = detail
         self.hint = hint
         self.requiredScopes = requiredScopes
@@ -45,8 +47,7 @@ extension AccessRefusal {
     /// One text for every credential that does not count, whatever is wrong with it.
     package static func notPaired(credentialSent: Bool) -> AccessRefusal {
         AccessRefusal(
-            status: 401,
-            code: "NOT_PAIRED",
+            .notPaired,
             detail: credentialSent
                 ? "The credential is not valid here." : "This needs a token, and the request carries none.",
             hint: wayIn,
@@ -57,8 +58,7 @@ extension AccessRefusal {
     package static func missingScope(_ required: ScopeSet) -> AccessRefusal {
         let names = required.names.joined(separator: " ")
         return AccessRefusal(
-            status: 403,
-            code: "MISSING_SCOPE",
+            .missingScope,
             detail: "The credential is valid, but lacks the scope this needs: \(names).",
             hint: "on the host: ladle token create --name NAME --scopes \(required.names.joined(separator: ","))",
             requiredScopes: required.list,
@@ -67,39 +67,34 @@ extension AccessRefusal {
     }
 
     package static let foreignSession = AccessRefusal(
-        status: 403,
-        code: "SESSION_NOT_ALLOWED",
+        .sessionNotAllowed,
         detail: "The credential is limited to other sessions."
     )
 
     package static func crossOrigin(_ detail: String, hint: String? = nil) -> AccessRefusal {
-        AccessRefusal(status: 403, code: "CROSS_ORIGIN", detail: detail, hint: hint)
+        AccessRefusal(.crossOrigin, detail: detail, hint: hint)
     }
 
     package static let wrongHost = AccessRefusal(
-        status: 421,
-        code: "WRONG_HOST",
+        .wrongHost,
         detail: "The Host of this request is not one this server answers to.",
         hint: "use the address it listens on, with the port, or add the name to access.hosts"
     )
 
     package static let noHost = AccessRefusal(
-        status: 400,
-        code: "HOST_REQUIRED",
+        .hostRequired,
         detail: "An HTTP/1.1 request needs exactly one Host."
     )
 
     package static let funnel = AccessRefusal(
-        status: 403,
-        code: "FUNNEL_REFUSED",
+        .funnelRefused,
         detail: "Requests from the public internet through Tailscale Funnel are not served.",
         hint: "use tailscale serve, or a token on another listener"
     )
 
     package static func rateLimited(_ kind: RateLimitKind, _ verdict: RateLimitVerdict) -> AccessRefusal {
         AccessRefusal(
-            status: 429,
-            code: "RATE_LIMITED",
+            .rateLimited,
             detail: "Too many of one kind in a short time: \(kind.rawValue).",
             retryAfterMilliseconds: verdict.retryAfterMilliseconds,
             rateLimit: verdict.headers

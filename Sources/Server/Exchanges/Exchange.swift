@@ -104,7 +104,7 @@ package final class Exchange {
     /// Kept until the answer or the end.
     package var owner: (any ExchangeOwner)?
     /// The code of the problem it was answered with.
-    package private(set) var problemCode: String?
+    package private(set) var problemCode: ProblemCode?
     /// Fields that every answer to this request has, whatever comes of it.
     package var commonFields: [(name: String, value: String)] = []
     /// As a stream does: who waits for long and has gone away must not hold what the wait holds.

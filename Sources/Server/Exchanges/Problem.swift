@@ -3,14 +3,13 @@ package import JSONBytes
 
 /// An RFC 9457 problem: what happened, why, and what to type next.
 package struct Problem: Error, Sendable {
-    package var status: HTTPStatus
     /// Stable and documented; clients may branch on it.
-    package var code: String
-    package var title: String
+    package let code: ProblemCode
+    package var status: HTTPStatus
     package var detail: String
     /// The exact command or setting that mends it.
     package var hint: String?
-    package var retryable: Bool?
+    package var retryable: Bool
     package var retryAfterMs: Int64?
     package var requiredScopes: [String]?
     /// The parameter, header or body field at fault.
@@ -22,25 +21,26 @@ package struct Problem: Error, Sendable {
     /// Extra response fields, as `Allow` or `WWW-Authenticate`.
     package var fields: [(name: FieldName, value: String)] = []
 
+    /// - Parameters:
+    ///   - status, hint, retryable, retryAfterMs: where they differ from those of `code`.
     package init(
-        _ status: HTTPStatus,
-        _ code: String,
-        _ title: String,
+        _ code: ProblemCode,
         _ detail: String,
+        status: HTTPStatus? = nil,
         hint: String? = nil,
         field: String? = nil,
         retryable: Bool? = nil,
         retryAfterMs: Int64? = nil,
         requiredScopes: [String]? = nil
     ) {
-        self.status = status
+        let kind = code.kind
         self.code = code
-        self.title = title
+        self.status = status ?? kind.status
         self.detail = detail
-        self.hint = hint
+        self.hint = hint ?? kind.hint
         self.field = field
-        self.retryable = retryable
-        self.retryAfterMs = retryAfterMs
+        self.retryable = retryable ?? (retryAfterMs != nil || kind.retryable)
+        self.retryAfterMs = self.retryable ? retryAfterMs ?? kind.retryAfterMs : nil
         self.requiredScopes = requiredScopes
     }
 
@@ -72,11 +72,11 @@ package struct Problem: Error, Sendable {
     private func body(requestID: String) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
         writer.object { object in
-            object.member("type", "urn:ladle:problem:\(code)")
-            object.member("title", title)
+            object.member("type", "urn:ladle:problem:\(code.rawValue)")
+            object.member("title", code.kind.title)
             object.member("status", Int(status.code))
             object.member("detail", detail)
-            object.member("code", code)
+            object.member("code", code.rawValue)
             object.member("field", field)
             object.member("hint", hint)
             object.member("retryable", retryable)
