@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 0b48fc2e878c841c94fc718e921a9f78924693a338b3c89b1cc87f60711f0cdf
+// 3a823bb2d3434e6ee26fe2ee6e026f3ccd98bac00054a81f73702e5dc6410ca9
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
