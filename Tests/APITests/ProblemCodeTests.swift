@@ -1,3 +1,4 @@
+import HTTPModel
 import JSONBytes
 import Server
 import TestSupport
