@@ -3,7 +3,7 @@ BUILD := swift build
 RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
 export SWIFT_BACKTRACE := enable=no
 
-.PHONY: run build test lint format sanitize contract proof fuzz bench coverage release deb clean packages
+.PHONY: run build test lint format docs sanitize contract proof fuzz bench coverage release deb clean packages
 
 run: release
 	@deploy/run
@@ -22,6 +22,12 @@ lint:
 
 format:
 	swift format --in-place --recursive --parallel Sources Tests Package.swift
+
+# The table of keys is the last part of its document.
+docs: build
+	@sed '/^| Key | Flag |/,$$d' docs/configuration.md > .build/configuration.md
+	@.build/debug/ladle config reference >> .build/configuration.md
+	@mv .build/configuration.md docs/configuration.md
 
 contract: build
 	@Tests/Proof/run

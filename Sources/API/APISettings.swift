@@ -1,9 +1,9 @@
-package import Access
+import Access
 import Basics
 import EventLoops
 package import Observability
 import Outbox
-package import Server
+import Server
 package import Store
 
 /// How many connections there may be at once.
@@ -21,7 +21,7 @@ package struct ConnectionLimit: Equatable {
 }
 
 /// What the configuration decides for the HTTP edge.
-package struct APISettings {
+package struct APISettings: Sendable {
     package var version: String
     package var isDemo: Bool
     package var streamsPerCaller = 20
@@ -33,22 +33,15 @@ package struct APISettings {
     package var connections = ConnectionLimit(configured: 20_000, possible: 20_000)
     /// How long a message may wait, in milliseconds, where its sender does not say.
     package var outboxTTL: Int64 = 48 * 3_600_000
-    /// The rules for browsers at the place a connection came in.
-    package var browsers: (ConnectionInfo) -> BrowserPolicy
-    /// How large the body of a new message may be now; the link's policy moves it.
-    package var messageBodyLimit: () -> Int
+    /// The interval of keep-alives on streams that do not ask for another one.
+    package var heartbeatSeconds = 15
+    /// Unsent bytes at which a slow stream is closed.
+    package var streamBufferBytes = 1 << 20
     package var log = Log.none
 
-    package init(
-        version: String,
-        isDemo: Bool,
-        browsers: @escaping (ConnectionInfo) -> BrowserPolicy,
-        messageBodyLimit: @escaping () -> Int
-    ) {
+    package init(version: String, isDemo: Bool) {
         self.version = version
         self.isDemo = isDemo
-        self.browsers = browsers
-        self.messageBodyLimit = messageBodyLimit
     }
 
     /// The connection in the terms of access rules.

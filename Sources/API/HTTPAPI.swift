@@ -18,6 +18,8 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     package let services: Services
     package let link: UpstreamLink
     package let access: AccessService
+    /// The host names and origins that browsers may use.
+    let rules: HostRules
     package let hub: EventHub
     package let startedAt: Timestamp
     let router: Router
@@ -51,6 +53,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         link: UpstreamLink,
         hub: EventHub,
         access: AccessService,
+        rules: HostRules,
         routes: [Route] = RouteTable.routes,
         on loop: isolated EventLoop
     ) {
@@ -59,6 +62,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         self.link = link
         self.hub = hub
         self.access = access
+        self.rules = rules
         startedAt = loop.wallClock
         streamSlots = StreamSlots(perCaller: settings.streamsPerCaller, total: settings.streams)
         router = Router(routes)
@@ -76,6 +80,9 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     var sessions: SessionService { services.sessions }
     var documents: DocumentService { services.documents }
     var linkStatus: LinkStatus { link.status }
+
+    /// The largest body of a new message: the gateway's largest frame, or before the first connection an estimate of it.
+    var messageBodyLimit: Int { link.hello?.policy.maxPayload ?? 24 << 20 }
 
     func route(_ method: HTTPMethod, _ path: String) -> Router.Match { router.match(method, Array(path.utf8)[...]) }
 

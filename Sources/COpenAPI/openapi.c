@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 3a823bb2d3434e6ee26fe2ee6e026f3ccd98bac00054a81f73702e5dc6410ca9
+// 5fdfb501e89456e10eddc32a7f158bb1a34be5752d7f10a112cec6ae501f2469
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

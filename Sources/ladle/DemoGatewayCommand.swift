@@ -1,8 +1,9 @@
 import Commands
+import Configuration
 import DemoGateway
 import EventLoops
 
-/// `ladle demo-gateway`: the gateway alone, for trying other clients and for tests.
+/// `ladle demo-gateway`: the demo gateway alone, for trying other clients and for tests.
 enum DemoGatewayCommand {
     static func run(_ command: ParsedCommand) async throws(CommandFailure) -> ExitCode {
         ProcessLimits.raiseDescriptors()
@@ -16,9 +17,7 @@ enum DemoGatewayCommand {
             throw CommandFailure(UsageError("\(error)", command: command.path))
         }
         do {
-            let loop = try EventLoop(label: "ladle.demo")
-            loop.start()
-            let gateway = try await loop.startDemo(options)
+            let gateway = try await DemoGatewayHandle.start(options)
             Console.say("demo-gateway: listening on ws://127.0.0.1:\(gateway.port), token \(gateway.token)")
             await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
                 let once = Once { done.resume() }
@@ -28,5 +27,23 @@ enum DemoGatewayCommand {
         } catch {
             throw CommandFailure(.unavailable, "NOT_STARTED", "\(error)")
         }
+    }
+}
+
+extension DemoGatewayHandle {
+    /// Starts a demo gateway on an event loop of its own.
+    static func start(_ options: DemoGatewayOptions) async throws -> DemoGatewayHandle {
+        let loop = try EventLoop(label: "ladle.demo")
+        loop.start()
+        return try await loop.run { try DemoGatewayServer.start(options, on: $0) }
+    }
+
+    /// The demo gateway of `ladle serve --demo`.
+    static func start(_ settings: Settings) async throws -> DemoGatewayHandle {
+        var options = DemoGatewayOptions()
+        try options.set("protocol", to: settings.text(.demoProtocol) ?? "4")
+        options.port = UInt16(clamping: settings.int(.demoPort))
+        options.speed = settings.fraction(.demoSpeed)
+        return try await start(options)
     }
 }

@@ -9,9 +9,22 @@ import Glibc
 import Darwin
 #endif
 
-/// From arguments to a command. One table knows them all; what needs the serving side of the program is run here.
+/// The program: from the arguments to one command. `Commands` runs the clients of the API; the others are run here.
+@main
 enum Program {
-    static func run(_ arguments: [String]) async -> ExitCode {
+    static func main() async {
+        // `CommandLine.arguments` replaces wrong bytes, so that a path would name another file.
+        for index in 1..<max(Int(CommandLine.argc), 1) {
+            guard let argument = unsafe CommandLine.unsafeArgv[index] else { break }
+            if unsafe String(validatingCString: argument) == nil {
+                Console.warn("\(CommandLine.arguments[index]) is not UTF-8")
+                exit(ExitCode.usage.rawValue)
+            }
+        }
+        exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+
+    private static func run(_ arguments: [String]) async -> ExitCode {
         let io = ProcessIO()
         var services = CommandServices(
             version: Version.text,
@@ -35,7 +48,7 @@ enum Program {
             let loader = SettingsLoader(command: command, io: io, services: services)
             switch command.name {
             case "serve":
-                // A reload may be asked for as soon as there is a process; what it would look at is about to be read.
+                // SIGHUP may come before its handler is there. The files are about to be read anyway.
                 Signals.passOver(SIGHUP)
                 let (settings, problems, _) = loader.load()
                 guard problems.isEmpty else {
@@ -71,7 +84,7 @@ enum Program {
 
     static let environment: [String: String] = ProcessIO().environment
 
-    static func secretFault(_ path: String) -> (message: String, hint: String?)? {
+    private static func secretFault(_ path: String) -> (message: String, hint: String?)? {
         do throws(SecretFile.Fault) {
             _ = try SecretFile.read(path)
             return nil

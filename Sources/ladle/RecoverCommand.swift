@@ -39,8 +39,8 @@ enum RecoverCommand {
         restoring: Bool
     ) async throws(CommandFailure) -> RecoveryReport? {
         do {
-            let directory = try Service.open(folder)
-            let (store, _) = try Service.openStore(directory, settings)
+            let directory = try StateDirectory.open(folder)
+            let (store, _) = try directory.openStore(settings)
             let report = try await store.recover(restoring: restoring)
             await store.close()
             directory.release()

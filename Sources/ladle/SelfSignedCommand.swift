@@ -1,6 +1,9 @@
+import Access
+import Basics
 import Commands
 import Configuration
 import JSONBytes
+import TLS
 
 /// `ladle tls self-signed`: files for `tls.cert` and `tls.key`, and the fingerprint that clients pin.
 enum SelfSignedCommand {
@@ -40,5 +43,31 @@ enum SelfSignedCommand {
             Console.say("serve with   ladle serve --tls-cert \(certificate) --tls-key \(key)")
         }
         return .ok
+    }
+}
+
+/// Makes a key and a certificate that clients trust by its fingerprint.
+enum SelfSignedFiles {
+    /// Neither file is replaced when it exists; both are 0600.
+    /// - Returns: the SHA-256 fingerprint to give to clients.
+    static func write(
+        certificate: String,
+        key: String,
+        names: [String],
+        days: Int = 365
+    ) throws(StartFailure) -> String {
+        let made: SelfSignedCertificate
+        do throws(TLSError) {
+            made = try SelfSignedCertificate.make(names: names, validDays: days)
+        } catch {
+            throw StartFailure(message: "\(error)", status: .usage)
+        }
+        do throws(SecretFile.Fault) {
+            try SecretFile.create(key, Secret(String(decoding: made.keyPEM, as: UTF8.self)))
+            try SecretFile.create(certificate, Secret(String(decoding: made.certificatePEM, as: UTF8.self)))
+        } catch {
+            throw StartFailure(message: error.description, status: .noPermission)
+        }
+        return Hex.encode(made.pin)
     }
 }

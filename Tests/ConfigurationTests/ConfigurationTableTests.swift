@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Configuration
@@ -20,6 +21,34 @@ struct ConfigurationTableTests {
                 ConfigurationTable.key(flag: $0) != nil
             }
         )
+    }
+
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// The names of the static properties that declare keys.
+    private static func declared() throws -> [String] {
+        let file = root.appending(path: "Sources/Configuration/Keys/ConfigurationKey+List.swift")
+        return try String(contentsOf: file, encoding: .utf8).matches(of: #/static let (\w+) = ConfigurationKey\(/#)
+            .map { String($0.1) }
+    }
+
+    @Test func `every declared key is in the table`() throws {
+        #expect(try Self.declared().count == ConfigurationTable.keys.count)
+    }
+
+    @Test func `every key is read by some part of the program`() throws {
+        let sources = Self.root.appending(path: "Sources")
+        var text = ""
+        for case let file as URL in try #require(
+            FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil)
+        )
+        where file.pathExtension == "swift" && file.lastPathComponent != "ConfigurationKey+List.swift" {
+            text += try String(contentsOf: file, encoding: .utf8)
+        }
+        let read = Set(text.matches(of: #/\(\.(\w+)\)/#).map { String($0.1) })
+        let unread = try Self.declared().filter { !read.contains($0) }
+        #expect(unread.isEmpty)
     }
 
     @Test func `every default is a valid value of its key`() throws {

@@ -104,7 +104,7 @@ struct SettingsTests {
         ("{gateway: {url: 'host:1'}}", [:], "c.json5:1:17: gateway.url must be a URL"),
         (
             "{log: {level: 'loud'}}", [:],
-            "c.json5:1:15: log.level must be error or warning or info or debug, not \"loud\""
+            "c.json5:1:15: log.level must be error or warning or notice or info or debug, not \"loud\""
         ),
         ("{outbox: {ttl: 5}}", [:], "c.json5:1:16: outbox.ttl must be a duration, 1s to 30d"),
         (

@@ -292,6 +292,20 @@ struct ListenerTests {
         #expect(try ask(alice + ["Tailscale-Funnel-Request: ?1"]) == 403)
     }
 
+    @Test func `streams that ask for no keep-alive get the configured one`() async throws {
+        let ladle = try await LadleProcess(["--events-heartbeat", "5s"])
+        let socket = try ladle.connect()
+        let start = ContinuousClock.now
+        try socket.send(ladle.requestBytes("GET", "/v1/events"))
+        var text = ""
+        while !text.contains("\n:"), case let more = try socket.receive(), !more.isEmpty {
+            text += String(decoding: more, as: UTF8.self)
+        }
+        #expect(text.contains("event: hello"))
+        #expect(ContinuousClock.now - start < .seconds(14), "the default of 15 s is not used")
+        socket.close()
+    }
+
     @Test func `a stop tells every stream and ends in time`() async throws {
         let ladle = try await LadleProcess()
         var streams: [BlockingSocket] = []

@@ -292,7 +292,7 @@ def complete(*words):
 
 tally.check({"send", "serve", "outbox", "doctor"} <= complete("ladle", ""), "commands")
 tally.check(complete("ladle", "outbox", "ca") == {"cancel"}, "commands of commands")
-tally.check(complete("ladle", "serve", "--log-level", "") == {"error", "warning", "info", "debug"}, "values")
+tally.check(complete("ladle", "serve", "--log-level", "") == {"error", "warning", "notice", "info", "debug"}, "values")
 tally.check({"--wait", "--session", "--json"} <= complete("ladle", "send", "--"), "options")
 tally.check("--session" in complete("ladle", "send", "--session", "work", "--"), "options behind a value")
 tally.check(complete("ladle", "completions", "") >= {"bash", "zsh", "fish"}, "shells")

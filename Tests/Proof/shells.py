@@ -109,7 +109,7 @@ while left:
 for shell in (bash, zsh, fish):
     name = getattr(shell, "__name__", "zsh")
     tally.check(shell("ladle outbox ca") == {"cancel"}, f"{name}: the rest of a word: {shell('ladle outbox ca')}")
-    tally.check(shell("ladle serve --log-level ") == {"error", "warning", "info", "debug"}, f"{name}: values: {shell('ladle serve --log-level ')}")
+    tally.check(shell("ladle serve --log-level ") == {"error", "warning", "notice", "info", "debug"}, f"{name}: values: {shell('ladle serve --log-level ')}")
     tally.check("--wait" in shell("ladle send --session work --"), f"{name}: behind a value")
     tally.check(shell("ladle completions ") - {"--help"} == {"bash", "zsh", "fish"}, f"{name}: shells")
 zsh.shell.kill()

@@ -20,7 +20,7 @@ enum EventStreamOperation {
         var format = StreamFormat.eventStream
         var cursor: EventID?
         var wantsSnapshot = false
-        var heartbeatSeconds = 15
+        var heartbeatSeconds: Int
         var heartbeatAsEvent = false
         /// Asked for by `compress=gzip` and by `Accept-Encoding`: libraries send the latter by themselves, and what is
         /// compressed lets whoever sends messages and sees only lengths learn about the texts beside his own.
@@ -46,7 +46,10 @@ enum EventStreamOperation {
     }
 
     private static func wishes(of call: Call, _ api: HTTPAPI) throws(Problem) -> StreamRequest {
-        var wishes = StreamRequest(filter: try filter(of: call, api))
+        var wishes = StreamRequest(
+            filter: try filter(of: call, api),
+            heartbeatSeconds: api.settings.heartbeatSeconds
+        )
         // An empty one is none: so a client says that it has seen no id yet.
         let header = call.head.fields.string(for: .lastEventID).flatMap { $0.isEmpty ? nil : $0 }
         if let text = header ?? call.text("since"), !text.isEmpty {
@@ -63,7 +66,7 @@ enum EventStreamOperation {
         if call.text("heartbeat") == "event" {
             wishes.heartbeatAsEvent = true
         } else {
-            wishes.heartbeatSeconds = try call.number("heartbeat", in: 5...60, default: 15)
+            wishes.heartbeatSeconds = try call.number("heartbeat", in: 5...60, default: api.settings.heartbeatSeconds)
         }
         if let coding = call.text("compress") {
             guard coding == "gzip" else { throw .badParameter("compress", "The one coding of streams is gzip.") }

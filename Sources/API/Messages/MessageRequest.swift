@@ -70,7 +70,7 @@ struct MessageRequest: Sendable {
                     ? .badParameter("thinking", text) : .invalidField("thinking", text)
             }
         }
-        let limit = api.settings.messageBodyLimit()
+        let limit = api.messageBodyLimit
         guard text.utf8.count + attachmentBytes <= limit else {
             throw Problem(
                 .messageTooLarge,

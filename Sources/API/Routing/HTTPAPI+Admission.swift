@@ -34,7 +34,7 @@ extension HTTPAPI {
                 case .none: return .takes(bodyBytes: 0)
                 case .unused, .upTo(Route.jsonBytes, _): return .takes(bodyBytes: settings.bodyBytes)
                 case .upTo(let limit, _): return .takes(bodyBytes: limit)
-                case .message: return .takes(bodyBytes: settings.messageBodyLimit())
+                case .message: return .takes(bodyBytes: messageBodyLimit)
                 }
             }
         } catch {
@@ -64,7 +64,7 @@ extension HTTPAPI {
         if let known = try remembered(exchange, on: loop) { return known }
         let head = exchange.head
         let facts = RequestFacts(of: head)
-        let browsers = settings.browsers(exchange.connection)
+        let browsers = rules.policy(for: exchange.connection)
         switch browsers.check(facts) {
         case .pass(let cors):
             exchange.commonFields = cors.map { ($0.name, $0.value) }

@@ -1,13 +1,12 @@
-/// What is counted. The raw value names the policy in headers and problems.
+/// The kinds of counted attempts. The raw value names the policy in headers and problems.
 package enum RateLimitKind: String, CaseIterable, Sendable {
-    case auth, pairing, sends, nodes
+    case auth, pairing, sends
 
     var index: Int {
         switch self {
         case .auth: 0
         case .pairing: 1
         case .sends: 2
-        case .nodes: 3
         }
     }
 }
@@ -32,7 +31,6 @@ package struct RateLimitPolicy: Equatable, Sendable {
         case .auth: .perMinute(10)
         case .pairing: .perMinute(5)
         case .sends: RateLimitPolicy(burst: 5, intervalMilliseconds: 1000)
-        case .nodes: .perMinute(30)
         }
     }
 

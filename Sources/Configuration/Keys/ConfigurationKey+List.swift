@@ -1,5 +1,4 @@
-/// Every key there is. A name says its group first; groups and keys are in the order of the alphabet in
-/// `ConfigurationTable`.
+/// Every key: its name, the values it takes, its default and its meaning. `ConfigurationTable` sorts them by name.
 extension ConfigurationKey {
     private static let second: Int64 = 1000
     private static let minute: Int64 = 60_000
@@ -9,482 +8,330 @@ extension ConfigurationKey {
     private static let mebibyte: Int64 = 1 << 20
     private static let comma = ConfigurationKind.list(separator: ",")
 
-    // The gateway and the link to it.
-    package static let gatewayURL = ConfigurationKey(
-        "gateway.url",
-        .url,
-        nil,
-        "Address of the OpenClaw gateway, ws:// or wss://; found by itself on the gateway's host",
-        short: "gateway"
-    )
-    package static let gatewayTokenFile = ConfigurationKey(
-        "gateway.tokenFile",
-        .secretFile,
-        nil,
-        "File with the gateway's token",
-        short: "token-file"
-    )
+    // MARK: The gateway and the connection to it
+
+    package static let gatewayURL = ConfigurationKey("gateway.url", .url, short: "gateway")
+        .means("URL of the OpenClaw gateway, ws:// or wss://. On the gateway's host Ladle finds it by itself")
+    package static let gatewayTokenFile = ConfigurationKey("gateway.tokenFile", .secretFile, short: "token-file")
+        .means("File with the gateway's token")
     package static let gatewayPasswordFile = ConfigurationKey(
         "gateway.passwordFile",
         .secretFile,
-        nil,
-        "File with the gateway's password",
         short: "password-file"
     )
-    package static let gatewayScopes = ConfigurationKey(
-        "gateway.scopes",
-        comma,
-        nil,
-        "Gateway scopes to ask for. read: history, runs, sessions, reading identity and profile; write: messages and aborts; "
-            + "admin: writing identity and profile, changing sessions; approvals: answering approvals, which the gateway then "
-            + "waits for. Default read,write, and admin on the gateway's own host"
-    )
-    package static let gatewayPin = ConfigurationKey(
-        "gateway.pin",
-        .text,
-        nil,
-        "SHA-256 of the gateway's certificate, hexadecimal; only with wss://"
-    )
-    package static let gatewayAllowPlaintext = ConfigurationKey(
-        "gateway.allowPlaintext",
-        .bool,
-        "false",
-        "Allow ws:// to hosts that are neither local nor in the tailnet"
-    )
-    package static let gatewayClientName = ConfigurationKey(
-        "gateway.clientName",
-        .text,
-        "Ladle",
-        "Name under which the gateway lists this client"
-    )
+    .means("File with the gateway's password")
+    package static let gatewayScopes = ConfigurationKey("gateway.scopes", comma)
+        .means(
+            "Scopes to ask the gateway for. read: history, runs, sessions, identity and profile; write: "
+                + "sending and aborting; admin: changing identity, profile and sessions; approvals: answering "
+                + "approvals, which the gateway then waits for. Default read,write, and on the gateway's own host "
+                + "also admin"
+        )
+    package static let gatewayPin = ConfigurationKey("gateway.pin", .text)
+        .means("SHA-256 of the gateway's certificate in hexadecimal; only with wss://")
+    package static let gatewayAllowPlaintext = ConfigurationKey("gateway.allowPlaintext", .bool, default: "false")
+        .means("Allow ws:// to hosts outside this machine and the tailnet")
+    package static let gatewayClientName = ConfigurationKey("gateway.clientName", .text, default: "Ladle")
+        .means("Name of this client in the gateway's list")
 
-    // Where Ladle listens and keeps its files.
-    package static let listen = ConfigurationKey(
-        "listen",
-        comma,
-        "127.0.0.1:18780",
-        "Listeners: HOST:PORT, unix:PATH, tailnet[:PORT] or fd:"
-    )
-    package static let insecureLAN = ConfigurationKey(
-        "insecureLan",
-        .bool,
-        "false",
-        "Allow listeners without TLS on addresses that are neither loopback nor tailnet"
-    )
-    package static let unixMode = ConfigurationKey(
-        "unix.mode",
-        .choice(["600", "660", "666"]),
-        "600",
-        "Permissions of unix:PATH listeners; whoever is not the owner needs a token all the same"
-    )
-    package static let unixOwner = ConfigurationKey(
-        "unix.owner",
-        .text,
-        nil,
-        "Owner of unix:PATH listeners: USER, USER:GROUP or :GROUP"
-    )
-    package static let state = ConfigurationKey(
-        "state",
-        .path,
-        nil,
-        "Directory of database, keys, lock and control socket; default $XDG_STATE_HOME/ladle"
-    )
+    // MARK: Listeners and files
 
-    // The demo gateway.
-    package static let demo = ConfigurationKey(
-        "demo.enabled",
-        .bool,
-        "false",
-        "Start an embedded demo gateway and link to it",
-        short: "demo"
-    )
-    package static let demoProtocol = ConfigurationKey(
-        "demo.protocol",
-        .choice(["3", "4"]),
-        "4",
-        "Protocol version the demo gateway speaks"
-    )
-    package static let demoPort = ConfigurationKey(
-        "demo.port",
-        .int(0...65_535),
-        "0",
-        "Port of the demo gateway; 0 takes a free one"
-    )
-    package static let demoSpeed = ConfigurationKey(
-        "demo.speed",
-        .fraction(0...1000),
-        "1",
-        "Factor on the pace of scripted runs; 0 plays them at once"
-    )
+    package static let listen = ConfigurationKey("listen", comma, default: "127.0.0.1:18780")
+        .means("Listeners: HOST:PORT, unix:PATH, tailnet[:PORT] or fd:")
+    package static let insecureLAN = ConfigurationKey("insecureLan", .bool, default: "false")
+        .means("Allow listeners without TLS outside loopback and the tailnet")
+    package static let unixMode = ConfigurationKey("unix.mode", .choice(["600", "660", "666"]), default: "600")
+        .means("Permissions of unix:PATH listeners. Users other than the owner need a token in any case")
+    package static let unixOwner = ConfigurationKey("unix.owner", .text)
+        .means("Owner of unix:PATH listeners: USER, USER:GROUP or :GROUP")
+    package static let state = ConfigurationKey("state", .path)
+        .means("Directory of the database, the keys, the lock and the control socket. Default $XDG_STATE_HOME/ladle")
 
-    // Who gets in.
+    // MARK: The demo gateway
+
+    package static let demo = ConfigurationKey("demo.enabled", .bool, default: "false", short: "demo")
+        .means("Start a demo gateway inside Ladle and connect to it")
+    package static let demoProtocol = ConfigurationKey("demo.protocol", .choice(["3", "4"]), default: "4")
+        .means("Protocol version of the demo gateway")
+    package static let demoPort = ConfigurationKey("demo.port", .int(0...65_535), default: "0")
+        .means("Port of the demo gateway; 0 picks a free one")
+    package static let demoSpeed = ConfigurationKey("demo.speed", .fraction(0...1000), default: "1")
+        .means("Speed of scripted runs, as a factor; 0 plays them without pauses")
+
+    // MARK: Access
+
     package static let accessLoopback = ConfigurationKey(
         "access.loopback",
         .choice(["owner", "token"]),
-        "owner",
-        "Whether the owner's uid needs a token on loopback; on the control socket it never does"
+        default: "owner"
     )
-    package static let accessHosts = ConfigurationKey(
-        "access.hosts",
-        comma,
-        "",
-        "Further Host names that are accepted, beside the addresses listened on; behind a proxy the name it is called by, with the "
-            + "port where that is not the default one"
+    .means(
+        "Whether the user who runs Ladle needs a token on loopback. On the control socket that user never "
+            + "needs one"
     )
-    package static let accessOrigins = ConfigurationKey(
-        "access.origins",
-        comma,
-        "",
-        "Web origins whose pages may call the API, exact"
-    )
-    package static let accessTailnetAllow = ConfigurationKey(
-        "access.tailnet.allow",
-        .list(separator: " "),
-        "",
-        "Tailnet identities that get in: LOGIN=SCOPES, tag:NAME=SCOPES or cap:NAME=SCOPES"
-    )
-    package static let accessTailnetCapability = ConfigurationKey(
-        "access.tailnet.capability",
-        .bool,
-        "false",
-        "Take scopes from the capability the tailnet's policy grants"
-    )
-    package static let accessTailnetSocket = ConfigurationKey(
-        "access.tailnet.socket",
-        .path,
-        nil,
-        "Socket of tailscaled; default the system's own"
-    )
-    package static let accessTailnetServe = ConfigurationKey(
-        "access.tailnet.serve",
-        .path,
-        nil,
-        "Unix socket on which the identity headers of tailscale serve are taken"
-    )
+    package static let accessHosts = ConfigurationKey("access.hosts", comma, default: "")
+        .means(
+            "More names that a request's Host may have, besides the listeners' addresses. Behind a proxy: the "
+                + "name clients use, with the port unless it is the default one"
+        )
+    package static let accessOrigins = ConfigurationKey("access.origins", comma, default: "")
+        .means("Web origins whose pages may call the API, written exactly")
+    package static let accessTailnetAllow = ConfigurationKey("access.tailnet.allow", .list(separator: " "), default: "")
+        .means("Tailnet identities that need no token: LOGIN=SCOPES, tag:NAME=SCOPES or cap:NAME=SCOPES")
+    package static let accessTailnetCapability = ConfigurationKey("access.tailnet.capability", .bool, default: "false")
+        .means("Take scopes from the capability that the tailnet's policy grants")
+    package static let accessTailnetSocket = ConfigurationKey("access.tailnet.socket", .path)
+        .means("Socket of tailscaled. Default: the usual places")
+    package static let accessTailnetServe = ConfigurationKey("access.tailnet.serve", .path)
+        .means("Unix socket for tailscale serve; only there its identity headers count")
 
-    // Activity, identity, audit.
+    // MARK: Activity, identity, audit
+
     package static let activityLabels = ConfigurationKey(
         "activity.labels",
         .choice(["extended", "chowder"]),
-        "extended",
-        "Table from which the labels of steps are made"
+        default: "extended"
     )
-    package static let identityWrite = ConfigurationKey(
-        "identity.write",
-        .choice(["rpc", "chat"]),
-        "rpc",
-        "How identity and profile are written where the link lacks operator.admin: not at all, or by asking the agent"
-    )
+    .means("Table of labels for steps")
+    package static let identityWrite = ConfigurationKey("identity.write", .choice(["rpc", "chat"]), default: "rpc")
+        .means(
+            "How to write identity and profile if the gateway does not grant operator.admin: rpc refuses, "
+                + "chat asks the agent"
+        )
     package static let identityRefresh = ConfigurationKey(
         "identity.refresh",
         .duration(10 * second...day),
-        "10m",
-        "How often identity and profile are read again"
+        default: "10m"
     )
-    package static let audit = ConfigurationKey(
-        "audit.enabled",
-        .bool,
-        "true",
-        "Keep an audit line for each change of state"
-    )
+    .means("How often identity and profile are read again")
+    package static let audit = ConfigurationKey("audit.enabled", .bool, default: "true")
+        .means("Write one audit line for each change of state")
     package static let auditMaxBytes = ConfigurationKey(
         "audit.maxBytes",
         .size(64 * kibibyte...1024 * mebibyte),
-        "8MiB",
-        "Size at which the audit file is rotated"
+        default: "8MiB"
     )
-    package static let auditKeep = ConfigurationKey(
-        "audit.keep",
-        .int(1...100),
-        "5",
-        "Rotated audit files that are kept"
-    )
+    .means("Size at which a new audit file begins")
+    package static let auditKeep = ConfigurationKey("audit.keep", .int(1...100), default: "5")
+        .means("Number of older audit files to keep")
 
-    // The outbox.
-    package static let outboxMaxEntries = ConfigurationKey(
-        "outbox.maxEntries",
-        .int(1...1_000_000),
-        "10000",
-        "Most entries that wait"
-    )
+    // MARK: The outbox
+
+    package static let outboxMaxEntries = ConfigurationKey("outbox.maxEntries", .int(1...1_000_000), default: "10000")
+        .means("Most entries that may wait")
     package static let outboxMaxPerSession = ConfigurationKey(
         "outbox.maxPerSession",
         .int(1...1_000_000),
-        "1000",
-        "Most entries that wait for one session"
+        default: "1000"
     )
+    .means("Most entries that may wait for one session")
     package static let outboxMaxAttachmentBytes = ConfigurationKey(
         "outbox.maxAttachmentBytes",
         .size(0...4096 * mebibyte),
-        "64MiB",
-        "Most bytes of attachments that wait"
+        default: "64MiB"
     )
-    package static let outboxOffline = ConfigurationKey(
-        "outbox.offline",
-        .choice(["count", "hold"]),
-        "count",
-        "While the gateway is away: count failed attempts, or hold entries up to their expiry"
-    )
+    .means("Most bytes of attachments that may wait")
+    package static let outboxOffline = ConfigurationKey("outbox.offline", .choice(["count", "hold"]), default: "count")
+        .means("While the gateway is away: count failed attempts, or hold entries until they expire")
     package static let outboxAmbiguous = ConfigurationKey(
         "outbox.ambiguous",
         .choice(["reconcile", "hold"]),
-        "reconcile",
-        "An entry that may have been delivered: send again once proven absent, or hold it for a person"
+        default: "reconcile"
+    )
+    .means(
+        "If an entry may have arrived: ask the gateway and send again only if it has not, or hold the "
+            + "entry for a person"
     )
     package static let outboxOrdering = ConfigurationKey(
         "outbox.ordering",
         .choice(["accepted", "strict"]),
-        "accepted",
-        "The next entry of a session goes when the one before is accepted, or only when it is delivered"
+        default: "accepted"
     )
-    package static let outboxResume = ConfigurationKey(
-        "outbox.resume",
-        .choice(["auto", "hold"]),
-        "auto",
-        "After a restart waiting messages go on by themselves, or are held for a person"
-    )
-    package static let outboxJitter = ConfigurationKey(
-        "outbox.jitter",
-        .fraction(0...0.1),
-        "0",
-        "Share by which waits between attempts vary"
-    )
-    package static let outboxTTL = ConfigurationKey(
-        "outbox.ttl",
-        .duration(second...30 * day),
-        "48h",
-        "How long an entry may wait before it expires"
-    )
+    .means("Send a session's next entry when the last one is accepted, or only when it is delivered")
+    package static let outboxResume = ConfigurationKey("outbox.resume", .choice(["auto", "hold"]), default: "auto")
+        .means("After a restart: send waiting entries, or hold them for a person")
+    package static let outboxJitter = ConfigurationKey("outbox.jitter", .fraction(0...0.1), default: "0")
+        .means("Random share by which the waits between attempts vary")
+    package static let outboxTTL = ConfigurationKey("outbox.ttl", .duration(second...30 * day), default: "48h")
+        .means("How long an entry may wait before it expires")
 
-    // The event stream.
-    package static let eventsKeep = ConfigurationKey(
-        "events.keep",
-        .int(100...10_000_000),
-        "100000",
-        "Most events kept for resuming clients"
-    )
-    package static let eventsKeepFor = ConfigurationKey(
-        "events.keepFor",
-        .duration(minute...365 * day),
-        "7d",
-        "How long events, runs and steps are kept"
-    )
+    // MARK: The event stream
+
+    package static let eventsKeep = ConfigurationKey("events.keep", .int(100...10_000_000), default: "100000")
+        .means("Most events to keep for clients that resume")
+    package static let eventsKeepFor = ConfigurationKey("events.keepFor", .duration(minute...365 * day), default: "7d")
+        .means("How long to keep events, runs and steps")
     package static let eventsHeartbeat = ConfigurationKey(
         "events.heartbeat",
         .duration(5 * second...60 * second),
-        "15s",
-        "Keep-alive interval of streams that ask for none"
+        default: "15s"
     )
+    .means("Interval of keep-alives on streams that do not ask for another one, in whole seconds")
     package static let eventsBufferBytes = ConfigurationKey(
         "events.bufferBytes",
         .size(16 * kibibyte...64 * mebibyte),
-        "1MiB",
-        "Unsent bytes at which a slow stream is closed"
+        default: "1MiB"
     )
+    .means("Unsent bytes at which a slow stream is closed")
     package static let eventsStreamsPerCaller = ConfigurationKey(
         "events.streamsPerCaller",
         .int(1...100_000),
-        "20",
-        "Streams one token or tailnet identity may hold"
+        default: "20"
     )
+    .means("Most streams of one token or tailnet identity")
     package static let eventsStreamsPerConnection = ConfigurationKey(
         "events.streamsPerConnection",
         .int(1...10_000),
-        "50",
-        "Streams on one HTTP/2 connection, which leaves room for requests beside them"
+        default: "50"
     )
-    package static let eventsStreams = ConfigurationKey(
-        "events.streams",
-        .int(1...1_000_000),
-        "20000",
-        "Streams in all"
+    .means(
+        "Most streams on one HTTP/2 connection; the rest of limits.requestsPerConnection is left for "
+            + "other requests"
     )
+    package static let eventsStreams = ConfigurationKey("events.streams", .int(1...1_000_000), default: "20000")
+        .means("Most streams in all")
 
-    // Limits of the listeners.
+    // MARK: Limits of the listeners
+
     package static let limitsHeaderTimeout = ConfigurationKey(
         "limits.headerTimeout",
         .duration(100...10 * minute),
-        "10s",
-        "Time a request's head may take"
+        default: "10s"
     )
-    package static let limitsIdle = ConfigurationKey(
-        "limits.idle",
-        .duration(second...hour),
-        "75s",
-        "Time a connection may stay without a request"
-    )
-    package static let limitsBodyRate = ConfigurationKey(
-        "limits.bodyRate",
-        .size(0...mebibyte),
-        "512",
-        "Least bytes a second of a request body, after the grace; 0 for none"
-    )
+    .means("Longest time for the head of a request")
+    package static let limitsIdle = ConfigurationKey("limits.idle", .duration(second...hour), default: "75s")
+        .means("Longest time that a connection may stay open without a request")
+    package static let limitsBodyRate = ConfigurationKey("limits.bodyRate", .size(0...mebibyte), default: "512")
+        .means("Slowest rate of a request body in bytes a second, after limits.bodyGrace; 0 for no limit")
     package static let limitsBodyGrace = ConfigurationKey(
         "limits.bodyGrace",
         .duration(100...10 * minute),
-        "10s",
-        "Time before a request body has to keep its rate"
+        default: "10s"
     )
+    .means("Time before limits.bodyRate applies to a request body")
     package static let limitsHandshake = ConfigurationKey(
         "limits.handshake",
         .duration(100...10 * minute),
-        "10s",
-        "Time a TLS handshake may take"
+        default: "10s"
     )
-    package static let limitsLinger = ConfigurationKey(
-        "limits.linger",
-        .duration(0...minute),
-        "2s",
-        "Time a peer gets to read the last answer before its connection is cut"
-    )
+    .means("Longest time for a TLS handshake")
+    package static let limitsLinger = ConfigurationKey("limits.linger", .duration(0...minute), default: "2s")
+        .means("Time for a client to read the last answer before its connection is cut")
     package static let limitsAnswerBytes = ConfigurationKey(
         "limits.answerBytes",
         .size(64 * kibibyte...1024 * mebibyte),
-        "4MiB",
-        "Unsent bytes of answers at which a connection is cut, or over HTTP/2 gets no further ones"
+        default: "4MiB"
+    )
+    .means(
+        "Most bytes of unread answers on a connection. Beyond it the connection is cut; over HTTP/2 "
+            + "further answers wait"
     )
     package static let limitsRequestLine = ConfigurationKey(
         "limits.requestLine",
         .size(256...60 * kibibyte),
-        "8KiB",
-        "Size of a request line"
+        default: "8KiB"
     )
+    .means("Largest request line")
     package static let limitsHeaderBytes = ConfigurationKey(
         "limits.headerBytes",
         .size(kibibyte...60 * kibibyte),
-        "16KiB",
-        "Size of a request's header fields"
+        default: "16KiB"
     )
-    package static let limitsHeaderFields = ConfigurationKey(
-        "limits.headerFields",
-        .int(8...1000),
-        "64",
-        "Number of a request's header fields"
-    )
+    .means("Largest size of a request's header fields")
+    package static let limitsHeaderFields = ConfigurationKey("limits.headerFields", .int(8...1000), default: "64")
+        .means("Most header fields in a request")
     package static let limitsRequestsPerConnection = ConfigurationKey(
         "limits.requestsPerConnection",
         .int(1...10_000),
-        "100",
-        "Requests at once on one HTTP/2 connection"
+        default: "100"
     )
+    .means("Most requests at once on one HTTP/2 connection")
     package static let limitsWriteStall = ConfigurationKey(
         "limits.writeStall",
         .duration(second...hour),
-        "10s",
-        "Time a peer may leave an answer unread"
+        default: "10s"
     )
-    package static let limitsConnections = ConfigurationKey(
-        "limits.connections",
-        .int(1...1_000_000),
-        "20000",
-        "Connections in all; fewer where the system lets the process open fewer descriptors"
-    )
+    .means("Longest time that a client may leave an answer unread")
+    package static let limitsConnections = ConfigurationKey("limits.connections", .int(1...1_000_000), default: "20000")
+        .means("Most connections; fewer if the system lets the process open fewer files")
     package static let limitsConnectionsPerPeer = ConfigurationKey(
         "limits.connectionsPerPeer",
         .int(1...1_000_000),
-        "256",
-        "Connections of one address, or of one other user of this host"
+        default: "256"
     )
+    .means("Most connections of one address, or of one other user of this host")
     package static let limitsBodyBytes = ConfigurationKey(
         "limits.bodyBytes",
         .size(kibibyte...64 * mebibyte),
-        "1MiB",
-        "Size of a request body; messages, documents and pictures have their own limits"
+        default: "1MiB"
     )
-    package static let limitsDrain = ConfigurationKey(
-        "limits.drain",
-        .duration(0...minute),
-        "5s",
-        "Time that short requests get to end when the daemon stops"
-    )
-    package static let limitsSendsBurst = ConfigurationKey(
-        "limits.sendsBurst",
-        .int(1...1_000_000),
-        "5",
-        "Messages one caller may send to a session at once"
-    )
-    package static let limitsSendsInterval = ConfigurationKey(
-        "limits.sendsInterval",
-        .duration(1...day),
-        "1s",
-        "Time after which a caller may send one more to a session"
-    )
+    .means("Largest request body. Messages, documents and pictures have limits of their own")
+    package static let limitsDrain = ConfigurationKey("limits.drain", .duration(0...minute), default: "5s")
+        .means("Time for open requests to finish when Ladle stops")
+    package static let limitsSendsBurst = ConfigurationKey("limits.sendsBurst", .int(1...1_000_000), default: "5")
+        .means("Messages that one caller may send to a session at once")
+    package static let limitsSendsInterval = ConfigurationKey("limits.sendsInterval", .duration(1...day), default: "1s")
+        .means("Time after which a caller may send one more message to a session")
     package static let limitsAuthPerMinute = ConfigurationKey(
         "limits.authPerMinute",
         .int(1...1_000_000),
-        "10",
-        "Wrong credentials a minute and address"
+        default: "10"
     )
+    .means("Wrong tokens a minute from one address")
     package static let limitsPairingPerMinute = ConfigurationKey(
         "limits.pairingPerMinute",
         .int(1...1_000_000),
-        "5",
-        "Pairing requests a minute and address"
+        default: "5"
     )
-    package static let limitsNodesPerMinute = ConfigurationKey(
-        "limits.nodesPerMinute",
-        .int(1...1_000_000),
-        "30",
-        "Node calls a minute and caller"
-    )
+    .means("Pairing requests a minute from one address")
 
-    // TLS of the listeners.
-    package static let tlsCert = ConfigurationKey(
-        "tls.cert",
-        comma,
-        "",
-        "Certificate chains in PEM; with tls.key they switch TLS on. Of several the one for the host asked for is shown, the "
-            + "first where there is none"
-    )
-    package static let tlsKey = ConfigurationKey("tls.key", comma, "", "Private keys in PEM, in the order of tls.cert")
-    package static let tlsClientCA = ConfigurationKey(
-        "tls.clientCa",
-        .path,
-        nil,
-        "CA certificates in PEM; clients must show a certificate from one of them. It lets them connect; what they may do, "
-            + "their token says"
-    )
-    package static let tlsClientAllow = ConfigurationKey(
-        "tls.clientAllow",
-        comma,
-        "",
-        "SHA-256 of the client certificates that may connect; with tls.clientCa both must hold"
-    )
+    // MARK: TLS of the listeners
 
-    // Logs.
+    package static let tlsCert = ConfigurationKey("tls.cert", comma, default: "")
+        .means(
+            "Certificate chains in PEM. Together with tls.key they switch TLS on. Clients get the certificate "
+                + "for the host name they ask for, otherwise the first one"
+        )
+    package static let tlsKey = ConfigurationKey("tls.key", comma, default: "")
+        .means("Private keys in PEM, in the order of tls.cert")
+    package static let tlsClientCA = ConfigurationKey("tls.clientCa", .path)
+        .means(
+            "CA certificates in PEM; clients must then show a certificate from one of them. It only lets them "
+                + "connect: scopes still come from their token"
+        )
+    package static let tlsClientAllow = ConfigurationKey("tls.clientAllow", comma, default: "")
+        .means("SHA-256 of the client certificates that may connect. With tls.clientCa both must hold")
+
+    // MARK: Logs
+
     package static let logFormat = ConfigurationKey(
         "log.format",
         .choice(["auto", "text", "json", "journal"]),
-        "auto",
-        "Form of log lines; auto is journal under systemd and text elsewhere"
+        default: "auto"
     )
+    .means("Form of log lines. auto is journal under systemd and text elsewhere")
     package static let logLevel = ConfigurationKey(
         "log.level",
-        .choice(["error", "warning", "info", "debug"]),
-        "info",
-        "Least severe level that is logged"
+        .choice(["error", "warning", "notice", "info", "debug"]),
+        default: "info"
     )
-    package static let debugFrames = ConfigurationKey(
-        "debug.frames",
-        .bool,
-        "false",
-        "Keep redacted gateway frames for GET /v1/debug/frames"
-    )
+    .means("Least severe lines to log")
+    package static let debugFrames = ConfigurationKey("debug.frames", .bool, default: "false")
+        .means("Keep the latest gateway frames, without secrets, for GET /v1/debug/frames")
 
+    /// `ConfigurationTableTests` holds this list against the declarations above.
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
         gatewayClientName, listen, insecureLAN, unixMode, unixOwner, state, demo, demoProtocol, demoPort, demoSpeed,
-        accessLoopback,
-        accessHosts,
-        accessOrigins, accessTailnetAllow, accessTailnetCapability, accessTailnetSocket, accessTailnetServe,
-        activityLabels, identityWrite, identityRefresh, audit, auditMaxBytes, auditKeep, outboxMaxEntries,
-        outboxMaxPerSession, outboxMaxAttachmentBytes, outboxOffline, outboxAmbiguous, outboxOrdering, outboxResume,
-        outboxJitter, outboxTTL, eventsKeep, eventsKeepFor, eventsHeartbeat, eventsBufferBytes, eventsStreamsPerCaller,
-        eventsStreamsPerConnection, eventsStreams, limitsHeaderTimeout, limitsHeaderBytes, limitsHeaderFields,
-        limitsRequestLine, limitsHandshake, limitsLinger, limitsAnswerBytes, limitsRequestsPerConnection, limitsIdle,
-        limitsBodyRate, limitsBodyGrace, limitsWriteStall, limitsConnections,
-        limitsConnectionsPerPeer, limitsBodyBytes, limitsDrain, limitsSendsBurst, limitsSendsInterval,
-        limitsAuthPerMinute, limitsPairingPerMinute, limitsNodesPerMinute, tlsCert, tlsKey, tlsClientCA, tlsClientAllow,
-        logFormat, logLevel, debugFrames,
+        accessLoopback, accessHosts, accessOrigins, accessTailnetAllow, accessTailnetCapability, accessTailnetSocket,
+        accessTailnetServe, activityLabels, identityWrite, identityRefresh, audit, auditMaxBytes, auditKeep,
+        outboxMaxEntries, outboxMaxPerSession, outboxMaxAttachmentBytes, outboxOffline, outboxAmbiguous,
+        outboxOrdering, outboxResume, outboxJitter, outboxTTL, eventsKeep, eventsKeepFor, eventsHeartbeat,
+        eventsBufferBytes, eventsStreamsPerCaller, eventsStreamsPerConnection, eventsStreams, limitsHeaderTimeout,
+        limitsIdle, limitsBodyRate, limitsBodyGrace, limitsHandshake, limitsLinger, limitsAnswerBytes,
+        limitsRequestLine, limitsHeaderBytes, limitsHeaderFields, limitsRequestsPerConnection, limitsWriteStall,
+        limitsConnections, limitsConnectionsPerPeer, limitsBodyBytes, limitsDrain, limitsSendsBurst,
+        limitsSendsInterval, limitsAuthPerMinute, limitsPairingPerMinute, tlsCert, tlsKey, tlsClientCA,
+        tlsClientAllow, logFormat, logLevel, debugFrames,
     ]
 }

@@ -1,20 +1,25 @@
-/// One setting: its name in the file, from which the other two spellings follow.
+/// One setting. The names of its flag and environment variable follow from its name in the file.
 package struct ConfigurationKey: Sendable, Hashable {
     package let name: String
     package let kind: ConfigurationKind
-    /// As one would write it; nil for a key that has no value until someone sets it.
+    /// The default, as a person would write it; nil for a key without one.
     package let fallback: String?
-    /// One line for the reference, the man page and `--help`.
-    package let summary: String
-    /// A shorter flag beside the derived one, without its dashes; as an environment name it works as well.
+    /// One line for the reference, the manual page and `--help`.
+    package private(set) var summary = ""
+    /// A second, shorter name for flag and environment, without dashes.
     package let short: String?
 
-    init(_ name: String, _ kind: ConfigurationKind, _ fallback: String?, _ summary: String, short: String? = nil) {
+    init(_ name: String, _ kind: ConfigurationKind, default fallback: String? = nil, short: String? = nil) {
         self.name = name
         self.kind = kind
         self.fallback = fallback
-        self.summary = summary
         self.short = short
+    }
+
+    func means(_ summary: String) -> ConfigurationKey {
+        var copy = self
+        copy.summary = summary
+        return copy
     }
 
     /// `gateway.tokenFile` is `--gateway-token-file`.

@@ -95,11 +95,11 @@ enum HostCheck {
         if let path = settings.text(.accessTailnetServe) { doors.insert(.unix(path: path), at: 0) }
         if let state { doors.insert(ListenAddress.control(in: state).address, at: 0) }
         var faults = doors.map { Finding.fine("exposure", exposure.line($0)) }
-        var surroundings = ListenAddress.Surroundings()
-        surroundings.isProtected = isProtected(settings)
+        var rules = ListenAddress.Rules()
+        rules.allowsNetwork = settings.bool(.insecureLAN) || settings.hasTLS
         for text in settings.list(.listen) {
             do throws(ListenAddress.Fault) {
-                _ = try ListenAddress.parse(text, surroundings)
+                _ = try ListenAddress.parse(text, rules)
             } catch  where text.hasPrefix("fd:") {
                 continue
             } catch {
@@ -120,14 +120,10 @@ enum HostCheck {
         return faults
     }
 
-    private static func isProtected(_ settings: Settings) -> Bool {
-        settings.bool(.insecureLAN) || settings.hasTLS
-    }
-
     private static func addresses(_ settings: Settings) -> [SocketAddress] {
-        var surroundings = ListenAddress.Surroundings()
-        surroundings.isProtected = true
-        surroundings.tailnet = { NetworkInterface.tailnetAddresses(NetworkInterface.all()) }
-        return settings.list(.listen).flatMap { (try? ListenAddress.parse($0, surroundings)) ?? [] }.map(\.address)
+        var rules = ListenAddress.Rules()
+        rules.allowsNetwork = true
+        rules.tailnet = { NetworkInterface.tailnetAddresses(NetworkInterface.all()) }
+        return settings.list(.listen).flatMap { (try? ListenAddress.parse($0, rules)) ?? [] }.map(\.address)
     }
 }

@@ -76,13 +76,12 @@ enum LinkCheck {
             return [.wrong("gateway", text, "ladle config check", .configuration)]
         }
         // Only with the key `serve` uses: another one would leave a pairing request that nobody wants.
-        guard SystemPath.exists(state + "/device-key"),
-            let device = try? DeviceIdentity.loadOrCreate(at: state + "/device-key")
-        else {
+        let key = SavedState.deviceKey(in: state)
+        guard SystemPath.exists(key), let device = try? DeviceIdentity.loadOrCreate(at: key) else {
             guard case .none(let rejection, _) = target else { return [] }
             return [.wrong("gateway", rejection.detail, rejection.hint ?? "ladle discover")]
         }
-        let stored = try? StateFile(state + "/device-tokens.json").read().map { try DeviceTokenStore(parsing: $0) }
+        let stored = try? SavedState.deviceTokenFile(in: state).read().map { try DeviceTokenStore(parsing: $0) }
         guard let loop = try? EventLoop(label: "ladle.doctor") else { return [] }
         loop.start()
         let status = await loop.look(at: target, device, stored ?? DeviceTokenStore(), patienceMilliseconds)

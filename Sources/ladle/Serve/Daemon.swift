@@ -1,105 +1,140 @@
 import API
 import Access
-import Basics
-import CSystem
-import Configuration
+import Commands
 import EventLoops
-import Gateway
 import Observability
-import Outbox
-import Runs
 import Server
 import Service
 import Store
 import TLS
 import Upstream
 
-/// One serving process: everything it owns, started in order and stopped in reverse. It lives on its loop.
+/// The objects that serve, made in order and stopped in reverse: link, services, API, HTTP server, listeners. They live on
+/// one loop.
 final class Daemon: ServiceEventReceiver {
     /// Streams get this long to read their last event before their connections close.
-    static let settleMilliseconds: Int64 = 250
+    private static let settleMilliseconds: Int64 = 250
     /// By then the store is read, the link is up or known to be down, and the start's code has run.
     private static let startUpMilliseconds: Int64 = 1000
 
-    let loop: EventLoop
-    private let plan: ServePlan
-    package let link: UpstreamLink
-    private let gatewayEvents: GatewayEvents
+    let link: UpstreamLink
+    private let configuration: ServeConfiguration
+    private let deviceTokenFile: StateFile
+    private let manager: ServiceManager
+    private let log: Log
     private let services: Services
-    private let api: HTTPAPI
-    let server: HTTPServer
-    private let listeners: ListenerSet
+    private let gatewayEvents: GatewayEvents
     private let access: AccessService
-    private let tailscaled: TailscaledWatch
+    private let api: HTTPAPI
+    private let server: HTTPServer
     private let rules: HostRules
-    private let drainMilliseconds: Int64
+    private let tailscaled: TailscaledWatch
+    private let listeners: ListenerSet
     private var isStopping = false
 
-    init(plan: ServePlan, store: StateStore, on loop: isolated EventLoop) {
-        self.loop = loop
-        self.plan = plan
+    /// Where it listens; port 0 has become a real one.
+    var addresses: [SocketAddress] { server.addresses }
+
+    init(
+        _ configuration: ServeConfiguration,
+        _ saved: SavedState,
+        target: LinkTarget,
+        store: StateStore,
+        audit: AuditTrail?,
+        manager: ServiceManager,
+        log: Log,
+        on loop: isolated EventLoop
+    ) {
+        self.configuration = configuration
+        deviceTokenFile = saved.deviceTokenFile
+        self.manager = manager
+        self.log = log
+        let seed = SecureRandom.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         link = UpstreamLink(
-            target: plan.target,
-            signer: plan.device,
-            tokens: plan.tokens,
-            log: plan.settings.bool(.debugFrames) ? FrameLog() : nil,
+            target: target,
+            signer: saved.device,
+            tokens: saved.deviceTokens,
+            log: configuration.keepsFrames ? FrameLog() : nil,
             on: loop
         )
-        services = Services(plan.serviceSettings, gateway: link, journal: store)
-        gatewayEvents = GatewayEvents(link: link, events: services.events, outbox: services.outbox, log: plan.log)
-        let hub = EventHub(last: plan.lastEvent, bufferLimit: plan.subscriberBuffer)
-        access = AccessService(authenticator: plan.authenticator, feed: services.feed, hub: hub, audit: plan.audit)
-        tailscaled = TailscaledWatch(paths: plan.tailscaledPaths, access: access)
-        rules = HostRules(names: plan.settings.list(.accessHosts), origins: plan.origins)
-        rules.certificateNames = plan.tls?.names ?? []
+        services = Services(configuration.services(saved, seed: seed, log: log), gateway: link, journal: store)
+        gatewayEvents = GatewayEvents(link: link, events: services.events, outbox: services.outbox, log: log)
+        let settings = configuration.api(log: log)
+        let hub = EventHub(last: saved.lastEvent, bufferLimit: settings.streamBufferBytes)
+        access = AccessService(
+            authenticator: configuration.authenticator(saved.tokens),
+            feed: services.feed,
+            hub: hub,
+            audit: audit
+        )
+        rules = HostRules(names: configuration.hostNames, origins: configuration.origins)
+        rules.certificateNames = configuration.tls?.names ?? []
         api = HTTPAPI(
-            settings: plan.apiSettings(link: link, rules: rules),
+            settings: settings,
             services: services,
             link: link,
             hub: hub,
             access: access,
+            rules: rules,
             on: loop
         )
         server = HTTPServer(
             responder: api,
             version: Version.text,
-            limits: plan.serverLimits,
-            firstRequestNumber: plan.seed >> 24,
-            failure: { [log = plan.log] in log.warning("listener.failed", ["error": .string("\($0)")]) }
+            limits: configuration.server,
+            firstRequestNumber: seed >> 24,
+            failure: { log.warning("listener.failed", ["error": .string("\($0)")]) }
         )
         api.serverMetrics = { [unowned server] page in server.writeMetrics(to: &page) }
-        listeners = ListenerSet(server: server, plan: plan, rules: rules, tailscaled: tailscaled)
-        drainMilliseconds = plan.settings.int(.limitsDrain)
+        tailscaled = TailscaledWatch(paths: configuration.tailscaledPaths, access: access)
+        listeners = ListenerSet(configuration, server: server, rules: rules, tailscaled: tailscaled, log: log)
         services.events.add(self)
     }
 
-    func receive(_ event: ServiceEvent, on loop: isolated EventLoop) {
-        switch event {
-        case .linkChanged(let status): plan.manager.show(status)
-        case .tokensIssued(let tokens): plan.keep(tokens)
-        default: break
-        }
-    }
-
-    func listen(on loop: isolated EventLoop) throws {
-        // Before the first connection is looked at.
+    /// Listens, then connects to the gateway.
+    func start(on loop: isolated EventLoop) throws {
+        // The first connection may already come from tailscaled.
         tailscaled.start(on: loop)
-        try listeners.open(on: loop)
-    }
-
-    func start(on loop: isolated EventLoop) {
+        do {
+            try listeners.open(on: loop)
+        } catch let error as SystemError {
+            let hint = error.isAddressInUse ? "; another program has that port: choose one with --listen" : ""
+            throw StartFailure(
+                message: "\(error)\(hint)",
+                status: error.isPermission ? .noPermission : .unavailable
+            )
+        }
         access.start(on: loop)
         services.start(on: loop) { [link] _ in link.start(on: loop) }
         loop.after(milliseconds: Self.startUpMilliseconds) { ProcessLimits.releaseStartUpPages() }
     }
 
-    /// The certificates were replaced.
+    func receive(_ event: ServiceEvent, on loop: isolated EventLoop) {
+        switch event {
+        case .linkChanged(let status): manager.show(status)
+        case .tokensIssued(let tokens): save(tokens)
+        default: break
+        }
+    }
+
+    /// If the file cannot be written, the gateway asks for approval again at the next start.
+    private func save(_ tokens: DeviceTokenStore) {
+        BackgroundWork.run { [deviceTokenFile, log] in
+            do {
+                try deviceTokenFile.replace(with: tokens.bytes)
+            } catch {
+                log.warning("link.tokenNotKept", ["error": .string("\(error)")])
+            }
+        }
+    }
+
+    /// New certificates are in use; `Host` may name them.
     func renewed(names: [String]) {
         rules.certificateNames = names
     }
 
-    /// Stops in reverse: no new connections, streams told and ended, answers under way finished, then the link and the
-    /// database. What the outbox has not sent stays in it.
+    /// Takes no more connections, ends the streams, finishes the answers under way, then closes the link. Messages that
+    /// are not sent yet stay in the outbox.
     func stop(on loop: isolated EventLoop, then done: @escaping () -> Void) {
         guard !isStopping else { return }
         isStopping = true
@@ -107,7 +142,8 @@ final class Daemon: ServiceEventReceiver {
         tailscaled.stop(on: loop)
         access.writeTouched(on: loop)
         api.shutDownStreams(on: loop)
-        server.drain(within: max(drainMilliseconds - Self.settleMilliseconds, 0), on: loop) { [link] in
+        let drain = max(configuration.drainMilliseconds - Self.settleMilliseconds, 0)
+        server.drain(within: drain, on: loop) { [link] in
             link.stop(on: loop)
             done()
         }

@@ -8,7 +8,7 @@ import JSONBytes
 import TLS
 import Upstream
 
-/// Which gateway to link to: the demo's, the configured one, or the one this host's OpenClaw configuration tells of.
+/// Finds the gateway to connect to: the demo's, the configured one, or the one in this host's OpenClaw configuration.
 struct GatewayFinder: Sendable {
     let settings: Settings
     let places: SettingsPlaces

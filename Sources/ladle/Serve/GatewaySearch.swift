@@ -3,8 +3,8 @@ import Gateway
 import Observability
 import Upstream
 
-/// Looks again where the gateway is: every half minute while none was found that may be used, and on SIGHUP, which also takes a changed token
-/// file or OpenClaw configuration into use and ends a wait.
+/// Looks for the gateway again: every half minute while no usable one is found, and on SIGHUP. SIGHUP also reads a changed
+/// token file or OpenClaw configuration, and ends a wait for the next attempt.
 struct GatewaySearch: Sendable {
     private static let milliseconds = 30_000
 
@@ -27,7 +27,7 @@ struct GatewaySearch: Sendable {
         }
     }
 
-    /// A file that cannot be read now leaves things as they are.
+    /// If a file cannot be read now, the target stays as it is.
     private func find(always: Bool) {
         let found: LinkTarget
         do {
@@ -39,7 +39,7 @@ struct GatewaySearch: Sendable {
         }
         loop.post { loop in
             guard let link = daemon.value(on: loop)?.link, always || found != link.target else { return }
-            // The same target again only where the link has given up on it, or waits.
+            // An unchanged target is configured again only if the link has given up on it.
             if found != link.target || link.status.state == .refused {
                 link.configure(found, on: loop)
             } else {

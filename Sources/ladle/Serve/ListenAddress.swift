@@ -2,7 +2,7 @@ import Basics
 import EventLoops
 import Server
 
-/// One place to listen, as written by a person: `HOST:PORT`, `unix:PATH`, `tailnet[:PORT]`, `fd:`.
+/// One place to listen, parsed from `HOST:PORT`, `unix:PATH`, `tailnet[:PORT]` or `fd:[NAME]`.
 struct ListenAddress: Sendable, Equatable {
     struct Fault: Error, Equatable, CustomStringConvertible {
         let description: String
@@ -11,14 +11,17 @@ struct ListenAddress: Sendable, Equatable {
     enum Source: Sendable, Equatable {
         case bound
         case inherited(InheritedSocket)
-        /// One of the host's tailnet addresses, which come and go.
+        /// One of this host's tailnet addresses, which come and go.
         case tailnet
     }
 
-    /// What a parse may use: the host's addresses and what the service manager handed over.
-    struct Surroundings: Sendable {
-        var isProtected = false
+    /// The rules for a listener, with the addresses and sockets of this host.
+    struct Rules: Sendable {
+        /// Whether addresses outside this host and the tailnet are allowed: with TLS, or with `insecureLan`.
+        var allowsNetwork = false
+        /// This host's addresses in the tailnet.
         var tailnet: @Sendable () -> [NetworkAddress] = { [] }
+        /// The sockets that the service manager passed on.
         var inherited: [InheritedSocket] = []
     }
 
@@ -28,26 +31,26 @@ struct ListenAddress: Sendable, Equatable {
     var address: SocketAddress
     /// For Unix sockets.
     var mode: UInt32 = 0o600
-    var owner: SocketOwner?
+    var owner: SocketFile.Owner?
     var source = Source.bound
 
     static func control(in state: String) -> ListenAddress {
         ListenAddress(kind: .control, address: .unix(path: state + "/ladle.sock"))
     }
 
-    /// For `tailscale serve` alone, whose user is not ours; what it may claim is checked by its uid at each connection.
+    /// Only for `tailscale serve`, which runs as another user. Its uid is checked at each connection.
     static func serve(_ path: String) throws(Fault) -> ListenAddress {
         ListenAddress(kind: .serve, address: .unix(path: try socketPath(path, of: path)), mode: 0o666)
     }
 
-    static func parse(_ text: String, _ surroundings: Surroundings) throws(Fault) -> [ListenAddress] {
+    static func parse(_ text: String, _ rules: Rules) throws(Fault) -> [ListenAddress] {
         if text.hasPrefix("unix:") {
             let path = try socketPath(String(text.dropFirst(5)), of: text)
             return [ListenAddress(kind: .unix, address: .unix(path: path))]
         }
-        if text == "fd:" || text.hasPrefix("fd:") { return try inherited(text, surroundings) }
+        if text == "fd:" || text.hasPrefix("fd:") { return try inherited(text, rules) }
         if let port = try tailnetPort(text) {
-            return surroundings.tailnet().map {
+            return rules.tailnet().map {
                 ListenAddress(kind: .tcp, address: .ip($0, port: port), source: .tailnet)
             }
         }
@@ -57,7 +60,7 @@ struct ListenAddress: Sendable, Equatable {
         guard let address = NetworkAddress(name) else {
             throw Fault(description: "`\(text)`: write an address and a port, such as 127.0.0.1:\(defaultPort)")
         }
-        if let fault = exposure(of: address, text, surroundings) { throw fault }
+        if let fault = exposure(of: address, text, rules) { throw fault }
         return [ListenAddress(kind: .tcp, address: .ip(address, port: port))]
     }
 
@@ -67,11 +70,11 @@ struct ListenAddress: Sendable, Equatable {
         return try port(text == "tailnet" ? nil : String(text.dropFirst(8)), of: text)
     }
 
-    static func exposure(of address: NetworkAddress, _ text: String, _ surroundings: Surroundings) -> Fault? {
-        if address.isLoopback || surroundings.isProtected { return nil }
+    static func exposure(of address: NetworkAddress, _ text: String, _ rules: Rules) -> Fault? {
+        if address.isLoopback || rules.allowsNetwork { return nil }
         if address.isTailnet {
-            // Providers hand out addresses of this range too; with a tailnet here it is known which are whose.
-            let own = surroundings.tailnet()
+            // Some providers use this range too. If this host is in a tailnet, only its own addresses count.
+            let own = rules.tailnet()
             if own.isEmpty || own.contains(address) { return nil }
         }
         return Fault(
@@ -80,15 +83,15 @@ struct ListenAddress: Sendable, Equatable {
         )
     }
 
-    private static func inherited(_ text: String, _ surroundings: Surroundings) throws(Fault) -> [ListenAddress] {
+    private static func inherited(_ text: String, _ rules: Rules) throws(Fault) -> [ListenAddress] {
         let name = String(text.dropFirst(3))
-        let found = surroundings.inherited.filter { name.isEmpty || $0.name == name }
+        let found = rules.inherited.filter { name.isEmpty || $0.name == name }
         guard !found.isEmpty else {
             throw Fault(
                 description: "`\(text)`: the service manager handed over no such socket (LISTEN_FDS and LISTEN_PID)"
             )
         }
-        // What each is turns out when it is taken over.
+        // The address of each is read when it is opened.
         return found.map { socket in
             ListenAddress(
                 kind: socket.name == "serve" ? .serve : .tcp,
@@ -98,7 +101,7 @@ struct ListenAddress: Sendable, Equatable {
         }
     }
 
-    /// `sun_path` has 108 bytes on Linux, 104 elsewhere, one for the end.
+    /// `sun_path` has 108 bytes on Linux and 104 elsewhere, one of them for the final NUL.
     private static func socketPath(_ path: String, of whole: String) throws(Fault) -> String {
         guard path.hasPrefix("/") else { throw Fault(description: "`\(whole)`: a socket path starts with /") }
         guard path.utf8.count < 104, !path.utf8.contains(0) else {

@@ -9,33 +9,41 @@ import Server
 import Service
 import TLS
 
-/// Opens the places to listen at, and follows the tailnet's addresses as they come and go.
+/// Opens the listeners, and opens and closes those of the tailnet as this host's addresses there come and go.
 final class ListenerSet {
-    /// Where the kernel tells of changes this only makes good for what it did not tell.
+    /// The kernel announces changed addresses. This timer covers an announcement that was missed, and other systems.
     private static let followMilliseconds: Int64 = 10_000
 
+    private let configuration: ServeConfiguration
     private let server: HTTPServer
-    private let plan: ServePlan
-    private let peers = PeerLookup()
     private let rules: HostRules
     private let tailscaled: TailscaledWatch
+    private let log: Log
+    private let peers = PeerLookup()
     private var files: [SocketFile] = []
     private var tailnet: [SocketAddress: SocketAddress] = [:]
-    /// Addresses of the tailnet where listening failed, and why: said once, however often it is tried.
+    /// Tailnet addresses where listening failed, and why. Each reason is logged once, however often it is tried.
     private var failures: [SocketAddress: String] = [:]
     private var timer: TimerID?
     private var watch: AddressWatch?
 
-    init(server: HTTPServer, plan: ServePlan, rules: HostRules, tailscaled: TailscaledWatch) {
+    init(
+        _ configuration: ServeConfiguration,
+        server: HTTPServer,
+        rules: HostRules,
+        tailscaled: TailscaledWatch,
+        log: Log
+    ) {
+        self.configuration = configuration
         self.server = server
-        self.plan = plan
         self.rules = rules
         self.tailscaled = tailscaled
+        self.log = log
     }
 
     func open(on loop: isolated EventLoop) throws {
-        for address in plan.listen { try open(address, on: loop) }
-        if plan.tailnetPorts.isEmpty { return }
+        for address in configuration.listen { try open(address, on: loop) }
+        if configuration.tailnetPorts.isEmpty { return }
         watch = try? AddressWatch(on: loop) { [weak self] in self?.update(on: loop) }
         follow(on: loop)
     }
@@ -53,7 +61,7 @@ final class ListenerSet {
             var place = listen
             place.address = socket.localAddress ?? .unix(path: "")
             if case .ip(let address, port: _) = place.address {
-                if let fault = ListenAddress.exposure(of: address, "fd:", plan.surroundings) {
+                if let fault = ListenAddress.exposure(of: address, "fd:", configuration.listenRules) {
                     throw StartFailure(message: "--listen \(fault)", status: .configuration)
                 }
             } else if place.kind == .tcp {
@@ -63,7 +71,7 @@ final class ListenerSet {
         case .bound, .tailnet:
             if case .unix(let path) = listen.address {
                 if listen.kind == .control {
-                    // The state directory's lock is ours, so whoever made this socket is gone.
+                    // We hold the lock of the state directory, so the process that made this socket is gone.
                     try SystemPath.remove(path)
                 } else {
                     return try claim(path, for: listen, on: loop)
@@ -77,7 +85,7 @@ final class ListenerSet {
         do {
             let file = try SocketFile(claiming: path)
             files.append(file)
-            // Ours alone until it belongs to whom it shall belong to.
+            // Mode 0600 until the owner is set.
             let socket = try Socket.listen(on: listen.address)
             try file.give(to: listen.owner, mode: listen.mode)
             try add(listen, socket, on: loop)
@@ -88,7 +96,7 @@ final class ListenerSet {
 
     private func add(_ listen: ListenAddress, _ socket: consuming Socket, on loop: isolated EventLoop) throws {
         var tls: (() -> TLSServerContext)?
-        if listen.kind == .tcp, let keeper = plan.tls { tls = { keeper.context } }
+        if listen.kind == .tcp, let keeper = configuration.tls { tls = { keeper.context } }
         let door = HTTPServer.Door(
             kind: listen.kind,
             address: listen.address,
@@ -133,15 +141,15 @@ final class ListenerSet {
         }
     }
 
-    /// Connections of an address that has gone end by themselves; only its listener is closed.
+    /// Closes only the listener of an address that is gone: its connections end by themselves.
     private func update(on loop: isolated EventLoop) {
         let present = NetworkInterface.tailnetAddresses(NetworkInterface.all())
         var wanted: [SocketAddress] = []
-        for port in plan.tailnetPorts { wanted += present.map { .ip($0, port: port) } }
+        for port in configuration.tailnetPorts { wanted += present.map { .ip($0, port: port) } }
         for (address, actual) in tailnet where !wanted.contains(address) {
             server.stopListening(at: actual, on: loop)
             tailnet[address] = nil
-            plan.log.notice("tailnet.gone", ["address": .string("\(actual)")])
+            log.notice("tailnet.gone", ["address": .string("\(actual)")])
         }
         failures = failures.filter { wanted.contains($0.key) }
         for address in wanted where tailnet[address] == nil {
@@ -149,11 +157,11 @@ final class ListenerSet {
             do {
                 try open(listen, on: loop)
                 failures[address] = nil
-                plan.log.notice("tailnet.listening", ["url": .string("\(plan.scheme)://\(address)")])
+                log.notice("tailnet.listening", ["url": .string("\(configuration.scheme)://\(address)")])
             } catch {
                 let reason = "\(error)"
                 guard failures.updateValue(reason, forKey: address) != reason else { continue }
-                plan.log.warning("tailnet.failed", ["error": .string(reason)])
+                log.warning("tailnet.failed", ["error": .string(reason)])
             }
         }
         rules.listening = server.addresses
@@ -165,7 +173,7 @@ final class ListenerSet {
         watch?.close(on: loop)
         server.stopListening(on: loop)
         for file in files { file.remove() }
-        for listen in plan.listen where listen.kind == .control {
+        for listen in configuration.listen where listen.kind == .control {
             if case .unix(let path) = listen.address { try? SystemPath.remove(path) }
         }
     }

@@ -5,8 +5,8 @@ import Configuration
 import EventLoops
 import TLS
 
-/// The certificates of the TCP listeners. Connections take the context of the moment, so a new certificate needs no
-/// restart and drops no stream; one that cannot be used leaves the old ones in place.
+/// The certificates of the TCP listeners. Each new connection uses the newest ones, so that a new certificate needs no
+/// restart and drops no stream. If the new files cannot be used, the old certificates stay.
 final class ListenerTLS: Sendable {
     enum Outcome: Equatable {
         case unchanged
@@ -153,31 +153,5 @@ final class ListenerTLS: Sendable {
         } catch {
             throw Fault(message: "tls.key: \(error.description)" + (error.hint.map { "; run: \($0)" } ?? ""))
         }
-    }
-}
-
-/// `ladle tls self-signed`: a certificate for a host that has no other, which clients trust by its fingerprint.
-enum SelfSignedFiles {
-    /// Neither file is replaced when it exists; both are 0600.
-    /// - Returns: the SHA-256 fingerprint to give to clients.
-    static func write(
-        certificate: String,
-        key: String,
-        names: [String],
-        days: Int = 365
-    ) throws(StartFailure) -> String {
-        let made: SelfSignedCertificate
-        do throws(TLSError) {
-            made = try SelfSignedCertificate.make(names: names, validDays: days)
-        } catch {
-            throw StartFailure(message: "\(error)", status: .usage)
-        }
-        do throws(SecretFile.Fault) {
-            try SecretFile.create(key, Secret(String(decoding: made.keyPEM, as: UTF8.self)))
-            try SecretFile.create(certificate, Secret(String(decoding: made.certificatePEM, as: UTF8.self)))
-        } catch {
-            throw StartFailure(message: error.description, status: .noPermission)
-        }
-        return Hex.encode(made.pin)
     }
 }

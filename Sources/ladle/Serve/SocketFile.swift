@@ -7,8 +7,8 @@ import Glibc
 import Darwin
 #endif
 
-/// A Unix socket's place in the file system. Whoever holds the lock beside it owns the place: a socket found there
-/// without its lock held is left over and may go, unless it is another program's, which knows no locks and answers.
+/// The path of a Unix socket, owned by the process that holds the lock file beside it. A socket found there is removed if
+/// nobody holds its lock and nobody answers: other programs do not know the lock.
 final class SocketFile: Sendable {
     let path: String
     private let lock: Int32
@@ -33,7 +33,38 @@ final class SocketFile: Sendable {
         }
     }
 
-    /// Takes the lock and clears the place.
+    /// The owner of a Unix socket: `USER`, `USER:GROUP` or `:GROUP`, by name or number.
+    struct Owner: Sendable, Equatable {
+        struct Fault: Error, Equatable {
+            let message: String
+        }
+
+        let user: UInt32?
+        let group: UInt32?
+
+        init(_ text: String) throws(Fault) {
+            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            let (userName, groupName) = (parts[0], parts.count > 1 ? parts[1] : "")
+            guard !userName.isEmpty || !groupName.isEmpty else {
+                throw Fault(message: "write USER, USER:GROUP or :GROUP, not \(text)")
+            }
+            user = userName.isEmpty ? nil : UInt32(userName) ?? Self.user(named: userName)
+            group = groupName.isEmpty ? nil : UInt32(groupName) ?? Self.group(named: groupName)
+            if user == nil, !userName.isEmpty { throw Fault(message: "there is no user \(userName)") }
+            if group == nil, !groupName.isEmpty { throw Fault(message: "there is no group \(groupName)") }
+        }
+
+        // Not safe for several threads, and called only before the event loop starts.
+        private static func user(named name: String) -> UInt32? {
+            unsafe getpwnam(name).map { unsafe $0.pointee.pw_uid }
+        }
+
+        private static func group(named name: String) -> UInt32? {
+            unsafe getgrnam(name).map { unsafe $0.pointee.gr_gid }
+        }
+    }
+
+    /// Takes the lock, and removes a socket that an earlier process left behind.
     init(claiming path: String) throws(Fault) {
         let descriptor = unsafe open(path + ".lock", O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw .unusable(path + ".lock", reason: Self.reason()) }
@@ -70,15 +101,15 @@ final class SocketFile: Sendable {
         }
     }
 
-    /// Owner first: with the mode first it would be open to the wrong group for a moment.
-    func give(to owner: SocketOwner?, mode: UInt32) throws(Fault) {
+    /// Sets the owner first: with the mode first the wrong group could connect for a moment.
+    func give(to owner: Owner?, mode: UInt32) throws(Fault) {
         if let owner, unsafe chown(path, owner.user ?? .max, owner.group ?? .max) != 0 {
             throw .notGiven(path, reason: Self.reason())
         }
         guard unsafe chmod(path, mode) == 0 else { throw .unusable(path, reason: Self.reason()) }
     }
 
-    /// The socket goes while the lock is still ours. The lock file stays: to remove it would race with who waits for it.
+    /// The lock file stays: another process may already wait for its lock.
     func remove() {
         _ = unsafe unlink(path)
     }

@@ -1,0 +1,77 @@
+import Access
+import Basics
+import CSystem
+import Commands
+import Configuration
+import EventStream
+import Observability
+import Runs
+import Service
+import Store
+import TLS
+import Upstream
+
+/// The state that earlier processes left on the disk, read before anything is served.
+struct SavedState: Sendable {
+    let lastEvent: EventID
+    let sessionDefaults: SessionDefaults
+    let tokens: [TokenRecord]
+    /// The file with the token that this start has made; nil at every later start.
+    let newTokenPath: String?
+    let device: DeviceIdentity
+    /// The tokens with which the gateway knows this device, and their file.
+    let deviceTokens: DeviceTokenStore
+    let deviceTokenFile: StateFile
+
+    /// The first start makes the device key, and a token with scope `admin` in a file that only the owner can read.
+    init(_ store: StateStore, in directory: StateDirectory) async throws {
+        lastEvent = try await store.read { try $0.events.bounds().newest }
+        sessionDefaults = try await SessionDefaults.kept(in: store)
+        (tokens, newTokenPath) = try await Self.tokens(store, directory.path)
+        device = try DeviceIdentity.loadOrCreate(at: Self.deviceKey(in: directory.path))
+        deviceTokenFile = Self.deviceTokenFile(in: directory.path)
+        deviceTokens = try deviceTokenFile.read().flatMap { try? DeviceTokenStore(parsing: $0) } ?? DeviceTokenStore()
+    }
+
+    static func deviceKey(in directory: String) -> String { directory + "/device-key" }
+
+    static func deviceTokenFile(in directory: String) -> StateFile { StateFile(directory + "/device-tokens.json") }
+
+    private static func tokens(
+        _ store: StateStore,
+        _ directory: String
+    ) async throws -> (records: [TokenRecord], newTokenPath: String?) {
+        let records = try await store.read { try $0.tokens.load() }
+        let path = directory + "/admin-token"
+        guard records.isEmpty, case .ok = store.health, !SystemPath.exists(path) else { return (records, nil) }
+        let now = Timestamp(milliseconds: cs_wall_ms())
+        let token = try NewToken(name: "admin (made at first start)", scopes: .admin, now: now)
+        let (record, secret) = TokenRecord.issue(token, now: now, random: SecureRandom.bytes(10))
+        try await store.commit { try $0.tokens.save(record) }
+        // The row comes first: a file whose token is unknown would be worse than a token without a file.
+        try SecretFile.create(path, secret)
+        return ([record], path)
+    }
+}
+
+extension StateDirectory {
+    /// Makes the directory if there is none, and locks it.
+    static func open(_ path: String) throws(StartFailure) -> StateDirectory {
+        do throws(StateDirectoryError) {
+            return try StateDirectory(path: path)
+        } catch {
+            throw StartFailure(message: "\(error)", status: error.isPermission ? .noPermission : .temporary)
+        }
+    }
+
+    func openStore(_ settings: Settings) throws(StoreError) -> (StateStore, StoreOpening) {
+        var configuration = StoreConfiguration(
+            directory: self,
+            clock: { Timestamp(milliseconds: cs_wall_ms()) },
+            makeEpoch: { EventEpoch.make(random: .random(in: 0 ... .max)) }
+        )
+        configuration.keepEvents = Int(settings.int(.eventsKeep))
+        configuration.keepEventsMs = settings.int(.eventsKeepFor)
+        return try StateStore.open(configuration)
+    }
+}

@@ -1,0 +1,242 @@
+import API
+import Access
+import Commands
+import Configuration
+import Discovery
+import EventLoops
+import Labels
+import Observability
+import Outbox
+import Runs
+import Server
+import Service
+import Store
+
+/// The configuration of `ladle serve`, checked, in the types of the parts that read it. Made before anything is opened.
+struct ServeConfiguration: Sendable {
+    let settings: Settings
+    let places: SettingsPlaces
+    /// Holds the lock and the control socket. The demo keeps its database in a directory below it.
+    let stateDirectory: String
+    let tls: ListenerTLS?
+    let listen: [ListenAddress]
+    /// The ports of `tailnet[:PORT]` listeners, whose addresses come and go.
+    let tailnetPorts: [UInt16]
+    /// Whether addresses outside this host and the tailnet may be listened on.
+    let listenRules: ListenAddress.Rules
+    let tailnet: TailnetPolicy
+    let origins: OriginList
+
+    init(_ settings: Settings, places: SettingsPlaces) throws {
+        guard let state = places.stateDirectory(settings) else {
+            throw StartFailure(
+                message: "no state directory: set HOME, XDG_STATE_HOME or --state",
+                status: .configuration
+            )
+        }
+        self.settings = settings
+        self.places = places
+        stateDirectory = state
+        tls = try ListenerTLS.make(settings, places)
+        listenRules = ListenAddress.Rules(
+            allowsNetwork: tls != nil || settings.bool(.insecureLAN),
+            tailnet: { NetworkInterface.tailnetAddresses(NetworkInterface.all()) },
+            inherited: InheritedSocket.all(Program.environment) + InheritedSocket.launchd()
+        )
+        (listen, tailnetPorts) = try Self.listeners(settings, listenRules, state: state)
+        tailnet = try Self.tailnetPolicy(settings)
+        origins = try Self.origins(settings)
+    }
+
+    // MARK: The parts' settings
+
+    var isDemo: Bool { settings.bool(.demo) }
+    var scheme: String { tls == nil ? "http" : "https" }
+    var connections: ConnectionLimit { ConnectionLimit(settings) }
+    var drainMilliseconds: Int64 { settings.int(.limitsDrain) }
+    var keepsFrames: Bool { settings.bool(.debugFrames) }
+    var hostNames: [String] { settings.list(.accessHosts) }
+
+    var tailscaledPaths: [String] {
+        settings.text(.accessTailnetSocket).map { [$0] } ?? Tailscaled.usualPaths
+    }
+
+    func services(_ saved: SavedState, seed: UInt64, log: Log) -> ServiceSettings {
+        var services = ServiceSettings(
+            seed: seed,
+            documentRefreshMilliseconds: settings.int(.identityRefresh),
+            defaults: saved.sessionDefaults,
+            log: log
+        )
+        services.labels = settings.text(.activityLabels) == "chowder" ? .chowder : .extended
+        services.outbox = outbox
+        services.writesDocumentsByChat = settings.text(.identityWrite) == "chat"
+        return services
+    }
+
+    private var outbox: OutboxPolicy {
+        var policy = OutboxPolicy()
+        policy.offline = settings.text(.outboxOffline).flatMap(OutboxPolicy.Offline.init) ?? .count
+        policy.ambiguous = settings.text(.outboxAmbiguous).flatMap(OutboxPolicy.Ambiguous.init) ?? .reconcile
+        policy.ordering = settings.text(.outboxOrdering).flatMap(OutboxPolicy.Ordering.init) ?? .accepted
+        policy.resume = settings.text(.outboxResume).flatMap(OutboxPolicy.Resume.init) ?? .auto
+        policy.jitter = settings.fraction(.outboxJitter)
+        policy.ttlMs = settings.int(.outboxTTL)
+        return policy
+    }
+
+    func api(log: Log) -> APISettings {
+        var api = APISettings(version: Version.text, isDemo: isDemo)
+        api.log = log
+        api.connections = connections
+        api.bodyBytes = Int(settings.int(.limitsBodyBytes))
+        api.heartbeatSeconds = Int(settings.int(.eventsHeartbeat) / 1000)
+        api.streamBufferBytes = Int(settings.int(.eventsBufferBytes))
+        api.streams = Int(settings.int(.eventsStreams))
+        api.streamsPerCaller = Int(settings.int(.eventsStreamsPerCaller))
+        api.streamsPerConnection = Int(settings.int(.eventsStreamsPerConnection))
+        api.outboxTTL = settings.int(.outboxTTL)
+        api.outboxLimits.entries = Int(settings.int(.outboxMaxEntries))
+        api.outboxLimits.perSession = Int(settings.int(.outboxMaxPerSession))
+        api.outboxLimits.payloadBytes = Int(settings.int(.outboxMaxAttachmentBytes))
+        return api
+    }
+
+    var server: ServerLimits {
+        var limits = ServerLimits()
+        limits.headMilliseconds = settings.int(.limitsHeaderTimeout)
+        limits.idleMilliseconds = settings.int(.limitsIdle)
+        limits.bodyGraceMilliseconds = settings.int(.limitsBodyGrace)
+        limits.handshakeMilliseconds = settings.int(.limitsHandshake)
+        limits.lingerMilliseconds = settings.int(.limitsLinger)
+        limits.answerBytes = Int(settings.int(.limitsAnswerBytes))
+        limits.boundHeads(
+            line: Int(settings.int(.limitsRequestLine)),
+            bytes: Int(settings.int(.limitsHeaderBytes)),
+            fields: Int(settings.int(.limitsHeaderFields))
+        )
+        limits.requestsPerConnection = Int(settings.int(.limitsRequestsPerConnection))
+        limits.bodyBytesPerSecond = Int(settings.int(.limitsBodyRate))
+        limits.stallMilliseconds = settings.int(.limitsWriteStall)
+        limits.connections = connections.inForce
+        limits.owner = PeerLookup.ownerUID
+        limits.connectionsPerPeer = Int(settings.int(.limitsConnectionsPerPeer))
+        return limits
+    }
+
+    func authenticator(_ tokens: [TokenRecord]) -> Authenticator {
+        Authenticator(
+            settings: Authenticator.Settings(
+                ownerUID: PeerLookup.ownerUID,
+                trustsLoopback: settings.text(.accessLoopback) != "token",
+                tailnet: tailnet
+            ),
+            tokens: TokenIndex(tokens),
+            limiter: RateLimiter(policies: [
+                .auth: .perMinute(settings.int(.limitsAuthPerMinute)),
+                .pairing: .perMinute(settings.int(.limitsPairingPerMinute)),
+                .sends: RateLimitPolicy(
+                    burst: settings.int(.limitsSendsBurst),
+                    intervalMilliseconds: settings.int(.limitsSendsInterval)
+                ),
+            ])
+        )
+    }
+
+    /// - Parameter directory: the directory of the database.
+    func audit(in directory: String, log: Log) -> AuditTrail? {
+        guard settings.bool(.audit) else { return nil }
+        return AuditTrail(
+            path: directory + "/audit.log",
+            limit: UInt64(clamping: settings.int(.auditMaxBytes)),
+            keep: Int(settings.int(.auditKeep))
+        ) { log.error("audit.failed", ["path": .string($0.path), "error": .string($0.reason)]) }
+    }
+
+    // MARK: Checks
+
+    private static func listeners(
+        _ settings: Settings,
+        _ rules: ListenAddress.Rules,
+        state: String
+    ) throws -> (listen: [ListenAddress], tailnetPorts: [UInt16]) {
+        // Sockets from the service manager replace the default listener.
+        let takesInherited = !rules.inherited.isEmpty && !settings.isSet(.listen)
+        var listen = [ListenAddress.control(in: state)]
+        var tailnetPorts: [UInt16] = []
+        do throws(ListenAddress.Fault) {
+            for text in takesInherited ? ["fd:"] : settings.list(.listen) {
+                // An address that is named twice is opened once. Port 0 takes a new free port each time.
+                listen += try ListenAddress.parse(text, rules).filter { place in
+                    if case .inherited = place.source { return true }
+                    return place.address.port == 0 || !listen.contains { $0.address == place.address }
+                }
+                if let port = try ListenAddress.tailnetPort(text) { tailnetPorts.append(port) }
+            }
+            if let path = settings.text(.accessTailnetServe) { listen.append(try ListenAddress.serve(path)) }
+        } catch {
+            throw StartFailure(message: "--listen \(error)", status: .configuration)
+        }
+        let owner = try socketOwner(settings)
+        let mode = settings.text(.unixMode).flatMap { UInt32($0, radix: 8) } ?? 0o600
+        for place in listen.indices where listen[place].kind == .unix {
+            listen[place].mode = mode
+            listen[place].owner = owner
+        }
+        return (listen, tailnetPorts)
+    }
+
+    private static func socketOwner(_ settings: Settings) throws -> SocketFile.Owner? {
+        try settings.text(.unixOwner).map { text in
+            do throws(SocketFile.Owner.Fault) {
+                return try SocketFile.Owner(text)
+            } catch {
+                throw StartFailure(message: "unix.owner: \(error.message)", status: .configuration)
+            }
+        }
+    }
+
+    private static func origins(_ settings: Settings) throws -> OriginList {
+        do throws(OriginList.InvalidOrigin) {
+            return try OriginList(settings.list(.accessOrigins))
+        } catch {
+            throw StartFailure(message: "access.origins: \(error.text): \(error.hint)", status: .configuration)
+        }
+    }
+
+    private static func tailnetPolicy(_ settings: Settings) throws -> TailnetPolicy {
+        var grants: [TailnetPolicy.Grant] = []
+        for text in settings.list(.accessTailnetAllow) {
+            guard let grant = TailnetPolicy.Grant(text) else {
+                throw StartFailure(
+                    message: "access.tailnet.allow: \(text): write LOGIN=SCOPES, tag:NAME=SCOPES or cap:NAME=SCOPES",
+                    status: .configuration
+                )
+            }
+            grants.append(grant)
+        }
+        return TailnetPolicy(grants: grants, readsCapability: settings.bool(.accessTailnetCapability))
+    }
+}
+
+extension ConnectionLimit {
+    /// The number in the settings, or the number of descriptors that this process can open, if that is smaller.
+    init(_ settings: Settings) {
+        self.init(
+            configured: Int(settings.int(.limitsConnections)),
+            possible: max(1, ProcessLimits.descriptorsForClients - HTTPServer.mostRefused)
+        )
+    }
+
+    /// A sentence if the system allows fewer connections than the settings; otherwise nil.
+    var shortage: String? {
+        guard inForce < configured else { return nil }
+        return "at most \(inForce) connections, not the \(configured) of limits.connections: "
+            + "the system lets the process open too few files"
+    }
+
+    var remedy: String {
+        let files = ProcessLimits.descriptors(forClients: configured + HTTPServer.mostRefused)
+        return "ulimit -n \(files)   (before ladle serve; of a service: LimitNOFILE=\(files) in its unit)"
+    }
+}

@@ -1,0 +1,183 @@
+import API
+import Access
+import DemoGateway
+import EventLoops
+import Observability
+import Service
+import Store
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// The serving process: state directory, database, event loop, daemon, signals and service manager.
+final class ServeProcess: Sendable {
+    private let configuration: ServeConfiguration
+    private let output: StartupOutput
+    private let manager: ServiceManager
+    private let signals = Signals()
+    private let loop: EventLoop
+    private let demo: DemoGatewayHandle?
+    /// Holds the lock of the state directory.
+    private let directory: StateDirectory
+    private let store: StateStore
+    private let audit: AuditTrail?
+    private let finder: GatewayFinder
+    private let daemon: LoopBound<Daemon>
+    private let addresses: [SocketAddress]
+    /// Printed once the process listens.
+    private let notes: [String]
+
+    /// Everything that can fail happens here; `run` then serves.
+    init(_ configuration: ServeConfiguration, output: StartupOutput) async throws {
+        let (settings, log) = (configuration.settings, output.log)
+        let directory = try StateDirectory.open(configuration.stateDirectory)
+        let data = configuration.isDemo ? try StateDirectory.open(directory.path + "/demo") : directory
+        let demo = configuration.isDemo ? try await DemoGatewayHandle.start(settings) : nil
+        let (store, opening) = try data.openStore(settings)
+        let saved = try await SavedState(store, in: data)
+        let audit = configuration.audit(in: data.path, log: log)
+        let manager = ServiceManager(Program.environment)
+        let finder = GatewayFinder(settings: settings, places: configuration.places)
+        let target = try finder.target(demo: demo)
+        loop = try EventLoop()
+        loop.start()
+        (daemon, addresses) = try await loop.run { loop in
+            let daemon = Daemon(
+                configuration,
+                saved,
+                target: target,
+                store: store,
+                audit: audit,
+                manager: manager,
+                log: log,
+                on: loop
+            )
+            try daemon.start(on: loop)
+            return (LoopBound(daemon, on: loop), daemon.addresses)
+        }
+        self.configuration = configuration
+        self.output = output
+        self.directory = directory
+        self.demo = demo
+        self.store = store
+        self.audit = audit
+        self.manager = manager
+        self.finder = finder
+        let exposure = Exposure(settings)
+        notes = Self.notes(configuration, saved, opening, store.health) + addresses.map(exposure.line)
+    }
+
+    /// Serves until SIGTERM or SIGINT, which may come as soon as the first line is printed.
+    func run() async {
+        followFiles()
+        feedWatchdog()
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            let resume = Once { done.resume() }
+            signals.whenAskedToStop { [self] in
+                output.log.info("serve.stopping")
+                manager.stopping()
+                loop.post { loop in
+                    guard let daemon = self.daemon.value(on: loop) else { return resume.run() }
+                    daemon.stop(on: loop) { resume.run() }
+                }
+            }
+            announce()
+            manager.ready()
+        }
+        await store.close()
+        await audit?.finish()
+        await loop.stop()
+        output.log.info("serve.stopped")
+    }
+
+    // MARK: Output
+
+    private func announce() {
+        for note in notes { output.say("serve.note", note) }
+        for address in addresses {
+            switch address {
+            case .ip: output.say("serve.listening", "listening on \(configuration.scheme)://\(address)")
+            case .unix(let path):
+                output.say("serve.listening", "listening on \(path.isEmpty ? Exposure.inherited : path)")
+            }
+        }
+        if let first = addresses.first(where: { $0.port != nil }) {
+            let url = "\(configuration.scheme)://\(first)/v1/messages?wait=30"
+            output.suggest("curl -d 'append the weather to weather.txt' '\(url)'")
+        }
+    }
+
+    private static func notes(
+        _ configuration: ServeConfiguration,
+        _ saved: SavedState,
+        _ opening: StoreOpening,
+        _ health: StoreHealth
+    ) -> [String] {
+        var notes: [String] = []
+        if case .quarantined(let path, let reason) = health {
+            notes.append("\(reason) and was set aside in \(path); nothing can be sent until: ladle outbox recover")
+        }
+        if case .setAside = opening { notes.append("its events and tokens are not in the new database") }
+        if case .readOnly(let reason) = opening { notes.append("the database is read-only: \(reason)") }
+        if let path = saved.newTokenPath { notes.append("a token with every scope is in \(path), for other devices") }
+        for pin in configuration.tls?.pins ?? [] { notes.append("certificate SHA-256 \(pin)") }
+        if !configuration.tailnetPorts.isEmpty, !configuration.listen.contains(where: { $0.source == .tailnet }) {
+            notes.append("this host has no tailnet address yet: listening there as soon as it has one")
+        }
+        let connections = configuration.connections
+        if let shortage = connections.shortage { notes.append("\(shortage); more: \(connections.remedy)") }
+        if configuration.isDemo {
+            notes.append("demo: an embedded gateway with scripted runs; nothing leaves this machine")
+        }
+        return notes
+    }
+
+    // MARK: Changes while serving
+
+    /// Certificate files and the gateway are looked at now and then. SIGHUP looks at both at once.
+    private func followFiles() {
+        let search = demo == nil ? GatewaySearch(finder: finder, loop: loop, daemon: daemon, log: output.log) : nil
+        search?.start()
+        if let tls = configuration.tls { CertificateClock.start { [self] in renew(tls) } }
+        signals.watch(SIGHUP) { [self] in
+            manager.reloading()
+            if let tls = configuration.tls { renew(tls) }
+            search?.look(always: true)
+            manager.ready()
+        }
+    }
+
+    private func renew(_ tls: ListenerTLS) {
+        switch tls.reload() {
+        case .unchanged: break
+        case .replaced:
+            output.log.notice("tls.renewed", ["sha256": .string(tls.pins.joined(separator: ","))])
+            loop.post { [self] loop in daemon.value(on: loop)?.renewed(names: tls.names) }
+        case .kept(let fault): output.log.warning("tls.kept", ["error": .string(fault)])
+        }
+    }
+
+    /// The loop and the store must answer before the service manager hears that the process is alive.
+    private func feedWatchdog() {
+        guard let milliseconds = manager.heartbeatMilliseconds else { return }
+        BackgroundWork.after(milliseconds: milliseconds) { [self] in
+            loop.post { [self] _ in
+                Task {
+                    await store.answer()
+                    manager.alive()
+                    feedWatchdog()
+                }
+            }
+        }
+    }
+}
+
+extension EventLoop {
+    /// Runs `body` on the loop and returns its result.
+    func run<Result: Sendable>(_ body: @Sendable (isolated EventLoop) throws -> Result) rethrows -> Result {
+        try body(self)
+    }
+}
