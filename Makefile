@@ -3,7 +3,7 @@ BUILD := swift build
 RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
 export SWIFT_BACKTRACE := enable=no
 
-.PHONY: run build test lint format docs sanitize contract proof fuzz bench coverage release deb clean packages
+.PHONY: run build check unit integration test lint format docs sanitize contract proof fuzz bench coverage release deb clean packages
 
 run: release
 	@deploy/run
@@ -11,10 +11,18 @@ run: release
 build: packages
 	$(BUILD) --product ladle
 
-test:
+# Before every push.
+check: lint unit
+
+test: unit integration
+
+unit: packages
 	@deploy/packages curl openssl
 	$(BUILD) --build-tests
 	swift test --skip-build --disable-xctest --skip IntegrationTests
+
+# One by one: each starts the program.
+integration:
 	swift test --skip-build --disable-xctest --no-parallel --filter IntegrationTests
 
 lint:
