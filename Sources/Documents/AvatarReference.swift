@@ -1,6 +1,6 @@
 import Basics
 
-/// What the `avatar` field points at. Nothing is fetched here: a URL is only reported.
+/// The picture that the `avatar` field refers to. Nothing is fetched here: a URL is only reported.
 package enum AvatarReference: Sendable, Equatable {
     case embedded(ImageHeader, bytes: [UInt8])
     case url(String)
@@ -35,10 +35,10 @@ package enum AvatarReference: Sendable, Equatable {
         return .path(value)
     }
 
-    /// `data:image/png;base64,…` (RFC 2397) with content that is what it says.
+    /// `data:image/png;base64,…` (RFC 2397) whose content has the stated type.
     private static func embedded(_ value: String) -> AvatarReference {
         let utf8 = Array(value.utf8)
-        // Base 64 takes four bytes for three; anything longer cannot be within the limit.
+        // Base64 takes four bytes for three, so a longer text is over the limit.
         guard utf8.count <= ImageHeader.maximumBytes / 3 * 4 + 256 else {
             return .invalid(reason: "a data URI over 2 MiB")
         }

@@ -1,10 +1,10 @@
-/// Turns wanted field values into replaced, removed and added lines, and those into the new file.
+/// Turns new field values into replaced, removed and added lines, and these into the new file.
 struct DocumentEdit {
     private let scan: DocumentScan
     private let lineEnd: [UInt8]
     private var changes: [Int: Change] = [:]
     private var additions: [Int: [[UInt8]]] = [:]
-    /// Where fields that the file did not have were put, and in whose style.
+    /// The places and styles of fields that the file did not have.
     private var placed: [DocumentField: (before: Int, style: FieldLine.Style)] = [:]
 
     private enum Change {
@@ -17,7 +17,7 @@ struct DocumentEdit {
         lineEnd = scan.lines.lineEnd
     }
 
-    /// `wanted` holds canonical values that differ from what the file says; empty clears.
+    /// `wanted` holds canonical values that differ from those of the file; an empty one clears its field.
     func applying(_ wanted: [DocumentField: String]) -> [UInt8] {
         if (0..<scan.lines.count).allSatisfy({ scan.lines.isBlank($0) }) { return newFile(wanted) }
         var plan = self
@@ -47,39 +47,39 @@ struct DocumentEdit {
         if items.count == 1 { content += [0x20] + Array(value.utf8) }
         for comment in form.comments { content += [0x20] + scan.lines.bytes[comment] }
         if items.count > 1 { content += list(items, indent: leadingSpace(content)) }
-        // What used to be children of this label must not be taken for its value now.
+        // The lines below this label must not be read as its value now.
         if items.count != 1, scan.continues(form, first.after) { content += lineEnd }
         changes[first.line] = .replaced(content)
         for line in first.line + 1..<first.after { changes[line] = .removed }
         for other in scan.occurrences where other.form.field == form.field && other.line != first.line {
             for line in other.line..<other.after { changes[line] = .removed }
-            // A comment is nobody's value; one that goes on below has its end there.
+            // A comment is no part of the value, so it stays; it may end on a later line.
             let comments = other.form.comments.map { Array(scan.lines.bytes[$0]) }
             if !comments.isEmpty { changes[other.line] = .replaced(Array(comments.joined(separator: [0x20]))) }
         }
     }
 
-    /// Behind the nearest earlier field, else in front of the first one.
+    /// After the nearest earlier field, else before the first one.
     private func place(of field: DocumentField) -> (before: Int, style: FieldLine.Style)? {
         let order = scan.kind.fields
         for earlier in order.prefix(while: { $0 != field }).reversed() {
             if let place = placed[earlier] { return place }
             if let occurrence = scan.occurrences.first(where: { $0.form.field == earlier }) {
-                return (behindChildren(of: occurrence), occurrence.form.style(scan.lines.bytes))
+                return (endOfChildren(of: occurrence), occurrence.form.style(scan.lines.bytes))
             }
         }
         return scan.occurrences.first.map { ($0.line, $0.form.style(scan.lines.bytes)) }
     }
 
-    private func behindChildren(of occurrence: DocumentScan.Occurrence) -> Int {
+    private func endOfChildren(of occurrence: DocumentScan.Occurrence) -> Int {
         var index = occurrence.after
         while index < scan.lines.count {
             let start = scan.lines[index].start
-            let ink = scan.lines.firstInk(index)
-            let isInside = scan.isInsideOpaque(index)
+            let first = scan.lines.firstNonBlank(index)
+            let isInside = scan.isInsideBlock(index)
             let isChild =
-                ink < scan.lines[index].end
-                && FieldLine.columns(scan.lines.bytes, start..<ink) >= occurrence.form.indent + 2
+                first < scan.lines[index].end
+                && FieldLine.columns(scan.lines.bytes, start..<first) >= occurrence.form.indent + 2
                 && MarkdownBlock.heading(scan.lines, index) == nil
                 && !scan.isOccurrence(index)
             guard isInside || isChild else { break }
@@ -88,13 +88,13 @@ struct DocumentEdit {
         return index
     }
 
-    /// Fields for a file that has none: under its title, else at the top.
+    /// Adds fields to a file that has none: under its title, else at the top.
     private mutating func addGroup(_ fields: [(DocumentField, String)]) {
         var place = scan.bodyStart
         var needsBlank = scan.bodyStart > 0
         if let title = scan.title {
             place = title + 1
-            while place < scan.lines.count, scan.isInsideOpaque(place) { place += 1 }
+            while place < scan.lines.count, scan.isInsideBlock(place) { place += 1 }
             needsBlank = true
         }
         if needsBlank, place < scan.lines.count, scan.lines.isBlank(place) {
@@ -141,11 +141,11 @@ struct DocumentEdit {
         }
         if section.content.isEmpty {
             var place = section.heading + 1
-            while place < scan.lines.count, scan.isInsideOpaque(place) { place += 1 }
+            while place < scan.lines.count, scan.isInsideBlock(place) { place += 1 }
             let hasBlank = place < scan.lines.count && scan.lines.isBlank(place)
             if hasBlank { place += 1 }
-            let needsBlankBehind = place < scan.lines.count && !scan.lines.isBlank(place)
-            additions[place, default: []] += (hasBlank ? [] : [[]]) + lines + (needsBlankBehind ? [[]] : [])
+            let needsBlankAfter = place < scan.lines.count && !scan.lines.isBlank(place)
+            additions[place, default: []] += (hasBlank ? [] : [[]]) + lines + (needsBlankAfter ? [[]] : [])
             return
         }
         for line in section.content { changes[line] = .removed }
@@ -189,7 +189,7 @@ struct DocumentEdit {
             result += source.bytes[copied..<offset]
             copied = offset
             if let added = additions[index], !added.isEmpty {
-                // A last line without line end gets one, and the new last line goes without.
+                // If the last line has no line end, it gets one, and the new last line has none.
                 let isOpen = result.count > source.prefix && result.last != 0x0A
                 if isOpen { result += lineEnd }
                 result += added.joined(separator: lineEnd)

@@ -1,9 +1,9 @@
-/// One editable field; the raw value is its name in the API.
+/// An editable field; the raw value is its name in the API.
 package enum DocumentField: String, Sendable, CaseIterable {
     case name, creature, vibe, theme, emoji, avatar
     case callName, pronouns, timezone, notes, context
 
-    /// The label a new line gets: the one OpenClaw's own templates use.
+    /// The label of a new line, as in OpenClaw's templates.
     var label: String {
         switch self {
         case .name: "Name"
@@ -23,7 +23,7 @@ package enum DocumentField: String, Sendable, CaseIterable {
     /// Whether a value may hold line feeds.
     package var takesLines: Bool { self == .notes || self == .context }
 
-    /// The most characters (code points) a new value may have. An avatar may be a data URI; the others are read by people.
+    /// The most code points of a new value. An avatar may be a data URI; people read the others.
     package var maximumLength: Int {
         switch self {
         case .emoji: 64

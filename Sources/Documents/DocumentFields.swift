@@ -1,24 +1,24 @@
-/// What a document says: the fields that are not empty and, for the profile, the agent's directives.
+/// The fields of a document that are not empty and, for the profile, the agent's directives.
 package struct DocumentFields: Sendable, Equatable {
     package private(set) var values: [DocumentField: String] = [:]
     package internal(set) var directives: [DocumentDirective] = []
 
     package init() {}
 
-    /// The value, or nil where the field is absent, empty or still a template's hint.
+    /// The value, or nil for a field that is absent, empty or still a template's hint.
     package subscript(field: DocumentField) -> String? {
         get { values[field] }
         set { values[field] = newValue.flatMap { $0.isEmpty ? nil : $0 } }
     }
 }
 
-/// One entry of the newer USER.md: a rule the agent has noted down, with when and whether it still holds.
+/// A rule that the agent has noted in a newer USER.md, with its date and whether it still holds.
 package struct DocumentDirective: Sendable, Equatable {
     package var observed: String
     package var status: String
     package var text: String
 
-    /// Reads `<!-- observed: DATE | status: STATUS -->`. The template's example says YYYY-MM-DD and is none.
+    /// Reads `<!-- observed: DATE | status: STATUS -->`. The template's example, dated YYYY-MM-DD, does not count.
     static func marker(_ comment: String) -> (observed: String, status: String)? {
         var inside = Substring(comment)
         guard inside.hasPrefix("<!--"), inside.hasSuffix("-->"), inside.utf8.count >= 7 else { return nil }

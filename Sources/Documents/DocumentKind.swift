@@ -1,9 +1,9 @@
-/// Which of the agent's two workspace files a document is.
+/// The two files of an agent's workspace.
 package enum DocumentKind: String, Sendable, CaseIterable {
     case identity
     case profile
 
-    /// The name the gateway's file methods know; it is compared exactly there.
+    /// The exact name that the gateway's file methods know.
     package var fileName: String {
         switch self {
         case .identity: "IDENTITY.md"
@@ -11,7 +11,7 @@ package enum DocumentKind: String, Sendable, CaseIterable {
         }
     }
 
-    /// The editable fields in the order a new file lists them; an inserted field goes behind its nearest predecessor.
+    /// The editable fields in the order of a new file. An inserted field follows its nearest predecessor.
     package var fields: [DocumentField] {
         switch self {
         case .identity: [.name, .creature, .vibe, .theme, .emoji, .avatar]
@@ -19,7 +19,7 @@ package enum DocumentKind: String, Sendable, CaseIterable {
         }
     }
 
-    /// The heading of a file that did not exist.
+    /// The title of a new file.
     var title: String {
         switch self {
         case .identity: "# IDENTITY.md - Who Am I?"
@@ -27,13 +27,13 @@ package enum DocumentKind: String, Sendable, CaseIterable {
         }
     }
 
-    /// Names the API shows but does not let anyone set: they are entries the agent itself keeps.
+    /// Names that the API shows but cannot set: the agent keeps these entries itself.
     var readOnlyFields: [String] { self == .profile ? ["directives"] : [] }
 
-    /// All names of the API.
+    /// All names in the API.
     package var names: [String] { fields.map(\.rawValue) + readOnlyFields }
 
-    /// The field a label stands for, after `DocumentLabel.normalized`.
+    /// The field of a label in the form of `DocumentLabel.normalized`.
     func field(forLabel label: String) -> DocumentField? {
         switch self {
         case .identity: DocumentLabel.identity[label]

@@ -1,4 +1,4 @@
-/// How labels in the files are compared: emphasis marks dropped, white space joined, lower case.
+/// The labels of fields. They are compared in lower case, without emphasis marks and with single spaces.
 enum DocumentLabel {
     static let identity: [String: DocumentField] = [
         "name": .name, "agent name": .name, "bot name": .name, "名字": .name, "名称": .name,
@@ -21,10 +21,10 @@ enum DocumentLabel {
 
     static let contextHeadings: Set<String> = ["context", "background", "背景"]
 
-    /// The longest alias has fewer bytes; what is longer, marks and blanks aside, is prose.
+    /// More bytes than the longest alias has, without marks and blanks. A longer text is prose.
     static let longestAlias = 24
 
-    /// The field a short piece of a line names.
+    /// The field that a short part of a line names.
     static func field(_ bytes: [UInt8], _ range: Range<Int>, kind: DocumentKind) -> DocumentField? {
         var label: [UInt8] = []
         label.reserveCapacity(range.count)
@@ -45,7 +45,7 @@ enum DocumentLabel {
         return known[label.count].first { $0.label == label }?.field
     }
 
-    /// The plain labels by their length: nearly every line with a colon is none of them, and is told so without a string.
+    /// The ASCII labels by length. Most lines with a colon match none; this finds out without making a string.
     private static let plainIdentity = byLength(identity)
     private static let plainProfile = byLength(profile)
 

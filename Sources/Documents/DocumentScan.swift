@@ -1,17 +1,17 @@
 import Basics
 
-/// One pass over a file: where its fields, its context section and its opaque regions are.
+/// One pass over a file that finds its fields, its context section, and the code fences and comments that hold no fields.
 struct DocumentScan {
-    /// One line with a known label, and the lines that hold its value when the label's own line has none.
+    /// A line with a known label, and the lines below it that hold the value if the line itself has none.
     struct Occurrence {
         let form: FieldLine
         let line: Int
-        /// Behind the continuation lines.
+        /// The first line after the value.
         let after: Int
         let value: String
     }
 
-    /// The free text under a Context heading: the lines from the first to the last that are neither blank nor a comment.
+    /// The free text under a Context heading, without blank lines and comments at its start and end.
     struct ContextSection {
         let heading: Int
         let level: Int
@@ -21,7 +21,7 @@ struct DocumentScan {
 
     enum LineState: UInt8 {
         case text, fenceStart, fenceInside, commentStart, commentInside
-        /// Inside a comment that began behind text on an earlier line, and so belongs to that text.
+        /// Inside a comment that began after text on an earlier line and so belongs to that text.
         case textCommentInside
     }
 
@@ -31,16 +31,16 @@ struct DocumentScan {
     private(set) var occurrences: [Occurrence] = []
     private(set) var context: ContextSection?
     private(set) var directives: [DocumentDirective] = []
-    /// The first heading of level one that may have fields under it.
+    /// The first heading of level one above the sections.
     private(set) var title: Int?
-    /// Behind the front matter.
+    /// The first line after the front matter.
     private(set) var bodyStart = 0
 
     private let lastCommentEnd: Int
     private var fence: CodeFence?
     private var insideComment = false
     private var commentBeganInText = false
-    /// Whether a line here may be a field: anywhere for the identity, as the gateway reads it; in the profile only
+    /// Whether a line may be a field. In the identity every line may, as the gateway reads it; in the profile only lines
     /// above the sections, whose lists have labels of their own.
     private var fieldsAllowed = true
     private var pendingDirective: (observed: String, status: String)?
@@ -49,14 +49,14 @@ struct DocumentScan {
         lines = TextLines(bytes)
         self.kind = kind
         states = Array(repeating: .text, count: lines.count)
-        lastCommentEnd = lines.hasAngle ? HTMLComment.lastClosing(bytes) : 0
+        lastCommentEnd = lines.mayHaveComment ? HTMLComment.lastClosing(bytes) : 0
         bodyStart = Self.frontMatterEnd(lines)
         var index = bodyStart
         while index < lines.count { index = read(index) }
         closeContext(at: lines.count)
     }
 
-    /// Reads the line and gives the next one to read.
+    /// Reads a line and returns the next one to read.
     private mutating func read(_ index: Int) -> Int {
         if let open = fence {
             states[index] = .fenceInside
@@ -69,10 +69,10 @@ struct DocumentScan {
             if HTMLComment.closing(lines.bytes, line.start..<line.end) != nil { insideComment = false }
             return index + 1
         }
-        let ink = lines.firstInk(index)
-        if ink == line.end { return index + 1 }
-        if ink + 4 <= line.end, HTMLComment.starts(lines.bytes, at: ink) {
-            readComment(index, ink: ink)
+        let first = lines.firstNonBlank(index)
+        if first == line.end { return index + 1 }
+        if first + 4 <= line.end, HTMLComment.starts(lines.bytes, at: first) {
+            readComment(index, first: first)
             return index + 1
         }
         let directive = pendingDirective
@@ -82,7 +82,7 @@ struct DocumentScan {
             fence = opened
             return index + 1
         }
-        if let directive { readDirective(index, ink: ink, directive) }
+        if let directive { readDirective(index, first: first, directive) }
         insideComment = opensComment(index)
         commentBeganInText = insideComment
         if let heading = MarkdownBlock.heading(lines, index) {
@@ -90,29 +90,29 @@ struct DocumentScan {
         } else if context != nil, MarkdownBlock.isRule(lines, index) {
             closeContext(at: index)
         } else if fieldsAllowed,
-            let form = FieldLine(lines, index, kind: kind, commentGoesOn: insideComment)
+            let form = FieldLine(lines, index, kind: kind, commentContinues: insideComment)
         {
             return readField(index, form)
         }
         return index + 1
     }
 
-    private mutating func readComment(_ index: Int, ink: Int) {
+    private mutating func readComment(_ index: Int, first: Int) {
         states[index] = .commentStart
         let line = lines[index]
-        guard HTMLComment.closing(lines.bytes, ink + 2..<line.end) != nil else {
+        guard HTMLComment.closing(lines.bytes, first + 2..<line.end) != nil else {
             insideComment = true
             commentBeganInText = false
             return
         }
-        let mayBeMarker = line.end - ink <= 200 && lines.bytes[ink..<line.end].contains(0x7C)
-        pendingDirective = mayBeMarker ? DocumentDirective.marker(FieldValue.trim(lines.text(ink..<line.end))) : nil
+        let mayBeMarker = line.end - first <= 200 && lines.bytes[first..<line.end].contains(0x7C)
+        pendingDirective = mayBeMarker ? DocumentDirective.marker(FieldValue.trim(lines.text(first..<line.end))) : nil
     }
 
-    private mutating func readDirective(_ index: Int, ink: Int, _ marker: (observed: String, status: String)) {
+    private mutating func readDirective(_ index: Int, first: Int, _ marker: (observed: String, status: String)) {
         let end = lines[index].end
-        let text = FieldLine.skipBullet(lines.bytes, ink, end: end)
-        guard text > ink + 1, text < end else { return }
+        let text = FieldLine.skipBullet(lines.bytes, first, end: end)
+        guard text > first + 1, text < end else { return }
         directives.append(
             DocumentDirective(
                 observed: marker.observed,
@@ -134,7 +134,7 @@ struct DocumentScan {
         if kind == .profile, isContext || heading.level >= 2 { fieldsAllowed = false }
     }
 
-    /// Ends the open context section and finds its content; a section that has ended stays as it is.
+    /// Ends the context section, if one is open, and finds its content.
     private mutating func closeContext(at end: Int) {
         guard var section = context, section.end < 0 else { return }
         var first = section.heading + 1
@@ -157,36 +157,39 @@ struct DocumentScan {
         return after
     }
 
-    /// Whether the line would be read as the value of an empty label above it.
+    /// Whether the line belongs to the value of an empty label above it.
     func continues(_ form: FieldLine, _ index: Int) -> Bool {
         guard index < lines.count else { return false }
         let line = lines[index]
-        let ink = lines.firstInk(index)
-        guard ink < line.end, FieldLine.columns(lines.bytes, line.start..<ink) >= form.indent + 2 else { return false }
-        guard CodeFence(lines, index) == nil, !line.hasAngle || HTMLComment.opening(lines.bytes, ink..<line.end) == nil
+        let first = lines.firstNonBlank(index)
+        guard first < line.end, FieldLine.columns(lines.bytes, line.start..<first) >= form.indent + 2 else {
+            return false
+        }
+        guard CodeFence(lines, index) == nil,
+            !line.mayHaveComment || HTMLComment.opening(lines.bytes, first..<line.end) == nil
         else { return false }
-        // A nested known label is a field to the gateway; only a value of several lines may contain such text.
-        return form.field.takesLines || FieldLine(lines, index, kind: kind, commentGoesOn: false) == nil
+        // The gateway reads a nested known label as a field; only a value of several lines may contain one.
+        return form.field.takesLines || FieldLine(lines, index, kind: kind, commentContinues: false) == nil
     }
 
     private func continuation(_ range: Range<Int>) -> String {
         var items: [String] = []
         var texts: [String] = []
         for index in range {
-            let ink = lines.firstInk(index)
+            let first = lines.firstNonBlank(index)
             let end = lines[index].end
-            let text = FieldLine.skipBullet(lines.bytes, ink, end: end)
-            let isBullet = text > ink && (text > ink + 1 || text == end)
+            let text = FieldLine.skipBullet(lines.bytes, first, end: end)
+            let isBullet = text > first && (text > first + 1 || text == end)
             if isBullet { items.append(FieldValue.trim(lines.text(text..<end))) }
-            texts.append(FieldValue.trim(lines.text(ink..<end)))
+            texts.append(FieldValue.trim(lines.text(first..<end)))
         }
         return items.count == texts.count ? items.joined(separator: "\n") : texts.joined(separator: " ")
     }
 
-    /// Whether a comment begins inside the line and is closed on a later one; in a code span it is text.
+    /// Whether a comment begins inside the line and ends on a later one. Inside a code span `<!--` is text.
     private func opensComment(_ index: Int) -> Bool {
         let line = lines[index]
-        guard line.hasAngle else { return false }
+        guard line.mayHaveComment else { return false }
         var cursor = line.start
         while let open = HTMLComment.opening(lines.bytes, cursor..<line.end) {
             if let close = HTMLComment.closing(lines.bytes, open + 2..<line.end) {
@@ -203,15 +206,15 @@ struct DocumentScan {
         states[index] == .commentStart || states[index] == .commentInside
     }
 
-    /// Whether the line stands inside a fence or a comment that began above it.
-    func isInsideOpaque(_ index: Int) -> Bool {
+    /// Whether the line is inside a code fence or a comment that began above it.
+    func isInsideBlock(_ index: Int) -> Bool {
         switch states[index] {
         case .fenceInside, .commentInside, .textCommentInside: true
         case .text, .fenceStart, .commentStart: false
         }
     }
 
-    /// Whether a field begins on the line; the occurrences are in the order of the lines.
+    /// Whether a field begins on the line. The occurrences are in the order of the lines.
     func isOccurrence(_ index: Int) -> Bool {
         let place = occurrences.partitioningIndex { $0.line >= index }
         return place < occurrences.count && occurrences[place].line == index

@@ -1,9 +1,9 @@
 package import Basics
 package import JSONBytes
 
-/// The resource as the API shows it: `{agent, fields, markdown, path?, stale, asOf}`.
+/// The API resource: `{agent, fields, markdown, path?, stale, asOf}`.
 package struct DocumentView: Sendable, JSONWritable {
-    /// By which way a write went to the gateway.
+    /// How a write reached the gateway: by its file call or through the chat.
     package enum WritePath: String, Sendable {
         case rpc
         case chat

@@ -1,5 +1,5 @@
-/// IDENTITY.md or USER.md as fields over its bytes. Reading tolerates anything; an edit changes single lines and keeps
-/// every other byte.
+/// IDENTITY.md or USER.md: its bytes and the fields read from them. Any bytes can be read; an edit changes single lines and
+/// keeps every other byte.
 package struct FieldDocument: Sendable {
     /// The gateway does not load larger files.
     package static let maximumBytes = 2 << 20
@@ -16,11 +16,8 @@ package struct FieldDocument: Sendable {
         fields = Self.fields(of: scan)
     }
 
-    /// The file as text; bytes that are no UTF-8 show as U+FFFD.
-    package var markdown: String { String(decoding: bytes, as: UTF8.self) }
-
-    /// The file with these fields set; an empty value clears. The same bytes when nothing changes. The result always
-    /// reads as asked: a value that would not is refused.
+    /// The file with these fields set; an empty value clears a field. Without a change the bytes are the same. A value that
+    /// would not be read back as given is refused.
     package func edited(_ changes: [DocumentField: String]) throws(FieldError) -> [UInt8] {
         var wanted: [DocumentField: String] = [:]
         var expected = fields
@@ -54,7 +51,7 @@ package struct FieldDocument: Sendable {
         return result
     }
 
-    /// Each line of the notes becomes one list item, so its inner white space is that of an item.
+    /// Each line of the notes becomes one list item, so its white space is collapsed.
     private static func canonicalNotes(_ value: String) -> String {
         let lines = value.split(separator: "\n", omittingEmptySubsequences: false)
         return lines.count == 1
@@ -76,5 +73,21 @@ package struct FieldDocument: Sendable {
         }
         if scan.kind == .profile { fields.directives = scan.directives }
         return fields
+    }
+
+    /// Refuses a whole file that the gateway would not load or that JSON cannot carry.
+    package static func validate(_ bytes: [UInt8]) throws(FieldError) {
+        guard bytes.count <= maximumBytes else { throw .fileTooLarge(bytes: bytes.count, limit: maximumBytes) }
+        if let offset = bytes.firstIndex(of: 0) { throw .nulByte(offset: offset) }
+        var decoder = UTF8()
+        var iterator = bytes.makeIterator()
+        var offset = 0
+        while true {
+            switch decoder.decode(&iterator) {
+            case .scalarValue(let scalar): offset += UTF8.width(scalar)
+            case .emptyInput: return
+            case .error: throw .notUTF8(offset: offset)
+            }
+        }
     }
 }

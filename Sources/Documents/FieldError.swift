@@ -1,4 +1,4 @@
-/// Why a change of fields is refused. The file is untouched then.
+/// The reason why a change of fields is refused. The file is not changed.
 package enum FieldError: Error, Equatable, Sendable {
     case notAnObject
     case unknownField(String, nearest: String?)
@@ -6,18 +6,18 @@ package enum FieldError: Error, Equatable, Sendable {
     case wrongType(DocumentField, found: String)
     case lineBreak(DocumentField)
     case controlCharacter(DocumentField, scalar: UInt32)
-    /// U+FFFD stands where a reader met bytes that are no text.
+    /// U+FFFD marks bytes that a reader could not decode.
     case notText(DocumentField)
     case tooLong(DocumentField, length: Int, limit: Int)
-    /// The value is one of the templates' hints, which every reader takes for "not set".
+    /// The value is a hint of the templates, which every reader takes for "not set".
     case placeholder(DocumentField)
-    /// The file's own form would give the value another meaning (a heading in `context`, an open comment).
+    /// In the file, the value would mean something else (a heading in `context`, an open comment).
     case unrepresentable(DocumentField)
     case fileTooLarge(bytes: Int, limit: Int)
     case notUTF8(offset: Int)
     case nulByte(offset: Int)
 
-    /// The API name of the field at fault.
+    /// The API name of the refused field.
     package var field: String? {
         switch self {
         case .unknownField(let name, _), .readOnlyField(let name): name

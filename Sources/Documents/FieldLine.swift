@@ -1,16 +1,16 @@
-/// One line of the form `indent bullet marks label marks colon value`, taken apart.
+/// The parts of a line of the form `indent bullet marks label marks colon value`.
 struct FieldLine {
     let field: DocumentField
-    /// Columns of white space in front, a tab counting to the next multiple of four.
+    /// Columns of white space before the text; a tab reaches to the next multiple of four.
     let indent: Int
-    /// Everything up to the value: what an edit keeps in front of the new value.
+    /// Everything before the value. An edit keeps it.
     let head: Range<Int>
-    /// The pieces of the value, without HTML comments.
+    /// The value without its HTML comments.
     let value: String
-    /// HTML comments behind the label: never read and never changed.
+    /// HTML comments after the label. They are never read and never changed.
     let comments: [Range<Int>]
     private let colon: Range<Int>
-    private let ink: Range<Int>
+    private let label: Range<Int>
 
     struct Style {
         var lead: [UInt8]
@@ -18,28 +18,28 @@ struct FieldLine {
         static let standard = Style(lead: Array("- **".utf8), trail: Array(":**".utf8))
     }
 
-    /// `commentGoesOn` says that a comment left open at the end of this line is closed on a later one.
-    init?(_ lines: TextLines, _ index: Int, kind: DocumentKind, commentGoesOn: Bool) {
+    /// With `commentContinues`, a comment that is open at the end of this line is closed on a later one.
+    init?(_ lines: TextLines, _ index: Int, kind: DocumentKind, commentContinues: Bool) {
         let line = lines[index]
         let bytes = lines.bytes
-        var cursor = lines.firstInk(index)
+        var cursor = lines.firstNonBlank(index)
         guard cursor < line.end else { return nil }
         let indent = Self.columns(bytes, line.start..<cursor)
         cursor = Self.skipBullet(bytes, cursor, end: line.end)
 
-        let labelStart = cursor
-        guard let colon = Self.colon(bytes, from: labelStart, end: line.end) else { return nil }
-        guard let field = DocumentLabel.field(bytes, labelStart..<colon.lowerBound, kind: kind) else { return nil }
+        let start = cursor
+        guard let colon = Self.colon(bytes, from: start, end: line.end) else { return nil }
+        guard let field = DocumentLabel.field(bytes, start..<colon.lowerBound, kind: kind) else { return nil }
 
-        let marks = Marks(bytes, label: labelStart..<colon.lowerBound)
+        let marks = Marks(bytes, label: start..<colon.lowerBound)
         let headEnd = marks.closing(bytes, from: colon.upperBound, end: line.end)
         self.field = field
         self.indent = indent
         head = line.start..<headEnd
         self.colon = colon
-        ink = marks.inkStart..<marks.inkEnd
-        if line.hasAngle {
-            let rest = Self.withoutComments(bytes, headEnd..<line.end, openAtEnd: commentGoesOn)
+        label = marks.start..<marks.end
+        if line.mayHaveComment {
+            let rest = Self.withoutComments(bytes, headEnd..<line.end, openAtEnd: commentContinues)
             value = rest.text.map { FieldValue.trim(lines.text($0)) }.filter { !$0.isEmpty }.joined(separator: " ")
             comments = rest.comments
         } else {
@@ -48,12 +48,13 @@ struct FieldLine {
         }
     }
 
-    /// How this line writes its label, for lines that are added beside it. Always with an ASCII colon: the gateway
-    /// sees no other.
+    /// The style of this line's label, for lines that are added next to it. The colon is always ASCII, because the gateway
+    /// knows no other.
     func style(_ bytes: [UInt8]) -> Style {
-        let trail = Array(bytes[ink.upperBound..<colon.lowerBound]) + [0x3A] + bytes[colon.upperBound..<head.upperBound]
+        let trail =
+            Array(bytes[label.upperBound..<colon.lowerBound]) + [0x3A] + bytes[colon.upperBound..<head.upperBound]
         return Style(
-            lead: Array(bytes[head.lowerBound..<ink.lowerBound]),
+            lead: Array(bytes[head.lowerBound..<label.lowerBound]),
             trail: trail.filter { $0 != 0x20 && $0 != 0x09 }
         )
     }
@@ -64,7 +65,7 @@ struct FieldLine {
         return columns
     }
 
-    /// Behind a list bullet and its space. `-` alone will do, because the gateway takes it so; `*` without a space is
+    /// The offset after a list bullet and its space. `-` needs no space, because the gateway needs none; `*` without one is
     /// emphasis.
     static func skipBullet(_ bytes: [UInt8], _ start: Int, end: Int) -> Int {
         guard start < end, bytes[start] == 0x2D || bytes[start] == 0x2A || bytes[start] == 0x2B else { return start }
@@ -73,9 +74,9 @@ struct FieldLine {
         return cursor > start + 1 || bytes[start] == 0x2D ? cursor : start
     }
 
-    /// The first colon, ASCII or full-width (U+FF1A), near enough to end a label. Nearly every line ends here.
+    /// The first colon, ASCII or full-width (U+FF1A), within the length of a label. Most lines have none.
     private static func colon(_ bytes: [UInt8], from start: Int, end: Int) -> Range<Int>? {
-        var ink = 0
+        var length = 0
         var cursor = start
         while cursor < end {
             switch bytes[cursor] {
@@ -84,8 +85,8 @@ struct FieldLine {
                 return cursor..<cursor + 3
             case 0x20, 0x09, 0x2A, 0x5F, 0x60: break
             default:
-                ink += 1
-                if ink > DocumentLabel.longestAlias { return nil }
+                length += 1
+                if length > DocumentLabel.longestAlias { return nil }
             }
             cursor += 1
         }
@@ -113,11 +114,11 @@ struct FieldLine {
     }
 }
 
-/// The emphasis marks around a label, of which the closing ones may stand before or behind the colon.
+/// The emphasis marks around a label. The closing ones may stand before or after the colon.
 private struct Marks {
-    /// The first and behind the last byte of the label itself.
-    let inkStart: Int
-    let inkEnd: Int
+    /// The label itself is `start..<end`.
+    let start: Int
+    let end: Int
     private var open: [UInt8]
 
     init(_ bytes: [UInt8], label: Range<Int>) {
@@ -129,16 +130,16 @@ private struct Marks {
             start += 1
         }
         while end > start, Self.isMark(bytes[end - 1]) || Self.isSpace(bytes[end - 1]) { end -= 1 }
-        inkStart = start
-        inkEnd = end
+        self.start = start
+        self.end = end
         for byte in bytes[end..<label.upperBound] where byte == open.last { open.removeLast() }
     }
 
-    /// Behind the marks after the colon that close what was opened before the label.
+    /// The offset after the marks that follow the colon and close those before the label.
     func closing(_ bytes: [UInt8], from start: Int, end: Int) -> Int {
         var open = open
         var cursor = start
-        // `**Name: **Bob`: the marks close behind a space, unless they belong to a value with marks of its own.
+        // `**Name: **Bob`: the marks close after a space, unless they belong to a value with marks of its own.
         if let mark = open.last, cursor < end, Self.isSpace(bytes[cursor]) {
             var ahead = cursor
             while ahead < end, Self.isSpace(bytes[ahead]) { ahead += 1 }

@@ -1,10 +1,10 @@
 import Basics
 package import JSONBytes
 
-/// A wanted change of fields: a JSON merge patch (RFC 7396) over the editable fields, checked before any file is read.
+/// A change of fields that a client wants: a JSON merge patch (RFC 7396), checked before any file is read.
 package struct FieldPatch: Sendable, Equatable {
     package let kind: DocumentKind
-    /// The new values; empty clears.
+    /// The new values; an empty one clears the field.
     package private(set) var changes: [DocumentField: String] = [:]
 
     package init(kind: DocumentKind, changes: [DocumentField: String]) {
@@ -12,12 +12,12 @@ package struct FieldPatch: Sendable, Equatable {
         self.changes = changes
     }
 
-    /// The body of a PATCH: bare fields, each a string, or null to clear.
+    /// The body of a PATCH: fields, each a string, or null to clear it.
     package init(kind: DocumentKind, merging body: JSONValue) throws(FieldError) {
         try self.init(kind: kind, body, isLenient: false)
     }
 
-    /// - Parameter isLenient: names that are no fields are passed over.
+    /// - Parameter isLenient: unknown names are ignored.
     private init(kind: DocumentKind, _ body: JSONValue, isLenient: Bool) throws(FieldError) {
         self.kind = kind
         guard body.kind == .object else { throw .notAnObject }
@@ -31,23 +31,14 @@ package struct FieldPatch: Sendable, Equatable {
         }
     }
 
-    /// The body of a PUT that names fields: those it leaves out are cleared. Where it names one, other names are ignored.
+    /// The body of a PUT: fields that it leaves out are cleared. If it names at least one field, unknown names are ignored.
     package init(kind: DocumentKind, replacingWith body: JSONValue) throws(FieldError) {
         try self.init(kind: kind, body, isLenient: body.members.contains { kind.names.contains($0.key) })
         for field in kind.fields where changes[field] == nil { changes[field] = "" }
     }
 
-    /// `name=value` pairs as the command line gives them.
-    package init(kind: DocumentKind, assignments: [(name: String, value: String)]) throws(FieldError) {
-        self.kind = kind
-        for (name, value) in assignments {
-            let field = try Self.field(name, kind: kind)
-            changes[field] = try Self.checked(value, field)
-        }
-    }
-
-    /// Fields that someone else changed between `base` and `current` to something other than what is wanted here. Without
-    /// `base` every other value may be such a change.
+    /// Fields that another writer changed between `base` and `current` to a different value than this patch. Without `base`
+    /// every different value counts.
     package func conflicts(base: DocumentFields?, current: DocumentFields) -> [FieldConflict] {
         kind.fields.compactMap { field in
             guard let wanted = changes[field] else { return nil }
@@ -85,7 +76,7 @@ package struct FieldPatch: Sendable, Equatable {
                     throw .controlCharacter(field, scalar: scalar.value)
                 }
             }
-            // A carriage return is half of a CR LF or nothing.
+            // A carriage return is allowed only before a line feed.
             if previous == "\r", scalar != "\n" { throw .controlCharacter(field, scalar: 0x0D) }
         }
         if previous == "\r" { throw .controlCharacter(field, scalar: 0x0D) }
@@ -104,7 +95,7 @@ package struct FieldPatch: Sendable, Equatable {
     }
 }
 
-/// Two writers wanted different values for one field.
+/// A field for which two writers want different values.
 package struct FieldConflict: Sendable, Equatable, JSONWritable {
     package let field: DocumentField
     package let current: String

@@ -1,6 +1,6 @@
-/// What a written value means: emphasis around it removed, template hints recognised as "nothing there".
+/// Reads values as they are written: emphasis around them is removed, and hints of the templates count as empty.
 enum FieldValue {
-    /// The texts the gateway ships as hints, in the form `comparable` gives.
+    /// The hints of the gateway's templates, in the form of `comparable`.
     private static let placeholders: Set<String> = [
         "pick something you like",
         "ai? robot? familiar? ghost in the machine? something weirder?",
@@ -11,7 +11,7 @@ enum FieldValue {
         "optional",
         "可选",
     ]
-    /// No hint is longer; longer values skip the comparison.
+    /// Values outside these lengths are no hints and skip the comparison.
     private static let longestPlaceholder = 160
     private static let shortestPlaceholder = 6
 
@@ -19,7 +19,7 @@ enum FieldValue {
         character == "*" || character == "_" || character == "`"
     }
 
-    /// The value people mean by `text`; empty for a hint.
+    /// The value that `text` means; empty for a hint.
     static func read(_ text: String) -> String {
         let trimmed = trim(text)
         guard let first = trimmed.utf8.first else { return "" }
@@ -27,12 +27,12 @@ enum FieldValue {
         return isPlaceholder(trimmed) ? "" : unwrapped(trimmed)
     }
 
-    /// A new single-line value as it will be written, which is also how it will be read back.
+    /// A new value of one line in the form in which it is written and read back.
     static func canonicalLine(_ text: String) -> String {
         unwrapped(collapsed(text))
     }
 
-    /// New text of several lines: line feeds only, no other control characters, no blank edges.
+    /// A new value of several lines: no control characters but line feeds and tabs, no blanks at its ends.
     static func canonicalLines(_ text: String) -> String {
         var lines: [String] = [""]
         var previousWasReturn = false
@@ -90,7 +90,7 @@ enum FieldValue {
         return scalar.properties.isWhitespace || scalar.properties.generalCategory == .control
     }
 
-    /// Removes pairs of marks that surround the whole value, as often as there are any.
+    /// Removes all pairs of marks that surround the whole value.
     private static func unwrapped(_ value: String) -> String {
         var scalars = ArraySlice(value.unicodeScalars)
         var changed = true
@@ -121,7 +121,7 @@ enum FieldValue {
         return closesInside(inner, mark: mark) ? nil : inner
     }
 
-    /// Whether a run of the mark inside `inner` closes what stands before `inner` (flanking rules of CommonMark 6.2).
+    /// Whether a run of the mark inside `inner` closes the mark before `inner` (flanking rules of CommonMark 6.2).
     private static func closesInside(_ inner: ArraySlice<Unicode.Scalar>, mark: Unicode.Scalar) -> Bool {
         var depth = 0
         var index = inner.startIndex
@@ -151,7 +151,7 @@ enum FieldValue {
         scalar.properties.isAlphabetic || scalar.properties.numericType != nil
     }
 
-    /// Italic or bold-italic round brackets around the whole value: the templates' way to say "fill this in".
+    /// Italic or bold-italic round brackets around the whole value: a hint of the templates to fill in.
     private static func isBracketedItalic(_ value: String) -> Bool {
         let scalars = ArraySlice(value.unicodeScalars)
         let isEmphasis: (Unicode.Scalar) -> Bool = { $0 == "*" || $0 == "_" }

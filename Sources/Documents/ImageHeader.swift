@@ -1,7 +1,7 @@
 import Basics
 
-/// What a picture is by its own bytes, whatever anyone claims about it. Only a whole file of one format passes: nothing
-/// missing at its end and nothing appended to it.
+/// The format and size of a picture, read from its own bytes. Only a whole file passes: nothing is missing at its end and
+/// nothing is appended.
 package struct ImageHeader: Sendable, Equatable {
     package enum Format: String, Sendable {
         case png = "image/png"
@@ -9,9 +9,9 @@ package struct ImageHeader: Sendable, Equatable {
         case webp = "image/webp"
     }
 
-    /// 2 MiB: what the gateway allows for an avatar file.
+    /// The gateway allows 2 MiB for an avatar file.
     package static let maximumBytes = 2 << 20
-    /// Larger pictures cost a viewer hundreds of megabytes to decode.
+    /// A viewer needs hundreds of megabytes to decode larger pictures.
     package static let maximumSide = 8192
 
     package let format: Format
@@ -56,7 +56,7 @@ package enum ImageError: Error, Equatable, Sendable {
         switch self {
         case .unknownFormat: "the content is neither PNG, JPEG nor WebP"
         case .truncated: "the picture ends before its data does"
-        case .trailingBytes(let offset): "there are bytes behind the end of the picture, from byte \(offset)"
+        case .trailingBytes(let offset): "there are bytes after the end of the picture, from byte \(offset)"
         case .damaged(let offset): "the picture is damaged at byte \(offset)"
         case .dimensions(let width, let height, let limit):
             "the picture measures \(width) x \(height), allowed are 1 to \(limit) on each side"
@@ -149,7 +149,7 @@ private enum JPEGReader {
     }
 }
 
-/// A RIFF file of exactly the stated size whose first chunk tells the dimensions (RFC 9649 §2).
+/// A RIFF file of exactly the stated size; its first chunk has the dimensions (RFC 9649 §2).
 private enum WebPReader {
     static func size(_ bytes: [UInt8]) throws(ImageError) -> (width: Int, height: Int) {
         let end = bytes.littleEndian32(4) + 8
@@ -192,7 +192,7 @@ private enum WebPReader {
     }
 }
 
-/// The callers have checked that the bytes are there.
+/// Callers have checked that the bytes exist.
 extension [UInt8] {
     fileprivate func bigEndian16(_ offset: Int) -> Int { Int(self[offset]) << 8 | Int(self[offset + 1]) }
     fileprivate func bigEndian32(_ offset: Int) -> Int { bigEndian16(offset) << 16 | bigEndian16(offset + 2) }

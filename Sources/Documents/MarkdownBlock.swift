@@ -3,7 +3,7 @@ enum MarkdownBlock {
     /// The level and the text of an ATX heading.
     static func heading(_ lines: TextLines, _ index: Int) -> (level: Int, text: String)? {
         let line = lines[index]
-        var cursor = lines.firstInk(index)
+        var cursor = lines.firstNonBlank(index)
         guard cursor - line.start <= 3, cursor < line.end, lines.bytes[cursor] == 0x23 else { return nil }
         let start = cursor
         while cursor < line.end, lines.bytes[cursor] == 0x23 { cursor += 1 }
@@ -11,12 +11,12 @@ enum MarkdownBlock {
         guard level <= 6, cursor == line.end || lines.bytes[cursor] == 0x20 || lines.bytes[cursor] == 0x09 else {
             return nil
         }
-        // A heading longer than this is no label; the text is compared with a few words only.
+        // The text is compared with a few short words only, so the rest of a long heading does not matter.
         let text = lines.text(cursor..<min(line.end, cursor + 200))
         return (level, text)
     }
 
-    /// `Context`, `**Background:**`, `背景 ##`: whatever decorates it.
+    /// `Context`, `**Background:**`, `背景 ##`, with any decoration.
     static func isContextTitle(_ text: String) -> Bool {
         var label = DocumentLabel.normalized(text)
         while let last = label.last, last == "#" || last == ":" || last == "：" || last == " " { label.removeLast() }
@@ -25,7 +25,7 @@ enum MarkdownBlock {
 
     static func isRule(_ lines: TextLines, _ index: Int) -> Bool {
         let line = lines[index]
-        let start = lines.firstInk(index)
+        let start = lines.firstNonBlank(index)
         guard start - line.start <= 3, start < line.end else { return false }
         let mark = lines.bytes[start]
         guard mark == 0x2D || mark == 0x2A || mark == 0x5F else { return false }
@@ -38,7 +38,7 @@ enum MarkdownBlock {
     }
 }
 
-/// An open code fence; lines inside it are opaque until its like closes it.
+/// An open code fence. Lines inside it hold no fields until a fence of the same kind closes it.
 struct CodeFence {
     let mark: UInt8
     let width: Int
@@ -46,7 +46,7 @@ struct CodeFence {
     /// Indented fences count too: they stand inside list items.
     init?(_ lines: TextLines, _ index: Int) {
         let end = lines[index].end
-        let start = lines.firstInk(index)
+        let start = lines.firstNonBlank(index)
         guard start < end, lines.bytes[start] == 0x60 || lines.bytes[start] == 0x7E else { return nil }
         mark = lines.bytes[start]
         var cursor = start
@@ -59,7 +59,7 @@ struct CodeFence {
 
     func isClosed(by lines: TextLines, _ index: Int) -> Bool {
         let end = lines[index].end
-        var cursor = lines.firstInk(index)
+        var cursor = lines.firstNonBlank(index)
         let start = cursor
         while cursor < end, lines.bytes[cursor] == mark { cursor += 1 }
         guard cursor - start >= width else { return false }
@@ -84,7 +84,7 @@ enum HTMLComment {
             && bytes[offset + 3] == 0x2D
     }
 
-    /// Behind the next closing mark.
+    /// The offset after the next closing mark.
     static func closing(_ bytes: [UInt8], _ range: Range<Int>) -> Int? {
         guard range.lowerBound + 3 <= range.upperBound else { return nil }
         var cursor = range.lowerBound
@@ -95,7 +95,7 @@ enum HTMLComment {
         return nil
     }
 
-    /// Behind the last closing mark of the file: an opening mark beyond it is literal text when inside a line.
+    /// The offset after the last closing mark of the file. An opening mark after it, inside a line, is plain text.
     static func lastClosing(_ bytes: [UInt8]) -> Int {
         var cursor = bytes.count
         while cursor >= 3 {

@@ -35,8 +35,8 @@ struct FieldDocumentEditTests {
         Case("no final line end", "Name: a", [.name: "b", .vibe: "c"], "Name: b\nVibe: c"),
         Case("byte order mark", "\u{FEFF}Vibe: a\n", [.name: "b"], "\u{FEFF}Name: b\nVibe: a\n"),
         Case("clearing keeps the label", "- **Name:** a\n- **Vibe:** b\n", [.name: ""], "- **Name:**\n- **Vibe:** b\n"),
-        Case("clearing what is a hint changes nothing", "Name: _(hint)_\n", [.name: ""], "Name: _(hint)_\n"),
-        Case("comment behind the value stays", "Name: a <!-- c -->\n", [.name: "b"], "Name: b <!-- c -->\n"),
+        Case("clearing a hint changes nothing", "Name: _(hint)_\n", [.name: ""], "Name: _(hint)_\n"),
+        Case("comment after the value stays", "Name: a <!-- c -->\n", [.name: "b"], "Name: b <!-- c -->\n"),
         Case(
             "before the first field",
             "intro\n\n* Vibe: v\nrest\n",
@@ -44,25 +44,25 @@ struct FieldDocumentEditTests {
             "intro\n\n* Name: n\n* Vibe: v\nrest\n"
         ),
         Case(
-            "a comment behind a second value of the field stays",
+            "a comment after a second value of the field stays",
             "- Name: a\n- Name: b <!-- why -->\n- Vibe: v\n",
             [.name: "c"],
             "- Name: c\n<!-- why -->\n- Vibe: v\n"
         ),
         Case(
-            "also one that goes on below it",
+            "a comment after a second value that continues below stays",
             "- Name: a\n- Name: b <!-- x\ny -->\nrest\n",
             [.name: "c"],
             "- Name: c\n<!-- x\ny -->\nrest\n"
         ),
         Case(
-            "a field among the children is none of them",
+            "a field among the children is no child",
             "- **Name:** a\n  - a child\n  - **Emoji:** e\n  - of the emoji\n",
             [.creature: "c"],
             "- **Name:** a\n  - a child\n- **Creature:** c\n  - **Emoji:** e\n  - of the emoji\n"
         ),
         Case(
-            "behind the children of the neighbour",
+            "after the children of the neighbour",
             "- **Name:** a\n  - a child\n- **Vibe:** v\n",
             [.creature: "c"],
             "- **Name:** a\n  - a child\n- **Creature:** c\n- **Vibe:** v\n"
@@ -77,7 +77,7 @@ struct FieldDocumentEditTests {
         Case("under a title at the end", "# T", [.name: "a"], "# T\n\n- **Name:** a"),
         Case("at the top", "text\n", [.name: "a"], "- **Name:** a\n\ntext\n"),
         Case(
-            "behind front matter",
+            "after front matter",
             "---\nx: y\n---\ntext\n",
             [.name: "a"],
             "---\nx: y\n---\n\n- **Name:** a\n\ntext\n"
@@ -162,7 +162,7 @@ struct FieldDocumentEditTests {
         #expect(try document.edited([:]) == bytes)
     }
 
-    @Test func `what the edit writes means the same to the gateway and to phones`() throws {
+    @Test func `an edited file means the same to the gateway and to phones`() throws {
         let changes: [DocumentField: String] = [
             .name: "Wren", .creature: "bird", .vibe: "dry", .emoji: "🪶", .avatar: "a/w.png",
         ]

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Documents
 
-/// Random files made of the pieces that matter, and random edits.
+/// Random edits of random files made of typical lines.
 struct FieldDocumentPropertyTests {
     struct Dice {
         var state: UInt64
@@ -15,7 +15,7 @@ struct FieldDocumentPropertyTests {
         mutating func pick<T>(_ values: [T]) -> T { values[roll(values.count)] }
     }
 
-    /// Enough for each pair of pieces to meet; raised by hand for a longer look.
+    /// Enough for each pair of pieces to meet; raise it by hand for a longer search.
     static let rounds = 3_000
 
     static let pieces = [
@@ -43,8 +43,7 @@ struct FieldDocumentPropertyTests {
     }
 
     @Test(arguments: [DocumentKind.identity, .profile])
-    func `what an edit gives reads as before plus the change, and other lines are untouched`(kind: DocumentKind) throws
-    {
+    func `an edit changes the asked fields and no other line`(kind: DocumentKind) throws {
         var dice = Dice(state: 0x9E37_79B9_7F4A_7C15)
         var refused = 0
         for _ in 0..<Self.rounds {
@@ -74,7 +73,7 @@ struct FieldDocumentPropertyTests {
         #expect(refused * 3 < Self.rounds, "most edits of ordinary files must go through")
     }
 
-    /// Every line of the file that belongs to no changed field is in the result, in order.
+    /// Whether every line that belongs to no changed field is still there, in order.
     static func keptLines(_ document: FieldDocument, _ edited: [UInt8], changed: Set<DocumentField>) -> Bool {
         let scan = DocumentScan(document.bytes, kind: document.kind)
         var mayGo = Set<Int>()

@@ -39,13 +39,13 @@ struct FieldPatchTests {
     ]
 
     @Test(arguments: refusals)
-    func `what a patch may not hold is refused by name`(kind: DocumentKind, body: String, error: FieldError) throws {
+    func `a refused value is named by its field`(kind: DocumentKind, body: String, error: FieldError) throws {
         let value = try json(body)
         #expect(throws: error) { try FieldPatch(kind: kind, merging: value) }
         #expect(error == .notAnObject || error.message.contains(error.field ?? "?"))
     }
 
-    @Test func `a conflict is a field that someone else set to something else`() throws {
+    @Test func `a conflict is a field that another writer set to another value`() throws {
         func fields(_ text: String) -> DocumentFields { FieldDocument(kind: .identity, bytes: Array(text.utf8)).fields }
         let base = fields("Name: a\nVibe: v\n")
         let patch = try FieldPatch(kind: .identity, merging: json(#"{"name":"b"}"#))

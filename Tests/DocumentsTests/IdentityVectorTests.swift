@@ -34,8 +34,7 @@ struct IdentityVectorTests {
     func `every edit vector gives the expected bytes and is idempotent`(name: String) throws {
         let vector = try #require(IdentityVectors.named(name))
         let (kind, markdown) = try subject(vector)
-        let changes = IdentityVectors.strings(vector["input"]?["changes"])
-        let patch = try FieldPatch(kind: kind, assignments: changes.map { (name: $0.key, value: $0.value) })
+        let patch = try FieldPatch(kind: kind, merging: try #require(vector["input"]?["changes"]))
         let edited = try FieldDocument(kind: kind, bytes: Array(markdown.utf8)).edited(patch.changes)
         #expect(String(decoding: edited, as: UTF8.self) == vector["expected"]?["markdown"]?.string)
         let after = FieldDocument(kind: kind, bytes: edited)
@@ -46,20 +45,6 @@ struct IdentityVectorTests {
         #expect(after.fields.directives.map(\.observed) == directives.compactMap { $0["observed"]?.string })
         #expect(after.fields.directives.map(\.status) == directives.compactMap { $0["status"]?.string })
         #expect(try after.edited(patch.changes) == edited)
-    }
-
-    @Test(arguments: IdentityVectors.names("delimiterReply"))
-    func `every delimiter vector is understood`(name: String) throws {
-        let vector = try #require(IdentityVectors.named(name))
-        let text = try #require(vector["input"]?["text"]?.string)
-        let reading: SyncFrame.Reading = vector["source"]?.string == "app" ? .bothParts : .tolerant
-        let reply = SyncFrame.parse(text, as: reading)
-        if vector["expected"]?["error"] != nil {
-            #expect(reply == nil)
-        } else {
-            #expect(reply?.identity == vector["expected"]?["identityMarkdown"]?.string)
-            #expect(reply?.profile == vector["expected"]?["userMarkdown"]?.string)
-        }
     }
 
     private func subject(_ vector: JSONValue) throws -> (DocumentKind, String) {

@@ -1,5 +1,5 @@
-/// How the other readers of these files see them, restated from their published behaviour: what Ladle writes must mean
-/// the same to them.
+/// The gateway's reader of these files, rebuilt from its published behaviour. Files that Ladle writes must mean the same to
+/// it.
 enum GatewayReader {
     private static let hints: Set<String> = [
         "pick something you like", "ai? robot? familiar? ghost in the machine? something weirder?",

@@ -44,7 +44,7 @@ struct PictureTests {
     }
 
     @Test(arguments: [png, jpeg, lossless, lossy, extended])
-    func `every cut of a picture is refused, and so is anything behind it`(bytes: [UInt8]) {
+    func `a cut picture is refused, and so are bytes after its end`(bytes: [UInt8]) {
         for end in 0..<bytes.count {
             #expect(throws: ImageError.self) { try ImageHeader(checking: Array(bytes[..<end])) }
         }
@@ -99,7 +99,7 @@ struct PictureTests {
         "~/a.png", "a\\b.png", "a/../../b.png", "file:///etc/passwd", "http://x/ y", "",
         "data:image/png;base64," + String(repeating: "A", count: 3 << 20),
     ])
-    func `what an avatar may not be is said`(value: String) {
+    func `a refused avatar has a reason`(value: String) {
         guard case .invalid(let reason) = AvatarReference(value) else {
             Issue.record("accepted \(value.prefix(40))")
             return

@@ -2,8 +2,8 @@ import Testing
 
 @testable import Documents
 
-/// Vectors of our own, at least forty a rule, in the order of the parser's rules. Each file is put together from its parts,
-/// so what it has to read as is known without reading it.
+/// At least forty cases for each rule of the parser, in its order. Each file is built from parts, so its fields are known
+/// without reading it.
 struct RuleVectorTests {
     struct Vector: Sendable {
         var kind = DocumentKind.identity
@@ -25,7 +25,7 @@ struct RuleVectorTests {
         lines.joined(separator: end) + (isClosed ? end : "")
     }
 
-    // MARK: 1, opaque blocks
+    // MARK: 1, code fences and comments
 
     static let opaque: [[String]] = [
         ["```", "Name: no", "```"], ["~~~", "Name: no", "~~~"], ["````", "```", "Name: no", "````"],
@@ -34,7 +34,7 @@ struct RuleVectorTests {
         ["```", "<!--", "Name: no", "```"], ["<!--", "```", "Name: no", "-->"],
     ]
 
-    @Test func `opaque blocks hold no field and are never changed`() throws {
+    @Test func `fences and comments hold no field and are never changed`() throws {
         var vectors: [Vector] = []
         for block in Self.opaque {
             for end in Self.ends {
@@ -193,7 +193,7 @@ struct RuleVectorTests {
         var vectors: [Vector] = []
         for value in ["calm", "two words", "a*b", "snake_case_name", "x `y` z", "*a* and *b*", "名字", "a: b", "#1"] {
             for (open, close) in [("", ""), ("*", "*"), ("_", "_"), ("**", "**"), ("`", "`"), ("**_", "_**")] {
-                // A value that holds the mark itself has another reading of its own.
+                // A value that contains the mark itself is read differently.
                 guard open.isEmpty || !value.contains(where: { open.contains($0) }) else { continue }
                 vectors.append(Vector(file: "- **Vibe:** \(open)\(value)\(close)\n", fields: [.vibe: value]))
             }
@@ -269,7 +269,7 @@ struct RuleVectorTests {
         #expect(count >= 40)
     }
 
-    // MARK: Edits
+    // MARK: edits
 
     @Test func `an edit rewrites the label's line in its own form and nothing else`() throws {
         let forms = [
@@ -326,7 +326,7 @@ struct RuleVectorTests {
         #expect(count >= 40)
     }
 
-    /// Printed for whoever measures: an optimised build is held to 20 ms by the bench, this one to not being quadratic.
+    /// A debug build takes far longer than a release; the bound only rules out quadratic time.
     @Test func `one line of a large file is changed in linear time`() throws {
         let line = "Some prose with a colon: and more words, as such files have them.\n"
         let file = Array(("- **Name:** A\n" + String(repeating: line, count: (1 << 20) / line.utf8.count)).utf8)
@@ -334,7 +334,6 @@ struct RuleVectorTests {
         let edited = try FieldDocument(kind: .identity, bytes: file).edited([.name: "B"])
         let took = ContinuousClock.now - began
         #expect(edited.count == file.count)
-        print("1 MiB edited in \(took)")
         #expect(took < .seconds(5))
     }
 }
