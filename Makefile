@@ -38,12 +38,14 @@ docs: build
 	@mv .build/configuration.md docs/configuration.md
 
 contract: build
+	$(BUILD) --product faulty-gateway
 	@Tests/Proof/run
 
 sanitize:
 	@Tests/sanitize
 
 proof: release sanitize
+	$(BUILD) --product faulty-gateway
 	@LADLE=.build/ladle Tests/Proof/run --long
 
 fuzz: packages

@@ -41,7 +41,10 @@ func library(_ name: String, pkgConfig: String, apt: String, brew: String) -> Ta
 let package = Package(
     name: "ladle",
     platforms: [.macOS("26.0")],
-    products: [.executable(name: "ladle", targets: ["ladle"])],
+    products: [
+        .executable(name: "ladle", targets: ["ladle"]),
+        .executable(name: "faulty-gateway", targets: ["FaultyGateway"]),
+    ],
     targets: [
         .target(name: "CSystem"),
         .target(name: "COpenAPI"),
@@ -100,9 +103,8 @@ let package = Package(
         )
         + layer(
             "DemoGateway",
-            uses: [
-                "JSONBytes", "WebSocket", "HTTP1", "HTTPModel", "TLS", "EventLoops", "CSystem", "Basics",
-            ]
+            uses: ["JSONBytes", "WebSocket", "TLS", "EventLoops", "CSystem", "Basics"],
+            testsUse: ["FaultyGateway"]
         )
         + layer(
             "Service",
@@ -138,12 +140,20 @@ let package = Package(
                 ],
                 swiftSettings: strict
             ),
+            // The demo gateway with faults: tests start it beside `ladle`. No release contains it.
+            .executableTarget(
+                name: "FaultyGateway",
+                dependencies: [
+                    "DemoGateway", "WebSocket", "EventLoops", "HTTPModel", "JSONBytes", "Basics",
+                ],
+                path: "Tests/FaultyGateway",
+                swiftSettings: strict
+            ),
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: [
-                    "ladle", "TestSupport", "API", "Service", "Access", "EventLoops", "HTTPModel", "JSONBytes",
-                    "CSystem",
-                    "Basics", "DemoGateway",
+                    "ladle", "FaultyGateway", "TestSupport", "API", "Service", "Access", "EventLoops", "HTTPModel",
+                    "JSONBytes", "CSystem", "Basics",
                 ],
                 swiftSettings: strict
             ),

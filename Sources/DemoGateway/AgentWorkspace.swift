@@ -5,11 +5,11 @@ struct AgentWorkspace {
         var updatedAt: Int64
     }
 
-    static let fileNames = [
+    private static let fileNames = [
         "AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md", "MEMORY.md",
     ]
-    /// The lower-case twin is accepted by name, and listed only when it exists.
-    static let alternateName = "memory.md"
+    /// The gateway also accepts this spelling of MEMORY.md.
+    private static let alternateName = "memory.md"
 
     let id: String
     let name: String
@@ -51,7 +51,7 @@ struct AgentWorkspace {
         return [main, scout]
     }
 
-    static let identityTemplate = """
+    private static let identityTemplate = """
         # IDENTITY.md - Who Am I?
 
         _The demo agent has no name yet. Give it one._
@@ -73,7 +73,7 @@ struct AgentWorkspace {
 
         """
 
-    static let userTemplate = """
+    private static let userTemplate = """
         # USER.md - About Your Human
 
         _What the demo agent knows about you._
@@ -90,7 +90,8 @@ struct AgentWorkspace {
 
         """
 
-    /// A label's value in IDENTITY.md by the gateway's own reading: same line, marks removed, placeholders skipped.
+    /// The value of a label in IDENTITY.md as the gateway reads it: on the label's line, without Markdown marks and
+    /// placeholders.
     func identityField(_ label: String) -> String? {
         guard let file = files["IDENTITY.md"] else { return nil }
         var found: String?

@@ -2,127 +2,120 @@ import Basics
 import CSystem
 package import EventLoops
 
-/// The demo gateway on a loop: a listener on 127.0.0.1, its connections, one timer, and the model they all feed.
+/// The demo gateway on an event loop: a listener on 127.0.0.1, its connections, one timer, and the core they all feed.
 ///
-/// Everything here belongs to the loop it was started on; `DemoGatewayHandle` is what other threads hold.
+/// It belongs to the loop it was started on; other threads hold a `DemoGatewayHandle`.
 package final class DemoGatewayServer {
-    /// A client that reads nothing is cut here; the policy in the hello announces the same number.
-    static let sendLimit = 52_428_800
+    /// A client with more unread bytes is disconnected; the hello announces the limit.
+    static let sendLimit = DemoHost.maximumBuffered
 
-    private let model: GatewayModel
-    private let record: RecordFile?
+    package private(set) var port: UInt16
+    private let core: any DemoGatewayCore
+    private let makeDelivery: () -> any DemoDelivery
     private var listener: Listener?
-    private var sockets: [ConnectionID: DemoSocket] = [:]
+    private var sockets: [DemoConnectionID: DemoSocket] = [:]
     private var lastConnection: UInt64 = 0
     private var timer: (id: TimerID, deadline: UInt64)?
-    private var isStopped = false
 
-    private init(_ options: DemoGatewayOptions, now: GatewayInstant) throws(SystemError) {
-        var file: RecordFile?
-        if let path = options.recordFile { file = try RecordFile(path: path) }
-        record = file
-        model = GatewayModel(options: options, primitives: .system, now: now)
-        if options.recallsRecord, let file { model.recall(file.lines()) }
+    private init(_ core: any DemoGatewayCore, port: UInt16, _ makeDelivery: @escaping () -> any DemoDelivery) {
+        self.core = core
+        self.port = port
+        self.makeDelivery = makeDelivery
     }
 
-    /// Listens and serves until `stop`.
+    /// Listens and serves until the handle stops it.
     package static func start(
         _ options: DemoGatewayOptions,
         on loop: isolated EventLoop
     ) throws(SystemError) -> DemoGatewayHandle {
-        let server = try DemoGatewayServer(options, now: instant())
-        let address = SocketAddress.ip(.loopback4, port: options.port)
+        let model = DemoGatewayModel(options: options, primitives: .system, now: now())
+        let server = try start(model, port: options.port, on: loop)
+        return DemoGatewayHandle(server, token: options.token, on: loop)
+    }
+
+    /// As above, with a test double in the model's place.
+    package static func start(
+        _ core: any DemoGatewayCore,
+        port: UInt16,
+        delivery: @escaping () -> any DemoDelivery = { DirectDelivery() },
+        on loop: isolated EventLoop
+    ) throws(SystemError) -> DemoGatewayServer {
+        let server = DemoGatewayServer(core, port: port, delivery)
+        let address = SocketAddress.ip(.loopback4, port: port)
         let listener = try Listener(
             Socket.listen(on: address),
             configured: address,
             on: loop,
             failed: { _ in },
-            // Kept alive by its listener until it is stopped.
+            // The listener keeps the server alive until it is stopped.
             accepted: { socket, peer in server.accept(socket, from: peer, on: loop) }
         )
         server.listener = listener
+        server.port = listener.address.port ?? port
         server.rearm(on: loop)
-        return DemoGatewayHandle(
-            port: listener.address.port ?? options.port,
-            token: options.token,
-            server: LoopBound(server, on: loop),
-            loop: loop
-        )
+        return server
     }
 
-    static func instant() -> GatewayInstant {
-        GatewayInstant(wall: Timestamp(milliseconds: cs_wall_ms()), monotonic: cs_monotonic_ns())
+    package static func now() -> DemoInstant {
+        DemoInstant(wall: Timestamp(milliseconds: cs_wall_ms()), monotonic: cs_monotonic_ns())
     }
-
-    var delivery: GatewayFaults.Delivery { model.faults.delivery }
 
     // MARK: - Connections
 
     private func accept(_ socket: consuming Socket, from peer: SocketAddress, on loop: isolated EventLoop) {
         lastConnection += 1
-        let id = ConnectionID(lastConnection)
-        let stream = DemoSocket(socket, id: id, isLoopback: peer.isLoopback, server: self)
+        let id = DemoConnectionID(lastConnection)
+        let stream = DemoSocket(
+            socket,
+            id: id,
+            isLoopback: peer.isLoopback,
+            delivery: makeDelivery(),
+            server: self
+        )
         sockets[id] = stream
         stream.start(on: loop)
     }
 
-    func upgraded(_ id: ConnectionID, peer: GatewayPeer, on loop: isolated EventLoop) {
-        perform(model.connected(id, peer: peer, now: Self.instant()), on: loop)
+    func upgraded(_ id: DemoConnectionID, peer: DemoPeer, on loop: isolated EventLoop) {
+        perform(core.connected(id, peer: peer, now: Self.now()), on: loop)
     }
 
-    func received(_ message: [UInt8], from id: ConnectionID, on loop: isolated EventLoop) {
-        perform(model.received(message, from: id, now: Self.instant()), on: loop)
+    func received(_ message: [UInt8], from id: DemoConnectionID, on loop: isolated EventLoop) {
+        perform(core.received(message, from: id, now: Self.now()), on: loop)
     }
 
-    func heardClose(_ code: UInt16, _ reason: String) { model.lastClose = (code, reason) }
-
-    func closed(_ id: ConnectionID, on loop: isolated EventLoop) {
+    func closed(_ id: DemoConnectionID, _ close: DemoClose?, on loop: isolated EventLoop) {
         guard sockets.removeValue(forKey: id) != nil else { return }
-        perform(model.closed(id, now: Self.instant()), on: loop)
+        perform(core.closed(id, close, now: Self.now()), on: loop)
     }
 
-    func control(
-        _ method: String,
-        _ path: String,
-        _ query: [(name: String, value: String)],
-        _ body: [UInt8],
-        on loop: isolated EventLoop
-    ) -> ControlAnswer {
-        let answer = model.control(method: method, path: path, query: query, body: body, now: Self.instant())
-        perform(answer.actions, on: loop)
-        return answer
-    }
-
-    func stop(on loop: isolated EventLoop) {
-        guard !isStopped else { return }
-        isStopped = true
-        perform(model.stop(now: Self.instant()), on: loop)
-        listener?.close(on: loop)
-        listener = nil
+    package func stop(on loop: isolated EventLoop) {
+        guard let listener else { return }
+        perform(core.stop(now: Self.now()), on: loop)
+        listener.close(on: loop)
+        self.listener = nil
         if let timer { loop.cancel(timer.id) }
         timer = nil
         for socket in sockets.values { socket.finish(on: loop) }
         sockets = [:]
     }
 
-    // MARK: - Work
+    // MARK: - Actions and time
 
-    private func perform(_ actions: [GatewayAction], on loop: isolated EventLoop) {
+    package func perform(_ actions: [DemoAction], on loop: isolated EventLoop) {
         for action in actions {
             switch action {
-            case .send(let id, let bytes): sockets[id]?.send(bytes, on: loop)
-            case .sendRaw(let id, let bytes): sockets[id]?.sendRaw(bytes, on: loop)
-            case .close(let id, let code, let reason): sockets[id]?.close(code, reason, on: loop)
+            case .send(let id, let message): sockets[id]?.send(message, on: loop)
+            case .close(let id, let close): sockets[id]?.close(close, on: loop)
             case .drop(let id): sockets[id]?.finish(on: loop)
-            case .record(let line): record?.append(line)
             }
         }
         rearm(on: loop)
     }
 
-    /// Keeps one timer on the model's next moment.
+    /// Keeps one timer on the core's next deadline.
     private func rearm(on loop: isolated EventLoop) {
-        guard !isStopped, let deadline = model.nextDeadline else { return }
+        guard listener != nil, let deadline = core.nextDeadline else { return }
         if let timer, timer.deadline == deadline { return }
         if let timer { loop.cancel(timer.id) }
         let delay = deadline > loop.now ? deadline - loop.now : 0
@@ -132,6 +125,6 @@ package final class DemoGatewayServer {
 
     private func advance(on loop: isolated EventLoop) {
         timer = nil
-        perform(model.advance(to: Self.instant()), on: loop)
+        perform(core.advance(to: Self.now()), on: loop)
     }
 }

@@ -1,6 +1,6 @@
-/// Which script a message selects. Matching is on lower-cased text; the first match wins, and any text has one.
+/// The scripts, and the choice among them by the lower-cased text of the message. The first match wins; every text has one.
 extension DemoScript {
-    /// `read` gives the text of a file in the agent's workspace.
+    /// `read` returns the text of a file in the agent's workspace.
     static func matching(_ message: String, read: (String) -> String?) -> DemoScript {
         let text = message.lowercased()
         let words = text.split { $0 == " " || $0 == "\n" }.map(String.init)
@@ -18,7 +18,6 @@ extension DemoScript {
         }
         if text.contains("parallel") || text.contains("twotools") { return parallelTools }
         if text.contains("no_reply") || text.contains("silent") { return silent }
-        if text.contains("approv") { return approval }
         if text.contains("longtext") || text.contains("long text") { return longText(words) }
         if text.contains("slow count") { return slowCount }
         if text.contains("think") { return thinking }
@@ -26,12 +25,11 @@ extension DemoScript {
         return greeting(message)
     }
 
-    /// An answer repeats so much of its question: streamed text is cumulative, so its cost grows with the square.
+    /// An answer repeats at most so much of its question: streamed text is cumulative, so its cost grows with the square.
     static let repeatLimit = 4_000
 
     static func greeting(_ message: String) -> DemoScript {
         DemoScript(
-            name: "greeting",
             steps: [
                 .pause(ms: 300), .think("A short greeting will do."),
                 .say("Hello! You said: \(message.prefix(repeatLimit))", wordMs: 60), .pause(ms: 200),
@@ -42,13 +40,11 @@ extension DemoScript {
     static func echo(_ message: String) -> DemoScript {
         let rest = message.drop { $0 == " " }.dropFirst(4).drop { $0 == " " || $0 == "\n" }
         return DemoScript(
-            name: "echo",
             steps: [.say(rest.isEmpty ? "(nothing)" : String(rest.prefix(longTextLimit)), wordMs: 30)]
         )
     }
 
     static let weather = DemoScript(
-        name: "weather",
         steps: [
             .pause(ms: 300), .think("The weather is asked for. One small command will tell."),
             .say("Let me check that.", wordMs: 40),
@@ -67,7 +63,6 @@ extension DemoScript {
     )
 
     static let appendWeather = DemoScript(
-        name: "append-weather",
         steps: [
             .pause(ms: 400),
             .think("The weather goes to the end of weather.txt. One command can ask for it and append it."),
@@ -86,7 +81,6 @@ extension DemoScript {
     )
 
     static let bookTrain = DemoScript(
-        name: "book-train",
         steps: [
             .pause(ms: 300), .think("First find the connections, then open the timetable and choose the early one."),
             .say("I will look for a train.", wordMs: 50),
@@ -150,7 +144,6 @@ extension DemoScript {
         }
         let url = found.map { String($0.prefix(2_000)) } ?? "https://example.com/"
         return DemoScript(
-            name: "fetch",
             steps: [
                 .pause(ms: 300), .think("The page has to be read first."),
                 .tools([
@@ -168,7 +161,6 @@ extension DemoScript {
     }
 
     static let editFile = DemoScript(
-        name: "edit",
         steps: [
             .pause(ms: 300), .think("Read the notes, then change one line."),
             .tools([
@@ -195,7 +187,6 @@ extension DemoScript {
     )
 
     static let failingCommand = DemoScript(
-        name: "failing-command",
         steps: [
             .pause(ms: 300), .say("Trying a command that fails.", wordMs: 50),
             .tools([
@@ -213,7 +204,6 @@ extension DemoScript {
     )
 
     static let parallelTools = DemoScript(
-        name: "parallel-tools",
         steps: [
             .pause(ms: 300), .think("These do not depend on each other."),
             .tools([
@@ -243,21 +233,7 @@ extension DemoScript {
         ]
     )
 
-    static let approval = DemoScript(
-        name: "approval",
-        steps: [
-            .pause(ms: 300), .think("This deletes files; the host will ask first."),
-            .say("This needs your approval.", wordMs: 50),
-            .approvedTool(
-                .exec("rm -r build", meta: "remove build", output: "removed build", durationMs: 300),
-                command: "rm -r build"
-            ),
-            .pause(ms: 200), .say("That is settled.", wordMs: 60),
-        ]
-    )
-
     static let thinking = DemoScript(
-        name: "thinking",
         steps: [
             .pause(ms: 1_200), .think("First I consider the question."), .pause(ms: 1_200),
             .think(" Then I consider the answer."), .pause(ms: 1_200), .think(" It is 42."),
@@ -265,17 +241,16 @@ extension DemoScript {
         ]
     )
 
-    static let silent = DemoScript(name: "silent", steps: [.pause(ms: 40), .silent])
+    static let silent = DemoScript(steps: [.pause(ms: 40), .silent])
 
     static let slowCount = DemoScript(
-        name: "slow-count",
         steps: [
             .pause(ms: 500), .think("Counting slowly."),
             .say((1...30).map { "number \($0)," }.joined(separator: " "), wordMs: 300),
         ]
     )
 
-    /// Bounded: nobody needs more from a demo, and a transcript lives in memory.
+    /// A limit, because transcripts are kept in memory.
     static let longTextLimit = 200_000
 
     static func longText(_ words: [String]) -> DemoScript {
@@ -288,7 +263,7 @@ extension DemoScript {
             text += "Line \(line) of a long text.\n"
             line += 1
         }
-        return DemoScript(name: "long-text", steps: [.pause(ms: 300), .say(String(text.prefix(size)), wordMs: 1)])
+        return DemoScript(steps: [.pause(ms: 300), .say(String(text.prefix(size)), wordMs: 1)])
     }
 
     static func burst(_ words: [String]) -> DemoScript {
@@ -296,49 +271,10 @@ extension DemoScript {
         let rate = words.count > 2 ? Int(words[2]) ?? 1_000 : 1_000
         let stream = words.count > 3 ? BurstStream(rawValue: words[3]) ?? .both : .both
         return DemoScript(
-            name: "burst",
             steps: [
                 .burst(count: min(max(count, 1), 10_000_000), perSecond: min(max(rate, 1), 1_000_000), stream: stream),
                 .say("Burst over.", wordMs: 0),
             ]
         )
     }
-
-    static func rename(_ message: String) -> DemoScript {
-        let name = text(after: "call yourself ", in: message)?.prefix { $0 != "\n" && $0 != "." }.prefix(50)
-        let chosen = name.flatMap { $0.isEmpty ? nil : String($0) } ?? "Wren"
-        return DemoScript(
-            name: "rename",
-            steps: [
-                .pause(ms: 300), .think("My name stands in IDENTITY.md."),
-                .tools([
-                    ToolCall(
-                        name: "edit",
-                        arguments: [
-                            "path": "IDENTITY.md", "oldText": "- **Name:**", "newText": "- **Name:** \(chosen)",
-                        ],
-                        meta: "in IDENTITY.md (\(chosen.count + 12) chars)",
-                        durationMs: 300,
-                        output: "Successfully replaced text in IDENTITY.md.",
-                        effect: .rename(agentTo: chosen)
-                    )
-                ]),
-                .pause(ms: 200), .say("From now on I am \(chosen).", wordMs: 60),
-            ]
-        )
-    }
-}
-
-/// What stands behind the first occurrence of an ASCII phrase, whatever its case.
-private func text(after phrase: StaticString, in message: String) -> String? {
-    let wanted = Array(phrase.description.utf8)
-    let bytes = Array(message.utf8)
-    guard bytes.count >= wanted.count else { return nil }
-    for start in 0...(bytes.count - wanted.count) {
-        let candidate = bytes[start..<start + wanted.count]
-        if candidate.elementsEqual(wanted, by: { ($0 | ((0x41...0x5a).contains($0) ? 0x20 : 0)) == $1 }) {
-            return String(decoding: bytes[(start + wanted.count)...], as: UTF8.self)
-        }
-    }
-    return nil
 }

@@ -1,16 +1,14 @@
-/// A scripted run: what the stand-in for a model does, with its pace at speed 1.
+/// A scripted run: what the agent says and does, with its pace at speed 1.
 struct DemoScript {
     enum Step {
         case pause(ms: Int)
-        /// Goes into the transcript; streamed only where the session asks for it.
+        /// Written into the transcript, and streamed only if the session asks for it.
         case think(String)
         /// Streamed word by word.
         case say(String, wordMs: Int)
         case tools([ToolCall])
-        /// Waits for a person before the call runs.
-        case approvedTool(ToolCall, command: String)
         case fail(ProviderFailure)
-        /// The model answered with the silent token: no text at all.
+        /// The agent answers with the silent token, which means no text at all.
         case silent
         /// Text deltas at a rate, each carrying its number and the clock.
         case burst(count: Int, perSecond: Int, stream: BurstStream)
@@ -21,12 +19,11 @@ struct DemoScript {
         var arguments: WireValue
         /// The gateway's own short description of the call.
         var meta: String
-        /// Output so far, each shown that long after the one before.
+        /// The output so far, each time after a pause.
         var updates: [(afterMs: Int, output: String)] = []
         var durationMs: Int
         var output: String
         var exitCode: Int?
-        var isError = false
         var effect: Effect?
 
         var isCommand: Bool { name == "exec" }
@@ -37,7 +34,7 @@ struct DemoScript {
         }
     }
 
-    /// What a tool changes on the demo host.
+    /// A tool's change to the agent's files.
     enum Effect {
         case rename(agentTo: String)
         case writeFiles([String: String])
@@ -46,9 +43,9 @@ struct DemoScript {
     enum BurstStream: String { case both, chat, agent }
 
     struct ProviderFailure {
-        /// As the provider worded it.
+        /// In the provider's words.
         var detail: String
-        /// As the gateway shows it, by release.
+        /// In the gateway's words, by release.
         var marchText: String
         var laterText: String
         var finalText: String
@@ -57,7 +54,6 @@ struct DemoScript {
         var delayMs: Int
     }
 
-    var name: String
     var steps: [Step]
 }
 

@@ -1,12 +1,10 @@
-/// Paired devices, their tokens, and requests waiting for approval. On a real host this is a file, so it outlives
+/// Paired devices, their tokens, and requests that wait for approval. A real host keeps them in a file, so they outlive
 /// restarts.
 struct DeviceRegistry {
     struct Token {
         var value: String
         var scopes: [String]
         var issuedAt: Int64
-        var rotatedAt: Int64?
-        var isRevoked = false
     }
 
     struct Device {
@@ -20,49 +18,48 @@ struct DeviceRegistry {
         var roles: [String]
         var scopes: [String]
         var approvedAt: Int64
-        /// By role.
-        var tokens: [String: Token]
+        var tokensByRole: [String: Token]
     }
 
-    struct Pending {
-        var requestID: String
+    struct Request {
+        var id: String
+        /// `device.scopes` is the union of all scopes the device has asked for.
         var device: Device
         var role: String
-        /// Asked for this time; `device.scopes` is the union of what was asked so far.
+        /// The scopes asked for this time.
         var requestedScopes: [String]
-        var reason: String
         var isRepair: Bool
         var ts: Int64
     }
 
-    /// A request that nobody repeats is forgotten.
-    static let pendingLifetimeMs: Int64 = 300_000
+    /// A request that is not repeated is forgotten.
+    private static let requestLifetimeMs: Int64 = 300_000
 
-    var devices: [String: Device] = [:]
-    private(set) var pending: [Pending] = []
+    private var devices: [String: Device] = [:]
+    private var requests: [Request] = []
 
-    mutating func expire(now: Int64) {
-        pending.removeAll { $0.ts + Self.pendingLifetimeMs <= now }
+    subscript(id: String) -> Device? { devices[id] }
+
+    private mutating func expire(now: Int64) {
+        requests.removeAll { $0.ts + Self.requestLifetimeMs <= now }
     }
 
-    /// Files or refreshes a request. An identical repeat keeps its id; other scopes make a new one over the union (March
-    /// keeps the id all the same).
-    mutating func file(
-        _ candidate: Device,
+    /// Adds or refreshes a request. An identical one keeps its id; one with other scopes gets a new id (March keeps the id)
+    /// and asks for the union.
+    mutating func ask(
+        for candidate: Device,
         role: String,
-        reason: String,
         now: Int64,
         keepsID: Bool,
         newID: () -> String
-    ) -> (request: Pending, isNew: Bool) {
+    ) -> (request: Request, isNew: Bool) {
         expire(now: now)
-        let old = pending.first { $0.device.id == candidate.id }
-        var request = Pending(
-            requestID: newID(),
+        let old = requests.first { $0.device.id == candidate.id }
+        var request = Request(
+            id: newID(),
             device: candidate,
             role: role,
             requestedScopes: candidate.scopes,
-            reason: reason,
             isRepair: devices[candidate.id] != nil,
             ts: now
         )
@@ -72,76 +69,55 @@ struct DeviceRegistry {
                 old.requestedScopes == candidate.scopes && old.role == role
                 && old.device.publicKey == candidate.publicKey
             if isSame || keepsID {
-                request.requestID = old.requestID
+                request.id = old.id
                 isNew = false
             }
             request.device.scopes = old.device.scopes + candidate.scopes.filter { !old.device.scopes.contains($0) }
-            pending.removeAll { $0.device.id == candidate.id }
+            requests.removeAll { $0.device.id == candidate.id }
         }
-        pending.append(request)
+        requests.append(request)
         return (request, isNew)
     }
 
-    /// Pairs the device of a request; its token is made at once, as the hello will hand it out.
-    mutating func approve(_ requestID: String, now: Int64, token: () -> String) -> Device? {
+    /// Pairs the device of a request, the newest one unless an id is given.
+    mutating func approve(_ id: String?, now: Int64, token: () -> String) -> Request? {
         expire(now: now)
-        guard let request = take(requestID) else { return nil }
-        return pair(request.device, role: request.role, now: now, token: token)
+        guard let place = requests.lastIndex(where: { id == nil || $0.id == id }) else { return nil }
+        let request = requests.remove(at: place)
+        pair(request.device, role: request.role, now: now, token: token)
+        return request
     }
 
-    @discardableResult
-    mutating func pair(_ candidate: Device, role: String, now: Int64, token: () -> String) -> Device {
+    /// The token is made at once; the hello hands it out.
+    mutating func pair(_ candidate: Device, role: String, now: Int64, token: () -> String) {
         var device = candidate
         let old = devices[device.id]
         device.approvedAt = now
         device.roles = (old?.roles ?? []).filter { $0 != role } + [role]
-        device.tokens = old?.tokens ?? [:]
+        device.tokensByRole = old?.tokensByRole ?? [:]
         let scopes = Set(device.scopes + (old?.scopes ?? []))
         device.scopes = device.scopes + (old?.scopes ?? []).filter { !device.scopes.contains($0) }
-        let kept = device.tokens[role].flatMap { $0.isRevoked ? nil : $0 }
-        let isSame = kept.map { Set($0.scopes) == scopes } ?? false
+        let isSame = device.tokensByRole[role].map { Set($0.scopes) == scopes } ?? false
         if !isSame {
-            device.tokens[role] = Token(
+            device.tokensByRole[role] = Token(
                 value: token(),
                 scopes: role == "operator" ? scopes.sorted() : [],
                 issuedAt: now
             )
         }
         devices[device.id] = device
-        return device
-    }
-
-    mutating func take(_ requestID: String) -> Pending? {
-        guard let place = pending.firstIndex(where: { $0.requestID == requestID }) else { return nil }
-        return pending.remove(at: place)
     }
 }
 
-extension DeviceRegistry.Device {
-    /// As the pairing list shows it; never with a token's value.
-    var described: WireValue {
-        let tokens = self.tokens.sorted { $0.key < $1.key }.map { role, token in
-            wireObject([
-                "role": role, "scopes": token.scopes, "createdAtMs": token.issuedAt, "rotatedAtMs": token.rotatedAt,
-                "revokedAtMs": token.isRevoked ? token.issuedAt : nil,
-            ])
-        }
-        return identity.adding(["createdAtMs": approvedAt, "approvedAtMs": approvedAt, "tokens": tokens])
-    }
-
-    var identity: WireValue {
+extension DeviceRegistry.Request {
+    /// The payload of `device.pair.requested`.
+    var wire: WireValue {
         [
-            "deviceId": id, "publicKey": publicKey, "displayName": displayName, "platform": platform,
-            "deviceFamily": deviceFamily, "clientId": clientID, "clientMode": clientMode,
-            "role": roles.last ?? "operator", "roles": roles, "scopes": scopes,
+            "deviceId": device.id, "publicKey": device.publicKey, "displayName": device.displayName,
+            "platform": device.platform, "deviceFamily": device.deviceFamily, "clientId": device.clientID,
+            "clientMode": device.clientMode, "role": device.roles.last ?? "operator", "roles": device.roles,
+            "scopes": device.scopes, "requestId": id, "remoteIp": "192.168.77.2", "silent": false,
+            "isRepair": isRepair, "ts": ts,
         ]
-    }
-}
-
-extension DeviceRegistry.Pending {
-    var described: WireValue {
-        device.identity.adding([
-            "requestId": requestID, "remoteIp": "192.168.77.2", "silent": false, "isRepair": isRepair, "ts": ts,
-        ])
     }
 }

@@ -1,6 +1,6 @@
 import JSONBytes
 
-/// One field of a method's parameters. The gateway's parameter objects are closed: a field without a rule is refused.
+/// One field of a parameter object. The gateway refuses fields it does not know, so a field without a rule is refused.
 struct ParamsRule: Sendable {
     indirect enum Kind: Sendable {
         case string(atLeast: Int, atMost: Int?)
@@ -19,7 +19,7 @@ struct ParamsRule: Sendable {
     let name: String
     let kind: Kind
     var isRequired = false
-    var since = GatewayRelease.march
+    var since = DemoRelease.march
 
     static func text(_ name: String, atLeast: Int = 1, atMost: Int? = nil) -> ParamsRule {
         ParamsRule(name: name, kind: .string(atLeast: atLeast, atMost: atMost))
@@ -41,17 +41,17 @@ struct ParamsRule: Sendable {
         copy.isRequired = true
         return copy
     }
-    func since(_ release: GatewayRelease) -> ParamsRule {
+    func since(_ release: DemoRelease) -> ParamsRule {
         var copy = self
         copy.since = release
         return copy
     }
 
-    /// What is wrong with the parameters in the gateway's words; nil when nothing is.
+    /// Every fault of the parameters in the gateway's words; nil when there is none.
     static func failure(
         in params: JSONValue?,
         against rules: [ParamsRule],
-        release: GatewayRelease,
+        release: DemoRelease,
         at path: String = ""
     ) -> String? {
         let known = rules.filter { $0.since <= release }
@@ -77,7 +77,7 @@ struct ParamsRule: Sendable {
 
     private static func at(_ path: String) -> String { path.isEmpty ? "" : "at \(path): " }
 
-    private static func missing(_ rules: [ParamsRule], _ release: GatewayRelease) -> String? {
+    private static func missing(_ rules: [ParamsRule], _ release: DemoRelease) -> String? {
         let names = rules.filter(\.isRequired).map(\.name)
         guard let first = names.first else { return nil }
         let shown = release.reportsAllFailures ? names : [first]
@@ -87,13 +87,13 @@ struct ParamsRule: Sendable {
 
 extension ParamsRule.Kind {
     /// The March validator reports an alternative twice: the branch that failed and the union.
-    func failures(of value: JSONValue, release: GatewayRelease) -> [String] {
+    func failures(of value: JSONValue, release: DemoRelease) -> [String] {
         guard let text = failure(of: value, release: release) else { return [] }
         guard case .choice = self, release == .march, value.string != nil else { return [text] }
         return ["must be equal to constant", "must match a schema in anyOf"]
     }
 
-    private func failure(of value: JSONValue, release: GatewayRelease) -> String? {
+    private func failure(of value: JSONValue, release: DemoRelease) -> String? {
         let not = release == .march ? "must NOT" : "must not"
         switch self {
         case .any: return nil

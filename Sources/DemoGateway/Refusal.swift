@@ -1,38 +1,68 @@
-/// A rejection of the handshake: one row of the protocol's table of rejections.
-package struct Refusal: Sendable, Equatable {
-    package var code: String
-    var errorCode: String
-    var message: String
-    /// `details.reason` for device checks, `details.authReason` for secrets.
-    var reason: String?
-    var nextStep: String?
-    var closeCode: UInt16 = 1008
-    var retryAfterMs: Int?
+package import JSONBytes
 
-    private init(
+/// A rejection of `connect` as the protocol words it.
+package struct Refusal: Sendable, Equatable {
+    package let code: String
+    package let message: String
+    private let errorCode: String
+    /// `details.reason` for device checks, `details.authReason` for secrets.
+    private let reason: String?
+    private let nextStep: String?
+
+    package init(
         _ code: String,
         _ message: String,
         errorCode: String = "INVALID_REQUEST",
         reason: String? = nil,
-        nextStep: String? = nil,
-        closeCode: UInt16 = 1008,
-        retryAfterMs: Int? = nil
+        nextStep: String? = nil
     ) {
         self.code = code
-        self.errorCode = errorCode
         self.message = message
+        self.errorCode = errorCode
         self.reason = reason
         self.nextStep = nextStep
-        self.closeCode = closeCode
-        self.retryAfterMs = retryAfterMs
     }
 
-    package init?(code: String) {
-        guard let found = Refusal.table.first(where: { $0.code == code }) else { return nil }
-        self = found
+    /// The error as the release writes it.
+    package func error(for release: DemoRelease, mayRetryWithDeviceToken: Bool) -> DemoError {
+        DemoError(
+            errorCode,
+            message,
+            details: details(for: release, mayRetryWithDeviceToken: mayRetryWithDeviceToken)
+        )
     }
 
-    package static var allCodes: [String] { table.map(\.code) }
+    private func details(for release: DemoRelease, mayRetryWithDeviceToken: Bool) -> WireValue? {
+        if self == .originNotAllowed, release == .march { return nil }
+        let isAboutSecrets = code.hasPrefix("AUTH_") || code == "OPERATOR_ACCESS_DENIED"
+        guard isAboutSecrets else { return ["code": code, "reason": reason] }
+        guard release != .march else { return ["code": code, "authReason": reason] }
+        return [
+            "code": code, "authReason": reason, "canRetryWithDeviceToken": mayRetryWithDeviceToken,
+            "recommendedNextStep": mayRetryWithDeviceToken ? "retry_with_device_token" : nextStep,
+        ]
+    }
+
+    /// This one names the versions of both sides in its details.
+    package static func protocolMismatch(_ params: JSONValue, _ release: DemoRelease) -> DemoError {
+        let spoken = release.protocolVersion
+        let details: WireValue =
+            release == .march
+            ? ["expectedProtocol": spoken]
+            : [
+                "code": "PROTOCOL_MISMATCH", "clientMinProtocol": params["minProtocol"]?.int,
+                "clientMaxProtocol": params["maxProtocol"]?.int, "expectedProtocol": spoken,
+                "minimumProbeProtocol": release == .autumn ? 3 : spoken,
+            ]
+        return DemoError("INVALID_REQUEST", "protocol mismatch", details: details)
+    }
+
+    /// All other rejections that this gateway makes.
+    package static let all = [
+        tokenMissing, tokenMismatch, passwordMissing, passwordMismatch, deviceTokenMismatch, bootstrapTokenInvalid,
+        scopeMismatch, identityRequired, controlUIIdentityRequired, originNotAllowed, deviceIDMismatch,
+        signatureExpired, nonceRequired, nonceMismatch, signatureInvalid, publicKeyInvalid,
+    ]
 
     static let tokenMissing = Refusal(
         "AUTH_TOKEN_MISSING",
@@ -62,6 +92,12 @@ package struct Refusal: Sendable, Equatable {
         "AUTH_DEVICE_TOKEN_MISMATCH",
         "unauthorized: device token mismatch (rotate/reissue device token)",
         reason: "device_token_mismatch",
+        nextStep: "update_auth_credentials"
+    )
+    static let bootstrapTokenInvalid = Refusal(
+        "AUTH_BOOTSTRAP_TOKEN_INVALID",
+        "unauthorized: bootstrap token invalid or expired (scan a fresh setup code)",
+        reason: "bootstrap_token_invalid",
         nextStep: "update_auth_credentials"
     )
     static let identityRequired = Refusal(
@@ -108,91 +144,10 @@ package struct Refusal: Sendable, Equatable {
         "device public key invalid",
         reason: "device-public-key"
     )
-    static let pairingRequired = Refusal("PAIRING_REQUIRED", "pairing required", errorCode: "NOT_PAIRED")
-    static let protocolMismatch = Refusal("PROTOCOL_MISMATCH", "protocol mismatch", closeCode: 1002)
     static let scopeMismatch = Refusal(
         "AUTH_SCOPE_MISMATCH",
         "unauthorized: device token scope mismatch",
         reason: "scope_mismatch",
         nextStep: "review_auth_configuration"
     )
-
-    private static let table: [Refusal] = [
-        tokenMissing, tokenMismatch, passwordMissing, passwordMismatch, deviceTokenMismatch, scopeMismatch,
-        identityRequired, controlUIIdentityRequired, originNotAllowed, deviceIDMismatch, signatureExpired,
-        nonceRequired, nonceMismatch, signatureInvalid, publicKeyInvalid, pairingRequired, protocolMismatch,
-        Refusal("AUTH_REQUIRED", "unauthorized", reason: "unauthorized", nextStep: "update_auth_configuration"),
-        Refusal(
-            "AUTH_UNAUTHORIZED",
-            "unauthorized",
-            reason: "unauthorized",
-            nextStep: "review_auth_configuration"
-        ),
-        Refusal(
-            "AUTH_TOKEN_NOT_CONFIGURED",
-            "unauthorized: gateway token not configured on gateway (set gateway.auth.token)",
-            reason: "token_missing_config",
-            nextStep: "update_auth_configuration"
-        ),
-        Refusal(
-            "AUTH_PASSWORD_NOT_CONFIGURED",
-            "unauthorized: gateway password not configured on gateway (set gateway.auth.password)",
-            reason: "password_missing_config",
-            nextStep: "update_auth_configuration"
-        ),
-        Refusal(
-            "AUTH_BOOTSTRAP_TOKEN_INVALID",
-            "unauthorized: bootstrap token invalid or expired (scan a fresh setup code)",
-            reason: "bootstrap_token_invalid",
-            nextStep: "update_auth_credentials"
-        ),
-        Refusal(
-            "AUTH_RATE_LIMITED",
-            "unauthorized: too many failed authentication attempts (retry later)",
-            reason: "rate_limited",
-            nextStep: "wait_then_retry"
-        ),
-        Refusal(
-            "AUTH_TAILSCALE_IDENTITY_MISSING",
-            "unauthorized: tailscale identity missing (use Tailscale Serve auth or gateway token/password)",
-            reason: "tailscale_user_missing",
-            nextStep: "review_auth_configuration"
-        ),
-        Refusal(
-            "AUTH_IDENTITY_HEADER_REQUIRED",
-            "unauthorized: identity header required",
-            reason: "trusted_proxy_user_missing",
-            nextStep: "review_auth_configuration"
-        ),
-        Refusal(
-            "OPERATOR_ACCESS_DENIED",
-            "operator access denied",
-            reason: "operator_access_denied",
-            nextStep: "review_auth_configuration"
-        ),
-        Refusal(
-            "STARTUP_SIDECARS",
-            "gateway starting; retry shortly",
-            errorCode: "UNAVAILABLE",
-            reason: "startup-sidecars",
-            closeCode: 1013,
-            retryAfterMs: 500
-        ),
-    ]
-
-    /// The close frame's text; the gateway cuts it to what a close frame can hold.
-    var closeReason: String { code == "STARTUP_SIDECARS" ? "gateway starting" : message }
-
-    /// `error.details` as the release writes them.
-    func details(for release: GatewayRelease, mayRetryWithDeviceToken: Bool) -> WireValue? {
-        if code == "STARTUP_SIDECARS" { return ["reason": reason] }
-        if code == "CONTROL_UI_ORIGIN_NOT_ALLOWED", release == .march { return nil }
-        let isAboutSecrets = code.hasPrefix("AUTH_") || code == "OPERATOR_ACCESS_DENIED"
-        guard isAboutSecrets else { return ["code": code, "reason": reason] }
-        guard release != .march else { return ["code": code, "authReason": reason] }
-        return [
-            "code": code, "authReason": reason, "canRetryWithDeviceToken": mayRetryWithDeviceToken,
-            "recommendedNextStep": mayRetryWithDeviceToken ? "retry_with_device_token" : nextStep,
-        ]
-    }
 }

@@ -1,16 +1,14 @@
-/// A script laid out on a time line: small beats, each so many milliseconds after the one before.
+/// A script as a sequence of small beats, each so many milliseconds after the one before.
 struct RunTimeline {
     enum Beat {
         case start
         case think(String)
         case text(String)
-        /// The assistant's message with its calls is complete and goes into the transcript.
+        /// Writes the assistant's message with its calls into the transcript.
         case commitCalls([PlannedCall])
         case toolStart(PlannedCall)
         case toolUpdate(PlannedCall, output: String)
         case toolResult(PlannedCall)
-        /// Stands still until somebody decides or the request expires.
-        case awaitApproval(PlannedCall, command: String)
         case burst(count: Int, perSecond: Int, stream: DemoScript.BurstStream)
         case fail(DemoScript.ProviderFailure)
         case silent
@@ -23,10 +21,10 @@ struct RunTimeline {
         var call: DemoScript.ToolCall
     }
 
-    /// Pieces a streamed text is cut into at most: with cumulative frames the bytes sent grow with pieces x length.
-    static let pieceLimit = 200
+    /// A streamed text is cut into at most so many pieces: with cumulative frames the bytes sent grow with pieces x length.
+    private static let pieceLimit = 200
 
-    var beats: [(delayMs: Int, beat: Beat)] = []
+    private(set) var beats: [(delayMs: Int, beat: Beat)] = []
 
     init(_ script: DemoScript, callID: () -> String) {
         beats.append((120, .start))
@@ -41,12 +39,6 @@ struct RunTimeline {
                 let planned = calls.map { PlannedCall(id: callID(), call: $0) }
                 append(.commitCalls(planned), after: &pause, 20)
                 appendParallel(planned)
-            case .approvedTool(let call, let command):
-                let planned = PlannedCall(id: callID(), call: call)
-                append(.commitCalls([planned]), after: &pause, 20)
-                append(.toolStart(planned), after: &pause, 20)
-                append(.awaitApproval(planned, command: command), after: &pause, 60)
-                append(.toolResult(planned), after: &pause, call.durationMs)
             case .fail(let failure): append(.fail(failure), after: &pause, 30)
             case .silent: append(.silent, after: &pause, 0)
             case .burst(let count, let perSecond, let stream):
@@ -74,7 +66,7 @@ struct RunTimeline {
             }
             moments.append((end, .toolResult(planned)))
         }
-        // A stable order by time, so that each call's own beats stay in sequence.
+        // By time, and beats of the same time in their order, so that each call's own beats stay in sequence.
         let ordered = moments.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }
         var last = 0
         for (_, moment) in ordered {
@@ -83,8 +75,8 @@ struct RunTimeline {
         }
     }
 
-    /// Words with the blanks before them; long texts in larger pieces. Joined they are the text.
-    static func pieces(of text: String) -> [String] {
+    /// Splits a text into words with the blanks before them, or into larger pieces if it is long.
+    private static func pieces(of text: String) -> [String] {
         var words: [Substring] = []
         var start = text.startIndex
         var sawWord = false

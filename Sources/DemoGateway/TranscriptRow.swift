@@ -1,6 +1,6 @@
 import JSONBytes
 
-/// One row of a session's transcript, kept in a form from which each release's wire shape is written.
+/// One row of a session's transcript. `TranscriptStyle` writes it in the wire form of a release.
 struct TranscriptRow {
     enum Block {
         case text(String)
@@ -11,11 +11,10 @@ struct TranscriptRow {
 
     enum Kind {
         case user(key: String?)
-        /// `origin` is "demo" for an answer of the model, "openclaw" for what the gateway itself put in.
         case assistant(stopReason: String, error: String?, usage: Usage?)
+        /// A row that the gateway itself wrote: the answer to a command, or the partial text of an aborted run.
         case injected(key: String?, abortedRun: (id: String, origin: String)?)
-        case toolResult(callID: String, name: String, isError: Bool)
-        case compaction
+        case toolResult(callID: String, name: String)
     }
 
     struct Usage {
@@ -42,15 +41,13 @@ struct TranscriptRow {
         case .user: "user"
         case .assistant, .injected: "assistant"
         case .toolResult: "toolResult"
-        case .compaction: "system"
         }
     }
 }
 
 /// How rows are shown by `chat.history` and `session.message`.
 struct TranscriptStyle {
-    var release: GatewayRelease
-    var hidesKeys: Bool
+    var release: DemoRelease
     /// Texts are cut at so many characters.
     var characterLimit: Int
 
@@ -66,7 +63,6 @@ struct TranscriptStyle {
         var body: WireValue
         switch row.kind {
         case .user(let key):
-            let key = hidesKeys ? nil : key
             body = ["content": userContent(row), "timestamp": row.timestamp]
             if release == .june { body = body.adding(["idempotencyKey": key.map { "\($0):user" }]) }
         case .assistant(let stopReason, let error, let usage):
@@ -76,21 +72,19 @@ struct TranscriptStyle {
                 "timestamp": row.timestamp, "errorMessage": error,
             ]
         case .injected(let key, let aborted):
-            // March keys only what an abort left behind.
-            let key = hidesKeys || (release == .march && aborted == nil) ? nil : key
+            // March writes the key only for the partial text of an aborted run.
+            let key = release == .march && aborted == nil ? nil : key
             body = [
                 "content": blocks(row), "timestamp": row.timestamp, "stopReason": "stop",
                 "usage": release == .march ? nil : self.usage(nil), "api": "openai-responses", "provider": "openclaw",
                 "model": "gateway-injected", "idempotencyKey": key,
                 "openclawAbort": aborted.map { wireObject(["aborted": true, "origin": $0.origin, "runId": $0.id]) },
             ]
-        case .toolResult(let callID, let name, let isError):
+        case .toolResult(let callID, let name):
             body = [
-                "toolCallId": callID, "toolName": name, "content": blocks(row), "isError": isError,
+                "toolCallId": callID, "toolName": name, "content": blocks(row), "isError": false,
                 "timestamp": row.timestamp,
             ]
-        case .compaction:
-            body = ["content": [wireObject(["type": "text", "text": "Compaction"])], "timestamp": row.timestamp]
         }
         return head.adding(body)
     }
@@ -98,12 +92,10 @@ struct TranscriptStyle {
     private func identity(_ row: TranscriptRow, seq: Int, isEvent: Bool) -> WireValue {
         guard release >= .june else { return [:] }
         var key: String?
-        if release == .autumn, !hidesKeys, case .user(let sent) = row.kind { key = sent.map { "\($0):user" } }
-        var kind: String?
-        if case .compaction = row.kind { kind = "compaction" }
+        if release == .autumn, case .user(let sent) = row.kind { key = sent.map { "\($0):user" } }
         return [
             "__openclaw": wireObject([
-                "id": row.id, "kind": kind, "recordTimestampMs": isEvent ? nil : row.recordedAt, "seq": seq,
+                "id": row.id, "recordTimestampMs": isEvent ? nil : row.recordedAt, "seq": seq,
                 "idempotencyKey": key,
             ])
         ]
@@ -162,5 +154,5 @@ struct TranscriptStyle {
     }
 }
 
-/// Gives a literal inside a method of a type with a `wire` member its type.
+/// Gives a nested dictionary literal its type.
 func wireObject(_ value: WireValue) -> WireValue { value }

@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// A JSON tree for the frames this gateway writes. Members keep their order, so frames read like recorded ones.
+/// A JSON tree for frames. Members keep their order, so that frames read like recorded ones.
 package indirect enum WireValue: Sendable, Equatable {
     case null
     case bool(Bool)
@@ -15,7 +15,7 @@ package indirect enum WireValue: Sendable, Equatable {
         package var value: WireValue
     }
 
-    /// Takes a parsed value over; numbers that are whole stay whole.
+    /// Copies a parsed value; whole numbers stay whole.
     package init(_ value: JSONValue) {
         switch value.kind {
         case .null: self = .null
@@ -27,7 +27,7 @@ package indirect enum WireValue: Sendable, Equatable {
         }
     }
 
-    /// Adds the members of another object behind this one's.
+    /// This object followed by the members of another one.
     func adding(_ other: WireValue) -> WireValue {
         guard case .object(let mine) = self, case .object(let theirs) = other else { return self }
         return .object(mine + theirs)
@@ -63,7 +63,7 @@ extension WireValue: JSONWritable {
     }
 }
 
-/// What may stand in an object literal of `WireValue`; an absent optional leaves its member out.
+/// A value in an object literal of `WireValue`; nil leaves its member out.
 package protocol WireConvertible {
     var wire: WireValue { get }
 }

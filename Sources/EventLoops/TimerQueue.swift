@@ -6,7 +6,7 @@ package struct TimerID: Hashable, Sendable {
 
 /// Deadlines in a binary heap, work beside it. Cancelled timers leave their heap entry behind until it is due or until
 /// dead entries outnumber the living.
-struct TimerQueue<Work> {
+package struct TimerQueue<Work> {
     private struct Entry {
         let deadline: UInt64
         let id: TimerID
@@ -23,11 +23,13 @@ struct TimerQueue<Work> {
     private var freePlaces: [Int] = []
     private var last: UInt64 = 0
 
+    package init() {}
+
     var isEmpty: Bool { count == 0 }
     var count: Int { places.count - freePlaces.count }
 
     /// The earliest deadline of a timer still wanted.
-    mutating func nextDeadline() -> UInt64? {
+    package mutating func nextDeadline() -> UInt64? {
         while let first = heap.first {
             if isArmed(first.id) { return first.deadline }
             removeFirst()
@@ -35,7 +37,7 @@ struct TimerQueue<Work> {
         return nil
     }
 
-    mutating func add(deadline: UInt64, _ item: Work) -> TimerID {
+    package mutating func add(deadline: UInt64, _ item: Work) -> TimerID {
         last += 1
         let place = freePlaces.popLast() ?? places.count
         if place == places.count { places.append(Place()) }
@@ -52,7 +54,7 @@ struct TimerQueue<Work> {
     }
 
     /// The earliest timer if its time has come.
-    mutating func popDue(now: UInt64) -> Work? {
+    package mutating func popDue(now: UInt64) -> Work? {
         while let first = heap.first, first.deadline <= now {
             removeFirst()
             if let item = take(first.id) { return item }

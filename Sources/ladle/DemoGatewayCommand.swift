@@ -3,7 +3,7 @@ import Configuration
 import DemoGateway
 import EventLoops
 
-/// `ladle demo-gateway`: the demo gateway alone, for trying other clients and for tests.
+/// `ladle demo-gateway`: the demo gateway alone, to try other clients with.
 enum DemoGatewayCommand {
     static func run(_ command: ParsedCommand) async throws(CommandFailure) -> ExitCode {
         ProcessLimits.raiseDescriptors()
@@ -11,7 +11,7 @@ enum DemoGatewayCommand {
         var options = DemoGatewayOptions()
         do throws(DemoGatewayOptionError) {
             for name in DemoGatewayOptions.names where command.has("--\(name)") {
-                for value in command.all("--\(name)") { try options.set(name, to: value.isEmpty ? "true" : value) }
+                for value in command.all("--\(name)") { try options.set(name, to: value) }
             }
         } catch {
             throw CommandFailure(UsageError("\(error)", command: command.path))

@@ -1,32 +1,13 @@
 import DemoGateway
+import FaultyGateway
 import JSONBytes
 import Testing
 
+/// The test double: what each fault does to frames, requests and connections.
 struct FaultTests {
-    private func faulty(_ faults: [String: String]) throws -> GatewayBench {
-        var set = GatewayFaults()
-        for (name, value) in faults { try set.set(name, to: value) }
-        return GatewayBench(.june) { $0.faults = set }
-    }
-
-    @Test
-    func `numbers of frames are one row per server in March and per connection in June`() {
-        for release in [GatewayRelease.march, .june] {
-            let bench = GatewayBench(release)
-            let first = bench.client(device: TestDevice(1))
-            bench.run(ms: 61_000)
-            let second = bench.client(device: TestDevice(2))
-            bench.run(ms: 30_000)
-            let seqs = second.frames.compactMap { $0["seq"]?.int }
-            #expect(seqs.first == (release == .march ? 5 : 1))
-            #expect(first.frames.compactMap { $0["seq"]?.int }.count > seqs.count)
-            #expect(zip(seqs, seqs.dropFirst()).allSatisfy { $1 == $0 + 1 })
-        }
-    }
-
     @Test
     func `a sequence gap is a number that never comes`() throws {
-        let bench = try faulty(["seqGapEvery": "4"])
+        let bench = try GatewayBench(faults: ["seqGapEvery": "4"])
         let client = bench.client()
         client.chatSend("hello there", key: "k")
         bench.run(ms: 10)
@@ -36,24 +17,25 @@ struct FaultTests {
 
     @Test
     func `silence stops ticks and events, and requests are still answered`() throws {
-        let bench = try faulty(["silence": "true"])
+        let bench = try GatewayBench(faults: ["silence": "true"])
         let client = bench.client()
         bench.run(ms: 120_000)
         #expect(client.events("tick").isEmpty && client.events("health").isEmpty)
         #expect(client.call("health")?["ok"]?.bool == true)
-        bench.model.faults.silence = false
+        try bench.faulty.faults.silence = false
         bench.run(ms: 30_000)
         #expect(client.events("tick").count == 1)
     }
 
     @Test
     func `acks are withheld, doubled, late, or followed by the end`() throws {
-        var bench = try faulty(["closeBeforeAck": "1"])
+        var bench = try GatewayBench(faults: ["closeBeforeAck": "1"])
         var client = bench.client()
         #expect(client.chatSend("hello", key: "a") == nil)
-        #expect(bench.dropped.contains(client.id) && bench.records.count == 1)
+        #expect(bench.dropped.contains(client.id))
+        #expect(try bench.faulty.recordedLines.count == 1)
 
-        bench = try faulty(["ackThenClose": "1"])
+        bench = try GatewayBench(faults: ["ackThenClose": "1"])
         client = bench.client()
         #expect(client.chatSend("hello", key: "a")?["ok"]?.bool == true)
         #expect(bench.dropped.contains(client.id))
@@ -61,14 +43,14 @@ struct FaultTests {
         bench.run(ms: 10)
         let back = bench.client()
         #expect(back.chatSend("hello", key: "a")?["payload"]?["status"]?.string == "ok")
-        #expect(bench.records.count == 1)
+        #expect(try bench.faulty.recordedLines.count == 1)
 
-        bench = try faulty(["doubleAck": "1"])
+        bench = try GatewayBench(faults: ["doubleAck": "1"])
         client = bench.client()
         client.chatSend("hello", key: "a")
         #expect(client.frames.filter { $0["id"]?.string == "r1" }.count == 2)
 
-        bench = try faulty(["slowAckMs": "310000"])
+        bench = try GatewayBench(faults: ["slowAckMs": "310000"])
         client = bench.client()
         #expect(client.chatSend("hello", key: "a") == nil)
         bench.run(ms: 309_000)
@@ -79,50 +61,60 @@ struct FaultTests {
 
     @Test
     func `a refused send names its code and the wait, and starts nothing`() throws {
-        let bench = try faulty(["sendError": "1", "sendErrorCode": "UNAVAILABLE", "retryAfterMs": "1500"])
+        let bench = try GatewayBench(faults: ["sendError": "1", "sendErrorCode": "UNAVAILABLE", "retryAfterMs": "1500"])
         let client = bench.client()
         let error = client.chatSend("hello", key: "a")?["error"]
         #expect(error?["code"]?.string == "UNAVAILABLE" && error?["retryAfterMs"]?.int == 1_500)
         #expect(error?["retryable"]?.bool == true)
-        #expect(bench.records.isEmpty)
+        #expect(try bench.faulty.recordedLines.isEmpty)
         #expect(client.chatSend("hello", key: "a")?["payload"]?["status"]?.string == "started")
     }
 
     @Test
+    func `a lost send ends the connection and is not accepted`() throws {
+        let bench = try GatewayBench(faults: ["loseSend": "1"])
+        let client = bench.client()
+        #expect(client.chatSend("hello", key: "a") == nil)
+        #expect(bench.dropped.contains(client.id))
+        #expect(bench.client().chatSend("hello", key: "a")?["payload"]?["status"]?.string == "started")
+        #expect(try bench.faulty.recordedLines.count == 1)
+    }
+
+    @Test
     func `lost dedupe runs the same key twice`() throws {
-        let bench = try faulty(["lostDedupe": "on"])
+        let bench = try GatewayBench(faults: ["lostDedupe": "on"])
         let client = bench.client()
         client.chatSend("hello", key: "a")
         bench.run(ms: 10)
         #expect(client.chatSend("hello", key: "a")?["payload"]?["status"]?.string == "started")
-        #expect(bench.records.count == 2)
+        #expect(try bench.faulty.recordedLines.count == 2)
     }
 
     @Test(arguments: [true, false])
     func `a restart announces itself, closes everybody and forgets`(_ keeps: Bool) throws {
-        let bench = GatewayBench(.june)
+        let bench = try GatewayBench(faults: [:])
         let client = bench.client()
         client.chatSend("hello", key: "a")
         bench.run(ms: 10)
-        bench.take(bench.model.restart(keepsTranscripts: keeps, crashes: false, downMs: 1_000, now: bench.now))
+        try bench.control("POST", "/demo/restart?down=1000&keep=\(keeps)")
         #expect(client.payloads("shutdown").first?["restartExpectedMs"]?.int == 1_000)
-        #expect(client.close?.code == 1012 && client.close?.reason == "service restart")
+        #expect(client.close == DemoClose(1012, "service restart"))
         let early = bench.openSocket().connect()?["error"]
         #expect(early?["code"]?.string == "UNAVAILABLE" && early?["retryAfterMs"]?.int == 500)
         bench.run(ms: 1_000)
         let back = bench.client()
         #expect(back.payload("chat.history", "{\"sessionKey\":\"main\"}")?["messages"]?.count == (keeps ? 2 : 0))
         #expect(back.chatSend("hello", key: "a")?["payload"]?["status"]?.string == "started")
-        #expect(bench.records.count == 2)
+        #expect(try bench.faulty.recordedLines.count == 2)
     }
 
     @Test
-    func `a crash in the middle of a run loses the run and the unwritten question`() {
-        let bench = GatewayBench(.june) { $0.speed = 1 }
+    func `a crash in the middle of a run loses the run and the unwritten question`() throws {
+        let bench = try GatewayBench(faults: [:]) { $0.speed = 1 }
         let client = bench.client()
         client.chatSend("slow count", key: "a")
         bench.run(ms: 1_000)
-        bench.take(bench.model.restart(keepsTranscripts: true, crashes: true, downMs: 0, now: bench.now))
+        try bench.control("POST", "/demo/restart?keep=true&crash=true")
         #expect(bench.dropped.contains(client.id) && client.payloads("shutdown").isEmpty)
         let back = bench.client()
         #expect(back.payload("chat.history", "{\"sessionKey\":\"main\"}")?["messages"]?.count == 0)
@@ -132,83 +124,81 @@ struct FaultTests {
 
     @Test
     func `rubbish and giants arrive where they are asked for`() throws {
-        let bench = try faulty(["garbage": "2", "oversizedBytes": "1000"])
+        let bench = try GatewayBench(faults: ["garbage": "1"])
         let client = bench.client()
+        func isRubbish(_ text: String) -> Bool { (try? JSONDocument(parsing: text)) == nil }
+        #expect(client.frameTexts.filter(isRubbish).count == 1)
+        try bench.control("POST", "/demo/garbage?text=%5B%5B")
+        #expect(client.frameTexts.last == "[[")
+        try bench.control("POST", "/demo/oversized?bytes=1000")
         #expect(client.payloads("demo.padding").first?["padding"]?.string?.utf8.count == 1_000)
-        let texts = client.frameTexts
-        #expect(texts.contains { (try? JSONDocument(parsing: $0)) == nil })
-        bench.take(
-            bench.model.control(
-                method: "POST",
-                path: "/demo/garbage",
-                query: [("raw", "true")],
-                body: [],
-                now: bench.now
-            ).actions
-        )
-        #expect(bench.raw[client.id]?.isEmpty == false)
     }
 
     @Test
-    func `faults are read, set and cleared over the control surface`() {
-        let bench = GatewayBench()
-        func control(_ method: String, _ path: String, _ body: String = "") -> (status: Int, body: JSONValue?) {
-            let answer = bench.model.control(
-                method: method,
-                path: path,
-                query: [],
-                body: Array(body.utf8),
-                now: bench.now
-            )
-            bench.take(answer.actions)
-            return (answer.status, try? JSONDocument(parsing: answer.body).root)
+    func `a clock that is wrong shows in every time, and signatures go by it`() throws {
+        let bench = try GatewayBench(faults: ["clockSkewMs": "600000"])
+        let socket = bench.openSocket()
+        #expect(socket.payloads("connect.challenge").first?["ts"]?.int == bench.wallMs + 600_000)
+        let late = socket.connect()?["error"]?["details"]?["code"]?.string
+        #expect(late == "DEVICE_AUTH_SIGNATURE_EXPIRED")
+        #expect(bench.openSocket().connect(signedAt: bench.wallMs + 600_000)?["ok"]?.bool == true)
+    }
+
+    @Test
+    func `a file is edited right after it was read`() throws {
+        let bench = try GatewayBench(faults: ["editAfterRead": "1"])
+        let client = bench.client()
+        func read() -> String? {
+            client.payload("agents.files.get", "{\"agentId\":\"main\",\"name\":\"USER.md\"}")?["file"]?["content"]?
+                .string
         }
-        let set = control(
-            "POST",
-            "/demo/faults",
+        let first = read() ?? ""
+        #expect(read()?.hasPrefix(first + "\nAdded by someone else at ") == true)
+        #expect(try bench.control("DELETE", "/demo/file?name=USER.md").status == 200)
+        #expect(try bench.control("GET", "/demo/file?name=USER.md").status == 404)
+        #expect(read() == nil)
+    }
+
+    @Test
+    func `faults are set and cleared over the control surface, all or none`() throws {
+        let bench = try GatewayBench(faults: [:])
+        let faults =
             "{\"doubleAck\":1,\"delivery\":\"torn:3\",\"strippedScopes\":[\"operator.admin\"],\"silence\":true}"
-        )
-        #expect(set.status == 200 && set.body?["delivery"]?.string == "torn:3" && set.body?["silence"]?.bool == true)
-        #expect(bench.model.faults.delivery == .torn(bytes: 3, everyMs: 0))
-        let wrong = control("POST", "/demo/faults", "{\"doubleAck\":5,\"silense\":true}")
+        #expect(try bench.control("POST", "/demo/faults", faults).status == 200)
+        #expect(try bench.faulty.faults.delivery == .torn(bytes: 3, everyMs: 0))
+        #expect(try bench.faulty.faults.strippedScopes == ["operator.admin"])
+        let wrong = try bench.control("POST", "/demo/faults?doubleAck=5&silense=true")
         #expect(wrong.status == 400)
         #expect(wrong.body?["error"]?.string == "unknown option silense; did you mean silence?")
-        #expect(bench.model.faults.doubleAck == 1)
-        #expect(control("DELETE", "/demo/faults").status == 200)
-        #expect(bench.model.faults == GatewayFaults())
-        #expect(control("GET", "/demo/state").body?["protocol"]?.int == 4)
-        #expect(control("GET", "/health").body?["ok"]?.bool == true)
-        #expect(control("GET", "/demo/nowhere").status == 404)
+        #expect(try bench.faulty.faults.doubleAck == 1)
+        #expect(try bench.control("DELETE", "/demo/faults").status == 200)
+        #expect(try bench.faulty.faults == FaultSettings())
+        #expect(try bench.control("GET", "/demo/state").body?["protocol"]?.int == 4)
+        #expect(try bench.control("GET", "/demo/nowhere").status == 404)
     }
 
     @Test
     func `the record has each accepted send once, in order`() throws {
-        let bench = GatewayBench()
+        let bench = try GatewayBench(faults: [:])
         let client = bench.client()
         client.chatSend("one \"two\"", key: "a")
         client.chatSend("one \"two\"", key: "a")
         bench.run(ms: 10)
-        client.chatSend("three", key: "b", session: "agent:main:x")
-        #expect(bench.records.count == 2)
-        let line = try JSONDocument(parsing: bench.records[0]).root
-        #expect(line["key"]?.string == "a" && line["session"]?.string == "agent:main:main")
-        #expect(line["text"]?.string == "one \"two\"" && line["time"]?.string?.hasSuffix("Z") == true)
-        let read = bench.model.control(method: "GET", path: "/demo/record", query: [], body: [], now: bench.now)
-        #expect(String(decoding: read.body, as: UTF8.self) == bench.records.joined(separator: "\n") + "\n")
+        client.chatSend("three", key: "b", session: "x")
+        client.chatSend("/stop", key: "c")
+        let lines = try bench.faulty.recordedLines.map { try JSONDocument(parsing: $0).root }
+        #expect(lines.compactMap { $0["key"]?.string } == ["a", "b"])
+        #expect(lines.compactMap { $0["session"]?.string } == ["agent:main:main", "agent:main:x"])
+        #expect(lines.first?["text"]?.string == "one \"two\"" && lines.first?["time"]?.string?.hasSuffix("Z") == true)
     }
 
     @Test
-    func `a run started elsewhere is seen by everybody`() {
-        let bench = GatewayBench(.june)
+    func `a run started elsewhere is seen by everybody`() throws {
+        let bench = try GatewayBench(faults: [:])
         let client = bench.client()
-        let answer = bench.model.control(
-            method: "POST",
-            path: "/demo/say",
-            query: [("session", "agent:main:main"), ("text", "echo from afar")],
-            body: [],
-            now: bench.now
-        )
-        #expect(answer.status == 200)
+        let say = "/demo/say?session=agent:main:main&text=echo%20from%20afar"
+        #expect(try bench.control("POST", say).status == 200)
+        #expect(try bench.control("POST", say).status == 409)
         bench.run(ms: 10)
         #expect(client.chat("final").first?["message"]?.messageText == "from afar")
         #expect(client.agent("tool").isEmpty)
@@ -216,7 +206,7 @@ struct FaultTests {
 
     @Test
     func `a connection that is refused sees nothing at all`() throws {
-        let bench = try faulty(["refuseConnections": "1"])
+        let bench = try GatewayBench(faults: ["refuseConnections": "1"])
         let first = bench.openSocket()
         #expect(first.frames.isEmpty && bench.dropped.contains(first.id))
         #expect(bench.client().call("health")?["ok"]?.bool == true)
@@ -224,11 +214,16 @@ struct FaultTests {
 
     @Test
     func `options are read from pairs with errors for people`() throws {
-        let options = try DemoGatewayOptions([
+        func read(_ pairs: [(String, String)]) throws -> FaultyGatewayOptions {
+            var options = FaultyGatewayOptions()
+            for (name, value) in pairs { try options.set(name, to: value) }
+            return options
+        }
+        let options = try read([
             ("port", "18790"), ("protocol", "3"), ("speed", "0"), ("record", "r.jsonl"), ("pairing", "true"),
             ("fault", "seqGapEvery=7"), ("fault", "delivery=fragmented:10"),
         ])
-        #expect(options.port == 18_790 && options.release == .march && options.faults.pairing)
+        #expect(options.gateway.port == 18_790 && options.gateway.release == .march && options.faults.pairing)
         #expect(options.faults.delivery == .fragmented(bytes: 10) && options.faults.seqGapEvery == 7)
         let cases: [(String, String, String)] = [
             ("prot", "3", "unknown option prot; did you mean port?"),
@@ -239,39 +234,8 @@ struct FaultTests {
             ("fault", "silence=maybe", "silence: \"maybe\" is not true or false"),
         ]
         for (name, value, message) in cases {
-            let error = #expect(throws: DemoGatewayOptionError.self) { try DemoGatewayOptions([(name, value)]) }
+            let error = #expect(throws: DemoGatewayOptionError.self) { try read([(name, value)]) }
             #expect(error?.description == message)
         }
-    }
-
-    @Test
-    func `any bytes at any moment leave the gateway working`() {
-        let bench = GatewayBench(.june)
-        var state: UInt64 = 99
-        func random(_ limit: Int) -> Int {
-            state = state &* 6_364_136_223_846_793_005 &+ 1
-            return Int(state >> 33) % limit
-        }
-        let seeds = [
-            "{\"type\":\"req\",\"id\":\"1\",\"method\":\"chat.send\",\"params\":{\"sessionKey\":\"agent::\",\"message\":\"burst 3 9\",\"idempotencyKey\":\"x\"}}",
-            "{\"type\":\"req\",\"id\":\"2\",\"method\":\"chat.history\",\"params\":{\"sessionKey\":\"agent:\",\"limit\":9223372036854775807}}",
-            "{\"type\":\"req\",\"id\":\"3\",\"method\":\"sessions.list\",\"params\":{\"activeMinutes\":9223372036854775807,\"offset\":9223372036854775807,\"limit\":9223372036854775807}}",
-            "{\"type\":\"req\",\"id\":\"4\",\"method\":\"agent.wait\",\"params\":{\"runId\":\"x\",\"timeoutMs\":3600000}}",
-            "{\"type\":\"req\",\"id\":\"5\",\"method\":\"sessions.preview\",\"params\":{\"keys\":[\"\\ud83d\\ude00\"],\"maxChars\":9223372036854775807,\"limit\":9223372036854775807}}",
-            "{\"type\":\"req\",\"id\":\"6\",\"method\":\"sessions.compact\",\"params\":{\"key\":\"main\",\"maxLines\":9223372036854775807}}",
-        ]
-        let client = bench.client()
-        for round in 0..<3_000 {
-            var bytes = Array(seeds[round % seeds.count].utf8)
-            if round >= seeds.count {
-                for _ in 0...random(4) { bytes[random(bytes.count)] = UInt8(random(256)) }
-                if random(3) == 0 { bytes.removeLast(random(bytes.count)) }
-            }
-            bench.take(bench.model.received(bytes, from: client.id, now: bench.now))
-            let fresh = bench.openSocket()
-            bench.take(bench.model.received(bytes, from: fresh.id, now: bench.now))
-            bench.run(ms: 3)
-        }
-        #expect(bench.client().call("health")?["ok"]?.bool == true)
     }
 }

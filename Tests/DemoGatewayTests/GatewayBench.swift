@@ -1,29 +1,35 @@
 import Basics
 import DemoGateway
+import FaultyGateway
 import JSONBytes
 import TLS
+import Testing
 
-/// A model under a clock of the test's own; clients are inboxes.
+/// A gateway under a clock of the test's own; clients are inboxes. With faults it is the test double around the model.
 final class GatewayBench {
-    let model: GatewayModel
+    let core: any DemoGatewayCore
+    let release: DemoRelease
+    private let double: FaultyGateway?
     private(set) var wallMs: Int64 = 1_800_000_000_000
     private(set) var monotonic: UInt64 = 5_000_000_000
     private var nextID: UInt64 = 0
-    private(set) var inboxes: [ConnectionID: [[UInt8]]] = [:]
-    private(set) var closes: [ConnectionID: (code: UInt16, reason: String)] = [:]
-    private(set) var dropped: Set<ConnectionID> = []
-    private(set) var raw: [ConnectionID: [UInt8]] = [:]
-    private(set) var records: [String] = []
+    private(set) var inboxes: [DemoConnectionID: [[UInt8]]] = [:]
+    private(set) var closes: [DemoConnectionID: DemoClose] = [:]
+    private(set) var dropped: Set<DemoConnectionID> = []
 
-    init(_ release: GatewayRelease = .june, _ change: (inout DemoGatewayOptions) -> Void = { _ in }) {
+    init(
+        _ release: DemoRelease = .june,
+        faults: [String: String]? = nil,
+        _ change: (inout DemoGatewayOptions) -> Void = { _ in }
+    ) throws {
         var options = DemoGatewayOptions()
         options.release = release
         options.speed = 0
         change(&options)
         var state: UInt64 = 7
-        let primitives = GatewayPrimitives(
-            verify: GatewayPrimitives.system.verify,
-            sha256: GatewayPrimitives.system.sha256,
+        let primitives = DemoPrimitives(
+            verify: DemoPrimitives.system.verify,
+            sha256: DemoPrimitives.system.sha256,
             randomBytes: { count in
                 (0..<count).map { _ in
                     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -31,23 +37,41 @@ final class GatewayBench {
                 }
             }
         )
-        model = GatewayModel(
-            options: options,
-            primitives: primitives,
-            now: GatewayInstant(wall: Timestamp(milliseconds: 1_800_000_000_000), monotonic: 5_000_000_000)
-        )
+        self.release = release
+        let now = DemoInstant(wall: Timestamp(milliseconds: 1_800_000_000_000), monotonic: 5_000_000_000)
+        if let faults {
+            var faulty = FaultyGatewayOptions()
+            faulty.gateway = options
+            for (name, value) in faults { try faulty.faults.set(name, to: value) }
+            let made = try FaultyGateway(faulty, primitives: primitives, now: now)
+            double = made
+            core = made
+        } else {
+            double = nil
+            core = DemoGatewayModel(options: options, primitives: primitives, now: now)
+        }
     }
 
-    var now: GatewayInstant { GatewayInstant(wall: Timestamp(milliseconds: wallMs), monotonic: monotonic) }
+    /// The double of a bench that was made with faults.
+    var faulty: FaultyGateway {
+        get throws { try #require(double) }
+    }
 
-    func take(_ actions: [GatewayAction]) {
+    @discardableResult
+    func control(_ method: String, _ target: String, _ body: String = "") throws -> (status: Int, body: JSONValue?) {
+        let answer = ControlSurface.answer(method, target, body: Array(body.utf8), by: try faulty, now: now)
+        take(answer.actions)
+        return (answer.status, try? JSONDocument(parsing: answer.body).root)
+    }
+
+    var now: DemoInstant { DemoInstant(wall: Timestamp(milliseconds: wallMs), monotonic: monotonic) }
+
+    func take(_ actions: [DemoAction]) {
         for action in actions {
             switch action {
             case .send(let id, let bytes): inboxes[id, default: []].append(bytes)
-            case .sendRaw(let id, let bytes): raw[id, default: []] += bytes
-            case .close(let id, let code, let reason): closes[id] = (code, reason)
+            case .close(let id, let close): closes[id] = close
             case .drop(let id): dropped.insert(id)
-            case .record(let line): records.append(String(decoding: line, as: UTF8.self))
             }
         }
     }
@@ -55,9 +79,9 @@ final class GatewayBench {
     /// Lets time pass, doing what comes due on the way at its own moment.
     func run(ms: Int64) {
         let end = monotonic + UInt64(ms) * 1_000_000
-        while let due = model.nextDeadline, due <= end {
+        while let due = core.nextDeadline, due <= end {
             set(max(due, monotonic))
-            take(model.advance(to: now))
+            take(core.advance(to: now))
         }
         set(end)
     }
@@ -67,10 +91,10 @@ final class GatewayBench {
         monotonic = moment
     }
 
-    func openSocket(_ peer: GatewayPeer = GatewayPeer()) -> TestClient {
+    func openSocket(_ peer: DemoPeer = DemoPeer()) -> TestClient {
         nextID += 1
-        let id = ConnectionID(nextID)
-        take(model.connected(id, peer: peer, now: now))
+        let id = DemoConnectionID(nextID)
+        take(core.connected(id, peer: peer, now: now))
         return TestClient(self, id)
     }
 
@@ -107,13 +131,13 @@ struct TestDevice {
 /// One connection of a test: sends requests and reads what arrived.
 final class TestClient {
     let bench: GatewayBench
-    let id: ConnectionID
+    let id: DemoConnectionID
     private var requests = 0
     /// What was called under which request id.
     private(set) var methods: [String: String] = [:]
     private var parsed: [JSONValue] = []
 
-    init(_ bench: GatewayBench, _ id: ConnectionID) {
+    init(_ bench: GatewayBench, _ id: DemoConnectionID) {
         self.bench = bench
         self.id = id
     }
@@ -130,9 +154,11 @@ final class TestClient {
     private var seen = 0
     var frameTexts: [String] { (bench.inboxes[id] ?? []).map { String(decoding: $0, as: UTF8.self) } }
     var nonce: String { frames.first?["payload"]?["nonce"]?.string ?? "" }
-    var close: (code: UInt16, reason: String)? { bench.closes[id] }
+    var close: DemoClose? { bench.closes[id] }
+    /// How many of its messages the gateway has accepted.
+    var accepted: Int { frames.filter { $0["payload"]?["status"]?.string == "started" }.count }
 
-    func send(_ text: String) { bench.take(bench.model.received(Array(text.utf8), from: id, now: bench.now)) }
+    func send(_ text: String) { bench.take(bench.core.received(Array(text.utf8), from: id, now: bench.now)) }
 
     /// The newest response with that id.
     func response(_ requestID: String) -> JSONValue? {
@@ -167,6 +193,9 @@ final class TestClient {
             "{\"sessionKey\":\"\(session)\",\"message\":\(String(decoding: quoted.bytes, as: UTF8.self)),\"idempotencyKey\":\"\(key)\"}"
         )
     }
+
+    /// The main agent's name as `agents.list` shows it.
+    var agentName: String? { payload("agents.list")?["agents"]?[0]?["identity"]?["name"]?.string }
 
     @discardableResult
     func connect(

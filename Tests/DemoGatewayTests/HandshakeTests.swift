@@ -1,13 +1,14 @@
 import DemoGateway
+import FaultyGateway
 import JSONBytes
 import Testing
 
 struct HandshakeTests {
-    @Test(arguments: GatewayRelease.allCases)
-    func `a hello names the protocol, the session defaults, the policy and the methods`(_ release: GatewayRelease)
+    @Test(arguments: DemoRelease.allCases)
+    func `a hello names the protocol, the session defaults, the policy and the methods`(_ release: DemoRelease)
         throws
     {
-        let bench = GatewayBench(release)
+        let bench = try GatewayBench(release)
         let client = bench.openSocket()
         #expect(client.events("connect.challenge").count == 1)
         let hello = try #require(client.connect()?["payload"])
@@ -22,9 +23,9 @@ struct HandshakeTests {
     }
 
     @Test
-    func `both payload versions of the device signature are taken`() {
+    func `both payload versions of the device signature are taken`() throws {
         for version in ["v3", "v2"] {
-            let client = GatewayBench().openSocket()
+            let client = try GatewayBench().openSocket()
             #expect(client.connect(payloadVersion: version)?["ok"]?.bool == true, "\(version)")
         }
     }
@@ -52,7 +53,7 @@ struct HandshakeTests {
             $0.connect(auth: "{\"deviceToken\":\"zzz\"}", signedToken: "zzz")
         },
         Rejection(name: "control ui without device", code: "CONTROL_UI_DEVICE_IDENTITY_REQUIRED") { client in
-            let client = client.bench.openSocket(GatewayPeer(origin: "http://127.0.0.1:1"))
+            let client = client.bench.openSocket(DemoPeer(origin: "http://127.0.0.1:1"))
             return client.connect(device: nil, id: "openclaw-control-ui", mode: "ui")
         },
         Rejection(name: "protocol 99", code: "PROTOCOL_MISMATCH", closeCode: 1002) { $0.connect(protocols: (99, 99)) },
@@ -60,7 +61,7 @@ struct HandshakeTests {
 
     @Test(arguments: rejections)
     func `a handshake is refused with its code`(_ rejection: Rejection) throws {
-        let bench = GatewayBench(.june)
+        let bench = try GatewayBench(.june)
         let answer = try #require(rejection.connect(bench.openSocket()))
         #expect(answer["ok"]?.bool == false)
         #expect(answer["error"]?["details"]?["code"]?.string == rejection.code)
@@ -68,17 +69,17 @@ struct HandshakeTests {
     }
 
     @Test
-    func `a connect with an unknown field or client is refused in the words of each release`() {
+    func `a connect with an unknown field or client is refused in the words of each release`() throws {
         for (release, words) in [
-            (GatewayRelease.march, "must be equal to constant; at /client/id: must match a schema in anyOf"),
+            (DemoRelease.march, "must be equal to constant; at /client/id: must match a schema in anyOf"),
             (.june, "must be equal to one of the allowed values"),
         ] {
-            let client = GatewayBench(release).openSocket()
+            let client = try GatewayBench(release).openSocket()
             let answer = client.connect(id: "ladle")
             #expect(answer?["error"]?["message"]?.string == "invalid connect params: at /client/id: \(words)")
             #expect(client.close?.code == 1008)
         }
-        let client = GatewayBench().openSocket()
+        let client = try GatewayBench().openSocket()
         #expect(
             client.connect(extra: ",\"foo\":1")?["error"]?["message"]?.string
                 == "invalid connect params: at root: unexpected property 'foo'"
@@ -86,7 +87,7 @@ struct HandshakeTests {
     }
 
     @Test
-    func `bad first frames close the connection as recorded`() {
+    func `bad first frames close the connection as recorded`() throws {
         let cases: [(String, UInt16, String)] = [
             ("not json", 1000, ""), ("[]", 1008, "invalid request frame"),
             ("{\"type\":\"ping\"}", 1008, "invalid request frame"),
@@ -98,7 +99,7 @@ struct HandshakeTests {
             ("\"" + String(repeating: "x", count: 70_000) + "\"", 1009, "preauth payload too large"),
         ]
         for (text, code, reason) in cases {
-            let client = GatewayBench(.june).openSocket()
+            let client = try GatewayBench(.june).openSocket()
             client.send(text)
             #expect(client.close?.code == code)
             #expect(client.close?.reason == reason)
@@ -106,9 +107,9 @@ struct HandshakeTests {
     }
 
     @Test
-    func `a silent client is closed after the handshake time`() {
-        for (release, seconds) in [(GatewayRelease.march, Int64(10)), (.june, 15)] {
-            let bench = GatewayBench(release)
+    func `a silent client is closed after the handshake time`() throws {
+        for (release, seconds) in [(DemoRelease.march, Int64(10)), (.june, 15)] {
+            let bench = try GatewayBench(release)
             let client = bench.openSocket()
             bench.run(ms: seconds * 1_000 - 1)
             #expect(client.close == nil)
@@ -118,12 +119,12 @@ struct HandshakeTests {
     }
 
     @Test
-    func `scopes without a device are kept by March, for own backends by June, and cleared otherwise`() {
+    func `scopes without a device are kept by March, for own backends by June, and cleared otherwise`() throws {
         for (release, id, mode, isKept) in [
-            (GatewayRelease.march, "cli", "cli", true), (.june, "gateway-client", "backend", true),
+            (DemoRelease.march, "cli", "cli", true), (.june, "gateway-client", "backend", true),
             (.june, "cli", "cli", false),
         ] {
-            let client = GatewayBench(release).openSocket()
+            let client = try GatewayBench(release).openSocket()
             client.connect(device: nil, id: id, mode: mode)
             let history = client.call("chat.history", "{\"sessionKey\":\"main\"}")
             #expect((history?["ok"]?.bool == true) == isKept, "\(release) \(id)")
@@ -132,9 +133,9 @@ struct HandshakeTests {
     }
 
     @Test
-    func `a missing scope has the form of its release`() {
-        for release in GatewayRelease.allCases {
-            let client = GatewayBench(release).client(scopes: ["operator.read"])
+    func `a missing scope has the form of its release`() throws {
+        for release in DemoRelease.allCases {
+            let client = try GatewayBench(release).client(scopes: ["operator.read"])
             let error = client.call(
                 "agents.files.set",
                 "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"\"}"
@@ -147,10 +148,11 @@ struct HandshakeTests {
 
     @Test
     func `every rejection of the table can be asked for`() throws {
-        for code in Refusal.allCodes {
-            var faults = GatewayFaults()
-            try faults.set("refuse", to: code)
-            let bench = GatewayBench(.june) { $0.faults = faults }
+        let error = #expect(throws: DemoGatewayOptionError.self) { try GatewayBench(faults: ["refuse": "nothing"]) }
+        let codes = error?.description.split { " ,".contains($0) }.map(String.init).filter { $0.contains("_") } ?? []
+        #expect(codes.count > 25)
+        for code in codes {
+            let bench = try GatewayBench(faults: ["refuse": code])
             let client = bench.openSocket()
             let answer = try #require(client.connect())
             #expect(answer["ok"]?.bool == false, "\(code)")
@@ -161,8 +163,8 @@ struct HandshakeTests {
     }
 
     @Test
-    func `a device token from an approval works alone, and not any more after its rotation`() throws {
-        let bench = GatewayBench(.june) { $0.faults.pairing = true }
+    func `a device token from an approval works alone`() throws {
+        let bench = try GatewayBench(faults: ["pairing": "true"])
         let device = TestDevice(3)
         let first = bench.openSocket().connect(scopes: ["operator.read"], device: device)
         #expect(first?["error"]?["code"]?.string == "NOT_PAIRED")
@@ -173,41 +175,34 @@ struct HandshakeTests {
         let wider = bench.openSocket().connect(scopes: ["operator.read", "operator.write"], device: device)
         #expect(wider?["error"]?["details"]?["requestId"]?.string != requestID)
 
-        let approved = bench.model.control(
-            method: "POST",
-            path: "/demo/pairing/approve",
-            query: [],
-            body: [],
-            now: bench.now
-        )
-        #expect(approved.status == 200)
+        #expect(try bench.control("POST", "/demo/pairing/approve").status == 200)
         let hello = bench.openSocket().connect(scopes: ["operator.read"], device: device)?["payload"]
         let token = try #require(hello?["auth"]?["deviceToken"]?.string)
-        let back = bench.openSocket()
-        let alone = back.connect(
+        let alone = bench.openSocket().connect(
             scopes: ["operator.read"],
             device: device,
             auth: "{\"deviceToken\":\"\(token)\"}",
             signedToken: token
         )
         #expect(alone?["ok"]?.bool == true)
-        bench.take(
-            bench.model.control(method: "POST", path: "/demo/pairing/rotate", query: [], body: [], now: bench.now)
-                .actions
-        )
-        #expect(back.close?.code == 4001)
-        let late = bench.openSocket().connect(
-            scopes: ["operator.read"],
-            device: device,
-            auth: "{\"deviceToken\":\"\(token)\"}",
-            signedToken: token
-        )
-        #expect(late?["error"]?["details"]?["code"]?.string == "AUTH_DEVICE_TOKEN_MISMATCH")
     }
 
     @Test
-    func `an approval asks again for more scopes, and for a changed device family`() {
-        let bench = GatewayBench(.june)
+    func `clients with the pairing scope hear of a request and of its approval`() throws {
+        let bench = try GatewayBench(faults: [:])
+        let admin = bench.client(scopes: ["operator.pairing"], device: TestDevice(1))
+        try bench.faulty.faults.pairing = true
+        bench.openSocket().connect(scopes: ["operator.read"], device: TestDevice(2))
+        let request = try #require(admin.payloads("device.pair.requested").first)
+        #expect(request["deviceId"]?.string == TestDevice(2).id)
+        let id = try #require(request["requestId"]?.string)
+        #expect(try bench.control("POST", "/demo/pairing/approve?id=\(id)").status == 200)
+        #expect(admin.payloads("device.pair.resolved").first?["decision"]?.string == "approved")
+    }
+
+    @Test
+    func `an approval asks again for more scopes, and for a changed device family`() throws {
+        let bench = try GatewayBench(.june)
         let device = TestDevice(4)
         #expect(
             bench.openSocket().connect(scopes: ["operator.read"], device: device, id: "cli", mode: "cli")?["ok"]?.bool
@@ -226,30 +221,23 @@ struct HandshakeTests {
     }
 
     @Test
-    func `a forwarded connection is not taken for the host's own`() {
-        let client = GatewayBench(.june).openSocket(GatewayPeer(isForwarded: true))
+    func `a forwarded connection is not taken for the host's own`() throws {
+        let client = try GatewayBench(.june).openSocket(DemoPeer(isForwarded: true))
         #expect(client.connect()?["error"]?["details"]?["code"]?.string == "PAIRING_REQUIRED")
         #expect(client.close?.reason.hasPrefix("pairing required: device is not approved yet (requestId: ") == true)
     }
 
     @Test
-    func `a pending request is forgotten after five minutes`() {
-        let bench = GatewayBench(.june) { $0.faults.pairing = true }
+    func `a pending request is forgotten after five minutes`() throws {
+        let bench = try GatewayBench(faults: ["pairing": "true"])
         bench.openSocket().connect()
         bench.run(ms: 301_000)
-        let answer = bench.model.control(
-            method: "POST",
-            path: "/demo/pairing/approve",
-            query: [],
-            body: [],
-            now: bench.now
-        )
-        #expect(answer.status == 404)
+        #expect(try bench.control("POST", "/demo/pairing/approve").status == 404)
     }
 
     @Test
-    func `stripped scopes bite although the hello lists them`() {
-        let bench = GatewayBench(.june) { $0.faults.strippedScopes = ["operator.admin", "operator.write"] }
+    func `stripped scopes bite although the hello lists them`() throws {
+        let bench = try GatewayBench(faults: ["strippedScopes": "operator.admin,operator.write"])
         let client = bench.client()
         #expect(
             client.error("agents.files.set", "{\"agentId\":\"main\",\"name\":\"USER.md\",\"content\":\"\"}")

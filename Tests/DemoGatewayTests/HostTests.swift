@@ -1,14 +1,15 @@
 import Basics
 import DemoGateway
+import FaultyGateway
 import JSONBytes
 import TLS
 import Testing
 
-/// Sessions, agents and files, nodes, approvals, devices.
+/// Sessions, agents and files, and malformed requests.
 struct HostTests {
     @Test
     func `history limits, counts and names its rows`() throws {
-        let bench = GatewayBench(.june)
+        let bench = try GatewayBench(.june)
         let client = bench.client()
         for number in 1...5 {
             client.chatSend("echo \(number)", key: "k\(number)")
@@ -33,26 +34,26 @@ struct HostTests {
     }
 
     @Test
-    func `each release stores the key in its own place, and a fault hides it`() {
+    func `each release stores the key in its own place, and a fault hides it`() throws {
         for (release, top, nested) in [
-            (GatewayRelease.march, false, false), (.june, true, false), (.autumn, false, true),
+            (DemoRelease.march, false, false), (.june, true, false), (.autumn, false, true),
         ] {
-            let bench = GatewayBench(release)
+            let bench = try GatewayBench(release, faults: [:])
             let client = bench.client()
             client.chatSend("echo", key: "k")
             bench.run(ms: 10)
             func row() -> JSONValue? { client.payload("chat.history", "{\"sessionKey\":\"main\"}")?["messages"]?[0] }
             #expect((row()?["idempotencyKey"]?.string == "k:user") == top)
             #expect((row()?["__openclaw"]?["idempotencyKey"]?.string == "k:user") == nested)
-            bench.model.faults.historyWithoutKeys = true
+            try bench.faulty.faults.historyWithoutKeys = true
             #expect(row()?.text.contains("k:user") == false)
         }
     }
 
     @Test
-    func `the user's row comes with the first answer, or at once when asked`() {
+    func `the user's row comes with the first answer, or at once when asked`() throws {
         for isAtOnce in [false, true] {
-            let bench = GatewayBench(.june) {
+            let bench = try GatewayBench(.june) {
                 $0.speed = 1
                 $0.storesUserRowAtOnce = isAtOnce
             }
@@ -67,49 +68,34 @@ struct HostTests {
     }
 
     @Test
-    func `sessions are listed, previewed, resolved, patched, reset, compacted and deleted`() throws {
-        let bench = GatewayBench(.june)
+    func `sessions are listed by time, with titles and previews on request, and reset by a command`() throws {
+        let bench = try GatewayBench(.june)
         let client = bench.client()
         bench.run(ms: 10)
         client.chatSend("echo side", key: "k", session: "agent:main:side")
         bench.run(ms: 10)
         let list = client.payload("sessions.list", "{\"includeLastMessage\":true,\"includeDerivedTitles\":true}")
         #expect(list?["sessions"]?[0]?["key"]?.string == "agent:main:side")
+        #expect(list?["sessions"]?[0]?["derivedTitle"]?.string == "echo side")
         #expect(list?["sessions"]?[0]?["lastMessagePreview"]?.string == "side")
         #expect(list?["totalCount"]?.int == 2)
-        let preview = client.payload("sessions.preview", "{\"keys\":[\"agent:main:side\",\"nope\"]}")?["previews"]
-        #expect(preview?[0]?["items"]?[0]?["role"]?.string == "user")
-        #expect(preview?[1]?["status"]?.string == "missing")
-        #expect(client.payload("sessions.resolve", "{\"key\":\"side\"}")?["key"]?.string == "agent:main:side")
-        #expect(
-            client.call("sessions.patch", "{\"key\":\"side\",\"label\":\"Side\",\"model\":\"demo-2\"}")?["payload"]?[
-                "entry"
-            ]?["label"]?.string == "Side"
-        )
-        #expect(client.error("sessions.patch", "{\"key\":\"main\",\"label\":\"Side\"}") == "label already in use: Side")
-        #expect(
-            client.error("sessions.patch", "{\"key\":\"main\",\"verboseLevel\":\"loud\"}")
-                == "invalid verboseLevel (use \"on\"|\"off\"|\"full\")"
-        )
+        #expect(client.payload("sessions.list", "{\"search\":\"side\"}")?["count"]?.int == 1)
+        #expect(client.payload("sessions.list", "{\"limit\":1}")?["nextOffset"]?.int == 1)
         let before = client.payload("chat.history", "{\"sessionKey\":\"side\"}")?["sessionId"]?.string
-        #expect(client.payload("sessions.compact", "{\"key\":\"side\",\"maxLines\":1}")?["compacted"]?.bool == true)
-        let reset = client.payload("sessions.reset", "{\"key\":\"side\"}")
-        #expect(reset?["entry"]?["sessionId"]?.string != before)
-        #expect(client.payload("chat.history", "{\"sessionKey\":\"side\"}")?["messages"]?.count == 0)
-        #expect(client.payload("sessions.delete", "{\"key\":\"side\"}")?["deleted"]?.bool == true)
-        #expect(
-            client.error("sessions.delete", "{\"key\":\"main\"}") == "Cannot delete the main session (agent:main:main)."
-        )
-        #expect(GatewayBench(.march).client().error("sessions.subscribe") == "unknown method: sessions.subscribe")
+        client.chatSend("/reset", key: "reset", session: "agent:main:side")
+        bench.run(ms: 10)
+        let after = client.payload("chat.history", "{\"sessionKey\":\"side\"}")
+        #expect(after?["sessionId"]?.string != before)
+        #expect(after?["messages"]?.elements.compactMap { $0["role"]?.string } == ["assistant"])
+        #expect(try GatewayBench(.march).client().error("sessions.subscribe") == "unknown method: sessions.subscribe")
     }
 
     @Test
-    func `files are listed, read and written whole, others are refused`() {
-        let bench = GatewayBench(.june)
+    func `files are read and written whole, others are refused`() throws {
+        let bench = try GatewayBench(.june)
         let client = bench.client()
-        let files = client.payload("agents.files.list", "{\"agentId\":\"main\"}")?["files"]?.elements.map { $0 } ?? []
-        #expect(files.contains { $0["name"]?.string == "MEMORY.md" && $0["missing"]?.bool == true })
-        #expect(files.contains { $0["name"]?.string == "IDENTITY.md" && $0["missing"]?.bool == false })
+        let file = client.payload("agents.files.get", "{\"agentId\":\"main\",\"name\":\"IDENTITY.md\"}")?["file"]
+        #expect(file?["missing"]?.bool == false && file?["content"]?.string?.hasPrefix("# IDENTITY.md") == true)
         let missing = client.payload("agents.files.get", "{\"agentId\":\"main\",\"name\":\"MEMORY.md\"}")?["file"]
         #expect(missing?["missing"]?.bool == true && missing?["content"] == nil)
         #expect(
@@ -132,7 +118,7 @@ struct HostTests {
 
     @Test
     func `the newest release guards writes by hash`() throws {
-        let bench = GatewayBench(.autumn)
+        let bench = try GatewayBench(.autumn)
         let client = bench.client()
         let hash = try #require(
             client.payload("agents.files.get", "{\"agentId\":\"main\",\"name\":\"USER.md\"}")?["file"]?["hash"]?.string
@@ -153,107 +139,7 @@ struct HostTests {
     }
 
     @Test
-    func `nodes answer, refuse and are absent as on a real host`() {
-        let client = GatewayBench(.june).client()
-        #expect(client.payload("node.list")?["nodes"]?[0]?["nodeId"]?.string == "demo-phone")
-        #expect(client.error("node.describe", "{\"nodeId\":\"x\"}") == "unknown nodeId")
-        func invoke(_ node: String, _ command: String) -> JSONValue? {
-            client.call("node.invoke", "{\"nodeId\":\"\(node)\",\"command\":\"\(command)\",\"idempotencyKey\":\"i\"}")
-        }
-        #expect(invoke("demo-phone", "location.get")?["payload"]?["payload"]?["lat"]?.double == 52.52)
-        #expect(invoke("demo-phone", "shell.run")?["error"]?["details"]?["reason"]?.string == "command not allowlisted")
-        #expect(invoke("gone", "location.get")?["error"]?["details"]?["code"]?.string == "NOT_CONNECTED")
-        #expect(invoke("demo-phone", "canvas.eval")?["error"]?["retryAfterMs"]?.int == 5_000)
-    }
-
-    @Test(arguments: [GatewayRelease.march, .june], ["allow-once", "deny"])
-    func `a command waits for a decision`(_ release: GatewayRelease, _ decision: String) throws {
-        let bench = GatewayBench(release) { $0.speed = 1 }
-        let client = bench.client(scopes: ["operator.read", "operator.write", "operator.approvals"])
-        client.chatSend("something to approve", key: "a")
-        bench.run(ms: 5_000)
-        let asked = try #require(client.payloads("exec.approval.requested").first)
-        #expect(client.events("exec.approval.requested").first?["seq"] == nil || release == .march)
-        let id = try #require(asked["id"]?.string)
-        if release == .june { #expect(client.payload("exec.approval.list")?[0]?["id"]?.string == id) }
-        bench.run(ms: 10_000)
-        #expect(client.chat("final").isEmpty)
-        #expect(
-            client.payload("exec.approval.resolve", "{\"id\":\"\(id.prefix(8))\",\"decision\":\"\(decision)\"}")?["ok"]?
-                .bool == true
-        )
-        #expect(client.payloads("exec.approval.resolved").first?["decision"]?.string == decision)
-        bench.run(ms: 5_000)
-        #expect(client.agent("tool").last?["data"]?["isError"]?.bool == (decision == "deny"))
-        #expect(client.chat("final").count == 1)
-        #expect(
-            client.error("exec.approval.resolve", "{\"id\":\"\(id)\",\"decision\":\"deny\"}")
-                == "unknown or expired approval id"
-        )
-    }
-
-    @Test
-    func `without anybody to decide the request ends at once, and an old one expires`() {
-        let alone = GatewayBench(.june)
-        let plain = alone.client(scopes: ["operator.read", "operator.write"])
-        plain.chatSend("approval", key: "a")
-        alone.run(ms: 10)
-        #expect(plain.agent("tool").last?["data"]?["isError"]?.bool == true)
-        let bench = GatewayBench(.march)
-        let client = bench.client(scopes: ["operator.read", "operator.write", "operator.approvals"])
-        client.chatSend("approval", key: "a")
-        bench.run(ms: 119_000)
-        #expect(client.chat("final").isEmpty)
-        bench.run(ms: 2_000)
-        #expect(client.chat("final").count == 1)
-    }
-
-    @Test
-    func `devices are listed, approved, rotated, revoked and removed`() throws {
-        for release in [GatewayRelease.march, .june] {
-            let bench = GatewayBench(release)
-            let admin = bench.client(
-                scopes: ["operator.admin", "operator.pairing"],
-                device: TestDevice(1),
-                id: "cli",
-                mode: "cli"
-            )
-            bench.model.faults.pairing = true
-            let device = TestDevice(2)
-            bench.openSocket().connect(scopes: ["operator.read"], device: device)
-            let requested = try #require(admin.payloads("device.pair.requested").first)
-            let id = try #require(requested["requestId"]?.string)
-            #expect(admin.payload("device.pair.list")?["pending"]?.count == 1)
-            #expect(
-                admin.payload("device.pair.approve", "{\"requestId\":\"\(id)\"}")?["device"]?["deviceId"]?.string
-                    == device.id
-            )
-            #expect(admin.payloads("device.pair.resolved").first?["decision"]?.string == "approved")
-            let guest = bench.openSocket()
-            #expect(guest.connect(scopes: ["operator.read"], device: device)?["ok"]?.bool == true)
-            let rotated = admin.payload("device.token.rotate", "{\"deviceId\":\"\(device.id)\",\"role\":\"operator\"}")
-            #expect((rotated?["token"] != nil) == (release == .march))
-            #expect((guest.close?.code == 4001) == (release == .june))
-            #expect(
-                admin.payload("device.token.revoke", "{\"deviceId\":\"\(device.id)\",\"role\":\"operator\"}")?[
-                    "revokedAtMs"
-                ] != nil
-            )
-            let after = bench.openSocket().connect(scopes: ["operator.read"], device: device)
-            if release == .march {
-                #expect(after?["ok"]?.bool == true)
-            } else {
-                #expect(after?["error"]?["details"]?["reason"]?.string == "role-upgrade")
-            }
-            #expect(
-                admin.payload("device.pair.remove", "{\"deviceId\":\"\(device.id)\"}")?["deviceId"]?.string == device.id
-            )
-            #expect(admin.error("device.pair.remove", "{\"deviceId\":\"\(device.id)\"}") == "unknown deviceId")
-        }
-    }
-
-    @Test
-    func `attachments are sniffed, limited, and shown without their data`() {
+    func `attachments are sniffed, limited, and shown without their data`() throws {
         let png = Base64.encode(
             [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a] + [UInt8](repeating: 0, count: 64),
             as: .standard
@@ -263,7 +149,7 @@ struct HostTests {
         func params(_ content: String) -> String {
             "{\"sessionKey\":\"main\",\"message\":\"\",\"idempotencyKey\":\"k\",\"attachments\":[{\"fileName\":\"a\",\"content\":\"\(content)\"}]}"
         }
-        let bench = GatewayBench(.june)
+        let bench = try GatewayBench(.june)
         let client = bench.client()
         #expect(client.error("chat.send", params(big))?.hasPrefix("Error: attachment a: exceeds size limit") == true)
         #expect(client.payload("chat.send", params("data:image/png;base64," + png))?["status"]?.string == "started")
@@ -271,12 +157,12 @@ struct HostTests {
         let block = client.payload("chat.history", "{\"sessionKey\":\"main\"}")?["messages"]?[0]?["content"]?[0]
         #expect(block?["type"]?.string == "image" && block?["omitted"]?.bool == true && block?["bytes"]?.int == 72)
         // March drops what is no image without a word, and then nothing is left.
-        #expect(GatewayBench(.march).client().error("chat.send", params(file)) == "message or attachment required")
+        #expect(try GatewayBench(.march).client().error("chat.send", params(file)) == "message or attachment required")
     }
 
     @Test
-    func `ten wrong-role calls in a row end the connection`() {
-        let client = GatewayBench(.june).client()
+    func `ten wrong-role calls in a row end the connection`() throws {
+        let client = try GatewayBench(.june).client()
         for _ in 1...10 { #expect(client.error("node.event") == "unauthorized role: operator") }
         #expect(client.close == nil)
         client.call("health")
@@ -285,8 +171,8 @@ struct HostTests {
     }
 
     @Test
-    func `malformed frames after the hello get an answer and change nothing`() {
-        let client = GatewayBench(.june).client()
+    func `malformed frames after the hello get an answer and change nothing`() throws {
+        let client = try GatewayBench(.june).client()
         client.send("{\"type\":\"ping\"}")
         client.send("{\"type\":\"req\",\"id\":7,\"method\":\"health\"}")
         client.send("{\"type\":\"req\",\"id\":\"\",\"method\":\"health\"}")
@@ -296,5 +182,51 @@ struct HostTests {
         #expect(client.error("connect") == "connect is only valid as the first request")
         #expect(client.error("nope.method") == "unknown method: nope.method")
         #expect(client.call("health", "{\"zzz\":1}")?["ok"]?.bool == true)
+    }
+
+    @Test
+    func `numbers of frames are one row per server in March and per connection in June`() throws {
+        for release in [DemoRelease.march, .june] {
+            let bench = try GatewayBench(release)
+            let first = bench.client(device: TestDevice(1))
+            bench.run(ms: 61_000)
+            let second = bench.client(device: TestDevice(2))
+            bench.run(ms: 30_000)
+            let seqs = second.frames.compactMap { $0["seq"]?.int }
+            #expect(seqs.first == (release == .march ? 5 : 1))
+            #expect(first.frames.compactMap { $0["seq"]?.int }.count > seqs.count)
+            #expect(zip(seqs, seqs.dropFirst()).allSatisfy { $1 == $0 + 1 })
+        }
+    }
+
+    @Test
+    func `any bytes at any moment leave the gateway working`() throws {
+        let bench = try GatewayBench(.june)
+        var state: UInt64 = 99
+        func random(_ limit: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1
+            return Int(state >> 33) % limit
+        }
+        let seeds = [
+            "{\"type\":\"req\",\"id\":\"1\",\"method\":\"chat.send\",\"params\":{\"sessionKey\":\"agent::\",\"message\":\"burst 3 9\",\"idempotencyKey\":\"x\"}}",
+            "{\"type\":\"req\",\"id\":\"2\",\"method\":\"chat.history\",\"params\":{\"sessionKey\":\"agent:\",\"limit\":9223372036854775807}}",
+            "{\"type\":\"req\",\"id\":\"3\",\"method\":\"sessions.list\",\"params\":{\"activeMinutes\":9223372036854775807,\"offset\":9223372036854775807,\"limit\":9223372036854775807}}",
+            "{\"type\":\"req\",\"id\":\"4\",\"method\":\"agent.wait\",\"params\":{\"runId\":\"x\",\"timeoutMs\":3600000}}",
+            "{\"type\":\"req\",\"id\":\"5\",\"method\":\"sessions.preview\",\"params\":{\"keys\":[\"\\ud83d\\ude00\"],\"maxChars\":9223372036854775807,\"limit\":9223372036854775807}}",
+            "{\"type\":\"req\",\"id\":\"6\",\"method\":\"sessions.compact\",\"params\":{\"key\":\"main\",\"maxLines\":9223372036854775807}}",
+        ]
+        let client = bench.client()
+        for round in 0..<3_000 {
+            var bytes = Array(seeds[round % seeds.count].utf8)
+            if round >= seeds.count {
+                for _ in 0...random(4) { bytes[random(bytes.count)] = UInt8(random(256)) }
+                if random(3) == 0 { bytes.removeLast(random(bytes.count)) }
+            }
+            bench.take(bench.core.received(bytes, from: client.id, now: bench.now))
+            let fresh = bench.openSocket()
+            bench.take(bench.core.received(bytes, from: fresh.id, now: bench.now))
+            bench.run(ms: 3)
+        }
+        #expect(bench.client().call("health")?["ok"]?.bool == true)
     }
 }

@@ -1,6 +1,7 @@
 import Basics
 import DemoGateway
 import EventLoops
+import FaultyGateway
 import TestSupport
 import WebSocket
 
@@ -106,13 +107,25 @@ struct LiveBench: Sendable {
     }
 
     let loop: EventLoop
-    let gateway: DemoGatewayHandle
+    let port: UInt16
+    /// Where the control surface of the test double listens; 0 for the product.
+    let controlPort: UInt16
+    let stop: @Sendable () -> Void
 
     init(_ options: DemoGatewayOptions) async throws {
         let loop = try EventLoop(label: "demo.tests")
         loop.start()
         self.loop = loop
-        gateway = try await Self.start(options, on: loop)
+        let gateway = try await Self.start(options, on: loop)
+        (port, controlPort, stop) = (gateway.port, 0, { gateway.stop() })
+    }
+
+    /// The test double, with options as its program takes them.
+    init(faulty pairs: [(String, String)]) async throws {
+        let loop = try EventLoop(label: "faulty.tests")
+        loop.start()
+        self.loop = loop
+        (port, controlPort, stop) = try await Self.startFaulty(pairs, on: loop)
     }
 
     private static func start(
@@ -120,6 +133,17 @@ struct LiveBench: Sendable {
         on loop: isolated EventLoop
     ) throws -> DemoGatewayHandle {
         try DemoGatewayServer.start(options, on: loop)
+    }
+
+    private static func startFaulty(
+        _ pairs: [(String, String)],
+        on loop: isolated EventLoop
+    ) throws -> (UInt16, UInt16, @Sendable () -> Void) {
+        var options = FaultyGatewayOptions()
+        for (name, value) in [("speed", "0")] + pairs { try options.set(name, to: value) }
+        let server = try FaultyGatewayServer.start(options, on: loop)
+        let box = LoopBound(server, on: loop)
+        return (server.port, server.controlPort, { loop.post { box.value(on: $0)?.stop(on: $0) } })
     }
 
     private static func open(
@@ -131,15 +155,15 @@ struct LiveBench: Sendable {
         LoopBound(try LiveClient(port: port, request: request, inbox: inbox, on: loop), on: loop)
     }
 
-    func client(request: String? = nil) async throws -> Client {
+    func client(request: String? = nil, port: UInt16? = nil) async throws -> Client {
         let inbox = Inbox<LiveClient.Event>()
-        return Client(inbox: inbox, box: try await Self.open(gateway.port, request, inbox, on: loop), loop: loop)
+        return Client(inbox: inbox, box: try await Self.open(port ?? self.port, request, inbox, on: loop), loop: loop)
     }
 
-    /// One HTTP request and its whole answer.
-    func http(_ head: String, body: String = "") async throws -> String {
-        let text = head + "\r\nContent-Length: \(body.utf8.count)\r\n\r\n" + body
-        let client = try await client(request: text.replacing("HOST", with: "127.0.0.1:\(gateway.port)"))
+    /// One request to the control surface and its whole answer.
+    func control(_ request: String, body: String = "") async throws -> String {
+        let text = "\(request) HTTP/1.1\r\nHost: test\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+        let client = try await client(request: text, port: controlPort)
         var answer: [UInt8] = []
         while true {
             switch try await client.inbox.next() {
@@ -151,7 +175,7 @@ struct LiveBench: Sendable {
     }
 
     func end() async {
-        gateway.stop()
+        stop()
         await loop.stop()
     }
 }

@@ -19,7 +19,7 @@ struct LiveTests {
 
     @Test(arguments: ["whole", "torn:1", "torn:200:1", "fragmented:1", "fragmented:50"])
     func `a turn comes through however the bytes are delivered`(_ delivery: String) async throws {
-        let bench = try await LiveBench(options { try? $0.set("fault", to: "delivery=\(delivery)") })
+        let bench = try await LiveBench(faulty: [("fault", "delivery=\(delivery)")])
         let client = try await bench.client()
         try await client.connect()
         client.send(send("what is the weather?", key: "k"))
@@ -35,7 +35,7 @@ struct LiveTests {
         let bench = try await LiveBench(options())
         let client = try await bench.client()
         try await client.connect()
-        bench.gateway.stop()
+        bench.stop()
         _ = try await client.text(with: "\"event\":\"shutdown\"")
         #expect(try await client.inbox.next() == .closed(1012, "service restart"))
         #expect(try await client.inbox.next() == .ended)
@@ -52,36 +52,48 @@ struct LiveTests {
     }
 
     @Test
-    func `the control surface works over HTTP, for programs on this host only`() async throws {
-        let bench = try await LiveBench(options())
-        #expect(try await bench.http("GET /health HTTP/1.1\r\nHost: HOST").hasPrefix("HTTP/1.1 200 "))
-        let set = try await bench.http("POST /demo/faults HTTP/1.1\r\nHost: localhost", body: "{\"doubleAck\":-1}")
-        #expect(set.hasPrefix("HTTP/1.1 200 ") && set.contains("\"doubleAck\":-1"))
-        let query = try await bench.http("POST /demo/faults?silence=true HTTP/1.1\r\nHost: HOST")
-        #expect(query.contains("\"silence\":true"))
-        let refused = [
-            "GET /demo/state HTTP/1.1\r\nHost: evil.example",
-            "GET /demo/state HTTP/1.1\r\nHost: HOST\r\nOrigin: http://HOST",
-            "GET /demo/state HTTP/1.1\r\nHost: 127.0.0.1.evil.example",
-        ]
-        for head in refused { #expect(try await bench.http(head).hasPrefix("HTTP/1.1 403 ")) }
-        let other: [(String, String)] = [
-            ("GET /nowhere HTTP/1.1\r\nHost: HOST", "404"), ("BREW / HTTP/1.1\r\nHost: HOST", "404"),
-            ("GET /demo/state HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked", "411"),
-        ]
-        for (head, status) in other { #expect(try await bench.http(head).hasPrefix("HTTP/1.1 \(status) "), "\(head)") }
+    func `the control surface works over HTTP, on a port of its own`() async throws {
+        let bench = try await LiveBench(faulty: [])
+        let set = try await bench.control("POST /demo/faults", body: "{\"doubleAck\":-1}")
+        #expect(set.hasPrefix("HTTP/1.1 200 "))
+        let client = try await bench.client()
+        try await client.connect()
+        client.send(send("echo x", key: "k"))
+        for _ in 1...2 { _ = try await client.text(with: "\"status\":\"started\"") }
+        #expect(try await bench.control("GET /demo/state").contains("\"accepted\":1"))
+        #expect(try await bench.control("GET /nowhere").hasPrefix("HTTP/1.1 404 "))
         await bench.end()
     }
 
     @Test
     func `a restart over HTTP closes the clients, and they may come back`() async throws {
-        let bench = try await LiveBench(options())
+        let bench = try await LiveBench(faulty: [])
         let client = try await bench.client()
         try await client.connect()
-        #expect(try await bench.http("POST /demo/restart?keep=true HTTP/1.1\r\nHost: HOST").hasPrefix("HTTP/1.1 200 "))
+        #expect(try await bench.control("POST /demo/restart?keep=true").hasPrefix("HTTP/1.1 200 "))
         _ = try await client.inbox.first { $0 == .closed(1012, "service restart") }
         let again = try await bench.client()
         try await again.connect()
+        await bench.end()
+    }
+
+    @Test
+    func `rubbish in place of frames ends the connection`() async throws {
+        let bench = try await LiveBench(faulty: [])
+        let client = try await bench.client()
+        try await client.connect()
+        _ = try await bench.control("POST /demo/garbage?raw=1")
+        let close = try await client.inbox.first { if case .closed = $0 { true } else { false } }
+        #expect(close != .closed(1000, ""))
+        await bench.end()
+    }
+
+    @Test
+    func `a request that is no upgrade is refused`() async throws {
+        let bench = try await LiveBench(options())
+        let client = try await bench.client(request: "GET /health HTTP/1.1\r\nHost: test\r\n\r\n")
+        guard case .bytes(let answer) = try await client.inbox.next() else { throw CancellationError() }
+        #expect(String(decoding: answer, as: UTF8.self).hasPrefix("HTTP/1.1 426 "))
         await bench.end()
     }
 
@@ -90,7 +102,7 @@ struct LiveTests {
         let path = FileManager.default.temporaryDirectory.appending(path: "demo-record-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         for round in 1...2 {
-            let bench = try await LiveBench(options { $0.recordFile = path })
+            let bench = try await LiveBench(faulty: [("record", path)])
             let client = try await bench.client()
             try await client.connect()
             for number in 1...20 {
@@ -125,7 +137,7 @@ struct LiveTests {
     @Test
     func `a second gateway on the same port says so`() async throws {
         let bench = try await LiveBench(options())
-        await #expect(throws: SystemError.self) { try await LiveBench(options { $0.port = bench.gateway.port }) }
+        await #expect(throws: SystemError.self) { try await LiveBench(options { $0.port = bench.port }) }
         await bench.end()
     }
 }

@@ -37,7 +37,7 @@ struct RecordedShapeTests {
     static func kind(_ frame: JSONValue, _ methods: [String: String]) -> String? {
         guard let payload = frame["payload"] ?? frame["error"] else { return nil }
         if let event = frame["event"]?.string {
-            guard ["agent", "chat", "tick", "exec.approval.requested", "exec.approval.resolved"].contains(event) else {
+            guard ["agent", "chat", "tick"].contains(event) else {
                 return nil
             }
             let state = payload["state"]?.string ?? ""
@@ -52,7 +52,7 @@ struct RecordedShapeTests {
         return frame["ok"]?.bool == true ? "answer \(method)" : "error \(method)"
     }
 
-    static func recorded(_ release: GatewayRelease) -> Shapes? {
+    static func recorded(_ release: DemoRelease) -> Shapes? {
         var root = URL(filePath: #filePath)
         for _ in 1...3 { root.deleteLastPathComponent() }
         let folder = root.appending(path: "../shared/data/captures")
@@ -60,7 +60,7 @@ struct RecordedShapeTests {
         let wanted = [
             "chat-text", "chat-thinking", "chat-tools-verbose-full", "chat-tools-verbose-off", "chat-tool-error",
             "chat-abort", "chat-stop-command", "chat-send-while-busy", "chat-duplicate-idempotency", "chat-error-429",
-            "chat-error-401", "chat-error-500", "chat-silent-empty", "chat-history", "cmd-verbose-on", "exec-approval",
+            "chat-error-401", "chat-error-500", "chat-silent-empty", "chat-history", "cmd-verbose-on",
             "connect-device-readwrite", "sessions", "tick-65s",
         ]
         var shapes = Shapes()
@@ -79,33 +79,27 @@ struct RecordedShapeTests {
         return shapes
     }
 
-    @Test(arguments: [GatewayRelease.march, .june])
-    func `frames have the members recorded frames have`(_ release: GatewayRelease) {
+    @Test(arguments: [DemoRelease.march, .june])
+    func `frames have the members recorded frames have`(_ release: DemoRelease) throws {
         guard let recorded = Self.recorded(release) else { return }
-        let bench = GatewayBench(release)
+        let bench = try GatewayBench(release)
         let client = bench.client(
-            scopes: ["operator.read", "operator.write", "operator.admin", "operator.approvals"],
             device: TestDevice(1),
             id: "cli",
             mode: "cli"
         )
-        client.call("sessions.patch", "{\"key\":\"main\",\"verboseLevel\":\"full\"}")
         let texts = [
-            "hello", "weather", "run a failing command", "fail429", "fail401", "fail500", "please think", "silent",
-            "approval", "/verbose full",
+            "/verbose full", "hello", "weather", "run a failing command", "fail429", "fail401", "fail500",
+            "please think", "silent",
         ]
         for (number, text) in texts.enumerated() {
             client.chatSend(text, key: "k\(number)")
             bench.run(ms: 300)
-            if let id = client.payloads("exec.approval.requested").last?["id"]?.string {
-                client.call("exec.approval.resolve", "{\"id\":\"\(id)\",\"decision\":\"allow-once\"}")
-                bench.run(ms: 10)
-            }
         }
         client.chatSend("burst 500 1000", key: "stopped")
         bench.run(ms: 30)
         client.call("chat.abort", "{\"sessionKey\":\"agent:main:main\",\"runId\":\"stopped\"}")
-        for method in ["agents.list", "agent.identity.get", "models.list", "sessions.list", "health"] {
+        for method in ["agents.list", "sessions.list", "health"] {
             client.call(method)
         }
         client.call("agents.files.get", "{\"agentId\":\"main\",\"name\":\"IDENTITY.md\"}")
@@ -123,7 +117,7 @@ struct RecordedShapeTests {
             guard let known = recorded.all[kind], let always = recorded.always[kind] else { continue }
             compared += 1
             let invented = paths.subtracting(known).filter { !Self.isAllowed($0) }
-            let missing = always.subtracting(ours.all[kind] ?? []).filter { !Self.isAbsent($0, kind) }
+            let missing = always.subtracting(ours.all[kind] ?? []).filter { !Self.isAbsent($0) }
             #expect(invented.isEmpty, "\(kind): invented \(invented.sorted())")
             #expect(missing.isEmpty, "\(kind): missing \(missing.sorted())")
         }
@@ -133,12 +127,8 @@ struct RecordedShapeTests {
     /// Settings this scenario makes and no recording had at that place.
     private static func isAllowed(_ path: String) -> Bool { path == "payload.sessions[].verboseLevel" }
 
-    /// The recorded models list has members the published schema forbids; labels are the recorded sessions' own.
-    private static func isAbsent(_ path: String, _ kind: String) -> Bool {
-        let others = [
-            "payload.models[].input", "payload.models[].api", "payload.sessions[].label",
-            "payload.sessions[].displayName",
-        ]
-        return others.contains(path)
+    /// The recorded sessions have labels.
+    private static func isAbsent(_ path: String) -> Bool {
+        ["payload.sessions[].label", "payload.sessions[].displayName"].contains(path)
     }
 }

@@ -9,9 +9,9 @@ struct ScriptTests {
         } ?? []
     }
 
-    @Test(arguments: [GatewayRelease.march, .june])
-    func `appending the weather is one command from start to result`(_ release: GatewayRelease) throws {
-        let bench = GatewayBench(release) { $0.speed = 1 }
+    @Test(arguments: [DemoRelease.march, .june])
+    func `appending the weather is one command from start to result`(_ release: DemoRelease) throws {
+        let bench = try GatewayBench(release) { $0.speed = 1 }
         let client = bench.client()
         client.chatSend("append the weather to weather.txt", key: "w")
         bench.run(ms: 8_000)
@@ -46,22 +46,23 @@ struct ScriptTests {
     }
 
     @Test
-    func `March shows output live only at full verbosity`() {
-        let bench = GatewayBench(.march)
+    func `March shows output live only at full verbosity`() throws {
+        let bench = try GatewayBench(.march)
         let client = bench.client()
-        #expect(client.call("sessions.patch", "{\"key\":\"main\",\"verboseLevel\":\"full\"}")?["ok"]?.bool == true)
+        client.chatSend("/verbose full", key: "v")
+        bench.run(ms: 10)
         client.chatSend("what is the weather?", key: "w")
         bench.run(ms: 10)
         #expect(client.agent("tool").last?["data"]?["result"]?["details"]?["status"]?.string == "completed")
     }
 
     @Test
-    func `text around a tool call restarts in March and is joined in June`() {
+    func `text around a tool call restarts in March and is joined in June`() throws {
         for (release, text) in [
-            (GatewayRelease.march, "It is **sunny**, 21 °C. I saved it to `weather.txt`."),
+            (DemoRelease.march, "It is **sunny**, 21 °C. I saved it to `weather.txt`."),
             (.june, "Let me check that.It is **sunny**, 21 °C. I saved it to `weather.txt`."),
         ] {
-            let bench = GatewayBench(release)
+            let bench = try GatewayBench(release)
             let client = bench.client()
             client.chatSend("what is the weather?", key: "w")
             bench.run(ms: 10)
@@ -73,8 +74,8 @@ struct ScriptTests {
     }
 
     @Test
-    func `tool events go to the sender with the cap, others may subscribe`() {
-        let bench = GatewayBench(.june)
+    func `tool events go to the sender with the cap, others may subscribe`() throws {
+        let bench = try GatewayBench(.june)
         let sender = bench.client(device: TestDevice(1))
         let plain = bench.client(caps: [], device: TestDevice(2))
         let watcher = bench.client(device: TestDevice(3))
@@ -96,8 +97,8 @@ struct ScriptTests {
     }
 
     @Test
-    func `parallel calls overlap and end in the order of their durations`() {
-        let bench = GatewayBench(.june) { $0.speed = 1 }
+    func `parallel calls overlap and end in the order of their durations`() throws {
+        let bench = try GatewayBench(.june) { $0.speed = 1 }
         let client = bench.client()
         client.chatSend("parallel please", key: "p")
         bench.run(ms: 8_000)
@@ -113,8 +114,8 @@ struct ScriptTests {
     }
 
     @Test
-    func `a failing command has its exit code`() {
-        let bench = GatewayBench(.june)
+    func `a failing command has its exit code`() throws {
+        let bench = try GatewayBench(.june)
         let client = bench.client()
         client.chatSend("run a failing command", key: "f")
         bench.run(ms: 10)
@@ -125,8 +126,8 @@ struct ScriptTests {
     }
 
     @Test(arguments: [("fail 401", "401"), ("fail500 now", "500"), ("provider error please", "500")])
-    func `provider failures leave a failed row`(_ message: String, _ code: String) {
-        let bench = GatewayBench(.march)
+    func `provider failures leave a failed row`(_ message: String, _ code: String) throws {
+        let bench = try GatewayBench(.march)
         let client = bench.client()
         client.chatSend(message, key: "f")
         bench.run(ms: 10)
@@ -137,8 +138,8 @@ struct ScriptTests {
     }
 
     @Test
-    func `a silent reply has a final without message and no row`() {
-        let bench = GatewayBench(.june)
+    func `a silent reply has a final without message and no row`() throws {
+        let bench = try GatewayBench(.june)
         let client = bench.client()
         client.chatSend("silent please", key: "s")
         bench.run(ms: 10)
@@ -148,9 +149,9 @@ struct ScriptTests {
     }
 
     @Test
-    func `long texts are bounded live and cut in the history`() {
-        for (release, limit) in [(GatewayRelease.march, 12_000), (.june, 8_000)] {
-            let bench = GatewayBench(release)
+    func `long texts are bounded live and cut in the history`() throws {
+        for (release, limit) in [(DemoRelease.march, 12_000), (.june, 8_000)] {
+            let bench = try GatewayBench(release)
             let client = bench.client()
             client.chatSend("longtext 30000", key: "l")
             bench.run(ms: 10)
@@ -163,7 +164,7 @@ struct ScriptTests {
                 #expect(whole?["messages"]?.elements.map { $0 }.last?.messageText?.count == 30_000)
             }
         }
-        let bench = GatewayBench(.june) { $0.speed = 1 }
+        let bench = try GatewayBench(.june) { $0.speed = 1 }
         let client = bench.client()
         client.chatSend("longtext 999999999", key: "l")
         bench.run(ms: 2_000)
@@ -171,22 +172,23 @@ struct ScriptTests {
     }
 
     @Test
-    func `thinking is history, and a stream only where the session asks`() {
-        let bench = GatewayBench(.june)
+    func `thinking is history, and a stream only where the session asks`() throws {
+        let bench = try GatewayBench(.june)
         let client = bench.client()
         client.chatSend("please think about it", key: "t")
         bench.run(ms: 10)
         #expect(client.agent("thinking").isEmpty)
         #expect(history(client).last?["content"]?[0]?["thinking"]?.string?.hasSuffix("It is 42.") == true)
-        client.call("sessions.patch", "{\"key\":\"main\",\"reasoningLevel\":\"stream\"}")
+        client.chatSend("/reasoning stream", key: "r")
+        bench.run(ms: 10)
         client.chatSend("please think again", key: "t2")
         bench.run(ms: 10)
         #expect(client.agent("thinking").count == 3)
     }
 
     @Test
-    func `the identity frame reads and writes both files`() {
-        let bench = GatewayBench(.june)
+    func `the identity frame reads and writes both files`() throws {
+        let bench = try GatewayBench(.june)
         let client = bench.client()
         client.chatSend("Show them:\n---IDENTITY---\n(raw IDENTITY.md)\n---USER---\n(raw USER.md)\n---END---", key: "r")
         bench.run(ms: 10)
@@ -197,23 +199,23 @@ struct ScriptTests {
         bench.run(ms: 10)
         let file = client.payload("agents.files.get", "{\"agentId\":\"main\",\"name\":\"IDENTITY.md\"}")?["file"]
         #expect(file?["content"]?.string == "- **Name:** Wren\n")
-        #expect(client.payload("agent.identity.get")?["name"]?.string == "Wren")
+        #expect(client.agentName == "Wren")
     }
 
     @Test(arguments: ["Call yourself Wren.", "please CALL YOURSELF İstanbul", "call yourself "])
-    func `an agent can rename itself through an edit`(_ message: String) {
-        let bench = GatewayBench(.june)
+    func `an agent can rename itself through an edit`(_ message: String) throws {
+        let bench = try GatewayBench(.june)
         let client = bench.client()
         client.chatSend(message, key: "n")
         bench.run(ms: 10)
         #expect(client.agent("tool").last?["data"]?["name"]?.string == "edit")
         let expected = message.contains("İ") ? "İstanbul" : "Wren"
-        #expect(client.payload("agent.identity.get")?["name"]?.string == expected)
+        #expect(client.agentName == expected)
     }
 
     @Test
-    func `booking a train takes several tools`() {
-        let bench = GatewayBench(.june) { $0.speed = 1 }
+    func `booking a train takes several tools`() throws {
+        let bench = try GatewayBench(.june) { $0.speed = 1 }
         let client = bench.client()
         client.chatSend("book a train to Hamburg", key: "b")
         bench.run(ms: 15_000)
@@ -224,17 +226,18 @@ struct ScriptTests {
     }
 
     @Test
-    func `an echo repeats the text exactly`() {
-        let bench = GatewayBench(.june)
+    func `an echo repeats the text exactly`() throws {
+        let bench = try GatewayBench(.june)
         let client = bench.client()
         client.chatSend("echo  two  blanks\n\nand lines ", key: "e")
         bench.run(ms: 10)
         #expect(client.chat("final").first?["message"]?.messageText == "two  blanks\n\nand lines ")
     }
 
-    @Test(arguments: GatewayRelease.allCases)
-    func `a burst sends its count at its rate with rising numbers and the sender's clock`(_ release: GatewayRelease) {
-        let bench = GatewayBench(release)
+    @Test(arguments: DemoRelease.allCases)
+    func `a burst sends its count at its rate with rising numbers and the sender's clock`(_ release: DemoRelease) throws
+    {
+        let bench = try GatewayBench(release)
         let client = bench.client()
         client.chatSend("burst 500 1000 chat", key: "b")
         bench.run(ms: 250)

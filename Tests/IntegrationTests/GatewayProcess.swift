@@ -4,39 +4,38 @@ import JSONBytes
 import Synchronization
 import TestSupport
 
-/// The demo gateway in a process of its own, steered over its `/demo/...` surface, until the value goes.
+/// The demo gateway with faults in a process of its own, controlled over `/demo/…`, until the value is released.
 final class GatewayProcess: Sendable {
     static let token = "demo-token"
 
     let port: UInt16
+    private let controlPort: UInt16
     private let process: Process
 
-    /// `options` as for `ladle demo-gateway`, without a port.
     init(_ options: [String] = []) throws {
         let process = Process()
-        process.executableURL = URL(filePath: LadleProcess.program)
-        process.arguments = ["demo-gateway", "--speed", "0"] + options
+        process.executableURL = URL(filePath: LadleProcess.built("faulty-gateway"))
+        process.arguments = ["--speed", "0"] + options
         process.environment = LadleProcess.environment
         let output = Pipe()
         process.standardOutput = output
         process.standardError = output
         try process.run()
         var text = ""
-        var port: UInt16?
-        while port == nil {
+        while !text.contains("\n") {
             let more = output.fileHandleForReading.availableData
             if more.isEmpty { break }
             text += String(decoding: more, as: UTF8.self)
-            for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
-                guard let place = line.range(of: "ws://127.0.0.1:") else { continue }
-                port = UInt16(line[place.upperBound...].prefix { $0.isNumber })
-            }
         }
-        guard let port else {
+        func number(after words: String) -> UInt16? {
+            text.range(of: words).flatMap { UInt16(text[$0.upperBound...].prefix(while: \.isNumber)) }
+        }
+        guard let port = number(after: "ws://127.0.0.1:"), let controlPort = number(after: "http://127.0.0.1:") else {
             process.waitUntilExit()
             throw LadleProcess.DidNotStart(description: "exit \(process.terminationStatus): \(text)")
         }
         self.port = port
+        self.controlPort = controlPort
         self.process = process
         output.fileHandleForReading.readabilityHandler = { handle in
             if handle.availableData.isEmpty { handle.readabilityHandler = nil }
@@ -51,9 +50,9 @@ final class GatewayProcess: Sendable {
 
     @discardableResult
     func control(_ method: String, _ path: String, body: String? = nil) throws -> Answer {
-        let socket = try BlockingSocket.connect(.loopback4, port: port)
+        let socket = try BlockingSocket.connect(.loopback4, port: controlPort)
         defer { socket.close() }
-        var text = "\(method) /demo/\(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nConnection: close\r\n"
+        var text = "\(method) /demo/\(path) HTTP/1.1\r\nHost: test\r\n"
         if let body { text += "Content-Length: \(body.utf8.count)\r\n" }
         try socket.send(Array((text + "\r\n" + (body ?? "")).utf8))
         var bytes: [UInt8] = []
@@ -62,6 +61,22 @@ final class GatewayProcess: Sendable {
     }
 
     var state: JSONValue { get throws { try control("GET", "state").json } }
+
+    /// These faults and no others, from now on.
+    func faults(_ faults: [(name: String, value: String)]) throws {
+        try control("DELETE", "faults")
+        let query = faults.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
+        let answer = try control("POST", "faults?\(query)")
+        precondition(answer.status == 200, answer.body)
+    }
+
+    /// Key and text of each message it accepted, in order.
+    func accepted() throws -> [(key: String, text: String)] {
+        try control("GET", "record").body.split(separator: "\n").map { line in
+            let root = try JSONDocument(parsing: Array(line.utf8)).root
+            return (root["key"]?.string ?? "", root["text"]?.string ?? "")
+        }
+    }
 
     /// A program that links to this gateway, with its token unless another is given.
     func ladle(
@@ -81,6 +96,13 @@ final class GatewayProcess: Sendable {
             demo: false
         )
     }
+
+    /// A program whose link to this gateway is up.
+    func linked() async throws -> LadleProcess {
+        let ladle = try await ladle()
+        try ladle.online()
+        return ladle
+    }
 }
 
 extension LadleProcess {
@@ -95,6 +117,24 @@ extension LadleProcess {
 
     @discardableResult
     func online() throws -> JSONValue { try link { $0["state"]?.string == "online" } }
+
+    /// The id of the entry a text became.
+    func send(_ text: String, session: String = "main") throws -> String {
+        let answer = try request("POST", "/v1/messages?session=\(session)", ["Content-Type: text/plain"], body: text)
+        guard answer.status == 202, let id = answer["id"] else { throw NothingCame() }
+        return id
+    }
+
+    func entry(_ id: String) throws -> JSONValue { try request("GET", "/v1/outbox/\(id)").json }
+
+    /// The entry once it has come to one of these states.
+    @discardableResult
+    func entry(_ id: String, becomes states: String...) throws -> JSONValue {
+        try eventually {
+            let entry = try self.entry(id)
+            return states.contains(entry["state"]?.string ?? "") ? entry : nil
+        }
+    }
 
     @discardableResult
     func link(_ state: String, _ code: String) throws -> JSONValue {
@@ -117,8 +157,13 @@ extension LadleProcess {
     }
 }
 
+extension JSONValue {
+    var attemptClasses: [String] { self["attempts"]?.elements.compactMap { $0["class"]?.string } ?? [] }
+    var firstAttempt: String? { self["attempts"]?.elements.compactMap { $0["at"]?.string }.first }
+}
+
 extension BlockingSocket {
-    /// What comes up to and with `end`; less when the peer closes.
+    /// Everything up to and with `end`, or less when the peer closes.
     func read(until end: String) throws -> String {
         var text = ""
         while !text.contains(end) {

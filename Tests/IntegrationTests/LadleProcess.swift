@@ -14,13 +14,15 @@ final class LadleProcess: Sendable {
     private let process: Process
     private let lines: Mutex<[String]>
 
-    /// Beside the test bundle, where the build leaves it.
-    static var program: String {
+    static var program: String { built("ladle") }
+
+    /// The path of a built program, which lies beside the test bundle.
+    static func built(_ name: String) -> String {
         let here = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let beside = URL(filePath: here).deletingLastPathComponent().appending(path: "ladle").path
+        let beside = URL(filePath: here).deletingLastPathComponent().appending(path: name).path
         if FileManager.default.isExecutableFile(atPath: beside) { return beside }
         let package = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
-        return package.appending(path: ".build/debug/ladle").path
+        return package.appending(path: ".build/debug/\(name)").path
     }
 
     /// Nothing of the caller's but what a sanitizer is told.

@@ -111,7 +111,7 @@ import Testing
 
     @Test func `with offline hold entries say why they wait, and use up no attempt`() async throws {
         let ladle = try await away(["--outbox-offline", "hold"])
-        try ladle.link(is: "offline")
+        try ladle.link { $0["state"]?.string == "offline" }
         let id = try ladle.send("whenever it is back")
         let entry = try ladle.entry(id)
         #expect(entry["state"]?.string == "queued")

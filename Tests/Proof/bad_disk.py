@@ -116,7 +116,7 @@ def recover(*arguments):
 
 
 def unusable(tally, what, ruin, count):
-    gateway = DemoGateway("--record", f"{scratch()}/accepted")
+    gateway = DemoGateway()
     ladle = Serve(gateway=AWAY)
     state = pathlib.Path(ladle.state)
     ids = {send(ladle, f"{what} {number}", session=f"s{number}")[2]["id"] for number in range(5)}

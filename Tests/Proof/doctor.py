@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 
-from harness import LADLE, DemoGateway, Program, Serve, Tally, options, scratch, until
+from harness import LADLE, DemoGateway, FaultyGateway, Program, Serve, Tally, options, scratch, until
 
 options()
 tally = Tally()
@@ -76,7 +76,7 @@ with socket.create_server(("127.0.0.1", 0)) as web:
 
 def linked(name, *faults, state="online", arguments=()):
     """A gateway with a fault and a server that has met it."""
-    other = DemoGateway(*faults)
+    other = FaultyGateway(*faults)
     serve = Serve(*arguments, gateway=other.url)
     until(lambda: serve.json("GET", "/v1/status")[1]["link"]["state"] == state, what=f"{name}: {state}")
     return doctor(state=serve.state), serve, other

@@ -1,7 +1,6 @@
 """Identity and profile of the built program: the ways a write can go, what keeps the copy fresh, pictures, bad input, the
 editor of the command line, 200 writers at once, and how long a change of a large file takes."""
 
-import http.client
 import json
 import os
 import pathlib
@@ -11,7 +10,7 @@ import threading
 import time
 import zlib
 
-from harness import LADLE, DemoGateway, EventStream, Serve, Tally, options, scratch, until
+from harness import LADLE, EventStream, FaultyGateway, Serve, Tally, options, scratch, until
 
 chosen = options(writers=(200, 1000))
 tally = Tally()
@@ -19,21 +18,12 @@ ANY = {"If-Match": "*", "Content-Type": "application/merge-patch+json"}
 KINDS = {"identity": ("IDENTITY.md", "vibe"), "profile": ("USER.md", "timezone")}
 
 
-def control(gateway, method, path, body=None):
-    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30)
-    try:
-        connection.request(method, f"/demo/{path}", body)
-        return connection.getresponse().read()
-    finally:
-        connection.close()
-
-
 def file(gateway, name="IDENTITY.md"):
-    return control(gateway, "GET", f"file?name={name}")
+    return gateway.control("GET", f"file?name={name}")
 
 
 def put_file(gateway, text, name="IDENTITY.md"):
-    control(gateway, "PUT", f"file?name={name}", text if isinstance(text, bytes) else text.encode())
+    gateway.control("PUT", f"file?name={name}", text if isinstance(text, bytes) else text.encode())
 
 
 def patch(server, kind, changes, headers=ANY):
@@ -49,7 +39,7 @@ def run(*arguments, server, env=None):
 def writes(kind, release):
     """Through the file calls, with guards where the gateway has them; someone else writes in between."""
     name, field = KINDS[kind]
-    gateway = DemoGateway("--release", release)
+    gateway = FaultyGateway("--release", release)
     server = Serve(gateway=gateway.url).linked()
     before = file(gateway, name)
     status, fields, answer = patch(server, kind, {field: "Europe/Lisbon"})
@@ -63,7 +53,7 @@ def writes(kind, release):
                  if field.encode() not in line.lower() and b"_(" not in line] == kept, f"{kind}: other lines are kept")
     # One more read than the write's own may be under way.
     server.json("GET", f"/v1/{kind}?refresh=true")
-    control(gateway, "POST", "faults?editAfterRead=1")
+    gateway.control("POST", "faults?editAfterRead=1")
     status, _, answer = patch(server, kind, {"name": "Racer"})
     text = file(gateway, name).decode()
     tally.check(status == 200 and "Racer" in text, f"{kind} {release}: a write in a race lands: {status}")
@@ -110,9 +100,9 @@ def whole_file(gateway, server, kind, name, field):
 
 
 def missing_file(release):
-    gateway = DemoGateway("--release", release)
+    gateway = FaultyGateway("--release", release)
     server = Serve(gateway=gateway.url).linked()
-    control(gateway, "DELETE", "file?name=USER.md")
+    gateway.control("DELETE", "file?name=USER.md")
     status, fields, body = server.call("GET", "/v1/profile?refresh=true")
     answer = json.loads(body)
     tally.check(status == 200 and answer["fields"] == {} and answer["markdown"] == "", f"a missing file is empty: {answer}")
@@ -125,7 +115,7 @@ def missing_file(release):
 
 def without_admin(release):
     """No scope, no write; by chat only where the configuration says so, and then nobody sees the talk."""
-    gateway = DemoGateway("--release", release, "--fault", "strippedScopes=operator.admin")
+    gateway = FaultyGateway("--release", release, "--fault", "strippedScopes=operator.admin")
     server = Serve(gateway=gateway.url).linked()
     before = file(gateway)
     status, _, answer = patch(server, "identity", {"name": "Nobody"})
@@ -174,7 +164,7 @@ def without_admin(release):
 
 
 def freshness():
-    gateway = DemoGateway()
+    gateway = FaultyGateway()
     server = Serve("--identity-refresh", "10s", gateway=gateway.url).linked()
     server.json("GET", "/v1/identity?refresh=true")
     seen = []
@@ -195,7 +185,7 @@ def freshness():
     put_file(gateway, "- **Name:** Timed\n")
     told(3, "an event tells of a change found by the timer", 25)
     put_file(gateway, "- **Name:** Back\n")
-    control(gateway, "POST", "drop")
+    gateway.control("POST", "drop")
     told(4, "an event tells of a change found after a reconnect")
     tag = server.call("GET", "/v1/identity")[1]["etag"]
     last = [data for _, name, data in seen if name == "identity"][-1]
@@ -288,7 +278,7 @@ def pictures():
 
 
 def bad_input():
-    gateway = DemoGateway()
+    gateway = FaultyGateway()
     server = Serve(gateway=gateway.url).linked()
     before = {name: file(gateway, name) for name, _ in KINDS.values()}
     for kind in KINDS:
@@ -347,7 +337,7 @@ def bad_input():
 
 
 def editor():
-    gateway = DemoGateway()
+    gateway = FaultyGateway()
     server = Serve(gateway=gateway.url).linked()
     folder = pathlib.Path(scratch())
 
@@ -366,7 +356,7 @@ def editor():
         tally.check(done.returncode == 0 and "Nothing" in done.stdout, f"{kind} edit without a change: {done}")
         done = run(kind, "edit", server=server, env=script("fail", "echo lost >> \"$1\"; exit 3"))
         tally.check(done.returncode != 0 and b"lost" not in file(gateway, name), f"{kind} edit that fails: {done}")
-        url = f"http://127.0.0.1:{gateway.port}/demo/file?name={name}"
+        url = f"{gateway.control_url}file?name={name}"
         python = f"import urllib.request as u; u.urlopen(u.Request('{url}', b'# Theirs\\n', method='PUT')).read()"
         conflict = script("conflict", f"python3 -c \"{python}\"; echo mine >> \"$1\"")
         done = run(kind, "edit", server=server, env=conflict)

@@ -15,12 +15,27 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What a program built with a sanitizer needs; without one nothing. Its records count as its memory too.
 SANITIZER = {name: os.environ[name] for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "LD_PRELOAD") if os.environ.get(name)}
 # Units and other folders want the whole path.
 LADLE = os.path.abspath(os.environ.get("LADLE") or ROOT / ".build/debug/ladle")
+
+
+def faulty_gateway():
+    """The demo gateway with faults: FAULTY_GATEWAY, or the one built beside LADLE, or the debug build, made if missing."""
+    beside = pathlib.Path(LADLE).with_name("faulty-gateway")
+    built = ROOT / ".build/debug/faulty-gateway"
+    if named := os.environ.get("FAULTY_GATEWAY"):
+        return os.path.abspath(named)
+    if beside.exists():
+        return str(beside)
+    if not built.exists():
+        subprocess.run(["swift", "build", "--product", "faulty-gateway"], cwd=ROOT, check=True)
+    return str(built)
 
 
 def options(**extra):
@@ -68,21 +83,22 @@ def until(condition, seconds=20, every=0.01, what="the condition"):
 
 
 class Program:
-    """One run of the binary. `ready` is the pattern of the output line after which it is of use; `prefix` is a command
-    that executes it."""
+    """One run of the binary, or of another `program`. `ready` is the pattern of the output line after which it is of use;
+    `prefix` is a command that executes it."""
 
-    def __init__(self, arguments, ready, env=None, cwd=None, prefix=(), **more):
+    def __init__(self, arguments, ready, env=None, cwd=None, prefix=(), program=None, **more):
         self.lines = []
         self.match = None
         self._seen = threading.Event()
         self.process = subprocess.Popen(
-            [*prefix, LADLE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            [*prefix, program or LADLE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
             text=True, cwd=cwd, env={**os.environ, "SWIFT_BACKTRACE": "enable=no", **(env or {})}, **more)
         atexit.register(self.kill)
         threading.Thread(target=self._read, args=(re.compile(ready),), daemon=True).start()
         if not self._seen.wait(30) or self.match is None:
             self.kill()
-            raise RuntimeError(f"ladle {' '.join(arguments)} did not start:\n" + "".join(self.lines))
+            name = pathlib.Path(program or LADLE).name
+            raise RuntimeError(f"{name} {' '.join(arguments)} did not start:\n" + "".join(self.lines))
 
     def _read(self, ready):
         for line in self.process.stdout:
@@ -185,6 +201,28 @@ class DemoGateway(Program):
         self.url = self.match.group(1)
         self.port = int(self.match.group(2))
         self.token = self.match.group(3)
+
+
+class FaultyGateway(Program):
+    """The demo gateway with faults, a program of the tests, controlled over `/demo/…`."""
+
+    def __init__(self, *arguments, port=0):
+        super().__init__(
+            ["--port", str(port), "--speed", "0", *arguments],
+            r"(ws://127\.0\.0\.1:(\d+)), token (\S+), control (\S+)", program=faulty_gateway())
+        self.url = self.match.group(1)
+        self.port = int(self.match.group(2))
+        self.token = self.match.group(3)
+        self.control_url = f"{self.match.group(4)}/demo/"
+
+    def control(self, method, path, body=None):
+        """The answer's bytes, whatever its status."""
+        request = urllib.request.Request(self.control_url + path, body, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as error:
+            return error.read()
 
 
 class Unchunked:

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from harness import LADLE, DemoGateway, EventStream, Serve, Tally, options, scratch, until
+from harness import LADLE, EventStream, FaultyGateway, Serve, Tally, options, scratch, until
 
 OPTIONS = options(rounds=(40, 500), seed=(0, 0), sessions=(4, 4))
 ROUNDS = OPTIONS.rounds
@@ -134,7 +134,7 @@ def loop(tally, protocol):
     gateway_port, port, state = free_port(), free_port(), scratch()
 
     def start_gateway():
-        return DemoGateway("--protocol", str(protocol), "--record", str(accepted_file), "--recall", port=gateway_port)
+        return FaultyGateway("--protocol", str(protocol), "--record", str(accepted_file), "--recall", port=gateway_port)
 
     def start_ladle():
         return Serve("--log-level", "error", state=state, gateway=f"ws://127.0.0.1:{gateway_port}", port=port)

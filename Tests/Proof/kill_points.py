@@ -15,10 +15,9 @@ import subprocess
 import tempfile
 import threading
 import time
-import urllib.request
 
 import harness
-from harness import ROOT, DemoGateway, Serve, Tally, options, scratch, until
+from harness import ROOT, FaultyGateway, Serve, Tally, options, scratch, until
 
 OPTIONS = options(workers=(3, 3))
 # A release has no points to die at.
@@ -57,7 +56,7 @@ class World:
         self.folder = pathlib.Path(scratch())
         self.state = scratch()
         self.seen = self.folder / "accepted.ndjson"
-        self.gateway = DemoGateway("--record", str(self.seen))
+        self.gateway = FaultyGateway("--record", str(self.seen))
         self.count = 0
         self.matrix = {}
         ladle = self.serve().linked()
@@ -69,13 +68,9 @@ class World:
         return Serve("--log-level", "error", state=self.state, gateway=self.gateway.url, env=env)
 
     def faults(self, **faults):
-        self.control("DELETE", "/demo/faults")
+        self.gateway.control("DELETE", "faults")
         if faults:
-            self.control("POST", "/demo/faults", json.dumps(faults).encode())
-
-    def control(self, method, path, body=None):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.gateway.port}{path}", body, method=method)
-        return urllib.request.urlopen(request, timeout=10).read()
+            self.gateway.control("POST", "faults", json.dumps(faults).encode())
 
     def lay_out(self, ladle):
         """Entries in every state that lasts."""
@@ -97,7 +92,7 @@ class World:
         found["expired"] = reaches(send("expired", ttlSeconds=1), "expired")
         self.faults(closeBeforeAck=1)
         found["unconfirmed"] = reaches(send("unconfirmed", "/model large"), "unconfirmed")
-        self.control("POST", "/demo/restart?keep=false")
+        self.gateway.control("POST", "restart?keep=false")
         self.faults()
         ladle.linked()
         time.sleep(0.3)

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from harness import LADLE, DemoGateway, EventStream, Serve, Tally, options, scratch, until
+from harness import LADLE, EventStream, FaultyGateway, Serve, Tally, options, scratch, until
 
 chosen = options(starts=(10, 50), drops=(200, 10_000))
 tally = Tally()
@@ -103,7 +103,7 @@ class LinkEvents:
 
 def speed():
     """From the connection to the second answer, which is the first one after the hello."""
-    gateway = DemoGateway()
+    gateway = FaultyGateway()
     relay = Relay(gateway)
     for number in range(chosen.starts):
         server = Serve(gateway=f"ws://127.0.0.1:{relay.port}").linked()
@@ -118,7 +118,7 @@ def speed():
 
 def drops():
     """Each drop is noticed from the wire, and SIGHUP ends the wait that follows it."""
-    gateway = DemoGateway()
+    gateway = FaultyGateway()
     server = Serve(gateway=gateway.url).linked()
     events = LinkEvents(server)
     noticed = []
@@ -129,7 +129,7 @@ def drops():
         if number == warm:
             descriptors, resident = server.descriptors(), server.resident()
         start = time.perf_counter()
-        control(gateway, "POST", "drop")
+        gateway.control("POST", "drop")
         events.next(lambda status: status["state"] == "offline")
         noticed.append((time.perf_counter() - start) * 1000)
         server.process.send_signal(signal.SIGHUP)
@@ -146,16 +146,6 @@ def drops():
     gateway.kill()
 
 
-def control(gateway, method, path):
-    import http.client
-    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30)
-    try:
-        connection.request(method, f"/demo/{path}")
-        return json.loads(connection.getresponse().read())
-    finally:
-        connection.close()
-
-
 def certificate(*names):
     folder = pathlib.Path(scratch())
     hosts = [part for name in names for part in ("--host", name)]
@@ -168,7 +158,7 @@ def certificate(*names):
 
 
 def tls():
-    gateway = DemoGateway()
+    gateway = FaultyGateway()
     context, pin, file = certificate("localhost", "127.0.0.1")
     relay = Relay(gateway, context)
     other = Relay(gateway, certificate("elsewhere.example")[0])
@@ -206,14 +196,14 @@ def tls():
 
 def refusals():
     """The same running program through all of them: a refusal that stops is taken up again by SIGHUP."""
-    gateway = DemoGateway()
+    gateway = FaultyGateway()
     server = Serve(gateway=gateway.url).linked()
     events = LinkEvents(server)
-    codes = re.findall(r"[A-Z][A-Z_]+[A-Z]", control(gateway, "POST", "faults?refuse=nothing")["error"])
+    codes = re.findall(r"[A-Z][A-Z_]+[A-Z]", json.loads(gateway.control("POST", "faults?refuse=nothing"))["error"])
     print(f"{'code':36} {'state':21} hint")
     for code in codes:
-        control(gateway, "POST", f"faults?refuse={code}")
-        control(gateway, "POST", "drop")
+        gateway.control("POST", f"faults?refuse={code}")
+        gateway.control("POST", "drop")
         events.next(lambda status: status["state"] == "offline")
         server.process.send_signal(signal.SIGHUP)
         told = events.next(lambda status: status.get("code") not in (None, "LINK_LOST"))
@@ -226,7 +216,7 @@ def refusals():
         tally.check(len(told["detail"]) > 20, f"{code} has a sentence: {told['detail']}")
         if told["state"] in ("refused", "waiting_for_approval"):
             tally.check(told.get("hint") and told["hint"] in doctor.stdout, f"{code} has a command: {told}")
-        control(gateway, "POST", "faults?refuse=none")
+        gateway.control("POST", "faults?refuse=none")
         server.process.send_signal(signal.SIGHUP)
         events.next(lambda status: status["state"] == "online")
     tally.check(len(codes) >= 20, f"all refusals were met: {codes}")

@@ -11,9 +11,8 @@ import subprocess
 import threading
 import time
 import urllib.parse
-import urllib.request
 
-from harness import DemoGateway, EventStream, Serve, Tally, options, scratch, until
+from harness import DemoGateway, EventStream, FaultyGateway, Serve, Tally, options, scratch, until
 
 options()
 tally = Tally()
@@ -96,7 +95,7 @@ def check_run(events, run, name):
 
 
 def scripts(release, protocol):
-    gateway = DemoGateway("--speed", "4", "--release", release)
+    gateway = FaultyGateway("--speed", "4", "--release", release)
     server = Serve(gateway=gateway.url).linked()
     tally.check(server.json("GET", "/v1/status")[1]["link"]["protocol"] == protocol, f"{release} speaks protocol {protocol}")
     follower = Follower(server)
@@ -146,7 +145,7 @@ def scripts(release, protocol):
 def elsewhere(server, gateway, follower, release):
     """Somebody else's message, straight to the gateway."""
     query = urllib.parse.urlencode({"session": "agent:main:elsewhere", "text": "fetch https://example.net/"})
-    urllib.request.urlopen(urllib.request.Request(f"{gateway.url.replace('ws:', 'http:')}/demo/say?{query}", method="POST"), timeout=5).read()
+    gateway.control("POST", f"say?{query}")
     ended = until(lambda: [e for e in follower.events if e["type"] == "run.ended" and e.get("session") == "agent:main:elsewhere"], what="a run from elsewhere")
     run = server.json("GET", f"/v1/runs/{ended[0]['runId']}")[1]
     tally.check(run["state"] == "completed" and "Example Domain" in run["text"], f"{release}: a run from elsewhere {run['state']} {run['text']!r}")

@@ -12,11 +12,9 @@ import socket
 import struct
 import threading
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 
-from harness import DemoGateway, Serve, Tally, Unchunked, options, until
+from harness import FaultyGateway, Serve, Tally, Unchunked, options, until
 
 chosen = options(drops=(150, 1000), readers=(16, 24), seed=(1, 1))
 SESSIONS = [f"agent:main:soak{n}" for n in range(4)]
@@ -39,8 +37,7 @@ def count(name):
         counts[name] += 1
 
 
-gateway = DemoGateway("--speed", "3")
-control = gateway.url.replace("ws:", "http:")
+gateway = FaultyGateway("--speed", "3")
 serve = Serve(gateway=gateway.url)
 state, port = serve.state, serve.port
 serve.linked()
@@ -252,10 +249,7 @@ def post(texts):
             time.sleep(0.1)
         if number % 5 == 0:  # somebody else's message, straight to the gateway
             query = urllib.parse.urlencode({"session": "agent:main:elsewhere", "text": f"echo elsewhere {number}"})
-            try:
-                urllib.request.urlopen(urllib.request.Request(f"{control}/demo/say?{query}", method="POST"), timeout=5).read()
-            except urllib.error.HTTPError:
-                pass
+            gateway.control("POST", f"say?{query}")
         time.sleep(chance.uniform(0.1, 0.5))
 
 
@@ -272,7 +266,7 @@ def disturb():
             serve = Serve(state=state, gateway=gateway.url, port=port)
             count("kills")
         elif done >= (counts["gatewayDrops"] + 0.5) * every:
-            urllib.request.urlopen(urllib.request.Request(f"{control}/demo/drop", method="POST"), timeout=5).read()
+            gateway.control("POST", "drop")
             count("gatewayDrops")
         time.sleep(0.05)
 
@@ -290,7 +284,7 @@ for thread in workers:
 
 
 def is_quiet():
-    if json.load(urllib.request.urlopen(f"{control}/demo/state", timeout=5))["activeRuns"]:
+    if json.loads(gateway.control("GET", "state"))["activeRuns"]:
         return False
     status = serve.json("GET", "/v1/status")[1]
     return status["link"]["state"] == "online" and not status["outbox"]["pending"] and not status["runs"]["active"]

@@ -1,0 +1,59 @@
+/// One client's connection as the model sees it.
+final class DemoConnection {
+    struct Client {
+        var id: String
+        var mode: String
+        var version: String
+        var platform: String
+        var deviceFamily: String?
+        var displayName: String?
+        var instanceID: String?
+    }
+
+    let id: DemoConnectionID
+    let peer: DemoPeer
+    /// Sent in the challenge and signed by the client's device.
+    let nonce: String
+    /// `hello-ok.server.connId`.
+    let connID: String
+
+    /// The hello was sent.
+    private(set) var isOpen = false
+    /// The gateway has closed it; nothing more is sent or read.
+    var isClosed = false
+    private(set) var client = Client(id: "", mode: "", version: "", platform: "")
+    private(set) var role = "operator"
+    private(set) var caps: Set<String> = []
+    private(set) var deviceID: String?
+    var scopes: Set<String> = []
+    /// The number of the last broadcast, in releases that count per connection.
+    var seq: Int64 = 0
+    /// Calls in a row that belong to another role.
+    var wrongRoleCalls = 0
+    var subscribesToSessions = false
+
+    init(id: DemoConnectionID, peer: DemoPeer, nonce: String, connID: String) {
+        self.id = id
+        self.peer = peer
+        self.nonce = nonce
+        self.connID = connID
+    }
+
+    func open(_ admitted: DemoAdmission.Admitted) {
+        isOpen = true
+        client = admitted.client
+        role = admitted.role
+        caps = admitted.caps
+        deviceID = admitted.deviceID
+        scopes = Set(admitted.scopes)
+    }
+
+    /// The write scope includes read, the admin scope includes all.
+    func may(_ scope: String) -> Bool {
+        if scopes.contains("operator.admin") || scopes.contains(scope) { return true }
+        return scope == "operator.read" && scopes.contains("operator.write")
+    }
+
+    /// The key of its entry in the presence list.
+    var presenceKey: String { deviceID ?? client.instanceID ?? connID }
+}

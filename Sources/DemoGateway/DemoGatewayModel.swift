@@ -1,0 +1,314 @@
+import JSONBytes
+
+/// The demo gateway without sockets and clocks: connections, frames and the time come in, actions come out.
+///
+/// One event loop (or one test) owns it; it is deliberately not Sendable.
+package final class DemoGatewayModel: DemoGatewayCore {
+    /// Calls of another role in a row before the connection is closed.
+    private static let wrongRoleLimit = 10
+    private static let healthIntervalMs = 60_000
+
+    package let options: DemoGatewayOptions
+    private let host: DemoHost
+    private let chat: DemoChat
+    private let presence: DemoPresence
+    private var admission: DemoAdmission
+
+    private var release: DemoRelease { options.release }
+    private var connections: DemoConnections { host.connections }
+    private var clock: DemoClock { host.clock }
+
+    package init(
+        options: DemoGatewayOptions,
+        primitives: DemoPrimitives,
+        now: DemoInstant,
+        disk: DemoDisk? = nil
+    ) {
+        self.options = options
+        host = DemoHost(options, primitives, now, disk)
+        chat = DemoChat(host)
+        presence = DemoPresence(host)
+        admission = DemoAdmission(options, primitives, devices: disk?.devices)
+        tickLater()
+        announceHealthLater()
+    }
+
+    // MARK: - Inputs
+
+    package var nextDeadline: UInt64? { clock.nextDeadline }
+
+    package func advance(to now: DemoInstant) -> [DemoAction] {
+        clock.set(now)
+        clock.runDueWork()
+        return connections.takeActions()
+    }
+
+    package func connected(_ id: DemoConnectionID, peer: DemoPeer, now: DemoInstant) -> [DemoAction] {
+        clock.set(now)
+        let connection = DemoConnection(
+            id: id,
+            peer: peer,
+            nonce: host.primitives.uuid(),
+            connID: host.primitives.uuid()
+        )
+        connections.add(connection)
+        let challenge: WireValue = ["nonce": connection.nonce, "ts": clock.wallMs]
+        connections.emit(DemoFrame.event("connect.challenge", challenge), to: connection)
+        clock.after(ms: release.handshakeTimeoutMs) { [weak self] in
+            guard let self, let connection = connections[id], !connection.isOpen else { return }
+            close(connection, 1000, "")
+        }
+        return connections.takeActions()
+    }
+
+    package func received(_ message: [UInt8], from id: DemoConnectionID, now: DemoInstant) -> [DemoAction] {
+        clock.set(now)
+        if let connection = connections[id] {
+            if connection.isOpen {
+                receiveRequest(message, from: connection)
+            } else {
+                receiveConnect(message, from: connection)
+            }
+        }
+        return connections.takeActions()
+    }
+
+    package func closed(_ id: DemoConnectionID, _ close: DemoClose?, now: DemoInstant) -> [DemoAction] {
+        clock.set(now)
+        forget(id)
+        return connections.takeActions()
+    }
+
+    package func stop(now: DemoInstant) -> [DemoAction] { stop(restartingAfterMs: nil, now: now) }
+
+    /// Announces the end and closes every connection. A restart is announced with its expected length.
+    package func stop(restartingAfterMs delay: Int?, now: DemoInstant) -> [DemoAction] {
+        clock.set(now)
+        let expected = delay.map { WireValue.int(Int64($0)) } ?? .null
+        let reason = delay == nil ? "gateway stopping" : "gateway restarting"
+        connections.broadcast("shutdown", ["reason": reason, "restartExpectedMs": expected])
+        for connection in connections.all { close(connection, 1012, "service restart") }
+        return connections.takeActions()
+    }
+
+    // MARK: - Connections
+
+    private func close(_ connection: DemoConnection, _ code: UInt16, _ reason: String) {
+        connections.close(connection, code, reason)
+        forget(connection.id)
+    }
+
+    private func forget(_ id: DemoConnectionID) {
+        guard let connection = connections.remove(id), connection.isOpen else { return }
+        presence.left(connection)
+    }
+
+    private func receiveConnect(_ bytes: [UInt8], from connection: DemoConnection) {
+        if let limit = release.preAuthFrameLimit, bytes.count > limit {
+            return close(connection, 1009, "preauth payload too large")
+        }
+        guard let document = try? JSONDocument(parsing: bytes, limits: .gateway) else {
+            return close(connection, 1000, "")
+        }
+        let frame = document.root
+        guard frame.kind == .object, frame["type"]?.string == "req", let id = frame["id"]?.string, !id.isEmpty,
+            let method = frame["method"]?.string
+        else {
+            return close(connection, 1008, "invalid request frame")
+        }
+        guard method == "connect" else {
+            let message = "invalid handshake: first request must be connect"
+            connections.emit(DemoFrame.response(id, error: .invalid(message)), to: connection)
+            return close(connection, 1008, message)
+        }
+        switch admission.decide(frame["params"], for: connection, now: clock.wallMs) {
+        case .admitted(let admitted): open(connection, id, admitted)
+        case .refused(let rejection):
+            if let request = rejection.newRequest {
+                connections.broadcast("device.pair.requested", request.wire, scope: "operator.pairing")
+            }
+            connections.emit(DemoFrame.response(id, error: rejection.error), to: connection)
+            close(connection, rejection.close.code, rejection.close.reason)
+        }
+    }
+
+    private func open(_ connection: DemoConnection, _ id: String, _ admitted: DemoAdmission.Admitted) {
+        connection.open(admitted)
+        presence.joined(connection)
+        let hello = host.hello(connection, auth: admitted.auth, presence: presence.list)
+        connections.emit(DemoFrame.response(id, ok: hello), to: connection)
+        announceHealth()
+    }
+
+    // MARK: - Clocks
+
+    private func tickLater() {
+        clock.after(ms: options.tickIntervalMs) { [weak self] in
+            guard let self else { return }
+            connections.broadcast("tick", ["ts": clock.wallMs])
+            tickLater()
+        }
+    }
+
+    private func announceHealthLater() {
+        clock.after(ms: Self.healthIntervalMs) { [weak self] in
+            self?.announceHealth()
+            self?.announceHealthLater()
+        }
+    }
+
+    private func announceHealth() {
+        connections.healthVersion += 1
+        connections.broadcast("health", host.health, withVersions: true)
+    }
+
+    // MARK: - Requests
+
+    private func receiveRequest(_ bytes: [UInt8], from connection: DemoConnection) {
+        if bytes.count > DemoHost.maximumPayload { return close(connection, 1009, "") }
+        guard let document = try? JSONDocument(parsing: bytes, limits: .gateway) else {
+            let error = DemoError.invalid("invalid request frame: must be object")
+            return connections.emit(DemoFrame.response("invalid", error: error), to: connection)
+        }
+        let frame = document.root
+        if let failure = envelopeFailure(frame) {
+            let id = frame["id"].flatMap { $0.string ?? $0.int.map(String.init) } ?? "invalid"
+            let error = DemoError.invalid("invalid request frame: \(failure)")
+            return connections.emit(DemoFrame.response(id, error: error), to: connection)
+        }
+        let request = DemoRequest(
+            connection: connection,
+            id: frame["id"]?.string ?? "invalid",
+            method: frame["method"]?.string ?? "",
+            params: frame["params"]
+        )
+        let answer =
+            switch reply(to: request) {
+            case .ok(let payload): DemoFrame.response(request.id, ok: payload)
+            case .failed(let error, let payload): DemoFrame.response(request.id, error: error, payload: payload)
+            }
+        connections.emit(answer, to: connection)
+        if connection.wrongRoleCalls > Self.wrongRoleLimit { close(connection, 1008, "repeated unauthorized calls") }
+    }
+
+    private func envelopeFailure(_ frame: JSONValue) -> String? {
+        guard frame.kind == .object else { return "must be object" }
+        var failures: [String] = []
+        for name in ["type", "id", "method"] where frame[name] == nil {
+            if release.reportsAllFailures || failures.isEmpty {
+                failures.append("must have required property '\(name)'")
+            }
+        }
+        if let type = frame["type"], type.string != "req" { failures.append("at /type: must be equal to constant") }
+        let rules: [ParamsRule] = [
+            .open("type"), .text("id"), .text("method"), .open("params"),
+            .text("traceparent", atMost: 128).since(.autumn),
+            .text("expectedProfileId", atLeast: 0).since(.autumn),
+        ]
+        if let more = ParamsRule.failure(in: frame, against: rules, release: release) { failures.append(more) }
+        return failures.isEmpty ? nil : failures.joined(separator: "; ")
+    }
+
+    private func reply(to request: DemoRequest) -> DemoReply {
+        let connection = request.connection
+        if request.method == "connect" { return .invalid("connect is only valid as the first request") }
+        let isNodeMethod = DemoMethod.nodeOnly.contains(request.method)
+        guard isNodeMethod == (connection.role == "node") else {
+            connection.wrongRoleCalls += 1
+            return .invalid("unauthorized role: \(connection.role)")
+        }
+        connection.wrongRoleCalls = 0
+        guard !isNodeMethod else { return .ok(["ok": true]) }
+        let method = DemoMethod.named(request.method, release: release)
+        // The scope is checked first: only an administrator is told that a method is unknown.
+        let scope = method == nil ? "operator.admin" : method?.scope
+        if let scope, !connection.may(scope) { return missingScope(scope) }
+        guard let method else { return .invalid("unknown method: \(request.method)") }
+        if let rules = method.rules,
+            let failure = ParamsRule.failure(in: request.params, against: rules, release: release)
+        {
+            return .invalid("invalid \(method.name) params: \(failure)")
+        }
+        return perform(request)
+    }
+
+    private func perform(_ request: DemoRequest) -> DemoReply {
+        switch request.method {
+        case "agents.files.get": host.agents.getFile(request)
+        case "agents.files.set": host.agents.setFile(request)
+        case "agents.list": .ok(host.agents.list(mainKey: options.mainKey))
+        case "chat.abort": chat.abort(request)
+        case "chat.history": chat.history(request)
+        case "chat.send": chat.send(request)
+        case "health": .ok(host.health)
+        case "sessions.list": host.sessions.list(request)
+        case "sessions.subscribe": host.sessions.subscribe(request)
+        default: .invalid("unknown method: \(request.method)")
+        }
+    }
+
+    /// Later releases have a code and details for it; earlier ones name the scope in the message.
+    private func missingScope(_ scope: String) -> DemoReply {
+        let message = "missing scope: \(scope)"
+        guard release.hasForbiddenCode else { return .invalid(message) }
+        return .failed(
+            DemoError(
+                "FORBIDDEN",
+                message,
+                details: ["code": "MISSING_SCOPE", "missingScope": scope, "requiredScopes": [scope]]
+            )
+        )
+    }
+
+    // MARK: - The host, as its administrator sees it
+
+    /// Starts a run that no client asked for, as a message from another channel does. nil: the session has an active run.
+    package func startRun(_ text: String, in session: String, now: DemoInstant) -> String? {
+        clock.set(now)
+        return chat.startRun(text, in: session)
+    }
+
+    package var activeRuns: [String] { chat.activeRuns }
+
+    package func fileContent(_ name: String, agent: String) -> [UInt8]? { host.agents[agent]?.files[name]?.content }
+
+    /// Replaces a file of an agent's workspace, or removes it with nil; false if the agent or the name is unknown.
+    package func setFile(_ name: String, agent: String, to content: [UInt8]?, now: DemoInstant) -> Bool {
+        clock.set(now)
+        return host.agents.write(content, to: name, agent: agent)
+    }
+
+    /// Approves the newest pairing request, or the one with this id; false if there is none.
+    package func approvePairing(_ requestID: String?, now: DemoInstant) -> (approved: Bool, actions: [DemoAction]) {
+        clock.set(now)
+        guard let request = admission.approve(requestID, now: clock.wallMs) else { return (false, []) }
+        connections.broadcast(
+            "device.pair.resolved",
+            ["requestId": request.id, "deviceId": request.device.id, "decision": "approved", "ts": clock.wallMs],
+            scope: "operator.pairing"
+        )
+        return (true, connections.takeActions())
+    }
+
+    /// Takes scopes from an open connection, as a change of its token does.
+    package func withdraw(_ scopes: Set<String>, from id: DemoConnectionID) { connections[id]?.scopes.subtract(scopes) }
+
+    /// Forgets the keys of finished sends.
+    package func forgetFinishedKeys() { chat.forgetFinishedKeys() }
+
+    /// Adds a user's message to a transcript without a run and without an event.
+    package func restoreMessage(_ text: String, key: String, session: String, at time: Int64) {
+        let row = host.sessions.row(.user(key: key), [.text(text)], at: time)
+        host.sessions.restore(row, to: host.sessions.make(session))
+    }
+
+    /// What survives a restart. Active runs and waiting messages do not.
+    package func disk(withTranscripts: Bool) -> DemoDisk {
+        let sessions = withTranscripts ? host.sessions.all : [:]
+        for session in sessions.values {
+            session.run = nil
+            session.waiting = []
+        }
+        return DemoDisk(devices: admission.devices, workspaces: host.agents.workspaces, sessions: sessions)
+    }
+}

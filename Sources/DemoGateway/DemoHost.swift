@@ -1,0 +1,33 @@
+/// What all parts of the demo gateway share.
+final class DemoHost {
+    let options: DemoGatewayOptions
+    let primitives: DemoPrimitives
+    let clock: DemoClock
+    let connections: DemoConnections
+    let sessions: DemoSessions
+    let agents: DemoAgents
+    private var toolCalls = 0
+
+    init(_ options: DemoGatewayOptions, _ primitives: DemoPrimitives, _ now: DemoInstant, _ disk: DemoDisk?) {
+        self.options = options
+        self.primitives = primitives
+        clock = DemoClock(now, speed: options.speed)
+        connections = DemoConnections(options.release)
+        sessions = DemoSessions(options, clock, primitives, connections, kept: disk?.sessions ?? [:])
+        agents = DemoAgents(options.release, clock, primitives, workspaces: disk?.workspaces)
+    }
+
+    var release: DemoRelease { options.release }
+
+    func newCallID() -> String {
+        toolCalls += 1
+        return "call_\(clock.wallMs % 1_000_000_000)_\(toolCalls)"
+    }
+}
+
+/// What a gateway's host keeps on disk: the next model can start with it, as a gateway does after a restart.
+package struct DemoDisk {
+    var devices: DeviceRegistry
+    var workspaces: [AgentWorkspace]
+    var sessions: [String: DemoSession]
+}

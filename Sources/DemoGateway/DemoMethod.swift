@@ -1,0 +1,108 @@
+import JSONBytes
+
+/// One request on an open connection.
+struct DemoRequest {
+    let connection: DemoConnection
+    let id: String
+    let method: String
+    let params: JSONValue?
+
+    func string(_ name: String) -> String? { params?[name]?.string }
+    func int(_ name: String) -> Int64? { params?[name]?.int }
+    func bool(_ name: String) -> Bool? { params?[name]?.bool }
+}
+
+enum DemoReply {
+    case ok(WireValue)
+    case failed(DemoError, payload: WireValue? = nil)
+
+    static func invalid(_ message: String) -> DemoReply { .failed(.invalid(message)) }
+}
+
+/// The name of a method, the scope it needs, and its parameters. `DemoGatewayModel` performs it.
+struct DemoMethod: Sendable {
+    let name: String
+    /// nil: every client may call it.
+    var scope: String?
+    /// nil: the parameters are not checked.
+    var rules: [ParamsRule]?
+    var since = DemoRelease.march
+
+    static func named(_ name: String, release: DemoRelease) -> DemoMethod? {
+        all.first { $0.name == name && $0.since <= release }
+    }
+
+    static func listed(for release: DemoRelease) -> [String] {
+        all.filter { $0.since <= release }.map(\.name)
+    }
+
+    /// Methods of the node role. An operator who calls one is refused, and disconnected after ten in a row.
+    static let nodeOnly: Set<String> = [
+        "node.event", "node.invoke.result", "node.canvas.capability.refresh", "skills.bins", "node.pending.drain",
+        "node.pending.pull", "node.pending.ack", "node.pluginSurface.refresh",
+    ]
+
+    private static let read = "operator.read"
+    private static let write = "operator.write"
+    private static let admin = "operator.admin"
+
+    private static let laterAgentID = ParamsRule.text("agentId").since(.june)
+    private static let file: [ParamsRule] = [.text("agentId").required, .text("name").required]
+
+    /// In the order of the hello's list.
+    private static let all: [DemoMethod] = [
+        DemoMethod(name: "health"),
+        DemoMethod(
+            name: "chat.history",
+            scope: read,
+            rules: [
+                .text("sessionKey").required, .number("limit", from: 1, to: 1_000), laterAgentID,
+                .number("maxChars", from: 1, to: 500_000).since(.june), .number("offset").since(.autumn),
+                .text("messageId").since(.autumn), .text("sessionId").since(.autumn),
+                .text("cursor", atLeast: 0).since(.autumn), .number("maxBytes", from: 1_024).since(.autumn),
+            ]
+        ),
+        DemoMethod(
+            name: "chat.abort",
+            scope: write,
+            rules: [
+                .text("sessionKey").required, .text("runId"), laterAgentID, .flag("preserveSideRuns").since(.autumn),
+            ]
+        ),
+        DemoMethod(
+            name: "chat.send",
+            scope: write,
+            rules: [
+                .text("sessionKey", atMost: 512).required, .text("message", atLeast: 0).required,
+                .text("thinking", atLeast: 0), .flag("deliver"), ParamsRule(name: "attachments", kind: .objects),
+                .number("timeoutMs"), ParamsRule(name: "systemInputProvenance", kind: .object),
+                .text("systemProvenanceReceipt", atLeast: 0), .text("idempotencyKey").required, laterAgentID,
+                .text("sessionId").since(.june), .open("fastMode").since(.june),
+                .choice("queueMode", ["steer", "followup", "collect", "interrupt"]).since(.autumn),
+                .text("replyToId").since(.autumn), .clearable("expectedLeafEntryId").since(.autumn),
+                .flag("suppressCommandInterpretation").since(.autumn),
+            ]
+        ),
+        DemoMethod(
+            name: "sessions.list",
+            scope: read,
+            rules: [
+                .number("limit", from: 1), .number("activeMinutes", from: 1), .flag("includeGlobal"),
+                .flag("includeUnknown"), .flag("includeDerivedTitles"), .flag("includeLastMessage"),
+                .text("label", atMost: 512), .text("spawnedBy"), .text("agentId"), .text("search", atLeast: 0),
+                .number("offset").since(.june), .flag("configuredAgentsOnly").since(.june),
+            ]
+        ),
+        DemoMethod(name: "sessions.subscribe", scope: read, rules: [], since: .june),
+        DemoMethod(name: "agents.list", scope: read, rules: []),
+        DemoMethod(name: "agents.files.get", scope: read, rules: file),
+        DemoMethod(
+            name: "agents.files.set",
+            scope: admin,
+            rules: file + [
+                .text("content", atLeast: 0).required, .text("expectedWorkspace").since(.autumn),
+                ParamsRule(name: "expectedHash", kind: .hash, since: .autumn), .flag("expectedMissing").since(.autumn),
+            ]
+        ),
+    ]
+}

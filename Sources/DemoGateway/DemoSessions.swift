@@ -1,0 +1,148 @@
+/// The sessions by canonical key, `sessions.list`, and the events about sessions.
+final class DemoSessions {
+    /// Limits, so that a demo that runs for weeks does not grow.
+    private static let limit = 1_000
+    private static let rowLimit = 5_000
+
+    let mainKey: String
+    private let release: DemoRelease
+    private let clock: DemoClock
+    private let primitives: DemoPrimitives
+    private let connections: DemoConnections
+    private var sessions: [String: DemoSession]
+
+    init(
+        _ options: DemoGatewayOptions,
+        _ clock: DemoClock,
+        _ primitives: DemoPrimitives,
+        _ connections: DemoConnections,
+        kept: [String: DemoSession]
+    ) {
+        mainKey = options.mainKey
+        release = options.release
+        self.clock = clock
+        self.primitives = primitives
+        self.connections = connections
+        sessions = kept
+        _ = make(mainSessionKey)
+    }
+
+    var mainSessionKey: String { "agent:main:\(mainKey)" }
+    var count: Int { sessions.count }
+    var all: [String: DemoSession] { sessions }
+
+    func canonical(_ key: String) -> String? { DemoSessionKey.canonical(key, mainKey: mainKey) }
+
+    subscript(canonical: String) -> DemoSession? { sessions[canonical] }
+
+    /// The session of a canonical key, new if there is none; the idle session that rests longest makes room for it.
+    func make(_ canonical: String) -> DemoSession {
+        if let found = sessions[canonical] { return found }
+        if sessions.count >= Self.limit {
+            let idle = sessions.values.filter { $0.run == nil && $0.key != mainSessionKey }
+            if let oldest = idle.min(by: { $0.updatedAt < $1.updatedAt }) { sessions[oldest.key] = nil }
+        }
+        let made = DemoSession(key: canonical, sessionID: primitives.uuid(), now: clock.wallMs)
+        sessions[canonical] = made
+        return made
+    }
+
+    func reset(_ session: DemoSession) {
+        session.reset(sessionID: primitives.uuid(), now: clock.wallMs)
+        announceChange(of: session, ["reason": "reset"])
+    }
+
+    // MARK: - Transcripts
+
+    var style: TranscriptStyle {
+        TranscriptStyle(release: release, characterLimit: release.historyCharacterLimit)
+    }
+
+    func row(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) -> TranscriptRow {
+        row(kind, blocks, at: clock.wallMs)
+    }
+
+    func row(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block], at time: Int64) -> TranscriptRow {
+        TranscriptRow(id: primitives.shortID(), kind: kind, blocks: blocks, timestamp: time, recordedAt: time)
+    }
+
+    /// Writes a row and tells subscribers; results of tools are not announced.
+    func append(_ row: TranscriptRow, to session: DemoSession) {
+        session.append(row, limit: Self.rowLimit)
+        session.updatedAt = clock.wallMs
+        if case .toolResult = row.kind { return }
+        guard release.hasSubscriptions else { return }
+        let seq = session.rows.count
+        connections.send(
+            "session.message",
+            [
+                "sessionKey": session.key, "agentId": session.agentID,
+                "message": style.wire(row, seq: seq, isEvent: true), "messageId": row.id, "messageSeq": seq,
+                "session": session.row(release),
+            ],
+            to: connections.subscribers
+        )
+    }
+
+    /// Adds a row as it was read from a transcript on disk, without an event.
+    func restore(_ row: TranscriptRow, to session: DemoSession) {
+        session.append(row, limit: Self.rowLimit)
+    }
+
+    func announceChange(of session: DemoSession, _ change: WireValue) {
+        guard release.hasSubscriptions else { return }
+        let head: WireValue = ["sessionKey": session.key, "agentId": session.agentID]
+        let tail: WireValue = ["ts": clock.wallMs, "session": session.row(release)]
+        connections.send("sessions.changed", head.adding(change).adding(tail), to: connections.subscribers)
+    }
+
+    // MARK: - Methods
+
+    var modelDefaults: WireValue {
+        let base: WireValue = ["modelProvider": "demo", "model": "demo-1", "contextTokens": 200_000]
+        return release >= .june ? base.adding(DemoSession.thinkingChoices) : base
+    }
+
+    func subscribe(_ request: DemoRequest) -> DemoReply {
+        request.connection.subscribesToSessions = true
+        return .ok(["subscribed": true])
+    }
+
+    func list(_ request: DemoRequest) -> DemoReply {
+        let now = clock.wallMs
+        var found = sessions.values.sorted { ($0.updatedAt, $1.key) > ($1.updatedAt, $0.key) }
+        if let agentID = request.string("agentId") { found = found.filter { $0.agentID == agentID } }
+        if let minutes = request.int("activeMinutes") {
+            let (span, isOver) = minutes.multipliedReportingOverflow(by: 60_000)
+            found = found.filter { isOver || $0.updatedAt >= now - min(span, now) }
+        }
+        if let search = request.string("search")?.lowercased(), !search.isEmpty {
+            found = found.filter { $0.key.contains(search) }
+        }
+        // Nothing in the demo labels a session.
+        if request.string("label") != nil { found = [] }
+        let total = found.count
+        let offset = min(Int(clamping: request.int("offset") ?? 0), total)
+        let limit = Int(clamping: request.int("limit") ?? (release >= .june ? 100 : Int64(Self.limit)))
+        let rows = found.dropFirst(offset).prefix(limit).map { session -> WireValue in
+            let first = session.rows.first { $0.isUser }?.plainText
+            let last = session.rows.last { $0.role == "assistant" }?.plainText
+            return session.row(release).adding([
+                "derivedTitle": request.bool("includeDerivedTitles") == true
+                    ? first.map { String($0.prefix(60)) } : nil,
+                "lastMessagePreview": request.bool("includeLastMessage") == true
+                    ? last.map { String($0.prefix(200)) } : nil,
+            ])
+        }
+        let end = offset + rows.count
+        let result: WireValue = [
+            "ts": now, "path": "(multiple)", "count": rows.count, "defaults": modelDefaults, "sessions": rows,
+        ]
+        guard release >= .june else { return .ok(result) }
+        let next = end < total ? WireValue.int(Int64(end)) : .null
+        let page: WireValue = [
+            "totalCount": total, "limitApplied": limit, "nextOffset": next, "hasMore": end < total,
+        ]
+        return .ok(result.adding(page))
+    }
+}

@@ -1,0 +1,159 @@
+package import DemoGateway
+
+/// The faults of a gateway that misbehaves on purpose; the defaults are a healthy one. Each has its name in
+/// `/demo/faults` and in `--fault NAME=VALUE`. A count goes down by one each time its fault strikes; -1 strikes always.
+package struct FaultSettings: Sendable, Equatable {
+    /// How bytes reach the stream.
+    package enum Delivery: Sendable, Equatable {
+        case whole
+        /// So many bytes a write, with a pause between writes; a pause of 0 lasts one turn of the loop.
+        case torn(bytes: Int, everyMs: Int)
+        /// Each message as WebSocket fragments of so many bytes.
+        case fragmented(bytes: Int)
+    }
+
+    /// After a chat.send was accepted: its answer, then the end of the connection.
+    package var ackThenClose = 0
+    /// How far the gateway's clock is ahead.
+    package var clockSkewMs = 0
+    /// After a chat.send was accepted: the end of the connection without an answer.
+    package var closeBeforeAck = 0
+    package var delivery = Delivery.whole
+    /// The answer to chat.send comes twice.
+    package var doubleAck = 0
+    /// Someone adds a line to a file right after it was read.
+    package var editAfterRead = 0
+    /// A text message that is not JSON follows each hello and each answer to chat.send.
+    package var garbage = 0
+    /// The history does not show idempotency keys.
+    package var historyWithoutKeys = false
+    /// A chat.send is not accepted, and its connection ends without an answer.
+    package var loseSend = 0
+    /// The keys of finished sends are forgotten at once.
+    package var lostDedupe = false
+    /// Every client counts as remote, so its device needs an approval.
+    package var pairing = false
+    /// The code of the rejection with which every connect is answered.
+    package var refuse: String?
+    /// Connections that end right after the upgrade.
+    package var refuseConnections = 0
+    /// A chat.send is refused with `sendErrorCode`, and with `retryAfterMs` unless that is 0.
+    package var sendError = 0
+    package var sendErrorCode = "UNAVAILABLE"
+    package var retryAfterMs = 0
+    /// Every numbered event whose number is a multiple of this is lost; 0 loses none.
+    package var seqGapEvery = 0
+    /// No events at all; requests are still answered.
+    package var silence = false
+    /// The answer to chat.send comes so much later.
+    package var slowAckMs = 0
+    /// Scopes that a client does not have although its hello lists them.
+    package var strippedScopes: [String] = []
+
+    package init() {}
+
+    package static let names = [
+        "ackThenClose", "clockSkewMs", "closeBeforeAck", "delivery", "doubleAck", "editAfterRead", "garbage",
+        "historyWithoutKeys", "loseSend", "lostDedupe", "pairing", "refuse", "refuseConnections", "retryAfterMs",
+        "sendError", "sendErrorCode", "seqGapEvery", "silence", "slowAckMs", "strippedScopes",
+    ]
+
+    /// Whether a counted fault strikes now.
+    static func strikes(_ count: inout Int) -> Bool {
+        guard count != 0 else { return false }
+        if count > 0 { count -= 1 }
+        return true
+    }
+
+    package mutating func set(_ name: String, to value: String) throws(DemoGatewayOptionError) {
+        switch name {
+        case "ackThenClose": ackThenClose = try Self.number(name, value, from: -1)
+        case "clockSkewMs": clockSkewMs = try Self.number(name, value, from: -1 << 40)
+        case "closeBeforeAck": closeBeforeAck = try Self.number(name, value, from: -1)
+        case "delivery": delivery = try Self.delivery(value)
+        case "doubleAck": doubleAck = try Self.number(name, value, from: -1)
+        case "editAfterRead": editAfterRead = try Self.number(name, value, from: -1)
+        case "garbage": garbage = try Self.number(name, value, from: -1)
+        case "historyWithoutKeys": historyWithoutKeys = try Self.flag(name, value)
+        case "loseSend": loseSend = try Self.number(name, value, from: -1)
+        case "lostDedupe": lostDedupe = try Self.flag(name, value)
+        case "pairing": pairing = try Self.flag(name, value)
+        case "refuse":
+            guard value.isEmpty || value == "none" || ConnectRejection.codes.contains(value) else {
+                let wanted = "none or " + ConnectRejection.codes.joined(separator: ", ")
+                throw .badValue(name: name, value: value, wanted: wanted)
+            }
+            refuse = value.isEmpty || value == "none" ? nil : value
+        case "refuseConnections": refuseConnections = try Self.number(name, value, from: -1)
+        case "retryAfterMs": retryAfterMs = try Self.number(name, value, from: 0)
+        case "sendError": sendError = try Self.number(name, value, from: -1)
+        case "sendErrorCode":
+            guard !value.isEmpty else { throw .badValue(name: name, value: value, wanted: "an error code") }
+            sendErrorCode = value
+        case "seqGapEvery": seqGapEvery = try Self.number(name, value, from: 0)
+        case "silence": silence = try Self.flag(name, value)
+        case "slowAckMs": slowAckMs = try Self.number(name, value, from: 0)
+        case "strippedScopes": strippedScopes = value.split(separator: ",").map(String.init)
+        default: throw .unknownName(name, known: Self.names)
+        }
+    }
+
+    private static func number(_ name: String, _ value: String, from low: Int) throws(DemoGatewayOptionError) -> Int {
+        guard let found = Int(value), found >= low, found <= 1 << 40 else {
+            throw .badValue(name: name, value: value, wanted: "a whole number from \(low) to \(1 << 40)")
+        }
+        return found
+    }
+
+    private static func flag(_ name: String, _ value: String) throws(DemoGatewayOptionError) -> Bool {
+        switch value {
+        case "true", "on", "1", "yes": return true
+        case "false", "off", "0", "no": return false
+        default: throw .badValue(name: name, value: value, wanted: "true or false")
+        }
+    }
+
+    private static func delivery(_ value: String) throws(DemoGatewayOptionError) -> Delivery {
+        if value == "whole" { return .whole }
+        let parts = value.split(separator: ":")
+        if parts.count >= 2, let bytes = Int(parts[1]), bytes > 0, bytes <= 1 << 20 {
+            let pause = parts.count == 3 ? Int(parts[2]) : 0
+            if parts[0] == "torn", parts.count <= 3, let pause, (0...60_000).contains(pause) {
+                return .torn(bytes: bytes, everyMs: pause)
+            }
+            if parts[0] == "fragmented", parts.count == 2 { return .fragmented(bytes: bytes) }
+        }
+        throw .badValue(name: "delivery", value: value, wanted: "whole, torn:BYTES[:MS] or fragmented:BYTES")
+    }
+}
+
+/// The settings of a faulty gateway: those of the demo gateway, its faults, and the record of accepted messages.
+package struct FaultyGatewayOptions {
+    package var gateway = DemoGatewayOptions()
+    package var faults = FaultSettings()
+    /// Where each accepted chat.send is appended as one JSON line.
+    package var recordFile: String?
+    /// Puts the messages of the record file into the history: this gateway was killed and forgot none.
+    package var recallsRecord = false
+
+    package static let names = ["fault", "pairing", "recall", "record", "store-user-row"] + DemoGatewayOptions.names
+
+    package init() {}
+
+    package mutating func set(_ name: String, to value: String) throws(DemoGatewayOptionError) {
+        switch name {
+        case "fault":
+            guard let split = value.firstIndex(of: "=") else {
+                throw .badValue(name: name, value: value, wanted: "NAME=VALUE")
+            }
+            try faults.set(String(value[..<split]), to: String(value[value.index(after: split)...]))
+        case "pairing": try faults.set(name, to: value)
+        case "recall": recallsRecord = true
+        case "record": recordFile = value
+        case "store-user-row": gateway.storesUserRowAtOnce = true
+        default:
+            guard DemoGatewayOptions.names.contains(name) else { throw .unknownName(name, known: Self.names) }
+            try gateway.set(name, to: value)
+        }
+    }
+}
