@@ -21,10 +21,10 @@ package enum DocumentField: String, Sendable, CaseIterable {
     }
 
     /// Whether a value may hold line feeds.
-    package var takesLines: Bool { self == .notes || self == .context }
+    var takesLines: Bool { self == .notes || self == .context }
 
     /// The most code points of a new value. An avatar may be a data URI; people read the others.
-    package var maximumLength: Int {
+    var maximumLength: Int {
         switch self {
         case .emoji: 64
         case .avatar: 256 << 10

@@ -3,7 +3,7 @@ import Basics
 /// The format and size of a picture, read from its own bytes. Only a whole file passes: nothing is missing at its end and
 /// nothing is appended.
 package struct ImageHeader: Sendable, Equatable {
-    package enum Format: String, Sendable {
+    enum Format: String, Sendable {
         case png = "image/png"
         case jpeg = "image/jpeg"
         case webp = "image/webp"
@@ -12,9 +12,9 @@ package struct ImageHeader: Sendable, Equatable {
     /// The gateway allows 2 MiB for an avatar file.
     package static let maximumBytes = 2 << 20
     /// A viewer needs hundreds of megabytes to decode larger pictures.
-    package static let maximumSide = 8192
+    static let maximumSide = 8192
 
-    package let format: Format
+    let format: Format
     package let width: Int
     package let height: Int
 

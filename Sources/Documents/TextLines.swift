@@ -62,7 +62,7 @@ struct TextLines {
 
     func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
 
-    func hasLineEnd(_ index: Int) -> Bool { lines[index].end < next(index) }
+    private func hasLineEnd(_ index: Int) -> Bool { lines[index].end < next(index) }
 
     /// The line end of the file's first line, or LF.
     var lineEnd: [UInt8] {

@@ -4,6 +4,10 @@ import Testing
 @testable import Documents
 
 struct IdentityVectorTests {
+    @Test func `the vectors are there`() {
+        #expect(IdentityVectors.names("identityParse", "userParse", "identityEdit", "userEdit").count == 32)
+    }
+
     @Test(arguments: IdentityVectors.names("identityParse", "userParse", source: "extended"))
     func `every parse vector reads as expected`(name: String) throws {
         let vector = try #require(IdentityVectors.named(name))

@@ -33,7 +33,7 @@ struct SecretMaskTests {
         ("max_tokens=5 keyboard=us", "max_tokens=5 keyboard=us"),
         ("git push -u origin main", "git push -u origin main"),
     ])
-    func `what may be a credential is masked, the rest stays`(text: String, expected: String) {
+    func `possible credentials are masked, the rest stays`(text: String, expected: String) {
         #expect(SecretMask.text(text) == expected)
     }
 
