@@ -67,6 +67,7 @@ let package = Package(
         + layer("HTTP1", uses: ["HTTPModel", "Basics"])
         + layer("WebSocket", uses: ["Basics"])
         + layer("EventStream", uses: ["Basics"])
+        + layer("ReadableText", uses: ["JSONBytes", "Basics"], isTested: false)
         + layer("Gateway", uses: ["JSONBytes", "Basics"], isTested: false)
         + layer("Labels", uses: ["JSONBytes", "Basics"])
         + layer("Runs", uses: ["Labels", "JSONBytes", "Basics"])
@@ -116,14 +117,17 @@ let package = Package(
         + layer(
             "API",
             uses: [
-                "Service", "Server", "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs", "Labels", "Documents",
+                "Service", "ReadableText", "Server", "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs",
+                "Labels", "Documents",
                 "EventStream", "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "CSystem",
                 "Basics",
             ]
         )
         + layer(
             "Commands",
-            uses: ["Configuration", "HTTP1", "HTTPModel", "JSONBytes", "EventStream", "CSystem", "Basics"]
+            uses: [
+                "Configuration", "HTTP1", "HTTPModel", "JSONBytes", "EventStream", "ReadableText", "CSystem", "Basics",
+            ]
         )
         + [
             .executableTarget(

@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 5fdfb501e89456e10eddc32a7f158bb1a34be5752d7f10a112cec6ae501f2469
+// e3f892d47ce574d066b34f9ab2ffb7bf65f2598a89ebd13dabf018e639df979b
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -18,7 +18,7 @@ struct ReadableTextTests {
                 step.member("label", Self.hostile)
             }
         }
-        #expect(EventText.line(for: event) == "00:00:00 run.step agent:main: main: running \(Self.shown)")
+        #expect(StreamFormat.line(for: event) == "00:00:00 agent:main: main run • \(Self.shown)")
     }
 
     @Test func `a conversation steers no terminal`() {
@@ -30,6 +30,6 @@ struct ReadableTextTests {
               line
 
             """
-        #expect(MessageText.of([message], asOf: nil) == expected)
+        #expect(MessageList.text([message.json], asOf: nil) == expected)
     }
 }

@@ -1,4 +1,5 @@
 import JSONBytes
+import ReadableText
 import Testing
 
 @testable import Commands
@@ -185,7 +186,7 @@ struct ClientCommandTests {
         ]
         #expect(io.run("history", "--session", "a b") == .ok)
         #expect(io.requests[0].hasPrefix("GET /v1/messages?session=a%20b&limit=20 "))
-        #expect(io.output == "Mar 3 10:05 you (failed)\n  hi\n  gone\n11:59 assistant 2 steps\n  a\n  b\n")
+        #expect(io.output == "Mar 3 10:05 you (failed)\n  hi\n  error: gone\n11:59 assistant 2 steps\n  a\n  b\n")
         #expect(io.errors.contains("From the cache of 11:00"))
         #expect(io.errors.contains("ladle history --session 'a b' --before c1"))
     }

@@ -15,8 +15,8 @@ struct CommandTableTests {
     ]
 
     @Test func `every command has a handler, here or in the executable`() {
-        let leaves = Set(Self.every.filter { $0.spec.subcommands.isEmpty }.map { $0.path.joined(separator: " ") })
-        #expect(leaves == Self.external.union(CommandRunner.handlers.keys))
+        let leaves = Self.every.filter { $0.spec.subcommands.isEmpty && $0.spec.run == nil }
+        #expect(Set(leaves.map { $0.path.joined(separator: " ") }) == Self.external)
     }
 
     @Test func `no command has two options of one name, and usual commands exist`() {

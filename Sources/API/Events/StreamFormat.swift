@@ -2,6 +2,7 @@ import Basics
 import EventStream
 package import HTTPModel
 import JSONBytes
+import ReadableText
 import Service
 
 /// How a stream is written. One cursor, three forms.
@@ -43,10 +44,17 @@ package enum StreamFormat: Hashable, Sendable {
             bytes.append(contentsOf: data)
             bytes.append(0x0A)
         case .text:
-            bytes.append(contentsOf: EventText.line(for: event).utf8)
+            bytes.append(contentsOf: Self.line(for: event).utf8)
             bytes.append(0x0A)
         }
         return bytes
+    }
+
+    /// The time is `HH:MM:SS` in UTC.
+    static func line(for event: StreamEvent) -> String {
+        guard let data = try? JSONDocument(parsing: event.data, limits: .gateway).root else { return event.type }
+        let time = data["at"]?.string ?? ""
+        return EventText.line(data, at: time.utf8.count >= 19 ? String(time.dropFirst(11).prefix(8)) : time, .plain)
     }
 
     /// Nothing is lost: the whole is behind the link.

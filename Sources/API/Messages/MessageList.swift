@@ -5,6 +5,7 @@ import Gateway
 import HTTPModel
 import JSONBytes
 import Outbox
+import ReadableText
 import Runs
 import Server
 import Service
@@ -132,7 +133,7 @@ final class MessageList {
                 throw .noPlace("after", "message")
             }
             let slice = try slice(messages, hasOlder: page.hasOlder)
-            respond(slice.messages.map(\.json), slice.before, slice.after, asOf: nil, text: slice.messages, on: loop)
+            respond(slice.messages.map(\.json), slice.before, slice.after, asOf: nil, on: loop)
         } catch {
             call.fail(error, on: loop)
         }
@@ -209,14 +210,22 @@ final class MessageList {
                 hasMore = true
             }
         }
-        let messages = kept.compactMap { ChatMessage(cached: $0.body) } + own
         let json = kept.map(\.body) + own.map(\.json)
         let older = kept.first.flatMap { !isForward && hasMore ? MessageCursor(at: $0.at, id: $0.id) : nil }
         let newer = kept.last.flatMap { isForward && hasMore ? MessageCursor(at: $0.at, id: $0.id) : nil }
-        respond(json, older, newer, asOf: asOf ?? api.startedAt, text: messages, on: loop)
+        respond(json, older, newer, asOf: asOf ?? api.startedAt, on: loop)
     }
 
     // MARK: The answer
+
+    static func text(_ messages: [[UInt8]], asOf: Timestamp?) -> String {
+        var lines = asOf.map { ["# as of \($0.rfc3339): the gateway is away"] } ?? []
+        for bytes in messages {
+            guard let message = try? JSONDocument(parsing: bytes, limits: .gateway).root else { continue }
+            lines += MessageText.lines(message, at: message["at"]?.string ?? "", .plain)
+        }
+        return lines.isEmpty ? "no messages\n" : lines.joined(separator: "\n") + "\n"
+    }
 
     /// - Parameter asOf: nil for what the gateway says now.
     private func respond(
@@ -224,11 +233,10 @@ final class MessageList {
         _ before: MessageCursor?,
         _ after: MessageCursor?,
         asOf: Timestamp?,
-        text: [ChatMessage],
         on loop: isolated EventLoop
     ) {
         guard !call.wantsText else {
-            return call.respondTagged(.text(.ok, MessageText.of(text, asOf: asOf)), on: loop)
+            return call.respondTagged(.text(.ok, Self.text(messages, asOf: asOf)), on: loop)
         }
         let session = session
         call.respondTagged(

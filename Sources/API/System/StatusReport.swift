@@ -3,10 +3,11 @@ import EventStream
 import Gateway
 import JSONBytes
 import Outbox
+import ReadableText
 import Service
 import Upstream
 
-/// What `GET /v1/status` answers, as JSON or as the screenful a person wants.
+/// The answer of `GET /v1/status`, as JSON or as text.
 struct StatusReport: JSONWritable, Equatable {
     let version: String
     let startedAt: Timestamp
@@ -52,31 +53,10 @@ struct StatusReport: JSONWritable, Equatable {
     }
 
     func text(now: Timestamp) -> String {
-        var lines = [
-            "ladle \(version)\(isDemo ? " (demo)" : ""), up \(Self.duration(now.milliseconds - startedAt.milliseconds))"
-        ]
-        lines.append("link      \(link.state.rawValue)\(link.code.map { " (\($0))" } ?? "")")
-        lines.append("          \(link.detail)")
-        if let hint = link.hint { lines.append("          \(hint)") }
-        if let url = link.url { lines.append("gateway   \(url)\(link.gatewayVersion.map { ", \($0)" } ?? "")") }
-        lines.append("scopes    \(link.scopes.isEmpty ? "none" : link.scopes.joined(separator: ", "))")
-        let age = outbox.oldestAgeMilliseconds.map { ", oldest waits \(Self.duration($0))" } ?? ""
-        lines.append(
-            "outbox    \(outbox.pending) pending, \(outbox.unconfirmed) unconfirmed, \(outbox.failed) failed\(age)"
-        )
-        if let fault = outbox.fault {
-            lines.append("          nothing is sent: what waits could not be read: \(fault)")
-        }
-        lines.append("runs      \(activeRuns == 0 ? "idle" : "\(activeRuns) active")")
-        lines.append("events    \(last.text), \(subscribers) subscribed")
+        var writer = JSONWriter()
+        write(to: &writer)
+        guard let status = try? JSONDocument(parsing: writer.bytes).root else { return "" }
+        let lines = StatusText.lines(status, .plain, ReadableTime(now: now.milliseconds))
         return lines.joined(separator: "\n") + "\n"
-    }
-
-    static func duration(_ milliseconds: Int64) -> String {
-        let seconds = max(0, milliseconds / 1000)
-        if seconds < 60 { return "\(seconds) s" }
-        if seconds < 3600 { return "\(seconds / 60) min" }
-        if seconds < 86_400 { return "\(seconds / 3600) h \(seconds / 60 % 60) min" }
-        return "\(seconds / 86_400) d \(seconds / 3600 % 24) h"
     }
 }

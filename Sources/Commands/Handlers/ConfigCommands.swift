@@ -1,6 +1,7 @@
 import Basics
 import Configuration
 import JSONBytes
+import ReadableText
 
 enum ConfigCommands {
     static func check(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

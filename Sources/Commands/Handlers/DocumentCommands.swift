@@ -1,6 +1,7 @@
 import Basics
 import HTTPModel
 import JSONBytes
+import ReadableText
 
 /// `identity` and `profile`: the same three commands on two resources.
 enum DocumentCommands {
@@ -18,7 +19,7 @@ enum DocumentCommands {
         let io = invocation.io
         if answer["stale"]?.bool == true {
             io.writeError(
-                io.errorStyle.warning("As of \(LocalTime(io).short(answer["asOf"]?.string)): the gateway is away.\n")
+                io.errorStyle.warning("As of \(invocation.time.short(answer["asOf"]?.string)): the gateway is away.\n")
             )
         }
         var isEmpty = true

@@ -1,5 +1,6 @@
 import HTTPModel
 import JSONBytes
+import ReadableText
 import Synchronization
 
 /// A send whose steps are shown on the terminal while the run goes on.
@@ -27,7 +28,7 @@ final class LiveSend {
         do throws(ClientError) {
             other = try client.lines(request.accepting("text/event-stream"), idleMilliseconds: remaining) { take($0) }
         } catch {
-            // The message is on disk: silence up to the deadline, or a daemon that is started again, is a reply that is to come.
+            // The message is on disk: if the daemon is silent or restarts, the reply can still come.
             if error == .timeOut || error == .closed, entry != nil { throw SendCommand.notYet(entry) }
             throw CommandFailure(error)
         }
@@ -55,8 +56,15 @@ final class LiveSend {
 
     /// One line of the stream; false ends it.
     private func take(_ line: [UInt8]) -> Bool {
-        if let event = EventLine.event(fromSSE: line) { handle(event.root) }
+        if let event = Self.event(line) { handle(event.root) }
         return end == nil && failure == nil && invocation.io.nowMilliseconds < deadline
+    }
+
+    /// The JSON of a `data:` line. Ladle writes the data of an event as one line.
+    private static func event(_ line: [UInt8]) -> JSONDocument? {
+        let prefix = Array("data:".utf8)
+        guard line.starts(with: prefix) else { return nil }
+        return try? JSONDocument(parsing: Array(line.dropFirst(prefix.count)), limits: .gateway)
     }
 
     private func handle(_ event: JSONValue) {
@@ -95,7 +103,7 @@ final class LiveSend {
     }
 }
 
-/// The message that was taken, for whoever leaves before its reply.
+/// The id of the accepted message, for a person who leaves before its reply.
 private final class SentID: Sendable {
     let id = Mutex<String?>(nil)
 

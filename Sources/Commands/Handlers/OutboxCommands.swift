@@ -1,6 +1,7 @@
 import Basics
 import HTTPModel
 import JSONBytes
+import ReadableText
 
 enum OutboxCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
@@ -8,7 +9,7 @@ enum OutboxCommands {
             .adding("session", invocation.command["--session"])
             .adding("limit", try invocation.number("--limit").map(String.init))
         guard let answer = try invocation.value(request) else { return .ok }
-        let time = LocalTime(invocation.io)
+        let time = invocation.time
         guard let entries = answer["entries"], entries.count > 0 else {
             invocation.print("The outbox is empty.")
             return .ok
@@ -30,7 +31,7 @@ enum OutboxCommands {
 
     static func show(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let entry = try invocation.value(.get(path(invocation))) else { return .ok }
-        let time = LocalTime(invocation.io)
+        let time = invocation.time
         var rows: [(String, String?)] = ["id", "kind", "session", "state", "text"].map { ($0, entry[$0]?.string) }
         rows.append(("tries", entry["attemptCount"]?.int.map(String.init)))
         for name in ["createdAt", "updatedAt", "notBefore", "nextAttemptAt", "expiresAt"] {
@@ -50,7 +51,7 @@ enum OutboxCommands {
                 time.short(attempt["at"]?.string),
                 attempt["class"]?.string ?? "",
                 attempt["code"]?.string ?? "",
-                attempt["delayMs"]?.int.map(LocalTime.span) ?? "",
+                attempt["delayMs"]?.int.map(ReadableTime.span) ?? "",
                 attempt["detail"]?.string ?? ""
             )
         }

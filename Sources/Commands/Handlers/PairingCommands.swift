@@ -1,6 +1,7 @@
 import Basics
 import HTTPModel
 import JSONBytes
+import ReadableText
 
 enum PairingCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
@@ -9,7 +10,7 @@ enum PairingCommands {
             invocation.print("Nobody asks to be paired.")
             return .ok
         }
-        let time = LocalTime(invocation.io)
+        let time = invocation.time
         var table = TextTable("CODE", "NAME", "SCOPES", "FROM", "EXPIRES")
         for request in requests.elements {
             table.add(

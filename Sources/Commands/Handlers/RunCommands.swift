@@ -1,6 +1,7 @@
 import Basics
 import HTTPModel
 import JSONBytes
+import ReadableText
 
 enum RunCommands {
     static func activity(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
@@ -11,7 +12,7 @@ enum RunCommands {
             for step in run["steps"].list {
                 let state = step["state"]?.string
                 if state == "running" || state == "waiting" {
-                    invocation.print("  " + StepLine.text(step, invocation.style))
+                    invocation.print("  " + StepText.line(step, invocation.style))
                 }
             }
         }
@@ -23,7 +24,7 @@ enum RunCommands {
             guard let run = try invocation.value(.get(ClientRequest.path("v1", "runs", id))) else { return .ok }
             invocation.print(heading(run, invocation))
             for step in run["steps"].list {
-                invocation.print("  " + StepLine.text(step, invocation.style))
+                invocation.print("  " + StepText.line(step, invocation.style))
             }
             if let text = run["text"]?.string, !text.isEmpty {
                 invocation.print(invocation.io.isOutputTerminal ? Printable.text(text) : text)
@@ -39,7 +40,7 @@ enum RunCommands {
             invocation.print("No runs.")
             return .ok
         }
-        let time = LocalTime(invocation.io)
+        let time = invocation.time
         var table = TextTable("ID", "STATE", "SESSION", "AT", "TEXT")
         for run in runs.elements {
             table.add(
@@ -77,41 +78,8 @@ enum RunCommands {
     private static func heading(_ run: JSONValue, _ invocation: Invocation) -> String {
         let style = invocation.style
         let state = run["state"]?.string ?? "?"
-        let started = LocalTime(invocation.io).short(run["startedAt"]?.string)
+        let started = invocation.time.short(run["startedAt"]?.string)
         return "\(style.state(Printable.line(state))) \(Printable.line(run["session"]?.string ?? "")) "
             + style.dim("\(Printable.line(run["id"]?.string ?? "")) \(started)")
-    }
-}
-
-/// How a run ended.
-struct RunEnd {
-    let state: String
-    let text: String
-    let errorText: String?
-
-    init(_ run: JSONValue) {
-        state = run["state"]?.string ?? ""
-        text = run["text"]?.string ?? ""
-        let error = run["error"]
-        errorText = error?.string ?? error?["detail"]?.string ?? error?["message"]?.string ?? error?["code"]?.string
-    }
-}
-
-/// One step as a line.
-enum StepLine {
-    /// - Parameter width: the columns the line may take; nil cuts nothing.
-    static func text(_ step: JSONValue, _ style: Style, width: Int? = nil) -> String {
-        var label = Printable.line(step["label"]?.string ?? step["kind"]?.string ?? "")
-        if let width { label = DisplayWidth.fitted(label, max(10, width - 3)) }
-        let detail = step["detail"]?.string.map { style.dim("  " + Printable.line($0)) } ?? ""
-        switch step["state"]?.string {
-        case "done": return style.good("✓ ") + label
-        case "failed":
-            let error = step["error"]?.string ?? step["error"]?["detail"]?.string
-            return style.bad("✗ ") + label + (error.map { style.bad("  " + Printable.line($0)) } ?? "")
-        case "cancelled": return style.dim("– " + label)
-        case "waiting": return style.warning("? ") + label + detail
-        default: return style.warning("• ") + label
-        }
     }
 }

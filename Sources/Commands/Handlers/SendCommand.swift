@@ -2,6 +2,7 @@ import Basics
 import Configuration
 import HTTPModel
 import JSONBytes
+import ReadableText
 
 /// `ladle send`: the entry is on disk before this says so; with `--wait` the reply is what is printed.
 enum SendCommand {

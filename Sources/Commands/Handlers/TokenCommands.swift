@@ -1,6 +1,7 @@
 import Basics
 import HTTPModel
 import JSONBytes
+import ReadableText
 
 enum TokenCommands {
     static func create(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
@@ -53,7 +54,7 @@ enum TokenCommands {
             invocation.print("There are no tokens. Make one with: ladle token create --name NAME --scopes read,send")
             return .ok
         }
-        let time = LocalTime(invocation.io)
+        let time = invocation.time
         var table = TextTable("ID", "NAME", "SCOPES", "SESSIONS", "USED", "EXPIRES")
         for token in tokens.elements {
             table.add(

@@ -1,5 +1,6 @@
 import HTTPModel
 import JSONBytes
+import ReadableText
 
 /// `ladle watch`: the event stream, resumed behind the last event whenever it breaks.
 final class WatchCommand {
@@ -76,11 +77,21 @@ final class WatchCommand {
         let isControl = ["hello", "heartbeat", "shutdown", "reset", "summary"].contains(type)
         if invocation.json {
             invocation.io.write(line + [0x0A])
-        } else if let text = EventLine.text(event, invocation.style, LocalTime(invocation.io)) {
-            invocation.print(text)
+        } else if Self.isForPeople(event) {
+            let time = invocation.time.short(event["at"]?.string)
+            invocation.print(EventText.line(event, at: time, invocation.style))
         }
         if !isControl { count += 1 }
         return !isOver
+    }
+
+    /// A message on its way is shown when it has arrived; until then its outbox entry is shown.
+    private static func isForPeople(_ event: JSONValue) -> Bool {
+        switch event["type"]?.string {
+        case "hello", "heartbeat", "run.delta": false
+        case "message": event["message"]?["state"]?.string != "sending"
+        default: true
+        }
     }
 
     private func comeBack() {

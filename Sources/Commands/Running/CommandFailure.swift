@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import ReadableText
 
 /// Why a command did not do what was asked: what happened, why, and what to type next.
 package struct CommandFailure: Error, Sendable {

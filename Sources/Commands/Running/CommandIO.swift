@@ -1,3 +1,5 @@
+import ReadableText
+
 /// What a command may do to the world outside. Tests put a record in its place.
 package protocol CommandIO: AnyObject {
     var environment: [String: String] { get }
@@ -36,8 +38,8 @@ extension CommandIO {
     func writeError(_ text: String) { writeError(Array(text.utf8)) }
 
     private var allowsColour: Bool { (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb" }
-    var style: Style { Style(isColoured: isOutputTerminal && allowsColour) }
-    var errorStyle: Style { Style(isColoured: isErrorTerminal && allowsColour) }
+    var style: TextStyle { TextStyle(isColoured: isOutputTerminal && allowsColour) }
+    var errorStyle: TextStyle { TextStyle(isColoured: isErrorTerminal && allowsColour) }
     /// The width tables are fitted to; nil when nobody looks.
     var tableWidth: Int? { isOutputTerminal ? columns : nil }
 }

@@ -1,13 +1,12 @@
-/// Runs a command line: what is this target's own here, the rest handed back to the executable.
+/// The result of a command line: finished here, or handed back to the executable.
 package enum CommandOutcome: Sendable {
     case finished(ExitCode)
-    /// `serve`, `doctor`, `discover`, `demo-gateway`, `outbox recover`, `tls self-signed`: understood, and the executable's to run.
+    /// A parsed command that only the executable can run: `serve`, `doctor`, `discover`, `demo-gateway`, `outbox recover`,
+    /// `tls self-signed`.
     case external(ParsedCommand)
 }
 
 package struct CommandRunner {
-    typealias Handler = @Sendable (Invocation) throws(CommandFailure) -> ExitCode
-
     private let io: any CommandIO
     private let services: CommandServices
 
@@ -32,7 +31,7 @@ package struct CommandRunner {
             io.write(HelpText.text(path: path, spec: spec, width: min(io.columns, 100)))
             return .finished(.ok)
         case .run(let command):
-            guard let handler = Self.handlers[command.name] else { return .external(command) }
+            guard let handler = command.spec.run else { return .external(command) }
             let invocation = Invocation(command: command, io: io, services: services)
             do throws(CommandFailure) {
                 return .finished(try handler(invocation))
@@ -43,40 +42,6 @@ package struct CommandRunner {
         }
     }
 
-    /// Tells a failure in the form every command uses; for the executable's own commands too.
+    /// Prints a failure in the form that every command uses. The executable's own commands use it too.
     package func fail(_ failure: CommandFailure, json: Bool) { failure.write(to: io, json: json) }
-
-    static let handlers: [String: Handler] = [
-        "send": SendCommand.run,
-        "history": HistoryCommand.run,
-        "watch": WatchCommand.run,
-        "activity": RunCommands.activity,
-        "runs": RunCommands.runs,
-        "abort": RunCommands.abort,
-        "outbox list": OutboxCommands.list,
-        "outbox show": OutboxCommands.show,
-        "outbox retry": OutboxCommands.retry,
-        "outbox cancel": OutboxCommands.cancel,
-        "identity show": DocumentCommands.show,
-        "identity set": DocumentCommands.set,
-        "identity edit": DocumentCommands.edit,
-        "profile show": DocumentCommands.show,
-        "profile set": DocumentCommands.set,
-        "profile edit": DocumentCommands.edit,
-        "status": StatusCommand.run,
-        "token create": TokenCommands.create,
-        "token list": TokenCommands.list,
-        "token rotate": TokenCommands.rotate,
-        "token revoke": TokenCommands.revoke,
-        "clients list": PairingCommands.list,
-        "clients approve": PairingCommands.approve,
-        "clients reject": PairingCommands.reject,
-        "config check": ConfigCommands.check,
-        "config show": ConfigCommands.show,
-        "config reference": ConfigCommands.reference,
-        "completions": HelpCommands.completions,
-        "man": HelpCommands.manual,
-        "version": HelpCommands.version,
-        "help": HelpCommands.help,
-    ]
 }

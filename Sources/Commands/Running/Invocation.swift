@@ -1,15 +1,16 @@
 package import Configuration
 import HTTPModel
 import JSONBytes
+import ReadableText
 
-/// What the executable supplies, because the targets behind it are not this one's to import.
+/// Functions of the executable, which imports more targets than this one may.
 package struct CommandServices {
     package var version: String
     /// Values found in the OpenClaw configuration of this host.
     package var discover: () -> [SettingsSources.Found]
-    /// What is wrong with a secret file, or nil.
+    /// The fault of a secret file, or nil.
     package var secretFault: (_ path: String) -> (message: String, hint: String?)?
-    /// Says what `note` says then, before the first Ctrl-C ends the process.
+    /// Prints the result of `note` before the first Ctrl-C ends the process.
     package var noteOnInterrupt: (_ note: @escaping @Sendable () -> String) -> Void = { _ in }
 
     package init(
@@ -30,7 +31,9 @@ struct Invocation {
     let services: CommandServices
 
     var json: Bool { command.has("--json") }
-    var style: Style { io.style }
+    var style: TextStyle { io.style }
+    /// Times in the zone of this machine.
+    var time: ReadableTime { ReadableTime(now: io.nowMilliseconds, utcOffset: io.utcOffset(atSeconds:)) }
 
     func print(_ text: String) { io.write(text.hasSuffix("\n") || text.isEmpty ? text : text + "\n") }
 
@@ -52,7 +55,7 @@ struct Invocation {
         return response
     }
 
-    /// The JSON of an answer; with `--json` it is printed as it came, and nil returned.
+    /// The JSON of an answer. With `--json` it is printed as it came, and the result is nil.
     func value(_ request: ClientRequest) throws(CommandFailure) -> JSONValue? {
         let response = try perform(request)
         if json {
@@ -76,7 +79,7 @@ struct Invocation {
         if let path = io.environment["LADLE_SOCKET"], !path.isEmpty { return places.expanded(path) }
         var sources = SettingsSources()
         sources.environment = io.environment.filter { $0.key == "LADLE_STATE" }
-        // A damaged configuration is for `ladle config check` to tell; here only the place matters.
+        // `ladle config check` reports errors of the configuration. Here only the directory matters.
         if let path = places.configFile, let bytes = try? io.readFile(path, limit: JSON5Text.maximumBytes) {
             sources.file = SettingsSources.File(path: path, bytes: bytes)
         }
@@ -93,7 +96,7 @@ struct Invocation {
 
     // MARK: Settings
 
-    /// Everything that sets values, for commands that take all settings.
+    /// The settings of a command that takes every key as a flag.
     func settings() -> (settings: Settings, problems: [ConfigurationProblem], file: String?) {
         SettingsLoader(command: command, io: io, services: services).load()
     }

@@ -1,4 +1,5 @@
 import Basics
+import ReadableText
 
 extension CommandIO {
     /// One thing the doctor looked at, for people.

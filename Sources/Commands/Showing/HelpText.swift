@@ -1,4 +1,5 @@
 import Configuration
+import ReadableText
 
 /// `--help`, made from the table.
 package enum HelpText {

@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import ReadableText
 
 /// One line at the bottom of the terminal that says what goes on; ended steps stay above it. Written to standard error,
 /// so that the reply alone is the output.
@@ -16,13 +17,13 @@ final class LiveView {
 
     func show(_ step: JSONValue) {
         let id = step["id"]?.string ?? ""
-        let line = StepLine.text(step, io.errorStyle)
+        let line = StepText.line(step, io.errorStyle)
         switch step["state"]?.string {
         case "running", "waiting": status(line)
         default:
             guard ended.insert(id).inserted else { return }
             clear()
-            io.writeError((isTerminal ? StepLine.text(step, io.errorStyle, width: io.columns) : line) + "\n")
+            io.writeError((isTerminal ? StepText.line(step, io.errorStyle, width: io.columns) : line) + "\n")
         }
     }
 

@@ -1,4 +1,5 @@
 import Basics
+import ReadableText
 
 /// Rows under headings, fitted to a width. The last column gives way first, then those between; the first one names the
 /// row in other commands, so that it is cut only where nothing else is left to cut. Columns with nothing in them are left
@@ -16,7 +17,7 @@ struct TextTable {
     }
 
     /// - Parameter width: nil for output that is no terminal: nothing is cut then.
-    func text(width: Int?, style: Style) -> String {
+    func text(width: Int?, style: TextStyle) -> String {
         let columns = headings.indices.filter { column in rows.contains { !$0[column].isEmpty } }
         let shown = ([headings] + rows).map { cells in columns.map { cells[$0] } }
         var widths = columns.indices.map { column in shown.map { DisplayWidth.of($0[column]) }.max() ?? 0 }
@@ -43,30 +44,5 @@ struct TextTable {
             widths[column] -= cut
             excess -= cut
         }
-    }
-}
-
-/// Colours, or none.
-struct Style {
-    let isColoured: Bool
-
-    func dim(_ text: String) -> String { coded("2", text) }
-    func bold(_ text: String) -> String { coded("1", text) }
-    func good(_ text: String) -> String { coded("32", text) }
-    func bad(_ text: String) -> String { coded("31", text) }
-    func warning(_ text: String) -> String { coded("33", text) }
-
-    /// The name of a state in its colour.
-    func state(_ name: String) -> String {
-        switch name {
-        case "online", "completed", "delivered": good(name)
-        case "failed", "offline", "refused", "expired": bad(name)
-        case "unconfirmed", "retrying", "connecting", "waiting_for_approval": warning(name)
-        default: bold(name)
-        }
-    }
-
-    private func coded(_ code: String, _ text: String) -> String {
-        isColoured && !text.isEmpty ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
     }
 }

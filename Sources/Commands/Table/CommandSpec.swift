@@ -1,15 +1,19 @@
-/// One command as the table knows it; parser, help, completions and man page are all made from this.
+typealias CommandHandler = @Sendable (Invocation) throws(CommandFailure) -> ExitCode
+
+/// One command. The parser, the help, the completions and the manual page are made from this.
 package struct CommandSpec: Sendable {
     package let name: String
     package let summary: String
     package var arguments: [ArgumentSpec] = []
     package var options: [OptionSpec] = []
     package var subcommands: [CommandSpec] = []
-    /// The subcommand that is meant when none is named.
+    /// Runs the command; nil for a group, and for a command that the executable runs.
+    var run: CommandHandler?
+    /// The subcommand that runs when none is named.
     package var usual: String?
     /// Takes every configuration key as a flag.
     package var takesConfiguration = false
-    /// Speaks to a running `ladle serve`, so it takes the options for finding it.
+    /// Talks to a running `ladle serve`, so it takes the options for finding it.
     package var isClient = false
     /// Not shown in lists.
     package var isHidden = false
@@ -76,7 +80,7 @@ package struct OptionSpec: Sendable {
     package let summary: String
     /// The placeholder of its value; nil for a switch.
     package var value: String?
-    /// The value may be left out, and then needs `=` where it is given.
+    /// The value is optional; if given, it stands after `=`.
     package var valueIsOptional = false
     package var repeats = false
     package var values: Values = .any
@@ -108,6 +112,6 @@ package struct OptionSpec: Sendable {
     static let client: [OptionSpec] = [
         json,
         OptionSpec("--socket", "PATH", "Control socket of ladle serve", values: .files),
-        OptionSpec("--state", "DIR", "State directory in which the control socket is", values: .files),
+        OptionSpec("--state", "DIR", "State directory with the control socket", values: .files),
     ]
 }

@@ -1,6 +1,6 @@
 /// All commands, in the order people meet them.
 package enum CommandTable {
-    package static let root = CommandSpec("ladle", "Local HTTP and SSE api to an OpenClaw gateway").with {
+    package static let root = CommandSpec("ladle", "Local HTTP and SSE API to an OpenClaw gateway").with {
         $0.subcommands = commands
         $0.options = [OptionSpec("--version", nil, "Show the version")]
         $0.examples = [
@@ -10,7 +10,7 @@ package enum CommandTable {
     }
 
     package static let commands: [CommandSpec] = [
-        CommandSpec("serve", "Run the api").with {
+        CommandSpec("serve", "Run the API").with {
             $0.takesConfiguration = true
             $0.examples = [
                 "ladle serve", "ladle serve --demo",
@@ -19,22 +19,23 @@ package enum CommandTable {
             ]
         },
         send, history, watch,
-        client("activity", "Show what is going on now"),
+        client("activity", "Show the runs that are active now", run: RunCommands.activity),
         runs, abort, outbox,
         document("identity", "The agent's IDENTITY.md", fields: "name, creature, vibe, theme, emoji, avatar"),
         document(
             "profile",
-            "What the agent knows about its user, USER.md",
+            "The agent's knowledge of its user, USER.md",
             fields: "name, callName, pronouns, timezone, notes, context"
         ),
         client(
             "status",
-            "Show the state of the api and its link",
+            "Show the state of Ladle and of its connection to the gateway",
+            run: StatusCommand.run,
             [],
-            [OptionSpec("--ready", nil, "Only whether a message would be taken durably now; for health checks")]
+            [OptionSpec("--ready", nil, "Only say whether a message could be stored now; for health checks")]
         ),
         token, clients,
-        CommandSpec("doctor", "Find what is wrong and the command that mends it").with {
+        CommandSpec("doctor", "Find problems, and for each the command that repairs it").with {
             $0.takesConfiguration = true
             $0.options = [.json]
         },
@@ -43,17 +44,17 @@ package enum CommandTable {
             $0.options = [
                 .json,
                 OptionSpec("--domain", "NAME", "Domain for unicast DNS-SD"),
-                OptionSpec("--server", "ADDRESS", "Name server to ask about the domain; default the system's"),
-                OptionSpec("--timeout", "SECONDS", "How long to listen"),
+                OptionSpec("--server", "ADDRESS", "Name server to ask about the domain; by default the system's"),
+                OptionSpec("--timeout", "SECONDS", "How long to wait for answers"),
             ]
         },
         CommandSpec("demo-gateway", "Run a gateway that plays scripted runs").with {
             $0.options = [
                 OptionSpec("--port", "PORT", "Port on loopback; 0 takes a free one"),
                 OptionSpec("--protocol", "VERSION", "Protocol version", values: .words(["3", "4"])),
-                OptionSpec("--release", "NAME", "Release of the gateway to behave as"),
-                OptionSpec("--token", "TOKEN", "Token of this demo, no secret"),
-                OptionSpec("--password", "PASSWORD", "Password of this demo, no secret"),
+                OptionSpec("--release", "NAME", "Gateway release to imitate"),
+                OptionSpec("--token", "TOKEN", "Token of the demo; not a secret"),
+                OptionSpec("--password", "PASSWORD", "Password of the demo; not a secret"),
                 OptionSpec("--speed", "FACTOR", "Pace of scripted runs; 0 plays them at once"),
                 OptionSpec("--tick", "DURATION", "Interval of ticks"),
                 OptionSpec("--main-key", "KEY", "Name of the main session"),
@@ -74,12 +75,20 @@ package enum CommandTable {
             ]
         },
         CommandSpec("completions", "Print a completion script").with {
+            $0.run = HelpCommands.completions
             $0.arguments = [ArgumentSpec("shell", "Which shell", values: .words(["bash", "zsh", "fish"]))]
             $0.examples = ["ladle completions bash > ~/.local/share/bash-completion/completions/ladle"]
         },
-        CommandSpec("man", "Print the manual page").with { $0.isHidden = true },
-        CommandSpec("version", "Show the version").with { $0.options = [.json] },
+        CommandSpec("man", "Print the manual page").with {
+            $0.run = HelpCommands.manual
+            $0.isHidden = true
+        },
+        CommandSpec("version", "Show the version").with {
+            $0.run = HelpCommands.version
+            $0.options = [.json]
+        },
         CommandSpec("help", "Show help for a command").with {
+            $0.run = HelpCommands.help
             $0.arguments = [ArgumentSpec("command", "The command", optional: true, repeats: true)]
         },
     ]
@@ -87,24 +96,27 @@ package enum CommandTable {
     private static func client(
         _ name: String,
         _ summary: String,
+        run: @escaping CommandHandler,
         _ arguments: [ArgumentSpec] = [],
         _ options: [OptionSpec] = []
     ) -> CommandSpec {
         CommandSpec(name, summary).with {
+            $0.run = run
             $0.isClient = true
             $0.arguments = arguments
             $0.options = options
         }
     }
 
-    private static let session = OptionSpec("--session", "KEY", "Session; main where none is named")
+    private static let session = OptionSpec("--session", "KEY", "Session; main by default")
     private static let send = client(
         "send",
         "Send a message",
+        run: SendCommand.run,
         [
             ArgumentSpec(
                 "text",
-                "The message; read from standard input where there is none",
+                "The message; without it standard input is read",
                 optional: true,
                 repeats: true
             )
@@ -114,7 +126,7 @@ package enum CommandTable {
             OptionSpec(
                 "--wait",
                 "SECONDS",
-                "Wait for the reply and print it, 600 s where no time is given",
+                "Wait for the reply and print it; 600 s by default",
                 optionalValue: true
             ),
             OptionSpec(
@@ -126,8 +138,8 @@ package enum CommandTable {
             OptionSpec("--attach", "FILE", "Attach a file", repeats: true, values: .files),
             OptionSpec("--ttl", "DURATION", "Give up after this time, such as 10m"),
             OptionSpec("--not-before", "TIME", "Do not send before this time, such as 2030-01-31T08:00:00Z"),
-            OptionSpec("--idempotency-key", "KEY", "A second send with the same key is the same message"),
-            OptionSpec("--force", nil, "Send even a word that stops the gateway's run"),
+            OptionSpec("--idempotency-key", "KEY", "A repeat with the same key is not sent again"),
+            OptionSpec("--force", nil, "Send it even if it is a word that stops the agent"),
         ]
     ).with {
         $0.examples = [
@@ -138,10 +150,11 @@ package enum CommandTable {
     private static let history = client(
         "history",
         "Show the messages of a session",
+        run: HistoryCommand.run,
         [],
         [
             session,
-            OptionSpec("--limit", "N", "How many; 20 where no number is given"),
+            OptionSpec("--limit", "N", "How many; 20 by default"),
             OptionSpec("--before", "CURSOR", "Older than this"),
             OptionSpec("--after", "CURSOR", "Newer than this"),
         ]
@@ -150,12 +163,13 @@ package enum CommandTable {
     private static let watch = client(
         "watch",
         "Show live activity as it happens",
+        run: WatchCommand.run,
         [],
         [
             OptionSpec("--session", "KEY", "Only this session"),
             OptionSpec("--run", "ID", "Only this run"),
             OptionSpec("--types", "LIST", "Only these event types, such as run.*,outbox"),
-            OptionSpec("--since", "CURSOR", "Resume behind this event"),
+            OptionSpec("--since", "CURSOR", "Continue after this event"),
             OptionSpec("--limit", "N", "Stop after so many events"),
             OptionSpec("--timeout", "SECONDS", "Stop after this time"),
         ]
@@ -164,27 +178,30 @@ package enum CommandTable {
     private static let runs = client(
         "runs",
         "List runs, or show one",
+        run: RunCommands.runs,
         [ArgumentSpec("run", "Id of one run", optional: true)],
         [
-            OptionSpec("--active", nil, "Only those that run now"), OptionSpec("--session", "KEY", "Only this session"),
+            OptionSpec("--active", nil, "Only active runs"), OptionSpec("--session", "KEY", "Only this session"),
             OptionSpec("--limit", "N", "How many"),
         ]
     )
 
     private static let abort = client(
         "abort",
-        "Stop a run, or all of a session",
+        "Stop a run, or all runs of a session",
+        run: RunCommands.abort,
         [ArgumentSpec("run", "Id of the run", optional: true)],
         [OptionSpec("--session", "KEY", "Stop the runs of this session")]
     )
 
-    private static let outbox = CommandSpec("outbox", "Messages on their way").with {
+    private static let outbox = CommandSpec("outbox", "Messages that wait or are on their way").with {
         let id = ArgumentSpec("id", "Id of the entry")
         $0.usual = "list"
         $0.subcommands = [
             client(
                 "list",
                 "List entries",
+                run: OutboxCommands.list,
                 [],
                 [
                     OptionSpec(
@@ -199,46 +216,49 @@ package enum CommandTable {
                     OptionSpec("--session", "KEY", "Only this session"), OptionSpec("--limit", "N", "How many"),
                 ]
             ),
-            client("show", "Show an entry and its attempts", [id]),
-            client("retry", "Send an entry again", [id]),
+            client("show", "Show an entry and its attempts", run: OutboxCommands.show, [id]),
+            client("retry", "Send an entry again", run: OutboxCommands.retry, [id]),
             client(
                 "cancel",
-                "Take an entry back",
+                "Cancel an entry",
+                run: OutboxCommands.cancel,
                 [id],
                 [OptionSpec("--force", nil, "Forget an entry that may have been delivered")]
             ),
-            CommandSpec("recover", "What is in a store that was set aside, and what to do with it").with {
+            CommandSpec("recover", "Show the messages of a damaged database, and restore or discard them").with {
                 $0.options = [
                     .json, OptionSpec("--state", "DIR", "State directory", values: .files),
-                    OptionSpec("--restore", nil, "Take its entries back into the outbox"),
-                    OptionSpec("--discard", nil, "Give up what waits in it"),
+                    OptionSpec("--restore", nil, "Put its entries into the outbox again"),
+                    OptionSpec("--discard", nil, "Give up its entries"),
                 ]
             },
         ]
     }
 
     private static func document(_ name: String, _ summary: String, fields: String) -> CommandSpec {
-        let agent = OptionSpec("--agent", "NAME", "Agent; the gateway's default where none is named")
+        let agent = OptionSpec("--agent", "NAME", "Agent; by default the gateway's")
         return CommandSpec(name, summary).with {
             $0.usual = "show"
             $0.subcommands = [
                 client(
                     "show",
                     "Show it",
+                    run: DocumentCommands.show,
                     [],
                     [
-                        agent, OptionSpec("--refresh", nil, "Read the gateway now"),
-                        OptionSpec("--markdown", nil, "The file itself"),
+                        agent, OptionSpec("--refresh", nil, "Ask the gateway now"),
+                        OptionSpec("--markdown", nil, "Print the file itself"),
                     ]
                 ),
                 client(
                     "set",
                     "Set fields: \(fields)",
+                    run: DocumentCommands.set,
                     [ArgumentSpec("name=value", "A field and its new value; empty clears", repeats: true)],
                     [agent]
                 )
                 .with { $0.examples = ["ladle \(name) set name=Wren"] },
-                client("edit", "Edit the file with $EDITOR", [], [agent]),
+                client("edit", "Edit the file with $EDITOR", run: DocumentCommands.edit, [], [agent]),
             ]
         }
     }
@@ -250,6 +270,7 @@ package enum CommandTable {
             client(
                 "create",
                 "Make a token; it is shown once",
+                run: TokenCommands.create,
                 [],
                 [
                     OptionSpec("--name", "NAME", "What the token is for"),
@@ -258,38 +279,43 @@ package enum CommandTable {
                     OptionSpec("--expires", "DURATION", "How long it is valid, such as 90d"),
                 ]
             ).with { $0.examples = ["ladle token create --name kitchen --scopes read,send"] },
-            client("list", "List tokens"),
-            client("rotate", "Replace the secret of a token", [id]),
-            client("revoke", "Take a token back; its open streams close", [id]),
+            client("list", "List tokens", run: TokenCommands.list),
+            client("rotate", "Replace the secret of a token", run: TokenCommands.rotate, [id]),
+            client("revoke", "Revoke a token; its open streams close", run: TokenCommands.revoke, [id]),
         ]
     }
 
-    private static let clients = CommandSpec("clients", "Devices that ask to be paired").with {
+    private static let clients = CommandSpec("clients", "Devices that ask for a token").with {
         let code = ArgumentSpec("code", "The code the device shows")
         $0.usual = "list"
         $0.subcommands = [
-            client("list", "List pairing requests"),
+            client("list", "List pairing requests", run: PairingCommands.list),
             client(
                 "approve",
-                "Let a device in",
+                "Give a device its token",
+                run: PairingCommands.approve,
                 [code],
-                [OptionSpec("--scopes", "LIST", "Grant only these of the scopes asked for")]
+                [OptionSpec("--scopes", "LIST", "Grant only these scopes")]
             ),
-            client("reject", "Send a device away", [code]),
+            client("reject", "Refuse a device", run: PairingCommands.reject, [code]),
         ]
     }
 
     private static let config = CommandSpec("config", "The configuration").with {
         $0.subcommands = [
             CommandSpec("check", "Check the configuration").with {
+                $0.run = ConfigCommands.check
                 $0.takesConfiguration = true
                 $0.options = [.json]
             },
             CommandSpec("show", "Show every value in force").with {
+                $0.run = ConfigCommands.show
                 $0.takesConfiguration = true
                 $0.options = [.json, OptionSpec("--origin", nil, "Say where each value comes from")]
             },
-            CommandSpec("reference", "Print the reference of all keys as Markdown"),
+            CommandSpec("reference", "Print a table of all keys as Markdown").with {
+                $0.run = ConfigCommands.reference
+            },
         ]
     }
 }

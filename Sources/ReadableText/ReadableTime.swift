@@ -1,17 +1,20 @@
 import Basics
 
-/// Times as people on this machine read them.
-struct LocalTime {
-    private let io: any CommandIO
+/// Times as people read them, in the time zone of the reader.
+package struct ReadableTime {
+    private let now: Int64
+    private let offset: (_ seconds: Int64) -> Int
 
-    init(_ io: any CommandIO) {
-        self.io = io
+    /// - Parameter utcOffset: seconds east of UTC at a time in seconds.
+    package init(now milliseconds: Int64, utcOffset: @escaping (_ seconds: Int64) -> Int = { _ in 0 }) {
+        now = milliseconds
+        offset = utcOffset
     }
 
-    /// `14:05` today, `Nov 21 14:05` this year, else the date.
-    func short(_ rfc3339: String?) -> String {
+    /// `14:05` today, `Nov 21 14:05` this year, otherwise the date.
+    package func short(_ rfc3339: String?) -> String {
         guard let rfc3339, let time = Timestamp(rfc3339: rfc3339) else { return "" }
-        let now = parts(io.nowMilliseconds)
+        let now = parts(now)
         let then = parts(time.milliseconds)
         let clock = Self.two(then.minute / 60) + ":" + Self.two(then.minute % 60)
         if then.date == now.date { return clock }
@@ -20,14 +23,14 @@ struct LocalTime {
     }
 
     /// `in 4 min`, `3 h ago`.
-    func relative(_ rfc3339: String?) -> String {
+    package func relative(_ rfc3339: String?) -> String {
         guard let rfc3339, let time = Timestamp(rfc3339: rfc3339) else { return "" }
-        let distance = time.milliseconds - io.nowMilliseconds
+        let distance = time.milliseconds - now
         let text = Self.span(abs(distance))
         return distance >= 0 ? "in \(text)" : "\(text) ago"
     }
 
-    static func span(_ milliseconds: Int64) -> String {
+    package static func span(_ milliseconds: Int64) -> String {
         switch milliseconds {
         case ..<1000: "\(milliseconds) ms"
         case ..<60_000: "\(milliseconds / 1000) s"
@@ -40,7 +43,7 @@ struct LocalTime {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     private func parts(_ milliseconds: Int64) -> (date: CivilDate, minute: Int64) {
-        let seconds = milliseconds / 1000 + Int64(io.utcOffset(atSeconds: milliseconds / 1000))
+        let seconds = milliseconds / 1000 + Int64(offset(milliseconds / 1000))
         let days = Int64((Double(seconds) / 86_400).rounded(.down))
         return (CivilDate(daysSinceEpoch: days), (seconds - days * 86_400) / 60)
     }

@@ -1,10 +1,10 @@
-/// How many columns of a terminal a text takes, near enough for tables: wide scripts and pictures take two.
-enum DisplayWidth {
-    static func of(_ text: String) -> Int {
+/// The number of terminal columns that a text takes. Wide scripts and pictures take two; good enough for tables.
+package enum DisplayWidth {
+    package static func of(_ text: String) -> Int {
         text.reduce(0) { $0 + of($1) }
     }
 
-    static func of(_ character: Character) -> Int {
+    package static func of(_ character: Character) -> Int {
         guard let first = character.unicodeScalars.first else { return 0 }
         if first.isASCII {
             return first.value < 0x20 || first.value == 0x7F ? 0 : character.unicodeScalars.contains("\u{FE0F}") ? 2 : 1
@@ -23,7 +23,7 @@ enum DisplayWidth {
     }
 
     /// The text cut to so many columns, with an ellipsis where something is missing.
-    static func fitted(_ text: String, _ width: Int) -> String {
+    package static func fitted(_ text: String, _ width: Int) -> String {
         guard of(text) > width else { return text }
         guard width > 1 else { return width == 1 ? "…" : "" }
         var result = ""
@@ -37,7 +37,7 @@ enum DisplayWidth {
         return result + "…"
     }
 
-    static func padded(_ text: String, _ width: Int) -> String {
+    package static func padded(_ text: String, _ width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - of(text)))
     }
 }

@@ -1,0 +1,59 @@
+import Basics
+package import JSONBytes
+
+/// One event of the stream as a line, for `curl` with `Accept: text/plain` and for `ladle watch`.
+package enum EventText {
+    /// Longer texts are cut.
+    private static let longest = 500
+
+    /// - Parameter time: the event's time, as its reader wants it.
+    package static func line(_ event: JSONValue, at time: String, _ style: TextStyle) -> String {
+        let session = event["session"]?.string.map { style.dim(Printable.line($0) + " ") } ?? ""
+        return "\(style.dim(time)) \(session)\(body(event, style))"
+    }
+
+    private static func body(_ event: JSONValue, _ style: TextStyle) -> String {
+        let type = event["type"]?.string ?? ""
+        switch type {
+        case "hello":
+            let state = event["link"]?["state"]?.string ?? "unknown"
+            return "hello: ladle \(word(event["version"])), \(word(event["resume"])), link \(Printable.line(state))"
+        case "link":
+            let detail = event["link"]?["detail"]?.string.map { ": " + Printable.line($0) } ?? ""
+            return "link " + style.state(word(event["link"]?["state"])) + detail
+        case "summary": return style.bold(word(event["headline"]))
+        case "run.started": return run(event) + style.bold("started")
+        case "run.step": return run(event) + (event["step"].map { StepText.line($0, style) } ?? "")
+        case "run.delta": return run(event) + "says: " + text(event["text"])
+        case "run.ended":
+            let end = RunEnd(event["run"] ?? event)
+            let rest = shortened(end.errorText ?? end.text)
+            return run(event) + style.state(Printable.line(end.state)) + (rest.isEmpty ? "" : ": " + rest)
+        case "message":
+            let role = word(event["message"]?["role"])
+            return style.bold(role == "user" ? "you" : role) + ": " + text(event["message"]?["text"])
+        case "outbox":
+            let entry = event["entry"]
+            let reason = entry?["error"]?["detail"]?.string ?? entry?["blockedReason"]?.string
+            return "outbox " + style.state(word(entry?["state"])) + " " + text(entry?["text"] ?? entry?["id"])
+                + (reason.map { style.dim(" (" + Printable.line($0) + ")") } ?? "")
+        case "identity", "profile": return "\(type) of \(word(event["agent"])) changed"
+        case "reset":
+            let oldest = event["oldest"]?.string.map { " before \(Printable.line($0))" } ?? ""
+            return style.warning("reset: some events\(oldest) are missing; read everything again")
+        case "shutdown": return style.warning("the stream ends: " + word(event["reason"]))
+        default: return Printable.line(type)
+        }
+    }
+
+    /// The beginning of a run's id tells runs apart.
+    private static func run(_ event: JSONValue) -> String {
+        event["runId"]?.string.map { "run \(Printable.line(String($0.prefix(8)))) " } ?? "run "
+    }
+
+    private static func word(_ value: JSONValue?) -> String { Printable.line(value?.string ?? "?") }
+
+    private static func text(_ value: JSONValue?) -> String { shortened(value?.string ?? "") }
+
+    private static func shortened(_ text: String) -> String { Printable.line(String(text.prefix(longest))) }
+}
