@@ -55,7 +55,7 @@ let package = Package(
 
         .target(
             name: "TestSupport",
-            dependencies: ["JSONBytes", "CSystem", "CZlib", "CSQLite", "Basics"],
+            dependencies: ["JSONBytes", "POSIX", "CSystem", "CZlib", "CSQLite", "Basics"],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
@@ -73,38 +73,39 @@ let package = Package(
         + layer("Runs", uses: ["Labels", "JSONBytes", "Basics"])
         + layer("Documents", uses: ["JSONBytes", "Basics"])
         + layer("Outbox", uses: ["JSONBytes", "Basics"], testsUse: ["Store", "SQLite"])
-        // Wrappers: each over one C module.
+        // Wrappers: each over one C module. Only POSIX and EventLoops call the system.
+        + layer("POSIX", uses: ["CSystem", "Basics"])
         + layer("TLS", uses: ["COpenSSL", "Basics"])
-        + layer("EventLoops", uses: ["CSystem", "TLS", "Basics"])
+        + layer("EventLoops", uses: ["POSIX", "CSystem", "TLS", "Basics"])
         + layer("HTTP2", uses: ["CNGHTTP2", "HTTPModel", "Basics"])
         + layer("Compression", uses: ["CZlib", "Basics"])
         + layer("SQLite", uses: ["CSQLite", "Basics"])
         // Services.
-        + layer("Observability", uses: ["JSONBytes", "CSystem", "Basics"])
-        + layer("Configuration", uses: ["JSONBytes", "CSystem", "Basics"])
+        + layer("Observability", uses: ["JSONBytes", "POSIX", "Basics"])
+        + layer("Configuration", uses: ["JSONBytes", "POSIX", "Basics"])
         + layer(
             "Server",
             uses: [
                 "EventLoops", "TLS", "Compression", "HTTP1", "HTTP2", "HTTPModel", "JSONBytes", "Observability",
-                "CSystem", "Basics",
+                "POSIX", "Basics",
             ]
         )
-        + layer("Access", uses: ["TLS", "CSystem", "HTTPModel", "JSONBytes", "Basics"], testsUse: ["Store", "SQLite"])
+        + layer("Access", uses: ["TLS", "POSIX", "HTTPModel", "JSONBytes", "Basics"], testsUse: ["Store", "SQLite"])
         + layer(
             "Store",
-            uses: ["SQLite", "Outbox", "EventStream", "Access", "CSystem", "JSONBytes", "Basics"]
+            uses: ["SQLite", "Outbox", "EventStream", "Access", "POSIX", "JSONBytes", "Basics"]
         )
-        + layer("Discovery", uses: ["CSystem", "JSONBytes", "Basics"])
+        + layer("Discovery", uses: ["POSIX", "JSONBytes", "Basics"])
         + layer(
             "Upstream",
             uses: [
                 "Gateway", "JSONBytes", "WebSocket", "HTTP1", "HTTPModel", "TLS", "EventLoops", "Observability",
-                "CSystem", "Basics",
+                "POSIX", "Basics",
             ]
         )
         + layer(
             "DemoGateway",
-            uses: ["JSONBytes", "WebSocket", "TLS", "EventLoops", "CSystem", "Basics"],
+            uses: ["JSONBytes", "WebSocket", "TLS", "EventLoops", "POSIX", "Basics"],
             testsUse: ["FaultyGateway"]
         )
         + layer(
@@ -119,14 +120,14 @@ let package = Package(
             uses: [
                 "Service", "ReadableText", "Server", "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs",
                 "Labels", "Documents",
-                "EventStream", "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "CSystem",
+                "EventStream", "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "POSIX",
                 "Basics",
             ]
         )
         + layer(
             "Commands",
             uses: [
-                "Configuration", "HTTP1", "HTTPModel", "JSONBytes", "EventStream", "ReadableText", "CSystem", "Basics",
+                "Configuration", "HTTP1", "HTTPModel", "JSONBytes", "EventStream", "ReadableText", "POSIX", "Basics",
             ]
         )
         + [
@@ -140,7 +141,7 @@ let package = Package(
                     "Gateway", "EventStream", "Access", "Observability", "EventLoops", "TLS",
                     "HTTPModel",
                     "JSONBytes",
-                    "CSystem", "Basics",
+                    "POSIX", "Basics",
                 ],
                 swiftSettings: strict
             ),
@@ -148,7 +149,7 @@ let package = Package(
             .executableTarget(
                 name: "FaultyGateway",
                 dependencies: [
-                    "DemoGateway", "WebSocket", "EventLoops", "HTTPModel", "JSONBytes", "Basics",
+                    "DemoGateway", "WebSocket", "EventLoops", "POSIX", "HTTPModel", "JSONBytes", "Basics",
                 ],
                 path: "Tests/FaultyGateway",
                 swiftSettings: strict
@@ -157,7 +158,7 @@ let package = Package(
                 name: "IntegrationTests",
                 dependencies: [
                     "ladle", "FaultyGateway", "TestSupport", "API", "Service", "Access", "EventLoops", "HTTPModel",
-                    "JSONBytes", "CSystem", "Basics",
+                    "JSONBytes", "POSIX", "Basics",
                 ],
                 swiftSettings: strict
             ),

@@ -247,48 +247,6 @@ int cs_is_established(int fd) { return -EPROTONOSUPPORT; }
 
 #endif
 
-static int describe(int fd, struct cs_file_facts *facts) {
-    struct stat found;
-    if (fstat(fd, &found) != 0) return -errno;
-    facts->uid = found.st_uid;
-    facts->gid = found.st_gid;
-    facts->mode = found.st_mode & 07777;
-    facts->regular = S_ISREG(found.st_mode);
-    facts->size = found.st_size < 0 ? 0 : (uint64_t)found.st_size;
-    return 0;
-}
-
-int cs_open_secret(const char *path, struct cs_file_facts *facts) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) return -errno;
-    int result = describe(fd, facts);
-    if (result != 0) {
-        close(fd);
-        return result;
-    }
-    return fd;
-}
-
-int cs_create_secret(const char *path) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd < 0 ? -errno : fd;
-}
-
-int cs_open_append(const char *path, uint64_t *size) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd < 0) return -errno;
-    struct cs_file_facts facts;
-    int result = describe(fd, &facts);
-    if (result == 0 && !facts.regular) result = -EINVAL;
-    if (result == 0 && (facts.mode & 077) != 0 && fchmod(fd, 0600) != 0) result = -errno;
-    if (result != 0) {
-        close(fd);
-        return result;
-    }
-    *size = facts.size;
-    return fd;
-}
-
 int64_t cs_read_some(int fd, void *bytes, size_t count) {
     ssize_t result;
     do {
@@ -303,22 +261,17 @@ int cs_write_all(int fd, const void *bytes, size_t count) {
         ssize_t written = write(fd, next, count);
         if (written < 0) {
             if (errno == EINTR) continue;
-            // Somebody else may have made a shared terminal or pipe non-blocking.
+            if (errno != EAGAIN && errno != EWOULDBLOCK) return -errno;
+            // Another process may have made a shared terminal or pipe non-blocking.
             struct pollfd one = {.fd = fd, .events = POLLOUT};
-            if ((errno == EAGAIN || errno == EWOULDBLOCK) && poll(&one, 1, 1000) > 0) continue;
-            return -errno;
+            poll(&one, 1, -1);
+            continue;
         }
         next += written;
         count -= (size_t)written;
     }
     return 0;
 }
-
-int cs_rename(const char *from, const char *to) { return rename(from, to) != 0 ? -errno : 0; }
-
-int cs_sync(int fd) { return fsync(fd) != 0 ? -errno : 0; }
-
-uint32_t cs_effective_uid(void) { return geteuid(); }
 
 int cs_interface_addresses(struct cs_interface_address *out, int capacity) {
     struct ifaddrs *list;
@@ -344,12 +297,4 @@ int cs_interface_addresses(struct cs_interface_address *out, int capacity) {
     }
     freeifaddrs(list);
     return count;
-}
-
-int cs_socket_file_owner(const char *path, uint32_t *uid) {
-    struct stat found;
-    if (stat(path, &found) != 0) return -errno;
-    if (!S_ISSOCK(found.st_mode)) return -ENOTSOCK;
-    *uid = found.st_uid;
-    return 0;
 }

@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-int cs_client_connect(const char *path) {
+int cs_blocking_connect(const char *path) {
     struct sockaddr_un address;
     memset(&address, 0, sizeof address);
     address.sun_family = AF_UNIX;
@@ -41,7 +41,7 @@ int cs_client_connect(const char *path) {
     return fd;
 }
 
-int cs_client_wait(int fd, int for_writing, int milliseconds) {
+int cs_wait(int fd, int for_writing, int milliseconds) {
     struct pollfd one = {.fd = fd, .events = for_writing ? POLLOUT : POLLIN};
     int result;
     do {
@@ -50,70 +50,40 @@ int cs_client_wait(int fd, int for_writing, int milliseconds) {
     return result < 0 ? -errno : result;
 }
 
-int64_t cs_client_read(int fd, void *bytes, size_t count) {
-    ssize_t result;
-    do {
-        result = read(fd, bytes, count);
-    } while (result < 0 && errno == EINTR);
-    return result < 0 ? -errno : result;
-}
+int cs_is_terminal(int fd) { return isatty(fd); }
 
-int cs_client_write(int fd, const void *bytes, size_t count) {
-    const char *rest = bytes;
-    while (count > 0) {
-        ssize_t written = write(fd, rest, count);
-        if (written < 0) {
-            if (errno == EINTR) continue;
-            if (errno == EAGAIN) {
-                cs_client_wait(fd, 1, -1);
-                continue;
-            }
-            return -errno;
-        }
-        rest += written;
-        count -= (size_t)written;
-    }
-    return 0;
-}
-
-int cs_client_is_terminal(int fd) { return isatty(fd); }
-
-int cs_client_columns(int fd) {
+int cs_columns(int fd) {
     struct winsize size;
     return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-const char *cs_client_environment(size_t index) {
+const char *cs_environment(size_t index) {
     for (size_t i = 0; environ[i] != NULL; i++)
         if (i == index) return environ[i];
     return NULL;
 }
 
-int cs_client_utc_offset(int64_t seconds) {
+int cs_utc_offset(int64_t seconds) {
     time_t time = (time_t)seconds;
     struct tm local;
     if (localtime_r(&time, &local) == NULL) return 0;
     return (int)local.tm_gmtoff;
 }
 
-void cs_client_sleep(int milliseconds) {
+void cs_sleep(int milliseconds) {
     struct timespec rest = {.tv_sec = milliseconds / 1000, .tv_nsec = (milliseconds % 1000) * 1000000L};
     while (nanosleep(&rest, &rest) < 0 && errno == EINTR) {
     }
 }
 
-int cs_client_temporary(char *path, int suffix_length) {
+int cs_temporary(char *path, int suffix_length) {
     int fd = mkstemps(path, suffix_length);
     if (fd < 0) return -errno;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     return fd;
 }
 
-const char *cs_client_error_text(int error) { return strerror(error); }
-
-int cs_client_remove(const char *path) { return unlink(path) < 0 ? -errno : 0; }
-
-int cs_client_edit(const char *command, const char *path) {
+int cs_edit(const char *command, const char *path) {
     size_t length = strlen(command) + sizeof " \"$1\"";
     char *script = malloc(length);
     if (script == NULL) return -ENOMEM;

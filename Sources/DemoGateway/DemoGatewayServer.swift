@@ -1,6 +1,6 @@
 import Basics
-import CSystem
 package import EventLoops
+package import POSIX
 
 /// The demo gateway on an event loop: a listener on 127.0.0.1, its connections, one timer, and the core they all feed.
 ///
@@ -57,7 +57,10 @@ package final class DemoGatewayServer {
     }
 
     package static func now() -> DemoInstant {
-        DemoInstant(wall: Timestamp(milliseconds: cs_wall_ms()), monotonic: cs_monotonic_ns())
+        DemoInstant(
+            wall: Timestamp(milliseconds: HostClock.wallMilliseconds),
+            monotonic: HostClock.monotonicNanoseconds
+        )
     }
 
     // MARK: - Connections

@@ -1,4 +1,5 @@
 package import Basics
+import POSIX
 
 /// A resolver to ask.
 package struct DNSServer: Sendable, Hashable {
@@ -28,7 +29,7 @@ package struct DNSServer: Sendable, Hashable {
 
     /// The system's, from `/etc/resolv.conf`; the local one where the file names none, as resolv.conf(5) has it.
     package static func system() -> [DNSServer] {
-        let found = parse(DiscoverySystem.readFile("/etc/resolv.conf") ?? [])
+        let found = parse((try? FileSystem.read("/etc/resolv.conf", limit: 64 << 10).bytes) ?? [])
         return found.isEmpty ? [DNSServer(address: .loopback4)] : found
     }
 

@@ -1,4 +1,5 @@
 import Basics
+import POSIX
 
 /// Unicast DNS-SD (RFC 6763) in one domain, through the system's resolvers or named ones.
 package struct DomainBrowser {
@@ -23,7 +24,7 @@ package struct DomainBrowser {
 
     package func browse(milliseconds: Int64 = 5000) throws(Failure) -> [DiscoveredGateway] {
         guard !domain.isEmpty, var browse = GatewayBrowse(domain: domain) else { throw .invalidDomain(domain) }
-        let deadline = DiscoverySystem.now + milliseconds
+        let deadline = HostClock.monotonicMilliseconds + milliseconds
         var asked: Set<DNSQuestion> = []
         var gotAnswer = false
         for _ in 0..<Self.mostRounds {
@@ -44,7 +45,7 @@ package struct DomainBrowser {
     private func ask(_ question: DNSQuestion, deadline: Int64) -> DNSMessage? {
         for _ in 0..<2 {
             for server in servers {
-                let left = deadline - DiscoverySystem.now
+                let left = deadline - HostClock.monotonicMilliseconds
                 guard left > 0 else { return nil }
                 if let answer = ask(question, server, milliseconds: min(left, 1500)) { return answer }
             }
@@ -54,22 +55,27 @@ package struct DomainBrowser {
 
     private func ask(_ question: DNSQuestion, _ server: DNSServer, milliseconds: Int64) -> DNSMessage? {
         // A socket for each question: its random port makes forging an answer as hard as it should be.
-        let socket = try? DiscoverySystem.DatagramSocket(isIPv6: !server.address.isIPv4, interface: nil)
+        let socket = try? DatagramSocket(isIPv6: !server.address.isIPv4, interface: nil)
         guard let socket else { return nil }
         var generator = SystemRandomNumberGenerator()
         let query = DNSMessage(id: generator.next(), wantsRecursion: true, questions: [question])
         socket.send(query.bytes, to: server.address, port: server.port)
-        let deadline = DiscoverySystem.now + milliseconds
+        let deadline = HostClock.monotonicMilliseconds + milliseconds
         while true {
-            let left = deadline - DiscoverySystem.now
+            let left = deadline - HostClock.monotonicMilliseconds
             guard left > 0 else { return nil }
-            guard !DiscoverySystem.wait([socket], milliseconds: left).isEmpty else { continue }
+            guard !DatagramSocket.wait([socket], milliseconds: left).isEmpty else { continue }
             while let datagram = socket.receive() {
                 guard datagram.from == server.address, datagram.port == server.port,
                     let message = Self.answer(datagram.bytes, to: query)
                 else { continue }
                 guard message.isTruncated else { return message }
-                let whole = DiscoverySystem.askOverTCP(query.bytes, server: server, milliseconds: max(left, 500))
+                let whole = DatagramSocket.askOverTCP(
+                    query.bytes,
+                    server: server.address,
+                    port: server.port,
+                    milliseconds: max(left, 500)
+                )
                 return whole.flatMap { Self.answer($0, to: query) } ?? message
             }
         }

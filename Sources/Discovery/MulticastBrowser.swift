@@ -1,4 +1,5 @@
 package import Basics
+package import POSIX
 
 /// One-shot multicast questions (RFC 6762 §5.1) on every interface that can: asked from a free port, so that responders
 /// answer us directly and no other program's port 5353 is needed.
@@ -40,11 +41,11 @@ package struct MulticastBrowser {
         guard var browse = GatewayBrowse() else { return [] }
         let sockets = openSockets()
         guard !sockets.isEmpty else { return [] }
-        let start = DiscoverySystem.now
+        let start = HostClock.monotonicMilliseconds
         var asked: Set<DNSQuestion> = []
         var repeats = Self.repeats[...]
         while true {
-            let elapsed = DiscoverySystem.now - start
+            let elapsed = HostClock.monotonicMilliseconds - start
             guard elapsed < milliseconds else { break }
             if let due = repeats.first, elapsed >= due {
                 repeats = repeats.dropFirst()
@@ -54,7 +55,7 @@ package struct MulticastBrowser {
             if !fresh.isEmpty { send(DNSMessage(questions: fresh).bytes, on: sockets) }
             if let enough, browse.isComplete, enough(browse.gateways) { break }
             let next = min(milliseconds, repeats.first ?? milliseconds)
-            for socket in DiscoverySystem.wait(sockets, milliseconds: max(1, next - elapsed)) {
+            for socket in DatagramSocket.wait(sockets, milliseconds: max(1, next - elapsed)) {
                 while let datagram = socket.receive() { receive(datagram.bytes, from: datagram.port, into: &browse) }
             }
         }
@@ -69,15 +70,15 @@ package struct MulticastBrowser {
         browse.receive(message)
     }
 
-    private func openSockets() -> [DiscoverySystem.DatagramSocket] {
-        var sockets: [DiscoverySystem.DatagramSocket] = []
+    private func openSockets() -> [DatagramSocket] {
+        var sockets: [DatagramSocket] = []
         var seen: Set<String> = []
         for isIPv6 in [false, true] where destinations.contains(where: { $0.address.isIPv4 != isIPv6 }) {
             for interface in interfaces
             where interface.isUp && interface.canMulticast && interface.address.isIPv4 != isIPv6
                 && sockets.count < Self.mostSockets && seen.insert("\(interface.index)/\(isIPv6)").inserted
             {
-                if let socket = try? DiscoverySystem.DatagramSocket(isIPv6: isIPv6, interface: interface) {
+                if let socket = try? DatagramSocket(isIPv6: isIPv6, interface: interface) {
                     sockets.append(socket)
                 }
             }
@@ -85,7 +86,7 @@ package struct MulticastBrowser {
         return sockets
     }
 
-    private func send(_ bytes: [UInt8], on sockets: [DiscoverySystem.DatagramSocket]) {
+    private func send(_ bytes: [UInt8], on sockets: [DatagramSocket]) {
         for socket in sockets {
             for destination in destinations where destination.address.isIPv4 != socket.isIPv6 {
                 socket.send(bytes, to: destination.address, port: destination.port)

@@ -1,4 +1,5 @@
 import CSystem
+package import POSIX
 
 /// Tells when an address of this host has come or gone, where the kernel says so (Linux). What has changed is for others to
 /// look up: messages may be lost when many come at once, the news that there were some is not.

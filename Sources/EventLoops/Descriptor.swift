@@ -1,4 +1,5 @@
 import CSystem
+package import POSIX
 
 /// Owns one descriptor and closes it.
 @safe package struct Descriptor: ~Copyable {

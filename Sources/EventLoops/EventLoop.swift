@@ -1,5 +1,6 @@
 package import Basics
 import CSystem
+package import POSIX
 
 /// Something that owns a descriptor watched by a loop.
 package protocol Pollable: AnyObject {

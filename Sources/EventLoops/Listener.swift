@@ -1,3 +1,5 @@
+package import POSIX
+
 /// Accepts connections and hands them over, at most a number a turn, so that a flood of them cannot hold the loop.
 package final class Listener: Pollable {
     private static let acceptsPerTurn = 64

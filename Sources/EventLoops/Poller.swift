@@ -1,4 +1,5 @@
 import CSystem
+import POSIX
 
 /// What a descriptor is ready for.
 package struct Readiness: OptionSet, Sendable {

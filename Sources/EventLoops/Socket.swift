@@ -1,4 +1,5 @@
 import CSystem
+package import POSIX
 
 /// A non-blocking stream socket. Each method is one system call and says what came of it.
 package struct Socket: ~Copyable {

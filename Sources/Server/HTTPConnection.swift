@@ -1,5 +1,6 @@
 import EventLoops
 import HTTPModel
+import POSIX
 import TLS
 
 /// What a protocol makes of a connection's bytes.

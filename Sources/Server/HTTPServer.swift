@@ -3,6 +3,7 @@ package import EventLoops
 import HTTP1
 import HTTP2
 import HTTPModel
+package import POSIX
 package import TLS
 
 /// Listeners and the connections they accept, on one loop. What is behind the requests is the responder's.

@@ -1,5 +1,6 @@
 import Basics
 import Outbox
+import POSIX
 import SQLite
 
 /// Opening `ladle.db`: settings, soundness, schema, and what to do when one of them fails.
@@ -23,7 +24,7 @@ struct DatabaseFile {
     let configuration: StoreConfiguration
 
     func open() throws(StoreError) -> Opened {
-        let existed = SystemFiles.exists(path)
+        let existed = FileSystem.exists(path)
         do {
             return try openFile(as: existed ? .opened : .created)
         } catch let unusable as Unusable {
@@ -67,7 +68,7 @@ struct DatabaseFile {
 
     private func openFile(as opening: StoreOpening) throws -> Opened {
         // SQLite would make the file readable to others; its log and index follow the mode of the file.
-        try? SystemFiles.createPrivate(path)
+        try? PrivateFile(path).createIfMissing()
         do {
             let connection = try connect(.readWrite)
             try apply(settings: connection)
@@ -139,7 +140,7 @@ struct DatabaseFile {
     private var path: String { configuration.directory.databasePath }
 
     private func size() -> Int64 {
-        (try? SystemFiles.status(path))?.size ?? 0
+        Int64(clamping: (try? FileSystem.facts(path))?.size ?? 0)
     }
 
     static let migrations = EventLogSchema.migrations + OutboxSchema.migrations

@@ -1,11 +1,6 @@
 #if DEBUG
+import POSIX
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
 
 /// Named places at which a debug build kills itself without cleaning up: `LADLE_TEST_KILL_POINT=name`, or `name:3` for the
 /// third time the place is reached.
@@ -31,12 +26,12 @@ package enum KillPoint {
             armed?.remaining -= 1
             return armed?.remaining == 0
         }
-        if isDue { _ = kill(getpid(), SIGKILL) }
+        if isDue { CurrentProcess.kill() }
     }
 
     private static func fromEnvironment() -> Armed? {
-        guard let value = unsafe getenv("LADLE_TEST_KILL_POINT") else { return nil }
-        let parts = unsafe String(cString: value).split(separator: ":", maxSplits: 1)
+        guard let value = CurrentProcess.environment["LADLE_TEST_KILL_POINT"] else { return nil }
+        let parts = value.split(separator: ":", maxSplits: 1)
         guard let name = parts.first else { return nil }
         return Armed(name: String(name), remaining: parts.count > 1 ? Int(parts[1]) ?? 1 : 1)
     }

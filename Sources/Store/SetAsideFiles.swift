@@ -1,4 +1,5 @@
 import Basics
+import POSIX
 
 /// Databases that could not be used, each in a directory of its own. One without a `resolved` file keeps the outbox
 /// closed: the directory itself is the mark, so no crash between the steps can lose it.
@@ -18,20 +19,20 @@ struct SetAsideFiles {
     func setAside(reason: String, at time: Timestamp) throws(StoreError) -> String {
         let name = time.rfc3339.filter { $0.isLetter || $0.isNumber }
         let target = "\(directory)/\(Self.prefix)\(name)"
-        do throws(SystemFiles.Failure) {
-            if !SystemFiles.exists(target) { try SystemFiles.makeDirectory(target) }
-            try SystemFiles.write(reason, to: target + "/reason")
+        do throws(SystemError) {
+            if !FileSystem.exists(target) { try FileSystem.makeDirectory(target) }
+            try PrivateFile(target + "/reason").replace(with: Array(reason.utf8))
             let files = [Self.databaseName, Self.databaseName + "-wal"]
-            for file in files where SystemFiles.exists("\(directory)/\(file)") {
-                try SystemFiles.link("\(directory)/\(file)", to: "\(target)/\(file)")
+            for file in files where FileSystem.exists("\(directory)/\(file)") {
+                try FileSystem.link("\(directory)/\(file)", to: "\(target)/\(file)")
             }
             KillPoint.reach("set-aside")
-            try SystemFiles.synchronise(directory: target)
-            try SystemFiles.synchronise(directory: directory)
+            try FileSystem.synchronise(directory: target)
+            try FileSystem.synchronise(directory: directory)
             for file in files + [Self.databaseName + "-shm"] {
-                try SystemFiles.remove("\(directory)/\(file)")
+                try FileSystem.remove("\(directory)/\(file)")
             }
-            try SystemFiles.synchronise(directory: directory)
+            try FileSystem.synchronise(directory: directory)
         } catch {
             throw Self.storeError(error)
         }
@@ -40,25 +41,28 @@ struct SetAsideFiles {
 
     /// The oldest case nobody has dealt with.
     func unresolved() -> Case? {
-        let names = SystemFiles.names(in: directory).filter { $0.hasPrefix(Self.prefix) }
+        let names = FileSystem.names(in: directory).filter { $0.hasPrefix(Self.prefix) }
         for name in names.sorted() {
             let path = "\(directory)/\(name)"
-            guard !SystemFiles.exists(path + "/resolved") else { continue }
-            return Case(path: path, reason: SystemFiles.read(path + "/reason") ?? "the database could not be used")
+            guard !FileSystem.exists(path + "/resolved") else { continue }
+            let reason = (try? FileSystem.read(path + "/reason", limit: 4096)).map {
+                String(decoding: $0.bytes, as: UTF8.self)
+            }
+            return Case(path: path, reason: reason ?? "the database could not be used")
         }
         return nil
     }
 
     func resolve(_ path: String) throws(StoreError) {
-        do throws(SystemFiles.Failure) {
-            try SystemFiles.write("", to: path + "/resolved")
-            try SystemFiles.synchronise(directory: path)
+        do throws(SystemError) {
+            try PrivateFile(path + "/resolved").replace(with: [])
+            try FileSystem.synchronise(directory: path)
         } catch {
             throw Self.storeError(error)
         }
     }
 
-    private static func storeError(_ failure: SystemFiles.Failure) -> StoreError {
-        failure.isFull ? .storageFull : .unavailable("\(failure.call) \(failure.path): \(failure.reason)")
+    private static func storeError(_ failure: SystemError) -> StoreError {
+        failure.isFull ? .storageFull : .unavailable("\(failure)")
     }
 }

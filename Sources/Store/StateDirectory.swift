@@ -1,4 +1,4 @@
-import Synchronization
+import POSIX
 
 package enum StateDirectoryError: Error, Sendable, Equatable {
     case cannotCreate(path: String, reason: String, isForbidden: Bool)
@@ -37,8 +37,7 @@ extension StateDirectoryError: CustomStringConvertible {
 /// The directory that holds everything durable: private, and of one process at a time.
 package final class StateDirectory: Sendable {
     package let path: String
-    /// The descriptor that holds the lock; nil once released.
-    private let lock: Mutex<Int32?>
+    private let lock: FileLock
 
     package var databasePath: String { path + "/ladle.db" }
 
@@ -47,32 +46,22 @@ package final class StateDirectory: Sendable {
         try Self.create(path)
         try Self.check(path)
         self.path = path
-        self.lock = Mutex(try Self.takeLock(path))
-    }
-
-    deinit {
-        // The lock goes with the descriptor; the file stays, since removing it would race with the next owner.
-        release()
+        lock = try Self.takeLock(path)
     }
 
     /// Lets another process have the directory; for the end of this one.
-    package func release() {
-        lock.withLock { descriptor in
-            if let descriptor { SystemFiles.release(descriptor) }
-            descriptor = nil
-        }
-    }
+    package func release() { lock.release() }
 
     private static func create(_ path: String) throws(StateDirectoryError) {
         var partial = path.hasPrefix("/") ? "/" : ""
         for component in path.split(separator: "/") {
             partial += component
-            do throws(SystemFiles.Failure) {
+            do throws(SystemError) {
                 // A parent that may not be written is fine as long as it is there.
-                if !SystemFiles.exists(partial) { try SystemFiles.makeDirectory(partial) }
+                if !FileSystem.exists(partial) { try FileSystem.makeDirectory(partial) }
             } catch {
-                guard error.isPresent else {
-                    throw .cannotCreate(path: partial, reason: error.reason, isForbidden: error.isForbidden)
+                guard error.alreadyExists else {
+                    throw .cannotCreate(path: partial, reason: error.reason, isForbidden: error.isPermission)
                 }
             }
             partial += "/"
@@ -80,34 +69,29 @@ package final class StateDirectory: Sendable {
     }
 
     private static func check(_ path: String) throws(StateDirectoryError) {
-        let status: SystemFiles.Status
-        do throws(SystemFiles.Failure) {
-            status = try SystemFiles.status(path)
+        let facts: FileFacts
+        do throws(SystemError) {
+            facts = try FileSystem.facts(path)
         } catch {
-            throw .cannotCreate(path: path, reason: error.reason, isForbidden: error.isForbidden)
+            throw .cannotCreate(path: path, reason: error.reason, isForbidden: error.isPermission)
         }
-        guard status.isDirectory else { throw .notADirectory(path: path) }
-        guard status.owner == SystemFiles.effectiveUser else { throw .foreignOwner(path: path, uid: status.owner) }
-        guard status.mode & 0o077 == 0 else { throw .openToOthers(path: path, mode: status.mode) }
+        guard facts.kind == .directory else { throw .notADirectory(path: path) }
+        guard facts.owner == CurrentProcess.effectiveUser else { throw .foreignOwner(path: path, uid: facts.owner) }
+        guard facts.mode & 0o077 == 0 else { throw .openToOthers(path: path, mode: facts.mode & 0o777) }
     }
 
-    private static func takeLock(_ path: String) throws(StateDirectoryError) -> Int32 {
+    private static func takeLock(_ path: String) throws(StateDirectoryError) -> FileLock {
         let file = path + "/ladle.lock"
-        var opened: Int32?
-        do throws(SystemFiles.Failure) {
-            let descriptor = try SystemFiles.openLocked(file)
-            opened = descriptor
-            try SystemFiles.lock(descriptor, path: file)
-            try SystemFiles.write("\(SystemFiles.processID)\n", to: descriptor, path: file)
-            return descriptor
+        do throws(SystemError) {
+            let lock = try FileLock(file)
+            try lock.write("\(CurrentProcess.id)\n")
+            return lock
         } catch {
-            guard let opened else {
-                throw .cannotLock(path: file, reason: error.reason, isForbidden: error.isForbidden)
+            guard error.wouldBlock else {
+                throw .cannotLock(path: file, reason: error.reason, isForbidden: error.isPermission)
             }
-            let owner = SystemFiles.read(opened).flatMap { Int($0.prefix { $0.isNumber }) }
-            SystemFiles.release(opened)
-            if error.isLockedByOther { throw .inUse(path: path, pid: owner) }
-            throw .cannotLock(path: file, reason: error.reason, isForbidden: error.isForbidden)
+            let text = (try? FileSystem.read(file, limit: 64)).map { String(decoding: $0.bytes, as: UTF8.self) }
+            throw .inUse(path: path, pid: text.flatMap { Int($0.prefix { $0.isNumber }) })
         }
     }
 }

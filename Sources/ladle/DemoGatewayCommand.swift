@@ -2,6 +2,7 @@ import Commands
 import Configuration
 import DemoGateway
 import EventLoops
+import POSIX
 
 /// `ladle demo-gateway`: the demo gateway alone, to try other clients with.
 enum DemoGatewayCommand {

@@ -2,26 +2,18 @@ import Access
 import Commands
 import Configuration
 import JSONBytes
-
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
+import POSIX
 
 /// The program: from the arguments to one command. `Commands` runs the clients of the API; the others are run here.
 @main
 enum Program {
     static func main() async {
         // `CommandLine.arguments` replaces wrong bytes, so that a path would name another file.
-        for index in 1..<max(Int(CommandLine.argc), 1) {
-            guard let argument = unsafe CommandLine.unsafeArgv[index] else { break }
-            if unsafe String(validatingCString: argument) == nil {
-                Console.warn("\(CommandLine.arguments[index]) is not UTF-8")
-                exit(ExitCode.usage.rawValue)
-            }
+        if let argument = CurrentProcess.malformedArguments.first {
+            Console.warn("\(argument) is not UTF-8")
+            CurrentProcess.end(status: ExitCode.usage.rawValue)
         }
-        exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
+        CurrentProcess.end(status: await run(Array(CommandLine.arguments.dropFirst())).rawValue)
     }
 
     private static func run(_ arguments: [String]) async -> ExitCode {
@@ -32,9 +24,9 @@ enum Program {
             secretFault: secretFault
         )
         services.noteOnInterrupt = { note in
-            Signals().watch(SIGINT) {
-                Console.put(note(), on: STDERR_FILENO)
-                _exit(128 + SIGINT)
+            Signals().watch(.interrupt) {
+                Console.put(note(), on: .error)
+                CurrentProcess.endAtOnce(status: Signals.Number.interrupt.exitStatus)
             }
         }
         let runner = CommandRunner(io: io, services: services)
@@ -49,7 +41,7 @@ enum Program {
             switch command.name {
             case "serve":
                 // SIGHUP may come before its handler is there. The files are about to be read anyway.
-                Signals.passOver(SIGHUP)
+                Signals.ignore(.hangUp)
                 let (settings, problems, _) = loader.load()
                 guard problems.isEmpty else {
                     for problem in problems { Console.warn("\(problem)") }

@@ -1,5 +1,6 @@
 import Basics
 import JSONBytes
+import POSIX
 import TestSupport
 import Testing
 
@@ -34,7 +35,8 @@ struct SecretFileTests {
             regular: Bool = true,
             size: UInt64 = 1
         ) -> SecretFile.Fault? {
-            let facts = AccessSystem.FileFacts(uid: uid, gid: gid, mode: mode, isRegular: regular, size: size)
+            let kind: FileFacts.Kind = regular ? .regular : .other
+            let facts = FileFacts(kind: kind, owner: uid, group: gid, mode: mode, size: size)
             return SecretFile.fault(of: facts, path: "p", reader: reader)
         }
         #expect(fault(uid: 1000, mode: 0o600) == nil)

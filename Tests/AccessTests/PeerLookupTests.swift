@@ -1,4 +1,5 @@
 import Basics
+import POSIX
 import TestSupport
 import Testing
 
@@ -40,23 +41,23 @@ struct PeerLookupTests {
         let listener = try BlockingSocket.listenDualStack()
         let client = try BlockingSocket.connect(.loopback4, port: listener.port, asIPv6: asIPv6)
         let server = try listener.accept()
-        let ends = try #require(AccessSystem.ends(server.fd))
-        let diagnostics = try #require(AccessSystem.openDiagnostics())
-        defer { AccessSystem.close(diagnostics) }
-        let byNetlink = AccessSystem.owner(diagnostics: diagnostics, source: ends.remote, destination: ends.local)
-        let byTable = AccessSystem.ownerByTable(source: ends.remote, destination: ends.local)
+        let ends = try #require(PeerSockets.ends(server.fd))
+        let diagnostics = try #require(PeerSockets.openDiagnostics())
+        defer { PeerSockets.close(diagnostics) }
+        let byNetlink = PeerSockets.owner(diagnostics: diagnostics, source: ends.remote, destination: ends.local)
+        let byTable = PeerSockets.ownerByTable(source: ends.remote, destination: ends.local)
         #expect(byNetlink == byTable)
         #expect(try byNetlink.get().state == 1)
         #expect(try byNetlink.get().inode != 0)
         // A port nobody uses: the listener offered in its place is no answer.
         let free = PeerAddress(ip: .loopback4, port: client.port == 1 ? 2 : 1)
-        #expect(
-            AccessSystem.owner(diagnostics: diagnostics, source: free, destination: ends.local) == .failure(.notFound)
-        )
-        #expect(
-            AccessSystem.owner(diagnostics: diagnostics, source: ends.local, destination: free) == .failure(.notFound)
-        )
-        #expect(AccessSystem.ownerByTable(source: free, destination: ends.local) == .failure(.notFound))
+        for answer in [
+            PeerSockets.owner(diagnostics: diagnostics, source: free, destination: ends.local),
+            PeerSockets.owner(diagnostics: diagnostics, source: ends.local, destination: free),
+            PeerSockets.ownerByTable(source: free, destination: ends.local),
+        ] {
+            #expect { try answer.get() } throws: { ($0 as? SystemError)?.isNotFound == true }
+        }
     }
 
     @Test(.enabled(if: isRoot))
@@ -90,9 +91,9 @@ struct PeerLookupTests {
 
     @Test func `states that are not established, and sockets without a process, do not count`() {
         for state in UInt8(0)...12 {
-            let live = AccessSystem.SocketOwner(uid: 0, inode: 5, state: state)
+            let live = PeerSockets.Owner(uid: 0, inode: 5, state: state)
             #expect(PeerLookup.counts(live) == (state == 1))
-            #expect(!PeerLookup.counts(AccessSystem.SocketOwner(uid: 0, inode: 0, state: state)))
+            #expect(!PeerLookup.counts(PeerSockets.Owner(uid: 0, inode: 0, state: state)))
         }
     }
 

@@ -1,5 +1,5 @@
-import CSystem
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Commands
@@ -34,21 +34,12 @@ struct ProcessIOTests {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let path = folder + "/s"
-        let listener = unsafe cs_unix_listen(path, 0o600, 4)
-        try #require(listener >= 0)
-        defer { cs_close(listener) }
+        nonisolated(unsafe) let listener = try BlockingSocket.listen(unixPath: path)
         let daemon = Thread {
-            guard cs_client_wait(listener, 0, 10_000) > 0 else { return }
-            var peer = cs_address()
-            let connection = unsafe cs_accept(listener, &peer)
-            guard connection >= 0, cs_client_wait(connection, 0, 10_000) > 0 else { return }
-            var request = [UInt8](repeating: 0, count: 4096)
-            _ = unsafe request.withUnsafeMutableBytes { unsafe cs_client_read(connection, $0.baseAddress, $0.count) }
+            guard let connection = try? unsafe listener.accept(), (try? connection.receive()) != nil else { return }
             for piece in ["HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Le", "ngth: 2\r\n\r\n{", "}"] {
-                let bytes = Array(piece.utf8)
-                _ = unsafe bytes.withUnsafeBytes { unsafe cs_client_write(connection, $0.baseAddress, $0.count) }
+                try? connection.send(Array(piece.utf8))
             }
-            cs_close(connection)
         }
         daemon.start()
         let client = HTTPClient(path: path, io: ProcessIO(), version: "1")

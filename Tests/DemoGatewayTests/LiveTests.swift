@@ -1,6 +1,7 @@
 import DemoGateway
 import EventLoops
 import FoundationEssentials
+import POSIX
 import TestSupport
 import Testing
 

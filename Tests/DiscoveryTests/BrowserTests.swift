@@ -1,5 +1,6 @@
 import Basics
 import Dispatch
+import POSIX
 import Synchronization
 import TestSupport
 import Testing
@@ -146,11 +147,15 @@ struct BrowserTests {
             let answer = DNSMessage(id: 9, isResponse: true, questions: query.questions).bytes
             for byte in [UInt8(answer.count >> 8), UInt8(answer.count & 0xFF)] + answer { try? peer.send([byte]) }
         }
-        let bytes = try #require(DiscoverySystem.askOverTCP(query.bytes, server: server, milliseconds: 5000))
+        let bytes = try #require(
+            DatagramSocket.askOverTCP(query.bytes, server: server.address, port: server.port, milliseconds: 5000)
+        )
         done.wait()
         #expect(DomainBrowser.answer(bytes, to: query) != nil)
         listener.close()
-        #expect(DiscoverySystem.askOverTCP(query.bytes, server: server, milliseconds: 500) == nil)
+        #expect(
+            DatagramSocket.askOverTCP(query.bytes, server: server.address, port: server.port, milliseconds: 500) == nil
+        )
     }
 
     @Test func `an answer to another question, or to no question, is not taken`() {

@@ -1,4 +1,4 @@
-import CSystem
+import POSIX
 import TestSupport
 import Testing
 
@@ -47,8 +47,8 @@ struct EventLoopTests {
             init(_ end: Inbox<Int>) { self.end = end }
 
             private static func spend(_ nanoseconds: UInt64) {
-                let start = cs_monotonic_ns()
-                while cs_monotonic_ns() &- start < nanoseconds {}
+                let start = HostClock.monotonicNanoseconds
+                while HostClock.monotonicNanoseconds &- start < nanoseconds {}
             }
 
             func turnEnded(on loop: isolated EventLoop) {

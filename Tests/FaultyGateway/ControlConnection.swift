@@ -1,5 +1,6 @@
 import EventLoops
 import HTTPModel
+import POSIX
 
 /// One HTTP/1.1 request to the control surface and its answer. It trusts its client, which is a test on this host.
 final class ControlConnection: StreamHandler {

@@ -1,11 +1,6 @@
 import DemoGateway
 import EventLoops
-
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
+import POSIX
 
 /// `faulty-gateway`: a demo gateway with faults, for tests that need it in a process of its own. Options are
 /// `--NAME VALUE`; `--recall` and `--store-user-row` take no value.
@@ -23,10 +18,10 @@ struct FaultyGatewayProgram {
                 "faulty-gateway: listening on ws://127.0.0.1:\(address), token \(token), control http://127.0.0.1:\(control)\n"
             )
             // A signal ends the process.
-            while true { pause() }
+            while true { CurrentProcess.waitForSignal() }
         } catch {
             put("faulty-gateway: \(error)\n")
-            exit(1)
+            CurrentProcess.end(status: 1)
         }
     }
 
@@ -41,10 +36,7 @@ struct FaultyGatewayProgram {
         return options
     }
 
-    private static func put(_ text: String) {
-        print(text, terminator: "")
-        fflush(nil)
-    }
+    private static func put(_ text: String) { StandardStream.output.write(Array(text.utf8)) }
 }
 
 extension EventLoop {

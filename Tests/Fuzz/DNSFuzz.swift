@@ -1,4 +1,4 @@
-// Modules: Basics JSONBytes Discovery. C: CSystem.
+// Modules: Basics JSONBytes POSIX Discovery. C: CSystem.
 import Discovery
 import JSONBytes
 

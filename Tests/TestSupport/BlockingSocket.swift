@@ -25,7 +25,7 @@ package final class BlockingSocket {
     package static func listen(_ address: NetworkAddress) throws -> BlockingSocket {
         let fd = try make(address.isIPv4 ? AF_INET : AF_INET6)
         try bind(fd, address, 0)
-        guard Glibc.listen(fd, 16) == 0 else { throw Failure.system("listen", errno) }
+        guard callListen(fd, 16) == 0 else { throw Failure.system("listen", errno) }
         return BlockingSocket(fd)
     }
 
@@ -35,7 +35,7 @@ package final class BlockingSocket {
         var off: Int32 = 0
         unsafe setsockopt(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &off, socklen_t(4))
         try bind(fd, NetworkAddress(high: 0, low: 0), 0)
-        guard Glibc.listen(fd, 16) == 0 else { throw Failure.system("listen", errno) }
+        guard callListen(fd, 16) == 0 else { throw Failure.system("listen", errno) }
         return BlockingSocket(fd)
     }
 
@@ -44,7 +44,7 @@ package final class BlockingSocket {
         let v6 = asIPv6 || !address.isIPv4
         let fd = try make(v6 ? AF_INET6 : AF_INET)
         let result = unsafe withAddress(address, port: port, v6: v6) { pointer, length in
-            unsafe Glibc.connect(fd, pointer, length)
+            unsafe callConnect(fd, pointer, length)
         }
         guard result == 0 else { throw Failure.system("connect", errno) }
         return BlockingSocket(fd)
@@ -55,7 +55,7 @@ package final class BlockingSocket {
         let fd = try make(address.isIPv4 ? AF_INET : AF_INET6)
         guard fchown(fd, uid, uid) == 0 else { throw Failure.system("fchown", errno) }
         let result = unsafe withAddress(address, port: port, v6: !address.isIPv4) { pointer, length in
-            unsafe Glibc.connect(fd, pointer, length)
+            unsafe callConnect(fd, pointer, length)
         }
         guard result == 0 else { throw Failure.system("connect", errno) }
         return BlockingSocket(fd)
@@ -69,14 +69,14 @@ package final class BlockingSocket {
 
     package static func listen(unixPath: String) throws -> BlockingSocket {
         let fd = try make(AF_UNIX)
-        let result = unsafe withUnixAddress(unixPath) { pointer, length in unsafe Glibc.bind(fd, pointer, length) }
-        guard result == 0, Glibc.listen(fd, 16) == 0 else { throw Failure.system("bind \(unixPath)", errno) }
+        let result = unsafe withUnixAddress(unixPath) { pointer, length in unsafe callBind(fd, pointer, length) }
+        guard result == 0, callListen(fd, 16) == 0 else { throw Failure.system("bind \(unixPath)", errno) }
         return BlockingSocket(fd)
     }
 
     package static func connect(unixPath: String) throws -> BlockingSocket {
         let fd = try make(AF_UNIX)
-        let result = unsafe withUnixAddress(unixPath) { pointer, length in unsafe Glibc.connect(fd, pointer, length) }
+        let result = unsafe withUnixAddress(unixPath) { pointer, length in unsafe callConnect(fd, pointer, length) }
         guard result == 0 else { throw Failure.system("connect \(unixPath)", errno) }
         return BlockingSocket(fd)
     }
@@ -84,7 +84,7 @@ package final class BlockingSocket {
     package var port: UInt16 { UInt16(clamping: cs_dns_local_port(fd)) }
 
     package func accept() throws -> BlockingSocket {
-        let peer = Self.uninterrupted { Int(Glibc.accept(fd, nil, nil)) }
+        let peer = Self.uninterrupted { Int(callAccept(fd)) }
         guard peer >= 0 else { throw Failure.system("accept", errno) }
         Self.setTimeouts(Int32(peer))
         return BlockingSocket(Int32(peer))
@@ -94,7 +94,7 @@ package final class BlockingSocket {
         var rest = bytes[...]
         while !rest.isEmpty {
             let chunk = Array(rest)
-            let sent = Self.uninterrupted { unsafe Glibc.send(fd, chunk, chunk.count, Int32(MSG_NOSIGNAL)) }
+            let sent = Self.uninterrupted { callSend(fd, chunk) }
             guard sent > 0 else { throw Failure.system("send", errno) }
             rest = rest.dropFirst(sent)
         }
@@ -126,15 +126,15 @@ package final class BlockingSocket {
     }
 
     /// Ends both directions, so that a thread blocked on this socket returns.
-    package func shutdown() { Glibc.shutdown(fd, Int32(SHUT_RDWR)) }
+    package func shutdown() { callShutdown(fd, Int32(SHUT_RDWR)) }
 
     /// Nothing more will be sent; what comes is still read.
-    package func endWriting() { Glibc.shutdown(fd, Int32(SHUT_WR)) }
+    package func endWriting() { callShutdown(fd, Int32(SHUT_WR)) }
 
     package func close() {
         guard isOpen else { return }
         isOpen = false
-        Glibc.close(fd)
+        callClose(fd)
     }
 
     /// A signal to the process, as of a child's end, is no answer.
@@ -146,9 +146,9 @@ package final class BlockingSocket {
     }
 
     private static func make(_ family: Int32, datagram: Bool = false) throws -> Int32 {
-        let kind = datagram ? SOCK_DGRAM : SOCK_STREAM
-        let fd = Glibc.socket(family, Int32(kind.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        let fd = callSocket(family, datagram ? datagramKind : streamKind, 0)
         guard fd >= 0 else { throw Failure.system("socket", errno) }
+        _ = fcntl(fd, F_SETFD, FD_CLOEXEC)
         setTimeouts(fd)
         return fd
     }
@@ -161,7 +161,7 @@ package final class BlockingSocket {
 
     private static func bind(_ fd: Int32, _ address: NetworkAddress, _ port: UInt16) throws {
         let result = unsafe withAddress(address, port: port, v6: !address.isIPv4) { pointer, length in
-            unsafe Glibc.bind(fd, pointer, length)
+            unsafe callBind(fd, pointer, length)
         }
         guard result == 0 else { throw Failure.system("bind", errno) }
     }
@@ -209,4 +209,32 @@ package final class BlockingSocket {
             return unsafe body(base, socklen_t(bytes.count))
         }
     }
+}
+
+// At file level, where the names are the system's and not this type's.
+
+#if canImport(Glibc)
+private let streamKind = Int32(SOCK_STREAM.rawValue)
+private let datagramKind = Int32(SOCK_DGRAM.rawValue)
+private let noSignal = Int32(MSG_NOSIGNAL)
+#else
+private let streamKind = SOCK_STREAM
+private let datagramKind = SOCK_DGRAM
+/// Darwin has no such flag: the tests ignore SIGPIPE there.
+private let noSignal: Int32 = 0
+#endif
+
+private func callSocket(_ family: Int32, _ kind: Int32, _ number: Int32) -> Int32 { socket(family, kind, number) }
+private func callListen(_ fd: Int32, _ backlog: Int32) -> Int32 { listen(fd, backlog) }
+private func callShutdown(_ fd: Int32, _ how: Int32) { _ = shutdown(fd, how) }
+private func callClose(_ fd: Int32) { _ = close(fd) }
+private func callAccept(_ fd: Int32) -> Int32 { accept(fd, nil, nil) }
+private func callSend(_ fd: Int32, _ bytes: [UInt8]) -> Int { unsafe send(fd, bytes, bytes.count, noSignal) }
+
+private func callConnect(_ fd: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Int32 {
+    unsafe connect(fd, address, length)
+}
+
+private func callBind(_ fd: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Int32 {
+    unsafe bind(fd, address, length)
 }

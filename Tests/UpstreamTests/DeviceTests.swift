@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import POSIX
 import TLS
 import TestSupport
 import Testing
@@ -73,44 +74,14 @@ struct DeviceTests {
     }
 
     @Test func `the key is made once, private, and a damaged one is never replaced`() throws {
-        let directory = try Descriptors.temporaryDirectory()
-        let path = directory + "/device.pem"
+        let folder = TemporaryFolder()
+        let path = folder.file("device.pem")
         let made = try DeviceIdentity.loadOrCreate(at: path)
-        #expect(Descriptors.mode(path) == 0o600)
+        #expect(folder.mode("device.pem") == 0o600)
         #expect(try DeviceIdentity.loadOrCreate(at: path).deviceId == made.deviceId)
-        try StateFile(path).replace(with: Array("rubbish".utf8))
+        try PrivateFile(path).replace(with: Array("rubbish".utf8))
         #expect(throws: DeviceIdentity.Problem.self) { try DeviceIdentity.loadOrCreate(at: path) }
-        #expect(try StateFile(path).read() == Array("rubbish".utf8))
-    }
-
-    @Test func `a private file that is made is there whole or not at all`() async throws {
-        let directory = try Descriptors.temporaryDirectory()
-        let files = (0..<20).map { StateFile(directory + "/key-\($0)") }
-        let looking = Task.detached {
-            let deadline = ContinuousClock.now + .seconds(20)
-            return files.map { file in
-                while ContinuousClock.now < deadline {
-                    if let bytes = try? file.read() { return bytes.count }
-                }
-                return -1
-            }
-        }
-        for file in files { try file.create([UInt8](repeating: 7, count: 900_000)) }
-        #expect(await looking.value == Array(repeating: 900_000, count: 20))
-        #expect(Descriptors.list(directory).filter { $0.hasSuffix(".new") } == [])
-    }
-
-    @Test func `private files are replaced whole`() throws {
-        let directory = try Descriptors.temporaryDirectory()
-        let file = StateFile(directory + "/tokens.json")
-        #expect(try file.read() == nil)
-        try file.replace(with: [1, 2, 3])
-        try file.replace(with: [UInt8](repeating: 7, count: 100_000))
-        #expect(try file.read()?.count == 100_000)
-        #expect(Descriptors.mode(file.path) == 0o600)
-        #expect(throws: StateFile.Failure.self) { try file.create([1]) }
-        #expect(throws: StateFile.Failure.self) { try StateFile(directory + "/no/such").replace(with: [1]) }
-        #expect(Descriptors.list(directory).filter { !$0.hasPrefix(".") } == ["tokens.json"])
+        #expect(try PrivateFile(path).read() == Array("rubbish".utf8))
     }
 
     @Test func `the token store reads back what it wrote and leaves out what it cannot read`() throws {

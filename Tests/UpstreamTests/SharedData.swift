@@ -1,5 +1,6 @@
 import Gateway
 import JSONBytes
+import POSIX
 
 @testable import Upstream
 
@@ -11,13 +12,13 @@ enum SharedData {
     }()
 
     static func bytes(_ name: String) -> [UInt8]? {
-        (try? Descriptors.readFile(root + name)) ?? nil
+        try? FileSystem.read(root + name, limit: 256 << 20).bytes
     }
 
     static func document(_ name: String) -> JSONDocument? {
         bytes(name).flatMap { try? JSONDocument(parsing: $0, limits: .gateway) }
     }
 
-    static let captures: [String] = Descriptors.list(root + "captures").filter { $0.hasSuffix(".jsonl") }.sorted()
+    static let captures: [String] = FileSystem.names(in: root + "captures").filter { $0.hasSuffix(".jsonl") }.sorted()
     static let schemas = ["protocol-2026-03.schema.json", "protocol-latest.schema.json"].filter { bytes($0) != nil }
 }

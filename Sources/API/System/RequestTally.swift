@@ -1,6 +1,6 @@
-import CSystem
 import HTTPModel
 import Observability
+import POSIX
 import Server
 
 /// What became of requests, in plain numbers: a clock read and a few additions each.
@@ -22,7 +22,7 @@ struct RequestTally {
     mutating func count(_ exchange: Exchange, place: Int?) {
         let digit = Int(exchange.status?.code ?? 0) / 100
         let slot = (place ?? routes.count) * Self.classes.count + (digit < Self.classes.count ? digit : 5)
-        let end = cs_monotonic_ns()
+        let end = HostClock.monotonicNanoseconds
         if seconds[slot] == nil { seconds[slot] = Histogram() }
         seconds[slot]?.observe(nanoseconds: end > exchange.startedAt ? end - exchange.startedAt : 0)
         if let code = exchange.problemCode { problems[code, default: 0] += 1 }

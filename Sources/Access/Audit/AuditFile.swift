@@ -1,10 +1,12 @@
+import POSIX
+
 /// The audit file and its older generations, `NAME`, `NAME.1` … `NAME.keep`, all 0600. Not Sendable: lives on the queue
 /// of whoever writes it, never on a loop, because writing blocks.
 package final class AuditFile {
     private let path: String
     private let limit: UInt64
     private let keep: Int
-    private var fd: Int32?
+    private var file: OpenFile?
     private var size: UInt64 = 0
 
     package struct Failure: Error, Equatable, Sendable {
@@ -19,52 +21,47 @@ package final class AuditFile {
         self.keep = max(keep, 1)
     }
 
-    deinit {
-        if let fd { AccessSystem.close(fd) }
-    }
-
     /// Whole lines only, so that a generation never begins inside one.
     package func append(_ lines: [UInt8]) throws(Failure) {
         guard !lines.isEmpty else { return }
-        do throws(AccessSystem.Failure) {
+        do throws(SystemError) {
             var target = try open()
             if size > 0, size + UInt64(lines.count) > limit {
                 try rotate()
                 target = try open()
             }
-            try AccessSystem.writeAll(target, lines)
+            try target.write(lines)
             size += UInt64(lines.count)
         } catch {
             // The next call opens anew: the file may have been moved or the disk may have room again.
             close()
-            throw Failure(path: path, reason: error.description)
+            throw Failure(path: path, reason: error.reason)
         }
     }
 
-    private func open() throws(AccessSystem.Failure) -> Int32 {
-        if let fd { return fd }
-        let opened = try AccessSystem.openAppend(path)
-        fd = opened.fd
-        size = opened.size
-        return opened.fd
+    private func open() throws(SystemError) -> OpenFile {
+        if let file { return file }
+        let opened = try OpenFile.appending(to: path)
+        size = try opened.facts().size
+        file = opened
+        return opened
     }
 
-    private func rotate() throws(AccessSystem.Failure) {
+    private func rotate() throws(SystemError) {
         close()
         for generation in stride(from: keep, through: 1, by: -1) {
             let older = "\(path).\(generation)"
             let newer = generation == 1 ? path : "\(path).\(generation - 1)"
-            do throws(AccessSystem.Failure) {
-                try AccessSystem.rename(newer, older)
+            do throws(SystemError) {
+                try FileSystem.rename(newer, to: older)
             } catch {
-                guard error == .notFound else { throw error }
+                guard error.isNotFound else { throw error }
             }
         }
     }
 
     private func close() {
-        if let fd { AccessSystem.close(fd) }
-        fd = nil
+        file = nil
         size = 0
     }
 }

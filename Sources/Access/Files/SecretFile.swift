@@ -1,3 +1,5 @@
+import POSIX
+
 /// Files that hold a secret: read only when nobody else could have read or written them, made so from the start.
 package enum SecretFile {
     /// Tokens and passwords are short; keys in PEM a few kilobytes.
@@ -36,21 +38,15 @@ package enum SecretFile {
 
     /// The contents without blanks and line ends at either side.
     package static func read(_ path: String) throws(Fault) -> Secret {
-        let opened: (fd: Int32, facts: AccessSystem.FileFacts)
-        do throws(AccessSystem.Failure) {
-            opened = try AccessSystem.openSecret(path)
+        let contents: FileSystem.Contents
+        do throws(SystemError) {
+            contents = try FileSystem.read(path, limit: longest)
         } catch {
-            throw .unreadable(path: path, reason: error.description)
+            throw .unreadable(path: path, reason: error.reason)
         }
-        defer { AccessSystem.close(opened.fd) }
-        if let fault = fault(of: opened.facts, path: path, reader: AccessSystem.effectiveUID) { throw fault }
-        let bytes: [UInt8]
-        do throws(AccessSystem.Failure) {
-            bytes = try AccessSystem.readAll(opened.fd, limit: longest + 1)
-        } catch {
-            throw .unreadable(path: path, reason: error.description)
-        }
-        guard bytes.count <= longest else { throw .tooLong(path: path) }
+        if let fault = fault(of: contents.facts, path: path, reader: CurrentProcess.effectiveUser) { throw fault }
+        guard contents.isWhole else { throw .tooLong(path: path) }
+        let bytes = contents.bytes
         let isBlank = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
         let start = bytes.firstIndex { !isBlank($0) } ?? bytes.endIndex
         let end = bytes.lastIndex { !isBlank($0) } ?? start
@@ -59,22 +55,19 @@ package enum SecretFile {
 
     /// Made exclusively and 0600 from the first moment; an existing file is never replaced.
     package static func create(_ path: String, _ secret: Secret) throws(Fault) {
-        do throws(AccessSystem.Failure) {
-            let fd = try AccessSystem.createSecret(path)
-            defer { AccessSystem.close(fd) }
-            try AccessSystem.writeAll(fd, Array(secret.reveal().utf8) + [0x0A])
-            try AccessSystem.sync(fd)
+        do throws(SystemError) {
+            try PrivateFile(path).createDirectly(Array(secret.reveal().utf8) + [0x0A])
         } catch {
-            throw error == .exists ? .exists(path: path) : .unwritable(path: path, reason: error.description)
+            throw error.alreadyExists ? .exists(path: path) : .unwritable(path: path, reason: error.reason)
         }
     }
 
     /// Root's files are taken too, and theirs may show group read while the group is root: so do systemd's credentials,
     /// whose access list stands in the group bits.
-    static func fault(of facts: AccessSystem.FileFacts, path: String, reader: UInt32) -> Fault? {
-        guard facts.isRegular else { return .notAFile(path: path) }
-        guard facts.uid == reader || facts.uid == 0 else { return .foreignOwner(path: path, uid: facts.uid) }
-        let tolerated: UInt32 = facts.uid == 0 && facts.gid == 0 ? 0o040 : 0
+    static func fault(of facts: FileFacts, path: String, reader: UInt32) -> Fault? {
+        guard facts.kind == .regular else { return .notAFile(path: path) }
+        guard facts.owner == reader || facts.owner == 0 else { return .foreignOwner(path: path, uid: facts.owner) }
+        let tolerated: UInt32 = facts.owner == 0 && facts.group == 0 ? 0o040 : 0
         guard facts.mode & 0o077 & ~tolerated == 0 else { return .exposed(path: path, mode: facts.mode) }
         guard facts.size <= UInt64(longest) else { return .tooLong(path: path) }
         return nil

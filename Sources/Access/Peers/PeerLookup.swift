@@ -1,4 +1,5 @@
 import Basics
+import POSIX
 
 /// Asks the kernel who is at the other end, once per accepted connection. Not Sendable: owned by the listener's loop.
 ///
@@ -12,48 +13,48 @@ package final class PeerLookup {
     private let diagnostics: Int32?
 
     package init() {
-        diagnostics = AccessSystem.openDiagnostics()
+        diagnostics = PeerSockets.openDiagnostics()
     }
 
     deinit {
-        if let diagnostics { AccessSystem.close(diagnostics) }
+        if let diagnostics { PeerSockets.close(diagnostics) }
     }
 
     /// The uid this process runs as: the owner.
-    package static var ownerUID: UInt32 { AccessSystem.effectiveUID }
+    package static var ownerUID: UInt32 { CurrentProcess.effectiveUser }
 
     package func unixPeer(_ fd: Int32, listener: ListenerKind) -> Peer {
-        Peer(listener: listener, origin: .unix(uid: AccessSystem.unixPeer(fd)))
+        Peer(listener: listener, origin: .unix(uid: PeerSockets.unixPeer(fd)))
     }
 
     /// Nil when the connection is gone already.
     package func tcpPeer(_ fd: Int32) -> Peer? {
-        guard let ends = AccessSystem.ends(fd) else { return nil }
+        guard let ends = PeerSockets.ends(fd) else { return nil }
         let isLoopback = ends.remote.ip.isLoopback && ends.local.ip.isLoopback
         let uid = isLoopback ? callerUID(fd, ends) : nil
         return Peer(listener: .tcp, local: ends.local.ip, remote: ends.remote, uid: uid)
     }
 
-    private func callerUID(_ fd: Int32, _ ends: AccessSystem.SocketEnds) -> UInt32? {
+    private func callerUID(_ fd: Int32, _ ends: PeerSockets.Ends) -> UInt32? {
         guard case .success(let owner) = owner(ends) else { return nil }
-        guard Self.counts(owner), AccessSystem.isEstablished(fd) else { return nil }
+        guard Self.counts(owner), PeerSockets.isEstablished(fd) else { return nil }
         return owner.uid
     }
 
-    static func counts(_ owner: AccessSystem.SocketOwner) -> Bool {
+    static func counts(_ owner: PeerSockets.Owner) -> Bool {
         owner.state == established && owner.inode != 0
     }
 
     /// The table in /proc is for systems that filter netlink; "not found" is an answer, not a reason to ask again.
-    func owner(_ ends: AccessSystem.SocketEnds) -> Result<AccessSystem.SocketOwner, AccessSystem.Failure> {
+    func owner(_ ends: PeerSockets.Ends) -> Result<PeerSockets.Owner, SystemError> {
         if let diagnostics {
-            let found = AccessSystem.owner(diagnostics: diagnostics, source: ends.remote, destination: ends.local)
+            let found = PeerSockets.owner(diagnostics: diagnostics, source: ends.remote, destination: ends.local)
             switch found {
             case .success: return found
-            case .failure(let failure) where failure == .notFound: return found
+            case .failure(let failure) where failure.isNotFound: return found
             case .failure: break
             }
         }
-        return AccessSystem.ownerByTable(source: ends.remote, destination: ends.local)
+        return PeerSockets.ownerByTable(source: ends.remote, destination: ends.local)
     }
 }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 
 /// Whom tailscaled names for an address: one answer of its `whois`.
 package struct TailnetIdentity: Sendable, Equatable {

@@ -1,3 +1,5 @@
+import POSIX
+
 /// Where this host's tailscaled can be asked.
 package struct Tailscaled: Sendable, Equatable {
     package let path: String
@@ -15,7 +17,9 @@ package struct Tailscaled: Sendable, Equatable {
     /// The first of them that is a socket. Asked again now and then: tailscaled may start after us.
     package static func find(_ paths: [String] = usualPaths) -> Tailscaled? {
         for path in paths {
-            if let uid = AccessSystem.socketFileOwner(path) { return Tailscaled(path: path, uid: uid) }
+            if let facts = try? FileSystem.facts(path), facts.kind == .socket {
+                return Tailscaled(path: path, uid: facts.owner)
+            }
         }
         return nil
     }

@@ -1,4 +1,4 @@
-// Who is at the other end of a socket, and what a secret file's permissions are.
+// The far end of a socket, the addresses of this host, and read(2) and write(2) that end with an answer.
 // Every function returns 0 or a positive count on success and -errno on failure.
 #pragma once
 #include <stddef.h>
@@ -31,26 +31,10 @@ int cs_proc_owner(const uint8_t source[16], uint16_t source_port, const uint8_t 
 // 1 when the connection on our side is ESTABLISHED, 0 when it is in any other state.
 int cs_is_established(int fd);
 
-struct cs_file_facts {
-    uint32_t uid;
-    uint32_t gid;
-    uint32_t mode; // permission bits only
-    int regular;
-    uint64_t size;
-};
-
-// Opens for reading without blocking on a FIFO, and says what was opened (not what the path names now).
-int cs_open_secret(const char *path, struct cs_file_facts *facts);
-// Creates a file that was not there, 0600 whatever the umask; -EEXIST otherwise.
-int cs_create_secret(const char *path);
-// Opens for appending, creating 0600; symbolic links are refused.
-int cs_open_append(const char *path, uint64_t *size);
-// read(2)/write(2) with EINTR resolved; the write goes on until all is written.
+// read(2) and write(2), repeated after EINTR. The write goes on until all is written and waits where the descriptor is
+// non-blocking.
 int64_t cs_read_some(int fd, void *bytes, size_t count);
 int cs_write_all(int fd, const void *bytes, size_t count);
-int cs_rename(const char *from, const char *to);
-int cs_sync(int fd);
-uint32_t cs_effective_uid(void);
 
 struct cs_interface_address {
     uint8_t address[16]; // IPv4 as v4-mapped
@@ -61,9 +45,6 @@ struct cs_interface_address {
 // Fills at most `capacity` addresses of this host's interfaces and returns how many there were room for.
 int cs_interface_addresses(struct cs_interface_address *out, int capacity);
 
-// A socket that becomes readable when an address of this host comes or goes; what it says need not be understood.
+// A socket that becomes readable when an address of this host comes or goes; the message itself may be ignored.
 // -EPROTONOSUPPORT where the system has none.
 int cs_address_changes(void);
-
-// Who owns the unix socket at `path`; -ENOTSOCK when something else stands there.
-int cs_socket_file_owner(const char *path, uint32_t *uid);

@@ -1,4 +1,5 @@
 import Basics
+package import POSIX
 package import TLS
 
 /// Who a connection talks to inside the program. All calls come on the connection's loop.

@@ -1,5 +1,5 @@
 package import Basics
-import CSystem
+import POSIX
 
 /// What the program says while it runs. Cheap to copy and to call from anywhere; fields are not built for levels that
 /// are off.
@@ -13,7 +13,7 @@ package struct Log: Sendable {
         sink: LogSink,
         style: LogStyle = LogStyle(),
         level: LogLevel = .info,
-        now: @escaping @Sendable () -> Timestamp = { Timestamp(milliseconds: cs_wall_ms()) }
+        now: @escaping @Sendable () -> Timestamp = { Timestamp(milliseconds: HostClock.wallMilliseconds) }
     ) {
         self.sink = sink
         self.style = style

@@ -1,6 +1,6 @@
 import Basics
-import CSystem
 import Dispatch
+import POSIX
 import Synchronization
 
 /// Takes lines from any thread and writes them on a queue of its own, so that a blocked terminal or a full pipe never
@@ -32,9 +32,7 @@ package final class LogSink: Sendable {
 
     /// Standard error.
     package static func standardError(style: LogStyle) -> LogSink {
-        LogSink(gap: { style.gapLine($0) }) { bytes in
-            _ = unsafe cs_write_all(2, bytes, bytes.count)
-        }
+        LogSink(gap: { style.gapLine($0) }) { StandardStream.error.write($0) }
     }
 
     package func append(_ line: [UInt8]) {
@@ -85,7 +83,13 @@ package final class LogSink: Sendable {
 extension LogStyle {
     func gapLine(_ count: UInt64) -> [UInt8] {
         var line: [UInt8] = []
-        append(.warning, "log.dropped", ["count": .int(count)], at: Timestamp(milliseconds: cs_wall_ms()), to: &line)
+        append(
+            .warning,
+            "log.dropped",
+            ["count": .int(count)],
+            at: Timestamp(milliseconds: HostClock.wallMilliseconds),
+            to: &line
+        )
         return line
     }
 }

@@ -1,10 +1,11 @@
 import Basics
+package import POSIX
 package import TLS
 
 /// Ladle's own Ed25519 key, never shared with the gateway's command line: made once, kept in the state directory.
 package struct DeviceIdentity: DeviceSigner, Sendable {
     package enum Problem: Error, Sendable {
-        case file(StateFile.Failure)
+        case file(SystemError)
         /// The file is there but holds no key: never replaced by itself, as every approval hangs on it.
         case damaged(path: String)
         case library(TLSError)
@@ -21,10 +22,10 @@ package struct DeviceIdentity: DeviceSigner, Sendable {
 
     /// Reads the key, or makes one where there is none. Blocks.
     package static func loadOrCreate(at path: String) throws(Problem) -> DeviceIdentity {
-        let file = StateFile(path)
+        let file = PrivateFile(path)
         if let existing = try load(file) { return existing }
         let made = try generate()
-        do throws(StateFile.Failure) {
+        do throws(SystemError) {
             try file.create(made.pem)
         } catch {
             // Another start was faster; its key counts.
@@ -34,9 +35,9 @@ package struct DeviceIdentity: DeviceSigner, Sendable {
         return DeviceIdentity(made.key)
     }
 
-    private static func load(_ file: StateFile) throws(Problem) -> DeviceIdentity? {
+    private static func load(_ file: PrivateFile) throws(Problem) -> DeviceIdentity? {
         let bytes: [UInt8]?
-        do throws(StateFile.Failure) {
+        do throws(SystemError) {
             bytes = try file.read()
         } catch {
             throw .file(error)

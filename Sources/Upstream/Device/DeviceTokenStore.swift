@@ -1,7 +1,7 @@
 package import Gateway
 package import JSONBytes
 
-/// The device tokens of one state directory, as a value; `StateFile` keeps its bytes.
+/// The device tokens of one state directory, as a value; `PrivateFile` keeps its bytes.
 package struct DeviceTokenStore: Sendable, Equatable {
     package struct Key: Hashable, Sendable, Comparable {
         /// The gateway's URL, normalised.

@@ -1,5 +1,6 @@
 import Basics
 import EventLoops
+import POSIX
 import TLS
 
 /// One socket of the link. Once detached it reports nothing more, so that a late callback cannot touch the next attempt.

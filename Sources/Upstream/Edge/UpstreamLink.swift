@@ -1,6 +1,7 @@
 import Basics
 package import EventLoops
 package import Gateway
+import POSIX
 package import TLS
 
 /// Who hears of the link. All calls come on the link's loop, in the order in which things happened.

@@ -3,13 +3,8 @@ import Commands
 import Configuration
 import Discovery
 import EventLoops
+import POSIX
 import Store
-
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
 
 /// What this host has to offer: a state directory of one's own, room on the disk, free ports, a socket with someone
 /// behind it.
@@ -18,10 +13,8 @@ enum HostCheck {
     private static let leastFreeBytes: UInt64 = 200 << 20
 
     static func state(_ path: String, isServing: Bool) -> [Finding] {
-        // What is behind a closed directory is somebody's.
-        let isThere = SystemPath.exists(path) || errno == EACCES
-        guard isThere else { return [.fine("state", "\(path) will be made at the first start")] }
-        guard unsafe access(path, W_OK | X_OK) == 0 else {
+        guard FileSystem.mayExist(path) else { return [.fine("state", "\(path) will be made at the first start")] }
+        guard FileSystem.isWritableDirectory(path) else {
             return [.wrong("state", "\(path) cannot be written", "sudo chown -R \"$(id -un)\" \(path)", .noPermission)]
         }
         return [isServing ? .fine("state", "\(path) is the server's") : lock(path), disk(path)]
@@ -46,9 +39,7 @@ enum HostCheck {
     }
 
     private static func disk(_ path: String) -> Finding {
-        var facts = statvfs()
-        guard unsafe statvfs(path, &facts) == 0 else { return .fine("disk", "the free space is not known") }
-        let free = UInt64(facts.f_bavail) * UInt64(facts.f_frsize)
+        guard let free = FileSystem.freeBytes(at: path) else { return .fine("disk", "the free space is not known") }
         let text = "\(free >> 20) MiB free at \(path)"
         guard free < leastFreeBytes else { return .fine("disk", text) }
         return .wrong("disk", "nearly full: \(text)", "du -xhd1 \(path) | sort -h", .temporary)
@@ -56,7 +47,7 @@ enum HostCheck {
 
     static func daemon(_ error: ClientError, socket: String) -> Finding {
         switch error {
-        case .notRunning where SystemPath.exists(socket):
+        case .notRunning where FileSystem.exists(socket):
             let text = "\(socket) is left over from a server that is gone; the next start replaces it"
             return .wrong("daemon", text, "ladle serve")
         case .notRunning: return .wrong("daemon", "ladle serve is not running", "ladle serve")

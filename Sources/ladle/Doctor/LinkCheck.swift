@@ -3,6 +3,7 @@ import Configuration
 import EventLoops
 import Gateway
 import JSONBytes
+import POSIX
 import TLS
 import Upstream
 
@@ -77,7 +78,7 @@ enum LinkCheck {
         }
         // Only with the key `serve` uses: another one would leave a pairing request that nobody wants.
         let key = SavedState.deviceKey(in: state)
-        guard SystemPath.exists(key), let device = try? DeviceIdentity.loadOrCreate(at: key) else {
+        guard FileSystem.exists(key), let device = try? DeviceIdentity.loadOrCreate(at: key) else {
             guard case .none(let rejection, _) = target else { return [] }
             return [.wrong("gateway", rejection.detail, rejection.hint ?? "ladle discover")]
         }

@@ -3,6 +3,7 @@ import Access
 import Commands
 import EventLoops
 import Observability
+import POSIX
 import Server
 import Service
 import Store
@@ -19,7 +20,7 @@ final class Daemon: ServiceEventReceiver {
 
     let link: UpstreamLink
     private let configuration: ServeConfiguration
-    private let deviceTokenFile: StateFile
+    private let deviceTokenFile: PrivateFile
     private let manager: ServiceManager
     private let log: Log
     private let services: Services

@@ -5,6 +5,7 @@ import Configuration
 import DemoGateway
 import Gateway
 import JSONBytes
+import POSIX
 import TLS
 import Upstream
 
@@ -38,7 +39,7 @@ struct GatewayFinder: Sendable {
                 )
                 return file.bytes
             },
-            exists: { SystemPath.exists($0) },
+            exists: { FileSystem.exists($0) },
             parseJSON5: { try JSON5Text(parsing: $0).document }
         )
         guard let found, let url = found.urls().first else { return nil }

@@ -1,10 +1,5 @@
 import EventLoops
-
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
+import POSIX
 
 /// A listening socket handed over by the service manager (sd_listen_fds(3), launch_activate_socket(3)).
 struct InheritedSocket: Sendable, Equatable {
@@ -23,7 +18,7 @@ struct InheritedSocket: Sendable, Equatable {
     }
 
     /// From `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`; none when they are meant for another process.
-    static func all(_ environment: [String: String], pid: Int32 = getpid()) -> [InheritedSocket] {
+    static func all(_ environment: [String: String], pid: Int32 = CurrentProcess.id) -> [InheritedSocket] {
         guard environment["LISTEN_PID"] == "\(pid)", let count = environment["LISTEN_FDS"].flatMap({ Int($0) }),
             (1...most).contains(count)
         else { return [] }

@@ -5,6 +5,7 @@ import Commands
 import Discovery
 import EventLoops
 import Observability
+import POSIX
 import Server
 import Service
 import TLS
@@ -72,7 +73,7 @@ final class ListenerSet {
             if case .unix(let path) = listen.address {
                 if listen.kind == .control {
                     // We hold the lock of the state directory, so the process that made this socket is gone.
-                    try SystemPath.remove(path)
+                    try FileSystem.remove(path)
                 } else {
                     return try claim(path, for: listen, on: loop)
                 }
@@ -174,7 +175,7 @@ final class ListenerSet {
         server.stopListening(on: loop)
         for file in files { file.remove() }
         for listen in configuration.listen where listen.kind == .control {
-            if case .unix(let path) = listen.address { try? SystemPath.remove(path) }
+            if case .unix(let path) = listen.address { try? FileSystem.remove(path) }
         }
     }
 }

@@ -1,10 +1,10 @@
 import Access
 import Basics
-import CSystem
 import Commands
 import Configuration
 import EventStream
 import Observability
+import POSIX
 import Runs
 import Service
 import Store
@@ -21,7 +21,7 @@ struct SavedState: Sendable {
     let device: DeviceIdentity
     /// The tokens with which the gateway knows this device, and their file.
     let deviceTokens: DeviceTokenStore
-    let deviceTokenFile: StateFile
+    let deviceTokenFile: PrivateFile
 
     /// The first start makes the device key, and a token with scope `admin` in a file that only the owner can read.
     init(_ store: StateStore, in directory: StateDirectory) async throws {
@@ -35,7 +35,7 @@ struct SavedState: Sendable {
 
     static func deviceKey(in directory: String) -> String { directory + "/device-key" }
 
-    static func deviceTokenFile(in directory: String) -> StateFile { StateFile(directory + "/device-tokens.json") }
+    static func deviceTokenFile(in directory: String) -> PrivateFile { PrivateFile(directory + "/device-tokens.json") }
 
     private static func tokens(
         _ store: StateStore,
@@ -43,8 +43,8 @@ struct SavedState: Sendable {
     ) async throws -> (records: [TokenRecord], newTokenPath: String?) {
         let records = try await store.read { try $0.tokens.load() }
         let path = directory + "/admin-token"
-        guard records.isEmpty, case .ok = store.health, !SystemPath.exists(path) else { return (records, nil) }
-        let now = Timestamp(milliseconds: cs_wall_ms())
+        guard records.isEmpty, case .ok = store.health, !FileSystem.exists(path) else { return (records, nil) }
+        let now = Timestamp(milliseconds: HostClock.wallMilliseconds)
         let token = try NewToken(name: "admin (made at first start)", scopes: .admin, now: now)
         let (record, secret) = TokenRecord.issue(token, now: now, random: SecureRandom.bytes(10))
         try await store.commit { try $0.tokens.save(record) }
@@ -67,7 +67,7 @@ extension StateDirectory {
     func openStore(_ settings: Settings) throws(StoreError) -> (StateStore, StoreOpening) {
         var configuration = StoreConfiguration(
             directory: self,
-            clock: { Timestamp(milliseconds: cs_wall_ms()) },
+            clock: { Timestamp(milliseconds: HostClock.wallMilliseconds) },
             makeEpoch: { EventEpoch.make(random: .random(in: 0 ... .max)) }
         )
         configuration.keepEvents = Int(settings.int(.eventsKeep))

@@ -2,6 +2,7 @@ import Commands
 import Configuration
 import EventLoops
 import Observability
+import POSIX
 
 /// `ladle serve`: starts the process and serves until a signal asks it to stop.
 enum ServeCommand {

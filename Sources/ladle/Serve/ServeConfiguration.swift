@@ -7,6 +7,7 @@ import EventLoops
 import Labels
 import Observability
 import Outbox
+import POSIX
 import Runs
 import Server
 import Service

@@ -3,14 +3,9 @@ import Access
 import DemoGateway
 import EventLoops
 import Observability
+import POSIX
 import Service
 import Store
-
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
 
 /// The serving process: state directory, database, event loop, daemon, signals and service manager.
 final class ServeProcess: Sendable {
@@ -142,7 +137,7 @@ final class ServeProcess: Sendable {
         let search = demo == nil ? GatewaySearch(finder: finder, loop: loop, daemon: daemon, log: output.log) : nil
         search?.start()
         if let tls = configuration.tls { CertificateClock.start { [self] in renew(tls) } }
-        signals.watch(SIGHUP) { [self] in
+        signals.watch(.hangUp) { [self] in
             manager.reloading()
             if let tls = configuration.tls { renew(tls) }
             search?.look(always: true)

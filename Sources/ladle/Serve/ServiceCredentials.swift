@@ -1,4 +1,5 @@
 import Configuration
+import POSIX
 
 /// Secrets that the service manager passes on (systemd's `LoadCredential=`): files in `$CREDENTIALS_DIRECTORY`, each of
 /// which stands in for a key as long as nobody sets it.
@@ -14,7 +15,7 @@ enum ServiceCredentials {
         guard let directory = environment["CREDENTIALS_DIRECTORY"], directory.hasPrefix("/") else { return [] }
         return keys.compactMap { name, key in
             let path = directory + "/" + name
-            return SystemPath.exists(path)
+            return FileSystem.exists(path)
                 ? SettingsSources.Found(key: key, text: path, source: "the service manager's credentials") : nil
         }
     }

@@ -1,13 +1,7 @@
 import Basics
-import CSystem
 import Gateway
+import POSIX
 import Upstream
-
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
 
 /// What the service manager that started this process is told (sd_notify(3)); nothing where none listens.
 struct ServiceManager: Sendable {
@@ -16,7 +10,7 @@ struct ServiceManager: Sendable {
     let heartbeatMilliseconds: Int?
 
     /// From `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
-    init(_ environment: [String: String], pid: Int32 = getpid()) {
+    init(_ environment: [String: String], pid: Int32 = CurrentProcess.id) {
         socket = environment["NOTIFY_SOCKET"].flatMap { $0.hasPrefix("/") || $0.hasPrefix("@") ? $0 : nil }
         let isWatched = socket != nil && environment["WATCHDOG_PID"].map { $0 == "\(pid)" } ?? true
         let period = environment["WATCHDOG_USEC"].flatMap { Int($0) }.map { $0 / 2000 }
@@ -24,7 +18,7 @@ struct ServiceManager: Sendable {
     }
 
     func ready() { send("READY=1") }
-    func reloading() { send("RELOADING=1\nMONOTONIC_USEC=\(cs_monotonic_ns() / 1000)") }
+    func reloading() { send("RELOADING=1\nMONOTONIC_USEC=\(HostClock.monotonicNanoseconds / 1000)") }
     func stopping() { send("STOPPING=1\nSTATUS=Stopping: answers under way are finished") }
     func alive() { send("WATCHDOG=1") }
 
@@ -38,8 +32,6 @@ struct ServiceManager: Sendable {
 
     /// Best effort, as sd_notify is: a service manager that does not read is no reason to fail.
     private func send(_ text: String) {
-        guard let socket else { return }
-        let bytes = Array(text.utf8)
-        _ = unsafe bytes.withUnsafeBytes { unsafe cs_unix_send(socket, $0.baseAddress, $0.count) }
+        if let socket { DatagramSocket.send(text, toUnix: socket) }
     }
 }

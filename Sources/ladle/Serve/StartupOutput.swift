@@ -1,11 +1,6 @@
 import Configuration
 import Observability
-
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
+import POSIX
 
 /// How serving speaks: its first words go to the person who typed the command; the journal and machines get those as
 /// log lines too, one an event like all that follows.
@@ -42,8 +37,6 @@ struct StartupOutput: Sendable {
     /// held against what standard error is.
     private static var standardErrorIsTheJournal: Bool {
         guard let stream = Program.environment["JOURNAL_STREAM"] else { return false }
-        var facts = stat()
-        guard unsafe fstat(STDERR_FILENO, &facts) == 0 else { return false }
-        return stream == "\(facts.st_dev):\(facts.st_ino)"
+        return stream == StandardStream.error.facts?.identity
     }
 }

@@ -1,6 +1,7 @@
 import API
 import Access
 import EventLoops
+import POSIX
 import Service
 
 /// Asks tailscaled over its socket, one short connection a question; equal questions under way share an answer.

@@ -8,18 +8,29 @@ import Darwin
 #endif
 
 /// Signals as Dispatch sources; their work is brought to the loop by `post`.
-final class Signals: Sendable {
+package final class Signals: Sendable {
+    package enum Number: Int32, Sendable {
+        case hangUp = 1
+        case interrupt = 2
+        case terminate = 15
+
+        /// The exit status of a shell's child that this signal ended.
+        package var exitStatus: Int32 { 128 + rawValue }
+    }
+
     private let queue = DispatchQueue(label: "ladle.signals")
 
-    /// Until it is watched the signal does nothing, rather than end the process.
-    static func passOver(_ number: Int32) { signal(number, SIG_IGN) }
+    package init() {}
 
-    /// The first SIGTERM or SIGINT asks to stop, the second one ends the process where it stands.
-    func whenAskedToStop(_ work: @escaping @Sendable () -> Void) {
+    /// Until the signal is watched it does nothing, instead of ending the process.
+    package static func ignore(_ number: Number) { signal(number.rawValue, SIG_IGN) }
+
+    /// The first SIGTERM or SIGINT asks to stop, the second one ends the process at once.
+    package func whenAskedToStop(_ work: @escaping @Sendable () -> Void) {
         let asked = SharedFlag()
-        for number in [SIGTERM, SIGINT] {
+        for number in [Number.terminate, .interrupt] {
             watch(number) {
-                if asked.raise() { _exit(128 + number) }
+                if asked.raise() { _exit(number.exitStatus) }
                 work()
             }
         }
@@ -27,14 +38,14 @@ final class Signals: Sendable {
 
     /// For the life of the process: the source keeps itself. Returns once the signal is caught; until then it does what
     /// it does by default.
-    func watch(_ number: Int32, _ work: @escaping @Sendable () -> Void) {
+    package func watch(_ number: Number, _ work: @escaping @Sendable () -> Void) {
         let isCaught = DispatchSemaphore(value: 0)
         queue.async { [queue] in
-            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            let source = DispatchSource.makeSignalSource(signal: number.rawValue, queue: queue)
             source.setEventHandler { withExtendedLifetime(source, work) }
             source.setRegistrationHandler {
                 #if canImport(Darwin)
-                signal(number, SIG_IGN)
+                signal(number.rawValue, SIG_IGN)
                 #endif
                 isCaught.signal()
             }

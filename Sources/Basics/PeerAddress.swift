@@ -1,5 +1,3 @@
-package import Basics
-
 /// An IP address and a TCP port.
 package struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
     package let ip: NetworkAddress

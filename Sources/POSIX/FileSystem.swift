@@ -1,0 +1,114 @@
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// Operations on paths. They block, so they must not run on an event loop.
+package enum FileSystem {
+    package struct Contents: Sendable {
+        package let bytes: [UInt8]
+        package let facts: FileFacts
+        /// False when the file is longer than the limit, or is not a regular file and was therefore not read.
+        package let isWhole: Bool
+    }
+
+    package static func exists(_ path: String) -> Bool {
+        unsafe access(path, F_OK) == 0
+    }
+
+    /// Also true where a directory on the way is closed to this user and may hide the file.
+    package static func mayExist(_ path: String) -> Bool {
+        unsafe access(path, F_OK) == 0 || errno == EACCES
+    }
+
+    package static func isWritableDirectory(_ path: String) -> Bool {
+        unsafe access(path, W_OK | X_OK) == 0
+    }
+
+    /// Nil where the system does not tell.
+    package static func freeBytes(at path: String) -> UInt64? {
+        var facts = statvfs()
+        guard unsafe statvfs(path, &facts) == 0 else { return nil }
+        return UInt64(facts.f_bavail) * UInt64(facts.f_frsize)
+    }
+
+    /// - Parameter follow: whether to look at the target of a symbolic link instead of the link.
+    package static func facts(_ path: String, follow: Bool = true) throws(SystemError) -> FileFacts {
+        var raw = stat()
+        let result = follow ? unsafe stat(path, &raw) : unsafe lstat(path, &raw)
+        guard result == 0 else { throw .last("examine \(path)") }
+        return FileFacts(raw)
+    }
+
+    /// The start of a regular file. It is opened without blocking, so that a FIFO is reported and not waited for, and the
+    /// facts are those of the opened file, whatever the path names by now.
+    package static func read(_ path: String, limit: Int) throws(SystemError) -> Contents {
+        let file = try OpenFile(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+        let facts = try file.facts()
+        guard facts.kind == .regular else { return Contents(bytes: [], facts: facts, isWhole: false) }
+        var bytes = try file.read(atMost: limit + 1)
+        let isWhole = bytes.count <= limit
+        if !isWhole { bytes.removeLast() }
+        return Contents(bytes: bytes, facts: facts, isWhole: isWhole)
+    }
+
+    package static func makeDirectory(_ path: String) throws(SystemError) {
+        guard unsafe mkdir(path, 0o700) == 0 else { throw .last("make the directory \(path)") }
+    }
+
+    package static func names(in directory: String) -> [String] {
+        guard let stream = unsafe opendir(directory) else { return [] }
+        defer { _ = unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            names.append(name)
+        }
+        return names
+    }
+
+    /// Gives the file a second name.
+    package static func link(_ path: String, to target: String) throws(SystemError) {
+        guard unsafe linkFile(path, target) == 0 else { throw .last("create \(target)") }
+    }
+
+    package static func rename(_ path: String, to target: String) throws(SystemError) {
+        guard unsafe renameFile(path, target) == 0 else { throw .last("replace \(target)") }
+    }
+
+    /// A file that is not there counts as removed.
+    package static func remove(_ path: String) throws(SystemError) {
+        guard unsafe unlink(path) == 0 || errno == ENOENT else { throw .last("remove \(path)") }
+    }
+
+    package static func give(_ path: String, user: UInt32?, group: UInt32?) throws(SystemError) {
+        guard unsafe chown(path, user ?? .max, group ?? .max) == 0 else { throw .last("give away \(path)") }
+    }
+
+    package static func setMode(_ mode: UInt32, of path: String) throws(SystemError) {
+        guard unsafe chmod(path, mode_t(mode)) == 0 else { throw .last("change the mode of \(path)") }
+    }
+
+    /// Makes new names and removals in a directory survive a power cut.
+    package static func synchronise(directory path: String) throws(SystemError) {
+        try OpenFile(path, O_RDONLY | O_DIRECTORY).synchronise()
+    }
+
+    static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}
+
+// At file level, where the names are the system's and not this type's.
+
+private func linkFile(_ path: UnsafePointer<CChar>, _ target: UnsafePointer<CChar>) -> Int32 {
+    unsafe link(path, target)
+}
+
+private func renameFile(_ path: UnsafePointer<CChar>, _ target: UnsafePointer<CChar>) -> Int32 {
+    unsafe rename(path, target)
+}

@@ -1,0 +1,16 @@
+import CSystem
+
+/// The clocks of this machine.
+package enum HostClock {
+    /// Unix time.
+    package static var wallMilliseconds: Int64 { cs_wall_ms() }
+    /// Never set back; the origin means nothing.
+    package static var monotonicNanoseconds: UInt64 { cs_monotonic_ns() }
+    package static var monotonicMilliseconds: Int64 { Int64(clamping: cs_monotonic_ns() / 1_000_000) }
+
+    /// Seconds to add to UTC for local time at that moment.
+    package static func utcOffset(atSeconds seconds: Int64) -> Int { Int(cs_utc_offset(seconds)) }
+
+    /// Blocks the thread: for command-line programs.
+    package static func sleep(milliseconds: Int) { cs_sleep(Int32(clamping: milliseconds)) }
+}
