@@ -1,8 +1,7 @@
 import Basics
 package import DemoGateway
-package import EventLoops
 import JSONBytes
-import POSIX
+package import POSIX
 
 /// A demo gateway that misbehaves on purpose. It stands between the server and the model, and changes what passes.
 ///

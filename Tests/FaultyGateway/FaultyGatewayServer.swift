@@ -1,7 +1,7 @@
 import Basics
 import DemoGateway
 package import EventLoops
-import POSIX
+package import POSIX
 
 /// A faulty gateway on an event loop: the demo gateway's own server, and a second listener for `/demo/…`.
 package final class FaultyGatewayServer {
