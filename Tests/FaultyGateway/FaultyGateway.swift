@@ -1,5 +1,6 @@
 import Basics
 package import DemoGateway
+import EventLoops
 import JSONBytes
 package import POSIX
 
