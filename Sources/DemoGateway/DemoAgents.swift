@@ -30,7 +30,7 @@ final class DemoAgents {
         return true
     }
 
-    /// What a tool of a run does to the agent's files.
+    /// Applies a tool's change to the agent's files.
     func apply(_ effect: DemoScript.Effect, agent id: String) {
         switch effect {
         case .writeFiles(let files):

@@ -302,7 +302,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         host.sessions.restore(row, to: host.sessions.make(session))
     }
 
-    /// What survives a restart. Active runs and waiting messages do not.
+    /// The state that survives a restart. Active runs and waiting messages do not.
     package func disk(withTranscripts: Bool) -> DemoDisk {
         let sessions = withTranscripts ? host.sessions.all : [:]
         for session in sessions.values {

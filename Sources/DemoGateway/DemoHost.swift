@@ -1,4 +1,4 @@
-/// What all parts of the demo gateway share.
+/// The parts of the demo gateway that the others share.
 final class DemoHost {
     let options: DemoGatewayOptions
     let primitives: DemoPrimitives
@@ -25,7 +25,7 @@ final class DemoHost {
     }
 }
 
-/// What a gateway's host keeps on disk: the next model can start with it, as a gateway does after a restart.
+/// The state that a gateway's host keeps on disk. A new model can start with it, as a gateway does after a restart.
 package struct DemoDisk {
     var devices: DeviceRegistry
     var workspaces: [AgentWorkspace]

@@ -17,7 +17,7 @@ final class DemoPresence {
         return [own] + entries.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// The hello that follows shows the list, so no event does.
+    /// Sends no event, because the hello that follows shows the list.
     func joined(_ connection: DemoConnection) {
         guard connection.client.mode != "cli" else { return }
         entries[connection.presenceKey] = entry(connection, reason: "connect")

@@ -15,7 +15,8 @@ final class DemoRun {
 
     /// Chat deltas of a run go out at most this often.
     private static let throttleMs = 150
-    /// In March frames carry the whole text so far; a burst starts over after so many deltas, as text does after a tool.
+    /// In March frames carry the whole text so far. After this many deltas the text of a burst starts over, as it does after
+    /// a tool.
     private static let burstBlock = 64
 
     let id: String

@@ -25,7 +25,7 @@ extension DemoScript {
         return greeting(message)
     }
 
-    /// An answer repeats at most so much of its question: streamed text is cumulative, so its cost grows with the square.
+    /// The most of a question that its answer repeats: streamed text is cumulative, so its cost grows with the square.
     static let repeatLimit = 4_000
 
     static func greeting(_ message: String) -> DemoScript {

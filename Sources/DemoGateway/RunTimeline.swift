@@ -1,4 +1,4 @@
-/// A script as a sequence of small beats, each so many milliseconds after the one before.
+/// A script as a sequence of small beats, each with the pause before it.
 struct RunTimeline {
     enum Beat {
         case start
@@ -21,7 +21,7 @@ struct RunTimeline {
         var call: DemoScript.ToolCall
     }
 
-    /// A streamed text is cut into at most so many pieces: with cumulative frames the bytes sent grow with pieces x length.
+    /// The most pieces of a streamed text: with cumulative frames the bytes sent grow with pieces x length.
     private static let pieceLimit = 200
 
     private(set) var beats: [(delayMs: Int, beat: Beat)] = []

@@ -45,10 +45,10 @@ struct TranscriptRow {
     }
 }
 
-/// How rows are shown by `chat.history` and `session.message`.
+/// Writes rows as `chat.history` and `session.message` show them.
 struct TranscriptStyle {
     var release: DemoRelease
-    /// Texts are cut at so many characters.
+    /// Longer texts are cut.
     var characterLimit: Int
 
     static let marker = "\n...(truncated)..."

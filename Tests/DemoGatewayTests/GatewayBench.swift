@@ -76,7 +76,7 @@ final class GatewayBench {
         }
     }
 
-    /// Lets time pass, doing what comes due on the way at its own moment.
+    /// Moves the time, and runs work that comes due on the way at its own moment.
     func run(ms: Int64) {
         let end = monotonic + UInt64(ms) * 1_000_000
         while let due = core.nextDeadline, due <= end {
@@ -112,7 +112,7 @@ final class GatewayBench {
     }
 }
 
-/// A device key of its own per number.
+/// A device; each number has its own key.
 struct TestDevice {
     let key: Ed25519PrivateKey?
 
@@ -133,7 +133,7 @@ final class TestClient {
     let bench: GatewayBench
     let id: DemoConnectionID
     private var requests = 0
-    /// What was called under which request id.
+    /// The method of each request by its id.
     private(set) var methods: [String: String] = [:]
     private var parsed: [JSONValue] = []
 

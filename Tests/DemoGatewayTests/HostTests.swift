@@ -156,7 +156,7 @@ struct HostTests {
         bench.run(ms: 10)
         let block = client.payload("chat.history", "{\"sessionKey\":\"main\"}")?["messages"]?[0]?["content"]?[0]
         #expect(block?["type"]?.string == "image" && block?["omitted"]?.bool == true && block?["bytes"]?.int == 72)
-        // March drops what is no image without a word, and then nothing is left.
+        // March silently drops a file that is not an image, and then the message is empty.
         #expect(try GatewayBench(.march).client().error("chat.send", params(file)) == "message or attachment required")
     }
 

@@ -5,7 +5,7 @@ import POSIX
 import TestSupport
 import Testing
 
-/// The edge: real sockets on loopback.
+/// The server over real sockets on loopback.
 struct LiveTests {
     private func options(_ change: (inout DemoGatewayOptions) -> Void = { _ in }) -> DemoGatewayOptions {
         var options = DemoGatewayOptions()

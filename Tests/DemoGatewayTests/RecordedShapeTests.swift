@@ -1,10 +1,10 @@
 import DemoGateway
-import FoundationEssentials
 import JSONBytes
+import TestSupport
 import Testing
 
-/// The demo's frames beside recorded ones of the same kind: no member that no recording has, and every member that all
-/// recordings have. Runs where the recordings lie beside the checkout.
+/// Compares the demo's frames with recorded ones of the same kind: they have no member that no recording has, and every
+/// member that all recordings have.
 struct RecordedShapeTests {
     /// Member paths by kind of frame.
     struct Shapes {
@@ -21,7 +21,7 @@ struct RecordedShapeTests {
         private static func collect(_ value: JSONValue, _ path: String, _ paths: inout Set<String>) {
             for (name, member) in value.members {
                 let here = path.isEmpty ? name : "\(path).\(name)"
-                // What differs from host to host and from tool to tool is not compared.
+                // The content of these differs from host to host and from tool to tool.
                 if ["args", "health", "presence", "features", "session", "sessionInfo", "entry"].contains(name) {
                     paths.insert(here)
                     continue
@@ -33,7 +33,7 @@ struct RecordedShapeTests {
         }
     }
 
-    /// Kinds compared: events by name, stream, phase, tool; chat by state; answers by method.
+    /// Events are compared by name, stream, phase and tool, chat events by state, answers by method.
     static func kind(_ frame: JSONValue, _ methods: [String: String]) -> String? {
         guard let payload = frame["payload"] ?? frame["error"] else { return nil }
         if let event = frame["event"]?.string {
@@ -52,36 +52,20 @@ struct RecordedShapeTests {
         return frame["ok"]?.bool == true ? "answer \(method)" : "error \(method)"
     }
 
-    static func recorded(_ release: DemoRelease) -> Shapes? {
-        var root = URL(filePath: #filePath)
-        for _ in 1...3 { root.deleteLastPathComponent() }
-        let folder = root.appending(path: "../shared/data/captures")
-        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else { return nil }
-        let wanted = [
-            "chat-text", "chat-thinking", "chat-tools-verbose-full", "chat-tools-verbose-off", "chat-tool-error",
-            "chat-abort", "chat-stop-command", "chat-send-while-busy", "chat-duplicate-idempotency", "chat-error-429",
-            "chat-error-401", "chat-error-500", "chat-silent-empty", "chat-history", "cmd-verbose-on",
-            "connect-device-readwrite", "sessions", "tick-65s",
-        ]
+    static func recorded(_ release: DemoRelease) throws -> Shapes {
+        let root = try #require(try TestData.document("gateway-shapes.json")[release.rawValue])
         var shapes = Shapes()
-        for name in names where wanted.contains(where: { name == "\($0).v\(release.version).jsonl" }) {
-            guard let data = try? Data(contentsOf: folder.appending(path: name)) else { continue }
-            var methods: [String: String] = [:]
-            for line in data.split(separator: 0x0a) {
-                guard let document = try? JSONDocument(parsing: [UInt8](line), limits: .gateway),
-                    let frame = document.root["frame"]
-                else { continue }
-                if let id = frame["id"]?.string, let method = frame["method"]?.string { methods[id] = method }
-                guard document.root["dir"]?.string == "in", let kind = kind(frame, methods) else { continue }
-                shapes.add(kind, frame)
-            }
+        for (kind, paths) in root.members {
+            let always = paths["always"]?.elements.compactMap(\.string) ?? []
+            shapes.always[kind] = Set(always)
+            shapes.all[kind] = Set(always + (paths["sometimes"]?.elements.compactMap(\.string) ?? []))
         }
         return shapes
     }
 
     @Test(arguments: [DemoRelease.march, .june])
     func `frames have the members recorded frames have`(_ release: DemoRelease) throws {
-        guard let recorded = Self.recorded(release) else { return }
+        let recorded = try Self.recorded(release)
         let bench = try GatewayBench(release)
         let client = bench.client(
             device: TestDevice(1),
@@ -124,7 +108,7 @@ struct RecordedShapeTests {
         #expect(compared > 20)
     }
 
-    /// Settings this scenario makes and no recording had at that place.
+    /// This scenario makes a setting that no recorded session had.
     private static func isAllowed(_ path: String) -> Bool { path == "payload.sessions[].verboseLevel" }
 
     /// The recorded sessions have labels.

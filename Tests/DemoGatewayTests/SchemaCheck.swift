@@ -1,10 +1,10 @@
 import JSONBytes
 
-/// As much of JSON Schema as the protocol's files use.
+/// The part of JSON Schema that the protocol's files use.
 struct SchemaCheck {
     let root: JSONValue
 
-    /// What does not fit, with its place; nil when all does.
+    /// The first part of the value that does not fit the schema, with its place; nil when all fits.
     func failure(_ value: JSONValue, _ reference: String) -> String? {
         guard let schema = resolve(reference) else { return "no \(reference)" }
         return failure(value, schema, at: "")

@@ -3,7 +3,8 @@ import FoundationEssentials
 import JSONBytes
 import Testing
 
-/// Everything the gateway sends is held against the published schemas, where the checkout has them beside it.
+/// Checks every frame that the gateway sends against the published schemas. They are not in this repository: without them
+/// beside the checkout the test is skipped.
 struct SchemaTests {
     static func schema(_ name: String) -> SchemaCheck? {
         var root = URL(filePath: #filePath)
@@ -15,12 +16,12 @@ struct SchemaTests {
         return SchemaCheck(root: document.root)
     }
 
-    /// The recorded gateway says null where the schema wants no member at all.
+    /// In the shutdown event the recorded gateway writes null where the schema allows no member at all.
     private static let knownDeviations = ["shutdown"]
 
-    @Test(arguments: DemoRelease.allCases)
+    @Test(.enabled(if: schema("protocol-latest") != nil, "the schemas are not here"), arguments: DemoRelease.allCases)
     func `frames fit the schema of their protocol`(_ release: DemoRelease) throws {
-        guard let schema = Self.schema(release == .march ? "protocol-2026-03" : "protocol-latest") else { return }
+        let schema = try #require(Self.schema(release == .march ? "protocol-2026-03" : "protocol-latest"))
         let bench = try GatewayBench(release)
         let client = bench.client(scopes: [
             "operator.read", "operator.write", "operator.admin", "operator.approvals", "operator.pairing",

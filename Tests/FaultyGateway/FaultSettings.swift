@@ -6,17 +6,17 @@ package struct FaultSettings: Sendable, Equatable {
     /// How bytes reach the stream.
     package enum Delivery: Sendable, Equatable {
         case whole
-        /// So many bytes a write, with a pause between writes; a pause of 0 lasts one turn of the loop.
+        /// In writes of a few bytes with a pause between them; a pause of 0 lasts one turn of the loop.
         case torn(bytes: Int, everyMs: Int)
-        /// Each message as WebSocket fragments of so many bytes.
+        /// Each message in WebSocket fragments of a few bytes.
         case fragmented(bytes: Int)
     }
 
-    /// After a chat.send was accepted: its answer, then the end of the connection.
+    /// The connection ends right after the answer to an accepted chat.send.
     package var ackThenClose = 0
     /// How far the gateway's clock is ahead.
     package var clockSkewMs = 0
-    /// After a chat.send was accepted: the end of the connection without an answer.
+    /// The connection ends instead of the answer to an accepted chat.send.
     package var closeBeforeAck = 0
     package var delivery = Delivery.whole
     /// The answer to chat.send comes twice.
@@ -35,7 +35,7 @@ package struct FaultSettings: Sendable, Equatable {
     package var pairing = false
     /// The code of the rejection with which every connect is answered.
     package var refuse: String?
-    /// Connections that end right after the upgrade.
+    /// A connection ends right after the upgrade.
     package var refuseConnections = 0
     /// A chat.send is refused with `sendErrorCode`, and with `retryAfterMs` unless that is 0.
     package var sendError = 0
@@ -45,7 +45,7 @@ package struct FaultSettings: Sendable, Equatable {
     package var seqGapEvery = 0
     /// No events at all; requests are still answered.
     package var silence = false
-    /// The answer to chat.send comes so much later.
+    /// The delay of the answer to chat.send.
     package var slowAckMs = 0
     /// Scopes that a client does not have although its hello lists them.
     package var strippedScopes: [String] = []
@@ -124,36 +124,5 @@ package struct FaultSettings: Sendable, Equatable {
             if parts[0] == "fragmented", parts.count == 2 { return .fragmented(bytes: bytes) }
         }
         throw .badValue(name: "delivery", value: value, wanted: "whole, torn:BYTES[:MS] or fragmented:BYTES")
-    }
-}
-
-/// The settings of a faulty gateway: those of the demo gateway, its faults, and the record of accepted messages.
-package struct FaultyGatewayOptions {
-    package var gateway = DemoGatewayOptions()
-    package var faults = FaultSettings()
-    /// Where each accepted chat.send is appended as one JSON line.
-    package var recordFile: String?
-    /// Puts the messages of the record file into the history: this gateway was killed and forgot none.
-    package var recallsRecord = false
-
-    package static let names = ["fault", "pairing", "recall", "record", "store-user-row"] + DemoGatewayOptions.names
-
-    package init() {}
-
-    package mutating func set(_ name: String, to value: String) throws(DemoGatewayOptionError) {
-        switch name {
-        case "fault":
-            guard let split = value.firstIndex(of: "=") else {
-                throw .badValue(name: name, value: value, wanted: "NAME=VALUE")
-            }
-            try faults.set(String(value[..<split]), to: String(value[value.index(after: split)...]))
-        case "pairing": try faults.set(name, to: value)
-        case "recall": recallsRecord = true
-        case "record": recordFile = value
-        case "store-user-row": gateway.storesUserRowAtOnce = true
-        default:
-            guard DemoGatewayOptions.names.contains(name) else { throw .unknownName(name, known: Self.names) }
-            try gateway.set(name, to: value)
-        }
     }
 }

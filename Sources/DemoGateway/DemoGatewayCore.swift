@@ -1,5 +1,17 @@
 package import Basics
 
+/// The state machine behind a `DemoGatewayServer`: a `DemoGatewayModel`, or a test double around one.
+package protocol DemoGatewayCore: AnyObject {
+    /// When `advance` is due next, in monotonic nanoseconds.
+    var nextDeadline: UInt64? { get }
+    func advance(to now: DemoInstant) -> [DemoAction]
+    func connected(_ id: DemoConnectionID, peer: DemoPeer, now: DemoInstant) -> [DemoAction]
+    func received(_ message: [UInt8], from id: DemoConnectionID, now: DemoInstant) -> [DemoAction]
+    /// `close` is the client's close frame, if it sent one.
+    func closed(_ id: DemoConnectionID, _ close: DemoClose?, now: DemoInstant) -> [DemoAction]
+    func stop(now: DemoInstant) -> [DemoAction]
+}
+
 /// Identifies one connection for the life of the process; never reused.
 package struct DemoConnectionID: Hashable, Sendable, Comparable {
     package let number: UInt64
@@ -21,7 +33,7 @@ package struct DemoInstant: Sendable {
     }
 }
 
-/// What the upgrade request says about the client.
+/// The client, as far as its upgrade request describes it.
 package struct DemoPeer: Sendable {
     package var isLoopback: Bool
     package var host: String
@@ -48,7 +60,7 @@ package struct DemoClose: Sendable, Equatable {
     }
 }
 
-/// What the server does next, in order.
+/// An order to the server.
 package enum DemoAction: Sendable, Equatable {
     /// Sends one text message.
     case send(DemoConnectionID, [UInt8])
@@ -56,16 +68,4 @@ package enum DemoAction: Sendable, Equatable {
     case close(DemoConnectionID, DemoClose)
     /// Ends the connection without a close frame.
     case drop(DemoConnectionID)
-}
-
-/// The state machine behind a `DemoGatewayServer`: a `DemoGatewayModel`, or a test double around one.
-package protocol DemoGatewayCore: AnyObject {
-    /// When `advance` is due next, in monotonic nanoseconds.
-    var nextDeadline: UInt64? { get }
-    func advance(to now: DemoInstant) -> [DemoAction]
-    func connected(_ id: DemoConnectionID, peer: DemoPeer, now: DemoInstant) -> [DemoAction]
-    func received(_ message: [UInt8], from id: DemoConnectionID, now: DemoInstant) -> [DemoAction]
-    /// `close` is the client's close frame, if it sent one.
-    func closed(_ id: DemoConnectionID, _ close: DemoClose?, now: DemoInstant) -> [DemoAction]
-    func stop(now: DemoInstant) -> [DemoAction]
 }
