@@ -113,7 +113,8 @@ let package = Package(
             uses: [
                 "Gateway", "Upstream", "Store", "Outbox", "Runs", "Labels", "Documents", "EventStream", "Observability",
                 "TLS", "EventLoops", "JSONBytes", "Basics",
-            ]
+            ],
+            testsUse: ["SQLite"]
         )
         + layer(
             "API",

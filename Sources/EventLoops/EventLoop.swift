@@ -45,6 +45,7 @@ package actor EventLoop {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
     private nonisolated let poller: Poller
+    private let clock: LoopClock
     private var events = [cs_event](repeating: cs_event(), count: eventsPerWait)
     private var slots: [Slot] = []
     private var freeSlots: [UInt32] = []
@@ -62,13 +63,16 @@ package actor EventLoop {
     package private(set) lazy var plainBuffer = ByteStore(count: Self.plainBufferSize)
 
     /// Monotonic nanoseconds, read once a turn.
-    package private(set) var now: UInt64 = cs_monotonic_ns()
+    package private(set) var now: UInt64
     /// Wall clock, read once a turn.
-    package private(set) var wallClock = Timestamp(milliseconds: cs_wall_ms())
+    package private(set) var wallClock: Timestamp
 
-    package init(label: String = "ladle.loop") throws(SystemError) {
+    package init(label: String = "ladle.loop", clock: LoopClock = .system) throws(SystemError) {
         let poller = try Poller()
         self.poller = poller
+        self.clock = clock
+        now = clock.monotonic()
+        wallClock = clock.wall()
         executor = LoopExecutor(label: label) { poller.ring() }
     }
 
@@ -110,8 +114,11 @@ package actor EventLoop {
         timers.cancel(id)
     }
 
-    /// Those still to come.
+    /// Timers still to come.
     package var armedTimers: Int { timers.count }
+
+    /// When the next timer is due, on the monotonic clock; tests with a clock of their own step from one to the next.
+    package var nextDeadline: UInt64? { timers.nextDeadline() }
 
     /// Asks for one call at the end of this turn; each call of this adds one.
     package func whenTurnEnds(_ work: any TurnEndWork) {
@@ -119,7 +126,7 @@ package actor EventLoop {
     }
 
     /// Whether others have waited for this turn's end long enough. Reads the clock: ask between pieces of work only.
-    package var isTurnLong: Bool { cs_monotonic_ns() &- now > Self.longTurn }
+    package var isTurnLong: Bool { clock.monotonic() &- now > Self.longTurn }
 
     /// The rest of some work, in a later turn: one such a turn, in the order of asking and behind everything that is ready.
     package func yield(_ work: any YieldedWork) {
@@ -167,8 +174,8 @@ package actor EventLoop {
         if isStopping { return nil }
         armTimer()
         let count = poller.wait(into: &events, block: mayBlock && atTurnEnd.isEmpty && yielded.isEmpty && round.isEmpty)
-        now = cs_monotonic_ns()
-        wallClock = Timestamp(milliseconds: cs_wall_ms())
+        now = clock.monotonic()
+        wallClock = clock.wall()
         for index in 0..<count {
             let event = events[index]
             if event.token == cs_token_timer {
@@ -205,7 +212,7 @@ package actor EventLoop {
         let deadline = timers.nextDeadline()
         guard deadline != armedDeadline else { return }
         armedDeadline = deadline
-        let time = cs_monotonic_ns()
+        let time = clock.monotonic()
         poller.arm(nanoseconds: deadline.map { $0 > time ? $0 - time : 1 })
     }
 }

@@ -24,6 +24,10 @@ package enum StatusText {
             rows.append(("", style.bad(text) + Printable.line(fault)))
         }
         rows.append(("Runs", "\(status["runs"]?["active"]?.int ?? 0) active"))
+        if let fault = status["runs"]?["fault"]?.string {
+            let text = "the link stays closed, because the saved runs could not be read: "
+            rows.append(("", style.bad(text) + Printable.line(fault)))
+        }
         if let events = status["events"] {
             rows.append(("Events", "\(events["subscribers"]?.int ?? 0) subscribers, newest \(word(events["last"]))"))
         }

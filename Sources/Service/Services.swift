@@ -58,8 +58,7 @@ package final class Services: ServiceEventReceiver {
             feed: feed,
             events: events,
             transcript: transcript,
-            seed: settings.seed,
-            log: settings.log
+            seed: settings.seed
         )
         runs = RunService(
             gateway: gateway,
@@ -83,8 +82,8 @@ package final class Services: ServiceEventReceiver {
     }
 
     /// Reads what an earlier process left.
-    /// - Parameter completion: comes once the link may open.
-    package func start(on loop: isolated EventLoop, completion: @escaping (Result<Void, any Error>) -> Void) {
+    /// - Parameter completion: called when the link may open: once the runs of the earlier process are read.
+    package func start(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         outbox.load(on: loop)
         documents.load(on: loop)
         runs.load(on: loop, completion: completion)

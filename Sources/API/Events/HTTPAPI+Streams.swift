@@ -101,6 +101,7 @@ extension HTTPAPI {
             outbox: outbox.summary(now: loop.wallClock),
             // Those of `/v1/activity`: with sends that wait for their turn.
             activeRuns: runs.activeCount,
+            runsFault: runs.fault,
             first: feed.journal.oldest,
             last: hub.last,
             subscribers: hub.count,

@@ -15,6 +15,8 @@ struct StatusReport: JSONWritable, Equatable {
     let link: LinkStatus
     let outbox: OutboxSummary
     let activeRuns: Int
+    /// Why the link stays closed: the runs of the earlier process could not be read.
+    let runsFault: String?
     let first: EventID?
     let last: EventID
     let subscribers: Int
@@ -38,7 +40,10 @@ struct StatusReport: JSONWritable, Equatable {
                     }
                 }
             }
-            object.object("runs") { $0.member("active", activeRuns) }
+            object.object("runs") { inner in
+                inner.member("active", activeRuns)
+                inner.member("fault", runsFault)
+            }
             object.object("events") { inner in
                 inner.member("epoch", last.epoch.text)
                 inner.member("first", first?.text)

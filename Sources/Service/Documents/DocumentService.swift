@@ -84,10 +84,11 @@ package final class DocumentService {
 
     /// What an earlier process knew, for answers before the gateway is reached.
     package func load(on loop: isolated EventLoop) {
-        feed.read(on: loop) { tables in
+        feed.readSaved("documents", on: loop) { tables in
             try tables.values.all(space: Self.space).map { ($0.name, $0.value.bytes, $0.value.updatedAt) }
-        } completion: { [weak self] result in
-            guard let self, let rows = try? result.get() else { return }
+        } failed: { _ in
+        } completion: { [weak self] rows in
+            guard let self else { return }
             for (key, bytes, at) in rows {
                 guard let name = Name(key: key), self.copies[name] == nil else { continue }
                 self.copies[name] = Copy(bytes: bytes, asOf: at, isFresh: false, isMissing: false)

@@ -80,6 +80,37 @@ package final class EventFeed {
         }
     }
 
+    private static let readAgainMilliseconds: Int64 = 1000
+
+    /// Reads what an earlier process saved under `name`. A failed read is logged, once for each reason, and repeated every
+    /// second until it succeeds; `failed` gets each reason, `completion` the value.
+    func readSaved<Value: Sendable>(
+        _ name: String,
+        on loop: isolated EventLoop,
+        after lastFault: String? = nil,
+        _ body: @escaping @Sendable (StoreTables) throws -> Value,
+        failed: @escaping (String) -> Void,
+        completion: @escaping (Value) -> Void
+    ) {
+        read(on: loop, body) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(let value):
+                if lastFault != nil { self.log.notice("\(name).read") }
+                completion(value)
+            case .failure(let error):
+                let fault = (error as? StoreError)?.detail ?? "\(error)"
+                if fault != lastFault {
+                    self.log.error("\(name).unread", ["error": .string(fault), "hint": "ladle doctor"])
+                }
+                failed(fault)
+                loop.after(milliseconds: Self.readAgainMilliseconds) { [weak self] in
+                    self?.readSaved(name, on: loop, after: fault, body, failed: failed, completion: completion)
+                }
+            }
+        }
+    }
+
     /// An operation may also fail by its own rules; the disk is to blame when the journal says so.
     private func noteFailure() {
         guard !isFailing, let fault = journal.statistics.failing else { return }

@@ -155,10 +155,11 @@ package final class MessageService {
         if let text = entry.text { return publish(ChatMessage(entry, text: text), entry.session, on: loop) }
         // Entries of an earlier process are in memory without their words.
         let id = entry.id
-        feed.read(on: loop) { tables in
+        feed.readSaved("message", on: loop) { tables in
             try tables.outbox.payload(id: id)?.text
-        } completion: { [weak self] result in
-            guard let text = try? result.get() else { return }
+        } failed: { _ in
+        } completion: { [weak self] text in
+            guard let text else { return }
             self?.publish(ChatMessage(entry, text: text), entry.session, on: loop)
         }
     }

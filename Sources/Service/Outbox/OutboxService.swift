@@ -2,7 +2,6 @@ package import Basics
 package import EventLoops
 package import Gateway
 import JSONBytes
-package import Observability
 package import Outbox
 import Runs
 import Store
@@ -24,11 +23,9 @@ package final class OutboxService {
     private var resets = PendingResets()
     /// The reference client's figure.
     private static let answerMilliseconds: Int64 = 30_000
-    private static let reloadMilliseconds: Int64 = 1_000
     /// Attempts since the start, by how they ended, and entries by the state they ended in.
     package private(set) var attempts: [AttemptClass: UInt64] = [:]
     package private(set) var ended: [OutboxState: UInt64] = [:]
-    private let log: Log
     /// Why the saved entries could not be read; nothing is sent until they are.
     package private(set) var fault: String?
 
@@ -38,15 +35,13 @@ package final class OutboxService {
         feed: EventFeed,
         events: ServiceEvents,
         transcript: TranscriptReader,
-        seed: UInt64,
-        log: Log
+        seed: UInt64
     ) {
         dispatcher = Dispatcher(policy: policy, seed: seed)
         self.gateway = gateway
         self.feed = feed
         self.events = events
         self.transcript = transcript
-        self.log = log
     }
 
     package var blockedReason: String? { dispatcher.blockedReason }
@@ -62,26 +57,16 @@ package final class OutboxService {
 
     /// Takes up what an earlier process left. Until that is known nothing is sent.
     package func load(on loop: isolated EventLoop) {
-        feed.read(on: loop) { tables in
+        feed.readSaved("outbox", on: loop) { tables in
             try tables.outbox.open()
-        } completion: { [weak self] result in
-            self?.loaded(result, on: loop)
-        }
-    }
-
-    private func loaded(_ result: Result<[OutboxEntry], any Error>, on loop: isolated EventLoop) {
-        switch result {
-        case .success(let entries):
-            if fault != nil { log.notice("outbox.read", ["entries": .int(entries.count)]) }
-            fault = nil
-            for entry in entries { counts.note(entry) }
-            give(.loaded(entries), on: loop)
-        case .failure(let error):
-            let detail = (error as? StoreError)?.detail ?? "\(error)"
-            if detail != fault { log.error("outbox.unread", ["error": .string(detail), "hint": "ladle doctor"]) }
-            fault = detail
-            give(.loadFailed(detail: detail), on: loop)
-            loop.after(milliseconds: Self.reloadMilliseconds) { [weak self] in self?.load(on: loop) }
+        } failed: { [weak self] fault in
+            self?.fault = fault
+            self?.give(.loadFailed(detail: fault), on: loop)
+        } completion: { [weak self] entries in
+            guard let self else { return }
+            self.fault = nil
+            for entry in entries { self.counts.note(entry) }
+            self.give(.loaded(entries), on: loop)
         }
     }
 

@@ -33,6 +33,8 @@ package final class RunService {
     private var ticker: TimerID?
     private var isOnline = false
     private var orphans = OrphanedRuns()
+    /// Why the runs of the earlier process could not be read; the link stays closed until they are.
+    package private(set) var fault: String?
 
     package init(
         gateway: any GatewayCalls,
@@ -193,7 +195,8 @@ package final class RunService {
             guard let self else { return }
             self.ticker = nil
             self.publish(self.tracker.tick(now: loop.wallClock), on: loop)
-            for run in self.tracker.takeHeard() { self.report(run, on: loop) }
+            // While the gateway is away nothing is known of its runs; the next connection reports those still under way.
+            for run in self.tracker.takeHeard() where self.isOnline { self.report(run, on: loop) }
             for id in self.orphans.due(now: loop.wallClock) {
                 self.publish(self.tracker.giveUp(id, now: loop.wallClock), on: loop)
             }
@@ -228,10 +231,11 @@ package final class RunService {
     }
 
     /// Takes up runs that an earlier process left without an end, and runs that began unseen.
-    /// - Parameter completion: the link may open now. Earlier, an event of a run that goes on would make it a new run.
-    package func load(on loop: isolated EventLoop, completion: @escaping (Result<Void, any Error>) -> Void) {
+    /// - Parameter completion: called once the runs are read, when the link may open. Earlier, an event of a run that goes
+    ///   on would make it a new run.
+    package func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         let since = loop.wallClock.adding(milliseconds: -Self.recoveryMilliseconds)
-        feed.read(on: loop) { tables in
+        feed.readSaved("runs", on: loop) { tables in
             let runs = try tables.runs.active().map { ($0, Self.numbers(of: try tables.runs.steps(run: $0.id))) }
             var recent = OutboxTable.Query()
             recent.states = [.delivered]
@@ -240,13 +244,14 @@ package final class RunService {
                 try entry.updatedAt >= since && Self.lacksRun(entry, tables)
             }
             return Saved(runs: runs, entries: entries)
-        } completion: { [weak self] result in
+        } failed: { [weak self] fault in
+            self?.fault = fault
+        } completion: { [weak self] saved in
             guard let self else { return }
-            if case .success(let saved) = result {
-                self.resume(saved.runs, on: loop)
-                for entry in saved.entries { self.recover(entry, on: loop) }
-            }
-            completion(result.map { _ in })
+            self.fault = nil
+            self.resume(saved.runs, on: loop)
+            for entry in saved.entries { self.recover(entry, on: loop) }
+            completion()
         }
     }
 

@@ -27,7 +27,9 @@ struct Doctor {
                 findings += HostCheck.state(path, isServing: true)
                 findings += LinkCheck.findings(status["link"])
                 findings += connections(status["connections"])
-                findings += outbox(status["outbox"], database: path + (status["demo"]?.bool == true ? "/demo" : ""))
+                let database = path + (status["demo"]?.bool == true ? "/demo" : "")
+                findings += outbox(status["outbox"], database: database)
+                findings += runs(status["runs"], database: database)
             } catch {
                 findings += HostCheck.state(path, isServing: false)
                 findings.append(HostCheck.daemon(error, socket: socket))
@@ -82,12 +84,22 @@ struct Doctor {
     private func outbox(_ outbox: JSONValue?, database: String) -> [Finding] {
         if let fault = outbox?["fault"]?.string {
             let text = "nothing is sent, because what waits could not be read: \(fault)"
-            return [.wrong("outbox", text, "sqlite3 \(database)/ladle.db 'PRAGMA integrity_check'", .temporary)]
+            return [.wrong("outbox", text, Self.integrityCheck(database), .temporary)]
         }
         let stuck = (outbox?["failed"]?.int ?? 0) + (outbox?["unconfirmed"]?.int ?? 0)
         guard stuck > 0 else { return [] }
         let text = stuck == 1 ? "1 message waits" : "\(stuck) messages wait"
         return [.wrong("outbox", "\(text) for a decision of yours", "ladle outbox list")]
+    }
+
+    private func runs(_ runs: JSONValue?, database: String) -> [Finding] {
+        guard let fault = runs?["fault"]?.string else { return [] }
+        let text = "the link stays closed, because the saved runs could not be read: \(fault)"
+        return [.wrong("runs", text, Self.integrityCheck(database), .temporary)]
+    }
+
+    private static func integrityCheck(_ database: String) -> String {
+        "sqlite3 \(database)/ladle.db 'PRAGMA integrity_check'"
     }
 
     private func report(_ findings: [Finding], _ json: Bool) {

@@ -106,7 +106,7 @@ final class Daemon: ServiceEventReceiver {
             )
         }
         access.start(on: loop)
-        services.start(on: loop) { [link] _ in link.start(on: loop) }
+        services.start(on: loop) { [link] in link.start(on: loop) }
         loop.after(milliseconds: Self.startUpMilliseconds) { ProcessLimits.releaseStartUpPages() }
     }
 

@@ -1,0 +1,161 @@
+import Basics
+import EventLoops
+import Gateway
+import JSONBytes
+import Runs
+import Store
+import Testing
+import Upstream
+
+@testable import Service
+
+struct MessageServiceTests {
+    private static let main = ServiceBench.main
+
+    private func kept(_ bench: ServiceBench) async throws -> [String] {
+        try await bench.journal.read { tables in
+            try tables.messages.list(session: Self.main, limit: 50).map(\.id)
+        }
+    }
+
+    @Test func `a message of ours keeps its entry's id and is published once in each state`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            bench.gateway.rows[Self.main] = [
+                Row.user("hello", key: id, id: "row-1"), Row.assistant("Hello you", key: id, id: "row-2"),
+            ]
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.event("chat", Frame.final(id, 4, "Hello you"), on: loop)
+            try await bench.advance(1000, on: loop)
+            let own = bench.messages.filter { $0["id"]?.string == id }
+            #expect(own.map { $0["state"]?.string } == ["sending", "sent"])
+            let replies = bench.messages.filter { $0["role"]?.string == "assistant" }
+            #expect(replies.map { $0["text"]?.string } == ["Hello you"])
+            #expect(replies.first?["runId"]?.string == id)
+            #expect(replies.first?["id"]?.string == "row-2")
+        }
+    }
+
+    @Test func `the answer of a run that its transcript does not show yet is looked for once more`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.event("chat", Frame.final(id, 4, "Hello you"), on: loop)
+            #expect(!bench.messages.contains { $0["role"]?.string == "assistant" })
+            bench.gateway.rows[Self.main] = [
+                Row.user("hello", key: id), Row.assistant("Hello you", key: id, id: "row-2"),
+            ]
+            try await bench.advance(700, on: loop)
+            #expect(bench.messages.last?["id"]?.string == "row-2")
+        }
+    }
+
+    @Test func `an answer that no transcript shows is published as the run said it`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.event("chat", Frame.final(id, 4, "Hello you"), on: loop)
+            try await bench.advance(700, on: loop)
+            #expect(bench.messages.last?["id"]?.string == "\(id):assistant")
+            #expect(bench.messages.last?["text"]?.string == "Hello you")
+        }
+    }
+
+    @Test func `a message that failed is published with the reason`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.next("chat.send", refused("INVALID_REQUEST", "no such thing"))
+            let id = try await bench.accept("hello", on: loop)
+            let last = try #require(bench.messages.last)
+            #expect(last["id"]?.string == id)
+            #expect(last["state"]?.string == "failed")
+            #expect(last["error"]?.string == "no such thing")
+        }
+    }
+
+    @Test func `a message that was taken back was never said`() async throws {
+        try await withServices { bench, loop in
+            try await bench.drop(.refused, code: "AUTH", on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            _ = try await bench.cancel(id, on: loop)
+            #expect(bench.messages.map { $0["state"]?.string } == ["sending"])
+        }
+    }
+
+    @Test func `the words of somebody else are published as soon as the gateway tells them, ours are not`() async throws
+    {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let other = Row.user("from the phone", key: "phone-1", id: "row-1")
+            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(other)}"#, on: loop)
+            #expect(bench.messages.map { $0["text"]?.string } == ["from the phone"])
+            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(other)}"#, on: loop)
+            #expect(bench.messages.count == 1)
+            let own = Row.user("hello", key: "01a1fd56-3f67-7067-8d18-ddb50ee2e1f8", id: "row-2")
+            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(own)}"#, on: loop)
+            #expect(bench.messages.count == 1)
+        }
+    }
+
+    @Test func `what was said while the link was down is published once it is back`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            try await bench.event("chat", Frame.end("run-1", "aborted"), on: loop)
+            bench.gateway.rows[Self.main] = [
+                Row.user("before", id: "row-1", at: 1_794_999_000_000),
+                Row.assistant("old", id: "row-2", at: 1_794_999_001_000),
+                Row.user("meanwhile", id: "row-3", at: 1_795_000_100_000),
+                Row.assistant("new", id: "row-4", at: 1_795_000_101_000),
+            ]
+            let place = bench.messages.count
+            bench.services.events.tell(.eventsMissed(since: ManualClock.start), on: loop)
+            try await bench.settle(on: loop)
+            #expect(bench.messages.dropFirst(place).map { $0["text"]?.string } == ["meanwhile", "new"])
+        }
+    }
+
+    @Test func `a page read from the gateway is kept, and written once while it is the same`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("one", id: "row-1"), Row.assistant("two", id: "row-2")]
+            var pages: [MessageService.Page] = []
+            for _ in 0..<2 {
+                bench.services.messages.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) {
+                    if let page = try? $0.get() { pages.append(page) }
+                }
+                try await bench.settle(on: loop)
+            }
+            #expect(pages.map { $0.page.messages.map(\.text) } == [["one", "two"], ["one", "two"]])
+            #expect(pages.allSatisfy { !$0.hasOlder })
+            #expect(try await kept(bench) == ["row-1", "row-2"])
+        }
+    }
+
+    @Test func `a page without enough messages is asked for again with all rows there are`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.rows[Self.main] = (0..<100).map { Row.user("/verbose on", id: "row-\($0)") }
+            bench.services.messages.history(Self.main, messages: 10, isEnough: { !$0.messages.isEmpty }, on: loop) {
+                _ in
+            }
+            try await bench.settle(on: loop)
+            #expect(bench.gateway.requests("chat.history").map { $0.params["limit"]?.int } == [100, 1000])
+        }
+    }
+
+    @Test func `the kept messages of a session go when it is reset`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("one", id: "row-1"), Row.assistant("two", id: "row-2")]
+            bench.services.messages.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) { _ in }
+            try await bench.settle(on: loop)
+            #expect(try await kept(bench).count == 2)
+            try await bench.event("sessions.changed", #"{"sessionKey":"main","reason":"reset"}"#, on: loop)
+            #expect(try await kept(bench).isEmpty)
+        }
+    }
+}

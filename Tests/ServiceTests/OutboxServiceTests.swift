@@ -1,0 +1,597 @@
+import Basics
+import EventLoops
+import Gateway
+import JSONBytes
+import Outbox
+import Store
+import Testing
+import Upstream
+
+@testable import Service
+
+struct OutboxServiceTests {
+    private static let main = ServiceBench.main
+
+    // MARK: Accepting and sending
+
+    @Test func `an accepted message is sent once the gateway is reached`() async throws {
+        try await withServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop)
+            #expect(try await bench.state(id) == .queued)
+            try await bench.open(on: loop)
+            #expect(bench.gateway.sentTexts == ["hello"])
+            #expect(bench.gateway.sentKeys == [id])
+            let entry = try await bench.entry(id)
+            #expect(entry.state == .accepted)
+            #expect(entry.runID == id)
+        }
+    }
+
+    @Test func `nothing goes to the gateway before the disk has the entry as sending`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.journal.hold()
+            try await bench.accept("hello", on: loop)
+            #expect(bench.gateway.sentTexts.isEmpty)
+            bench.journal.release()
+            try await bench.settle(on: loop)
+            #expect(bench.gateway.sentTexts == ["hello"])
+            #expect(
+                bench.data("outbox").compactMap { $0["entry"]?["state"]?.string } == ["queued", "sending", "accepted"]
+            )
+        }
+    }
+
+    @Test func `an event of its run proves that a message arrived`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.event("agent", Frame.start(id ?? ""), on: loop)
+            let entry = try await bench.entry(id)
+            #expect(entry.state == .delivered)
+            #expect(entry.proof == .runEvent)
+        }
+    }
+
+    @Test func `a row with its key proves that a message arrived`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            let row = Row.user("hello", key: id)
+            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(row)}"#, on: loop)
+            #expect(try await bench.entry(id).proof == .messageEvent)
+        }
+    }
+
+    @Test(arguments: [("in_flight", OutboxState.delivered), ("ok", .delivered), ("started", .accepted)])
+    func `the gateway's status decides whether a message is accepted or delivered`(
+        status: String,
+        state: OutboxState
+    ) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.next("chat.send", ok(#"{"status":"\#(status)"}"#))
+            #expect(try await bench.state(await bench.accept("hello", on: loop)) == state)
+        }
+    }
+
+    @Test func `an error with the summary of a run means that the message was taken`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let payload = json(#"{"summary":"it failed","runId":"r-1"}"#)
+            bench.gateway.next("chat.send", .failed(.init(code: "AGENT_FAILED", message: "no"), payload: payload))
+            let entry = try await bench.entry(await bench.accept("hello", on: loop))
+            #expect(entry.state == .delivered)
+            #expect(entry.runID == "r-1")
+        }
+    }
+
+    // MARK: Order
+
+    @Test func `one message of a session is under way at a time, sessions do not wait for each other`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            for text in ["one", "two"] { try await bench.accept(text, on: loop) }
+            try await bench.accept("other", session: "agent:main:den", on: loop)
+            #expect(bench.gateway.sentTexts == ["one", "other"])
+            bench.gateway.answer("chat.send")
+            try await bench.settle(on: loop)
+            #expect(bench.gateway.sentTexts == ["one", "other", "two"])
+        }
+    }
+
+    @Test func `at most four sessions send at the same time`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            for number in 1...6 { try await bench.accept("hello", session: "agent:main:s\(number)", on: loop) }
+            #expect(bench.gateway.openCalls("chat.send") == 4)
+            bench.gateway.answer("chat.send")
+            try await bench.settle(on: loop)
+            #expect(bench.gateway.requests("chat.send").count == 5)
+        }
+    }
+
+    @Test func `an abort overtakes the messages that wait in its session`() async throws {
+        try await withServices { bench, loop in
+            try await bench.accept("first", on: loop)
+            let abort = try await bench.accept("run-1", kind: .abort, on: loop)
+            try await bench.open(on: loop)
+            let chat = bench.gateway.requests.filter { ["chat.send", "chat.abort"].contains($0.method) }
+            #expect(chat.map(\.method) == ["chat.abort", "chat.send"])
+            #expect(chat.first?["runId"] == "run-1")
+            let entry = try await bench.entry(abort)
+            #expect(entry.state == .delivered)
+            #expect(entry.proof == .answer)
+            #expect(bench.gateway.sentTexts == ["first"])
+        }
+    }
+
+    @Test func `a message for later waits for its time and holds up nobody`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            try await bench.accept("tomorrow", notBeforeMs: 60_000, on: loop)
+            try await bench.accept("now", on: loop)
+            #expect(bench.gateway.sentTexts == ["now"])
+            try await bench.advance(60_000, on: loop)
+            #expect(bench.gateway.sentTexts == ["now", "tomorrow"])
+        }
+    }
+
+    @Test func `on protocol 3 a message waits until the run of its session has ended`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            try await bench.event("agent", Frame.start("run-elsewhere"), on: loop)
+            try await bench.accept("hello", on: loop)
+            #expect(bench.gateway.sentTexts.isEmpty)
+            try await bench.accept("other", session: "agent:main:den", on: loop)
+            #expect(bench.gateway.sentTexts == ["other"])
+            try await bench.event("chat", Frame.final("run-elsewhere", 9, "done"), on: loop)
+            try await bench.advance(5000, on: loop)
+            #expect(bench.gateway.sentTexts == ["other", "hello"])
+        }
+    }
+
+    @Test func `on protocol 4 a message does not wait for a run`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            try await bench.event("agent", Frame.start("run-elsewhere"), on: loop)
+            try await bench.accept("hello", on: loop)
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
+    @Test func `on protocol 3 a busy send takes the run that answers it`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            // A run of somebody else began just before, unheard until now.
+            try await bench.event("agent", Frame.start("run-elsewhere"), on: loop)
+            try await bench.event("chat", Frame.final(id ?? "", 1, nil), on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            try await bench.event("chat", Frame.final("run-elsewhere", 9, "done"), on: loop)
+            try await bench.event("agent", Frame.start("run-answer"), on: loop)
+            #expect(try await bench.entry(id).runID == "run-answer")
+        }
+    }
+
+    // MARK: Refusals
+
+    @Test func `a definite refusal fails the message at once`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.next("chat.send", refused("INVALID_REQUEST", "no such thing"))
+            let id = try await bench.accept("hello", on: loop)
+            let entry = try await bench.entry(id)
+            #expect(entry.state == .failed)
+            #expect(entry.fault?.code == "INVALID_REQUEST")
+            #expect(try await bench.attempts(id) == [.rejectedTerminal])
+            #expect(bench.services.outbox.summary(now: loop.wallClock).failed == 1)
+            #expect(bench.services.runs.activeCount == 0)
+        }
+    }
+
+    @Test func `a retry after a refusal has a key of its own`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.next("chat.send", refused("INVALID_REQUEST"))
+            let id = try await bench.accept("hello", on: loop)
+            _ = try await bench.retry(id, on: loop)
+            #expect(bench.gateway.sentKeys == [id, "\(id ?? "")-r2"])
+            #expect(try await bench.state(id) == .accepted)
+        }
+    }
+
+    @Test func `a passing refusal is tried again when the gateway says so`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.next("chat.send", refused("UNAVAILABLE", more: #","retryAfterMs":7000"#))
+            let id = try await bench.accept("hello", on: loop)
+            #expect(try await bench.state(id) == .retrying)
+            try await bench.advance(6999, on: loop)
+            #expect(bench.gateway.sentTexts.count == 1)
+            try await bench.advance(1, on: loop)
+            #expect(bench.gateway.sentTexts.count == 2)
+            #expect(try await bench.attempts(id) == [.rejectedTransient, .accepted])
+        }
+    }
+
+    @Test func `seven attempts over the schedule, then the message has failed`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            for _ in 0..<8 { bench.gateway.next("chat.send", refused("UNAVAILABLE")) }
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.advance(2_179_999, on: loop)
+            #expect(bench.gateway.sentTexts.count == 6)
+            try await bench.advance(1, on: loop)
+            #expect(bench.gateway.sentTexts.count == 7)
+            #expect(try await bench.state(id) == .failed)
+        }
+    }
+
+    @Test func `a message that is too large for the gateway's frame has failed`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.next("chat.send", .notDispatched(.tooLarge(bytes: 30, limit: 20)))
+            let entry = try await bench.entry(await bench.accept("hello", on: loop))
+            #expect(entry.state == .failed)
+            #expect(entry.fault?.code == "TOO_LARGE")
+        }
+    }
+
+    @Test func `a full session takes no more messages`() async throws {
+        try await withServices { bench, loop in
+            var limits = OutboxTable.Limits()
+            limits.perSession = 1
+            let first = try await bench.accept("one", limits: limits, on: loop)
+            let second = try await bench.accept("two", limits: limits, on: loop)
+            let other = try await bench.accept("three", session: "agent:main:den", limits: limits, on: loop)
+            #expect(first != nil && second == nil && other != nil)
+        }
+    }
+
+    // MARK: Doubt
+
+    @Test func `a message whose answer was lost with the link is found in the history`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.drop(on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.open(on: loop)
+            let entry = try await bench.entry(id)
+            #expect(entry.state == .delivered)
+            #expect(entry.proof == .history)
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
+    @Test func `the same gateway process is asked again with the same key`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.next("chat.send", ok(#"{"status":"in_flight"}"#))
+            try await bench.open(on: loop)
+            #expect(bench.gateway.sentKeys == [id, id])
+            #expect(try await bench.entry(id).proof == .gatewayReceipt)
+        }
+    }
+
+    @Test func `a gateway that was restarted and has no row gets the message again`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.state(id) == .retrying)
+            try await bench.advance(1000, on: loop)
+            #expect(bench.gateway.sentKeys == [id, id])
+            #expect(try await bench.attempts(id) == [.ambiguous, .accepted])
+        }
+    }
+
+    @Test func `a history without keys is read by text and time`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.clockSkewMs = 60_000
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", at: 1_795_000_060_500)]
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.entry(id).proof == .textMatch)
+        }
+    }
+
+    @Test func `a row from before the message by the gateway's clock proves nothing`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.clockSkewMs = 60_000
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", at: 1_795_000_000_500)]
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.state(id) != .delivered)
+        }
+    }
+
+    @Test func `an answer after its time still counts`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send", "chat.history"]
+            let id = try await bench.accept("hello", on: loop)
+            bench.gateway.answer("chat.send", .ambiguous(.timedOut))
+            try await bench.settle(on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            let call = try #require(bench.gateway.requests("chat.send").first)
+            bench.services.outbox.learned(ok(#"{"status":"started"}"#), of: call.id, on: loop)
+            try await bench.settle(on: loop)
+            #expect(try await bench.entry(id).proof == .gatewayReceipt)
+        }
+    }
+
+    @Test func `a slash command in doubt waits for a person, and so does what is behind it`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("/model large", on: loop)
+            let behind = try await bench.accept("two", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(on: loop)
+            try await bench.advance(600_000, on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            #expect(try await bench.state(behind) == .queued)
+            #expect(try await bench.cancel(id, on: loop) == .failure(.needsForce))
+            _ = try await bench.retry(id, on: loop)
+            #expect(try await bench.state(id) == .accepted)
+            #expect(bench.gateway.sentTexts == ["/model large", "/model large", "two"])
+        }
+    }
+
+    @Test func `a history that cannot be read settles nothing and is read again`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.next("chat.history", refused("UNAVAILABLE"), refused("UNAVAILABLE"))
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            try await bench.advance(60_000, on: loop)
+            #expect(try await bench.entry(id).proof == .history)
+        }
+    }
+
+    // MARK: The gateway is away
+
+    @Test func `attempts without a gateway count, and a reconnect brings the next one forward`() async throws {
+        try await withServices { bench, loop in
+            try await bench.drop(on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.advance(5000, on: loop)
+            #expect(try await bench.attempts(id) == [.notDispatched, .notDispatched, .notDispatched])
+            #expect(try await bench.entry(id).attemptCount == 3)
+            try await bench.open(on: loop)
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
+    @Test func `with offline hold no attempt is used up`() async throws {
+        var settings = ServiceSettings()
+        settings.outbox.offline = .hold
+        try await withServices(settings) { bench, loop in
+            try await bench.drop(on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.advance(3_600_000, on: loop)
+            #expect(try await bench.entry(id).attemptCount == 0)
+            #expect(bench.services.outbox.blockedReason == "gateway offline: the test says so")
+            try await bench.open(on: loop)
+            #expect(try await bench.attempts(id) == [.accepted])
+        }
+    }
+
+    @Test func `while the device waits for its approval messages wait too`() async throws {
+        try await withServices { bench, loop in
+            try await bench.drop(.waitingForApproval, code: "PAIRING_REQUIRED", on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.advance(60_000, on: loop)
+            #expect(try await bench.entry(id).attemptCount == 0)
+            #expect(bench.services.outbox.blockedReason == "PAIRING_REQUIRED")
+        }
+    }
+
+    @Test func `a message that is not sent in its time expires`() async throws {
+        try await withServices { bench, loop in
+            try await bench.drop(.refused, code: "AUTH", on: loop)
+            let id = try await bench.accept("hello", ttlMs: 1000, on: loop)
+            try await bench.advance(1000, on: loop)
+            let entry = try await bench.entry(id)
+            #expect(entry.state == .expired)
+            #expect(entry.fault?.code == "EXPIRED")
+            try await bench.open(on: loop)
+            #expect(bench.gateway.sentTexts.isEmpty)
+        }
+    }
+
+    // MARK: Commands of people
+
+    @Test func `a waiting message can be taken back, once and for all`() async throws {
+        try await withServices { bench, loop in
+            try await bench.drop(.refused, code: "AUTH", on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            #expect(try await bench.cancel(id, version: 99, on: loop) == .failure(.staleVersion(current: 1)))
+            #expect(try await bench.cancel(id, on: loop)?.get().state == .cancelled)
+            #expect(try await bench.retry(id, on: loop) == .failure(.notFound))
+            try await bench.open(on: loop)
+            #expect(bench.gateway.sentTexts.isEmpty)
+            #expect(bench.services.outbox.summary(now: loop.wallClock).pending == 0)
+        }
+    }
+
+    @Test func `what is on the wire can be neither taken back nor sent again`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop)
+            #expect(try await bench.cancel(id, on: loop) == .failure(.alreadyDispatched(.sending)))
+            #expect(try await bench.retry(id, on: loop) == .failure(.alreadyDispatched(.sending)))
+        }
+    }
+
+    @Test func `a retry by hand starts the count anew`() async throws {
+        try await withServices { bench, loop in
+            try await bench.drop(on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.advance(2_200_000, on: loop)
+            #expect(try await bench.state(id) == .failed)
+            #expect(try await bench.retry(id, on: loop)?.get().attemptCount == 0)
+            try await bench.open(on: loop)
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
+    // MARK: Sessions that change
+
+    @Test func `a session that somebody else resets fails what waits for it`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.next("chat.send", refused("UNAVAILABLE", more: #","retryAfterMs":600000"#))
+            let id = try await bench.accept("for the old one", on: loop)
+            try await bench.event("sessions.changed", #"{"sessionKey":"main","reason":"reset"}"#, on: loop)
+            #expect(try await bench.entry(id).fault?.code == "TARGET_CHANGED")
+            #expect(try await bench.attempts(id) == [.rejectedTransient, .routeChanged])
+        }
+    }
+
+    @Test func `what waits behind a reset of ours is meant for the new conversation`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            try await bench.accept("/new", on: loop)
+            let id = try await bench.accept("for the new one", on: loop)
+            try await bench.event("sessions.changed", #"{"sessionKey":"main","reason":"reset"}"#, on: loop)
+            bench.gateway.answer("chat.send")
+            try await bench.settle(on: loop)
+            #expect(try await bench.state(id) == .sending)
+            try await bench.event("sessions.changed", #"{"sessionKey":"main","reason":"delete"}"#, on: loop)
+            bench.gateway.answer("chat.send", .notDispatched(.offline))
+            try await bench.settle(on: loop)
+            #expect(try await bench.entry(id).fault?.code == "TARGET_CHANGED")
+        }
+    }
+
+    // MARK: The disk
+
+    @Test func `an outcome that the disk does not take is written when it does`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop)
+            bench.journal.failWrites(.storageFull)
+            bench.gateway.answer("chat.send")
+            try await bench.settle(on: loop)
+            #expect(try await bench.state(id) == .sending)
+            var answer: Result<OutboxEntry, OutboxRefusal>?
+            bench.services.outbox.cancel(id ?? "", force: false, expectedVersion: nil, on: loop) { answer = $0 }
+            try await bench.advance(1000, on: loop)
+            #expect(answer == .failure(.storage(.full)))
+            bench.journal.failWrites(nil)
+            try await bench.advance(2000, on: loop)
+            #expect(try await bench.state(id) == .accepted)
+        }
+    }
+
+    @Test func `a message whose text cannot be read is not sent, and tried again`() async throws {
+        try await withServices { bench, loop in
+            bench.journal.failReads(nil)
+            try await bench.open(on: loop)
+            bench.journal.failReads(.unavailable("torn page"))
+            let id = try await bench.accept("hello", on: loop)
+            #expect(bench.gateway.sentTexts.isEmpty)
+            bench.journal.failReads(nil)
+            #expect(try await bench.entry(id).fault?.code == "GATEWAY_UNREACHABLE")
+            try await bench.advance(1000, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
+    // MARK: Restarts
+
+    @Test func `what waited before a restart is sent after it`() async throws {
+        try await withServices { bench, loop in
+            try await bench.drop(on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.restart(on: loop)
+            #expect(bench.services.outbox.summary(now: loop.wallClock).pending == 1)
+            try await bench.open(on: loop)
+            #expect(bench.gateway.sentKeys == [id])
+        }
+    }
+
+    @Test func `what was on the wire at a kill may have arrived`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop)
+            bench.journal.hold()
+            try await bench.kill(on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            bench.gateway.silent = []
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.open(uptimeMs: 3_600_500, on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
+    @Test func `with resume hold messages that waited are sent only by hand`() async throws {
+        var settings = ServiceSettings()
+        settings.outbox.resume = .hold
+        try await withServices(settings) { bench, loop in
+            try await bench.drop(on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.restart(on: loop)
+            try await bench.open(on: loop)
+            #expect(bench.gateway.sentTexts.isEmpty)
+            #expect(try await bench.entry(id).fault?.code == "HELD_AFTER_RESTART")
+            _ = try await bench.retry(id, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
+    @Test func `while the saved entries cannot be read nothing is sent, and the reason is shown`() async throws {
+        try await withServices { bench, loop in
+            try await bench.drop(on: loop)
+            try await bench.accept("before", on: loop)
+            bench.journal.failReads(.unavailable("torn page"))
+            try await bench.restart(on: loop)
+            try await bench.open(on: loop)
+            let id = try await bench.accept("meanwhile", on: loop)
+            #expect(bench.gateway.sentTexts.isEmpty)
+            #expect(bench.services.outbox.summary(now: loop.wallClock).fault == "torn page")
+            #expect(bench.services.outbox.blockedReason?.hasSuffix("torn page") == true)
+            guard case .failure(.storage) = try await bench.cancel(id, on: loop) else {
+                Issue.record("a command was carried out without its entry")
+                return
+            }
+            bench.journal.failReads(nil)
+            try await bench.advance(1000, on: loop)
+            #expect(bench.services.outbox.summary(now: loop.wallClock).fault == nil)
+            #expect(bench.gateway.sentTexts == ["before", "meanwhile"])
+        }
+    }
+}

@@ -1,0 +1,23 @@
+import Basics
+import EventLoops
+import Synchronization
+
+/// Time that passes only when a test says so.
+final class ManualClock: Sendable {
+    static let start = Timestamp(milliseconds: 1_795_000_000_000)
+    private static let monotonicStart: UInt64 = 1_000_000_000_000
+
+    private let elapsed = Mutex<UInt64>(0)
+
+    var monotonic: UInt64 { Self.monotonicStart + elapsed.withLock { $0 } }
+    var wall: Timestamp { Self.start.adding(milliseconds: Int64(elapsed.withLock { $0 } / 1_000_000)) }
+
+    var loopClock: LoopClock {
+        LoopClock(monotonic: { self.monotonic }, wall: { self.wall })
+    }
+
+    /// Moves to a later monotonic time; an earlier one changes nothing.
+    func move(to monotonic: UInt64) {
+        elapsed.withLock { $0 = max($0, monotonic - Self.monotonicStart) }
+    }
+}

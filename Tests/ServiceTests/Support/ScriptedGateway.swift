@@ -1,0 +1,146 @@
+import Basics
+import EventLoops
+import Gateway
+import JSONBytes
+import Service
+import Upstream
+
+/// A gateway that answers calls from a script and keeps what was sent. Its answers come in a later turn of the loop, as
+/// those of a real connection do.
+final class ScriptedGateway: GatewayCalls {
+    struct Request {
+        let id: CallID
+        let method: String
+        let params: JSONValue
+
+        subscript(_ name: String) -> String? { params[name]?.string }
+    }
+
+    private struct Open {
+        let request: Request
+        let completion: (CallOutcome) -> Void
+    }
+
+    var isOnline = false
+    var hello: Hello?
+    var clockSkewMs: Int64 = 0
+    private(set) var isInputHeld = false
+    private(set) var requests: [Request] = []
+    /// Answers in the order of the calls of a method; when they are used up, `standing` answers.
+    private var script: [String: [CallOutcome]] = [:]
+    /// Methods whose calls stay open until `answer` is called.
+    var silent: Set<String> = []
+    /// The rows that `chat.history` shows, by session.
+    var rows: [String: [String]] = [:]
+    /// More members of the page that `chat.history` answers.
+    var historyMembers = ""
+    /// The files of the agents, by name.
+    var files: [String: String] = [:]
+    var tellsHashes = false
+    private var open: [Open] = []
+    private var last: UInt64 = 0
+
+    // MARK: For tests
+
+    func requests(_ method: String) -> [Request] { requests.filter { $0.method == method } }
+
+    /// The texts that were sent, in order.
+    var sentTexts: [String] { requests("chat.send").compactMap { $0["message"] } }
+    var sentKeys: [String] { requests("chat.send").compactMap { $0["idempotencyKey"] } }
+
+    func next(_ method: String, _ outcomes: CallOutcome...) { script[method, default: []] += outcomes }
+
+    /// Calls of this method that wait for their answer.
+    func openCalls(_ method: String) -> Int { open.count { $0.request.method == method } }
+
+    /// Answers the oldest open call of the method.
+    func answer(_ method: String, _ outcome: CallOutcome? = nil) {
+        guard let place = open.firstIndex(where: { $0.request.method == method }) else { return }
+        let call = open.remove(at: place)
+        call.completion(outcome ?? standing(call.request))
+    }
+
+    /// The connection ends: what was written and not answered may have arrived.
+    func endOpenCalls(_ outcome: CallOutcome = .ambiguous(.linkLost)) {
+        let calls = open
+        open = []
+        for call in calls { call.completion(outcome) }
+    }
+
+    func forgetOpenCalls() { open = [] }
+
+    // MARK: GatewayCalls
+
+    @discardableResult
+    func call(
+        method: String,
+        params: [UInt8],
+        timeoutMs: Int64,
+        on loop: isolated EventLoop,
+        completion: @escaping (CallOutcome) -> Void
+    ) -> CallID {
+        last += 1
+        let request = Request(id: CallID(last), method: method, params: json(String(decoding: params, as: UTF8.self)))
+        guard isOnline else {
+            deliver(.notDispatched(.offline), to: completion, on: loop)
+            return request.id
+        }
+        requests.append(request)
+        if silent.contains(method) {
+            open.append(Open(request: request, completion: completion))
+            return request.id
+        }
+        if script[method]?.isEmpty == false, let outcome = script[method]?.removeFirst() {
+            deliver(outcome, to: completion, on: loop)
+        } else {
+            deliver(standing(request), to: completion, on: loop)
+        }
+        return request.id
+    }
+
+    func hint(toGain scope: String) -> String { "grant \(scope)" }
+
+    func holdInput(_ isHeld: Bool, on loop: isolated EventLoop) { isInputHeld = isHeld }
+
+    private func deliver(
+        _ outcome: CallOutcome,
+        to completion: @escaping (CallOutcome) -> Void,
+        on loop: isolated EventLoop
+    ) {
+        loop.after(nanoseconds: 0) { completion(outcome) }
+    }
+
+    private func standing(_ request: Request) -> CallOutcome {
+        switch request.method {
+        case "chat.send": return ok(#"{"status":"started","runId":"\#(request["idempotencyKey"] ?? "")"}"#)
+        case "chat.abort": return ok(#"{"aborted":true,"runIds":[]}"#)
+        case "chat.history":
+            let rows = rows[request["sessionKey"] ?? ""] ?? []
+            return ok(#"{"messages":[\#(rows.joined(separator: ","))]\#(historyMembers)}"#)
+        case "agents.files.get", "agents.files.set":
+            let name = request["name"] ?? ""
+            if let content = request["content"] { files[name] = content }
+            guard let content = files[name] else { return ok(#"{"file":{"name":"\#(name)","missing":true}}"#) }
+            let hash = tellsHashes ? #","hash":"h\#(content.utf8.count)""# : ""
+            return ok(#"{"file":{"name":"\#(name)","missing":false,"content":\#(quoted(content))\#(hash)}}"#)
+        default: return ok("{}")
+        }
+    }
+}
+
+func ok(_ text: String) -> CallOutcome { .ok(json(text)) }
+
+func refused(_ code: String, _ message: String = "no", more: String = "") -> CallOutcome {
+    .failed(GatewayError(json(#"{"code":"\#(code)","message":"\#(message)"\#(more)}"#)), payload: nil)
+}
+
+func json(_ text: String) -> JSONValue {
+    guard let value = try? JSONDocument(parsing: Array(text.utf8)).root else { preconditionFailure("no JSON: \(text)") }
+    return value
+}
+
+func quoted(_ text: String) -> String {
+    var writer = JSONWriter()
+    writer.string(text)
+    return String(decoding: writer.bytes, as: UTF8.self)
+}

@@ -1,0 +1,274 @@
+import Basics
+import Documents
+import EventLoops
+import Gateway
+import JSONBytes
+import Outbox
+import Service
+import Store
+import Upstream
+
+/// All services on a loop with a clock moved by hand, a scripted gateway and a database in memory.
+final class ServiceBench: ServiceEventReceiver {
+    static let main = "agent:main:main"
+
+    let clock: ManualClock
+    let journal: MemoryJournal
+    let gateway = ScriptedGateway()
+    private(set) var settings: ServiceSettings
+    private(set) var services: Services
+    /// Everything that left for the streams.
+    private(set) var published: [StreamEvent] = []
+    /// Whether the services allowed the link to open.
+    private(set) var mayOpen = false
+    private var lastID: Int64 = 0
+
+    init(clock: ManualClock, _ settings: ServiceSettings) throws {
+        self.clock = clock
+        self.settings = settings
+        journal = try MemoryJournal(clock: clock)
+        services = Services(settings, gateway: gateway, journal: journal)
+        services.events.add(self)
+    }
+
+    func receive(_ event: ServiceEvent, on loop: isolated EventLoop) {
+        if case .published(let event) = event { published.append(event) }
+    }
+
+    // MARK: Time
+
+    struct Restless: Error {}
+
+    private static let mostTurns = 10_000
+
+    /// Waits until nothing is under way any more, without letting time pass.
+    func settle(on loop: isolated EventLoop) async throws {
+        var seen = (-1, -1)
+        var turns = 0
+        while seen != (journal.operations, gateway.requests.count) || hasDueTimer(on: loop) {
+            seen = (journal.operations, gateway.requests.count)
+            await turn(on: loop)
+            turns += 1
+            guard turns < Self.mostTurns else { throw Restless() }
+        }
+    }
+
+    /// Lets time pass; each timer on the way runs at its own time.
+    func advance(_ milliseconds: Int64, on loop: isolated EventLoop) async throws {
+        let end = clock.monotonic + UInt64(milliseconds) * 1_000_000
+        try await settle(on: loop)
+        while let next = loop.nextDeadline, next <= end {
+            clock.move(to: next)
+            try await settle(on: loop)
+        }
+        clock.move(to: end)
+        try await settle(on: loop)
+    }
+
+    private func hasDueTimer(on loop: isolated EventLoop) -> Bool {
+        loop.nextDeadline.map { $0 <= clock.monotonic } ?? false
+    }
+
+    /// One turn of the loop, with its timers and posts.
+    private func turn(on loop: isolated EventLoop) async {
+        await withCheckedContinuation { continuation in
+            loop.post { _ in continuation.resume() }
+        }
+    }
+
+    // MARK: The process
+
+    func start(on loop: isolated EventLoop) async throws {
+        services.start(on: loop) { [weak self] in self?.mayOpen = true }
+        try await settle(on: loop)
+    }
+
+    /// A new process with the database of this one. The gateway's events no longer reach the old services.
+    func restart(on loop: isolated EventLoop) async throws {
+        gateway.isOnline = false
+        gateway.endOpenCalls()
+        try await settle(on: loop)
+        mayOpen = false
+        published = []
+        services = Services(settings, gateway: gateway, journal: journal)
+        services.events.add(self)
+        try await start(on: loop)
+    }
+
+    /// A new process after a kill: nothing that the old services still had in hand reaches the database or the gateway.
+    func kill(on loop: isolated EventLoop) async throws {
+        journal.dropHeld()
+        gateway.forgetOpenCalls()
+        try await restart(on: loop)
+    }
+
+    // MARK: The link
+
+    func open(
+        version: Int = 4,
+        uptimeMs: Int64 = 3_600_000,
+        methods: [String] = ["sessions.subscribe"],
+        on loop: isolated EventLoop
+    ) async throws {
+        let text = """
+            {"type":"hello-ok","protocol":\(version),"features":{"methods":[\(methods.map { "\"\($0)\"" }.joined(separator: ","))]},\
+            "snapshot":{"uptimeMs":\(uptimeMs),"sessionDefaults":{"defaultAgentId":"main","mainKey":"main",\
+            "mainSessionKey":"agent:main:main"}}}
+            """
+        guard let hello = Hello(json(text), requested: []) else { preconditionFailure("no hello") }
+        gateway.hello = hello
+        gateway.isOnline = true
+        services.events.tell(.linkChanged(status(.online, on: loop)), on: loop)
+        services.events.tell(.linkOpened(hello), on: loop)
+        try await settle(on: loop)
+    }
+
+    func drop(_ state: LinkState = .offline, code: String? = nil, on loop: isolated EventLoop) async throws {
+        gateway.isOnline = false
+        gateway.endOpenCalls()
+        var status = status(state, on: loop)
+        status.code = code
+        services.events.tell(.linkChanged(status), on: loop)
+        try await settle(on: loop)
+    }
+
+    private func status(_ state: LinkState, on loop: isolated EventLoop) -> LinkStatus {
+        LinkStatus(state: state, detail: "the test says so", since: loop.wallClock, url: nil)
+    }
+
+    func event(_ name: String, _ payload: String, on loop: isolated EventLoop) async throws {
+        services.events.tell(.gatewayEvent(GatewayEvent(name: name, json(#"{"payload":\#(payload)}"#))), on: loop)
+        try await settle(on: loop)
+    }
+
+    // MARK: Messages and entries
+
+    /// Accepts a message as a request does; nil where the outbox refuses it.
+    @discardableResult
+    func accept(
+        _ text: String,
+        session: String = main,
+        kind: OutboxKind = .message,
+        ttlMs: Int64 = 48 * 3_600_000,
+        notBeforeMs: Int64? = nil,
+        limits: OutboxTable.Limits = OutboxTable.Limits(),
+        on loop: isolated EventLoop
+    ) async throws -> String? {
+        lastID += 1
+        let start = notBeforeMs.map { loop.wallClock.adding(milliseconds: $0) }
+        let entry = OutboxEntry(
+            id: UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: [UInt8(lastID)]),
+            kind: kind,
+            session: session,
+            text: text,
+            createdAt: loop.wallClock,
+            expiresAt: (start ?? loop.wallClock).adding(milliseconds: ttlMs),
+            notBefore: start
+        )
+        var accepted: OutboxEntry?
+        services.feed.commit(on: loop) { transaction in
+            try transaction.enqueue(entry, payload: OutboxTable.Payload(text: text, body: nil), limits: limits)
+        } completion: { [self] result in
+            guard case .success(.accepted(let stored)) = result else { return }
+            accepted = stored
+            services.events.tell(.entryAccepted(stored), on: loop)
+        }
+        try await settle(on: loop)
+        return accepted?.id
+    }
+
+    /// The entry as the database has it.
+    func entry(_ id: String?) async throws -> OutboxEntry {
+        let found = try await journal.read { tables in try id.flatMap { try tables.outbox.entry(id: $0) } }
+        guard let found else { throw StoreError.unavailable("no entry \(id ?? "")") }
+        return found
+    }
+
+    func state(_ id: String?) async throws -> OutboxState { try await entry(id).state }
+
+    func attempts(_ id: String?) async throws -> [AttemptClass] {
+        try await journal.read { tables in try tables.outbox.attempts(id: id ?? "").map(\.outcome) }
+    }
+
+    func cancel(_ id: String?, force: Bool = false, version: Int64? = nil, on loop: isolated EventLoop) async throws
+        -> Result<OutboxEntry, OutboxRefusal>?
+    {
+        var answer: Result<OutboxEntry, OutboxRefusal>?
+        services.outbox.cancel(id ?? "", force: force, expectedVersion: version, on: loop) { answer = $0 }
+        try await settle(on: loop)
+        return answer
+    }
+
+    func retry(_ id: String?, version: Int64? = nil, on loop: isolated EventLoop) async throws
+        -> Result<OutboxEntry, OutboxRefusal>?
+    {
+        var answer: Result<OutboxEntry, OutboxRefusal>?
+        services.outbox.retry(id ?? "", expectedVersion: version, on: loop) { answer = $0 }
+        try await settle(on: loop)
+        return answer
+    }
+
+    // MARK: Documents
+
+    func document(_ kind: DocumentKind, refresh: Bool = false, on loop: isolated EventLoop) async throws
+        -> DocumentService.Copy?
+    {
+        var copy: DocumentService.Copy?
+        let name = DocumentService.Name(agent: "main", kind: kind)
+        services.documents.read(name, refresh: refresh, on: loop) { copy = try? $0.get() }
+        try await settle(on: loop)
+        return copy
+    }
+
+    func write(
+        _ change: DocumentWrite.Change,
+        _ kind: DocumentKind = .identity,
+        if condition: DocumentCondition = .any,
+        on loop: isolated EventLoop
+    ) async throws -> DocumentWrite.Outcome? {
+        var outcome: DocumentWrite.Outcome?
+        let name = DocumentService.Name(agent: "main", kind: kind)
+        DocumentWrite(services.documents, name, change, if: condition) { outcome = $0 }.start(on: loop)
+        try await settle(on: loop)
+        return outcome
+    }
+
+    // MARK: Events
+
+    func types(since place: Int = 0) -> [String] { published[place...].map(\.type) }
+
+    func data(_ type: String) -> [JSONValue] {
+        published.filter { $0.type == type }.map { json(String(decoding: $0.data, as: UTF8.self)) }
+    }
+
+    /// The messages that were published: role or id, state and text as the stream shows them.
+    var messages: [JSONValue] { data("message").compactMap { $0["message"] } }
+}
+
+/// Runs a test on a loop of its own, with all services started.
+func withServices(
+    _ settings: ServiceSettings = ServiceSettings(),
+    _ test: @Sendable (ServiceBench, isolated EventLoop) async throws -> Void
+) async throws {
+    let clock = ManualClock()
+    let loop = try EventLoop(label: "test.services", clock: clock.loopClock)
+    loop.start()
+    do {
+        try await run(test, settings, clock, on: loop)
+    } catch {
+        await loop.stop()
+        throw error
+    }
+    await loop.stop()
+}
+
+private func run(
+    _ test: @Sendable (ServiceBench, isolated EventLoop) async throws -> Void,
+    _ settings: ServiceSettings,
+    _ clock: ManualClock,
+    on loop: isolated EventLoop
+) async throws {
+    let bench = try ServiceBench(clock: clock, settings)
+    try await bench.start(on: loop)
+    try await test(bench, loop)
+}
