@@ -88,7 +88,7 @@ package struct EventFilter: Sendable, Hashable {
         return text
     }
 
-    /// What an error repeats of the input is bounded.
+    /// Shortens input for an error message.
     private static func cut(_ name: String) -> String { String(name.prefix(64)) }
 }
 

@@ -1,4 +1,4 @@
-/// What the link reports about one dispatch. Every dispatch gets exactly one.
+/// The link's report about one dispatch. Every dispatch gets exactly one.
 package enum AttemptOutcome: Sendable, Equatable {
     /// The frame was never written: no socket, or it closed before.
     case notDispatched(detail: String)

@@ -1,5 +1,4 @@
-/// A binary heap of times. Items are not removed when they lose their meaning; whoever takes one looks whether it still
-/// has one.
+/// A binary heap of times. Items are not removed when they lose their meaning; the taker checks whether one still has one.
 struct DeadlineHeap<Item: Sendable>: Sendable {
     private var nodes: [(at: Int64, item: Item)] = []
 

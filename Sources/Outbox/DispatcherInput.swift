@@ -1,6 +1,6 @@
 package import Basics
 
-/// What the dispatcher is told.
+/// An input of the dispatcher.
 package enum DispatcherInput: Sendable, Equatable {
     /// At the start: every entry of the file that is not final, in order.
     case loaded([OutboxEntry])
@@ -32,7 +32,7 @@ package enum RunPhase: Sendable, Equatable {
     case ended
     /// Taken while another run was at work: the answer comes later, under a run of the gateway's own (protocol 3).
     case deferred
-    /// What was put off is that run from now on.
+    /// A deferred message is answered by this run.
     case continued(as: String)
 }
 
@@ -42,11 +42,11 @@ package enum PersistFailure: Sendable, Equatable {
     case moved(current: OutboxEntry?)
 }
 
-/// What the dispatcher wants done, in this order.
+/// An order of the dispatcher. Orders are carried out in sequence.
 package enum DispatcherAction: Sendable, Equatable {
-    /// Read the entries of the file anew and say `loaded` or `loadFailed`.
+    /// Read the entries of the file anew and report `loaded` or `loadFailed`.
     case load
-    /// Write the change and its `outbox` event in one transaction, then say `persisted` or `persistFailed`.
+    /// Write the change and its `outbox` event in one transaction, then report `persisted` or `persistFailed`.
     case persist(PersistID, OutboxChange)
     /// Write the command to the link and report its outcome once.
     case dispatch(DispatchOrder)
@@ -61,7 +61,7 @@ package enum DispatcherAction: Sendable, Equatable {
 package struct DispatchOrder: Sendable, Equatable {
     package var attempt: AttemptID
     package var entry: OutboxEntry
-    /// The same key goes out again to ask the gateway what became of it.
+    /// The same key goes out again, so that the gateway answers whether it has the message.
     package var isRepeat: Bool
 }
 
@@ -71,8 +71,8 @@ package struct ScanOrder: Sendable, Equatable {
     package var depth: ScanDepth
     /// First dispatch; a complete scan reads back past it.
     package var since: Timestamp
-    /// Filled where the text is read: other entries that may show the same text there.
-    package var twins = 0
+    /// How many other entries may show the same text there; filled where the text is read.
+    package var sameText = 0
 }
 
 package struct PersistID: Sendable, Hashable {

@@ -1,6 +1,6 @@
 /// An entry in the dispatcher's care.
 struct DispatcherSlot: Sendable {
-    /// A change on its way to disk. Until it is there, whatever else concerns the entry waits in `deferred`.
+    /// A change on its way to disk. Until it is there, other inputs about the entry wait in `deferred`.
     struct Pending: Sendable {
         var id: PersistID
         var change: OutboxChange
@@ -35,8 +35,8 @@ struct DispatcherSlot: Sendable {
     var attempt: AttemptID?
     /// Monotonic time of the next attempt; nil: as soon as its turn comes.
     var dueAtMs: Int64?
-    /// A reconnect brought the attempt forward.
-    var isKicked = false
+    /// A reconnect made the attempt due before its time.
+    var wasBroughtForward = false
     var reconciliation = Reconciliation()
     /// Monotonic time of the next look into history.
     var lookAtMs: Int64?
@@ -46,7 +46,7 @@ struct DispatcherSlot: Sendable {
     var awaitsRunUntilMs: Int64?
     /// Its own run was seen to end, perhaps before the acknowledgement is on disk.
     var hasRunEnded = false
-    /// How the session changed since it was dispatched: unless it had arrived before, it has no target any more.
+    /// How the session changed since the dispatch: an entry that had not arrived before has no target any more.
     var targetChange: String?
 
     init(entry: OutboxEntry) {
@@ -57,8 +57,20 @@ struct DispatcherSlot: Sendable {
     /// Monotonic time of the next attempt, as it will be once the disk has the change.
     var nextDueMs: Int64? { pending == nil ? dueAtMs : pending?.dueAtMs }
 
-    /// As it will be once the disk has it: what decisions about order rest on.
+    /// As it will be once the disk has it. Decisions about order rest on this.
     var current: OutboxEntry { pending?.change.entry ?? entry }
 
-    var lane: LaneKey { LaneKey(session: entry.session, isControl: entry.kind.usesControlLane) }
+    var queue: QueueKey { QueueKey(session: entry.session, isControl: entry.kind.usesControlQueue) }
+
+    /// A wake of the dispatcher's timers still means something to it.
+    var isAwaited: Bool { dueAtMs != nil || lookAtMs != nil || awaitsRunUntilMs != nil }
+}
+
+extension DispatcherSlot.Deferred {
+    var token: CommandToken? {
+        switch self {
+        case .cancel(_, _, let token), .retry(_, let token): token
+        default: nil
+        }
+    }
 }

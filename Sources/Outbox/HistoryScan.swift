@@ -2,15 +2,15 @@ package import Basics
 
 /// Looks for one entry in the newest rows of its session's history.
 ///
-/// A row that is not recognised makes a message run twice. So what may be the entry's row and need not be is said to be
-/// neither found nor absent.
+/// A row that is not recognised makes a message run twice. So a row that may or may not be the entry's makes the report
+/// say neither found nor absent.
 package struct HistoryScan: Sendable {
     /// One row of the gateway's history, as far as it can prove anything.
     package struct Row: Sendable, Equatable {
         /// The idempotency key as it is written there.
         package var key: String?
         package var isUser: Bool
-        /// Without what the gateway puts around a user's words.
+        /// Without the envelope that the gateway puts around a user's words.
         package var text: String
         package var at: Timestamp?
 
@@ -22,26 +22,27 @@ package struct HistoryScan: Sendable {
         }
     }
 
-    /// What is left between two clocks that were compared; text matches and the end of a scan allow for it.
+    /// How far two clocks that were compared may still be apart; text matches and the end of a scan allow for it.
     package static let clockToleranceMs: Int64 = 10_000
     /// Gateways cut texts at 8,000 or 12,000 UTF-16 units, an envelope included; one character may be many of those.
     private static let fewestShown = 1_000
-    /// What a gateway writes at the cut.
+    /// Length of the mark that a gateway writes at the cut.
     private static let longestMark = 64
     private static let omission = "[chat.history omitted"
 
     private let entryID: String
     private let text: String
     private let since: Timestamp
-    private let twins: Int
+    private let sameText: Int
 
-    /// `text` of the entry; `since` the first dispatch by the gateway's clock; `twins` how many other entries of the same text
-    /// may have rows of their own in that time.
-    package init(entryID: String, text: String, since: Timestamp, twins: Int = 0) {
+    /// - Parameters:
+    ///   - since: the first dispatch, by the gateway's clock.
+    ///   - sameText: how many other entries with this text may have rows of their own in that time.
+    package init(entryID: String, text: String, since: Timestamp, sameText: Int = 0) {
         self.entryID = entryID
         self.text = Self.bare(text)
         self.since = since
-        self.twins = twins
+        self.sameText = sameText
     }
 
     /// `isWhole` when the session has no older rows than these.
@@ -69,9 +70,9 @@ package struct HistoryScan: Sendable {
         }
         // A gateway that shows keys may have written the row before it did.
         if sightings > 0, showsKeys { mayBeThere = true }
-        // As many rows as twins: none of them need be ours, none need not.
-        if sightings > 0, sightings <= twins { mayBeThere = true }
-        if sightings > twins, !showsKeys {
+        // No more rows than other entries with this text: none of them need be ours, none need not.
+        if sightings > 0, sightings <= sameText { mayBeThere = true }
+        if sightings > sameText, !showsKeys {
             return ScanReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
         }
         return ScanReport(isComplete: isComplete && !mayBeThere, hasActiveRun: hasActiveRun)

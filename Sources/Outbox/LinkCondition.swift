@@ -14,19 +14,16 @@ package enum LinkCondition: Sendable, Equatable {
 
 package struct LinkFacts: Sendable, Equatable {
     package var protocolVersion: Int
-    /// Stable name of this gateway, nil when it gives none.
-    package var identity: String?
     /// From the hello snapshot.
     package var uptimeMs: Int64?
 
-    package init(protocolVersion: Int, identity: String? = nil, uptimeMs: Int64? = nil) {
+    package init(protocolVersion: Int, uptimeMs: Int64? = nil) {
         self.protocolVersion = protocolVersion
-        self.identity = identity
         self.uptimeMs = uptimeMs
     }
 }
 
-/// Both clocks at one instant: `wall` for what is stored and shown, `monotonic` for waiting.
+/// Both clocks at one instant: `wall` for times that are stored and shown, `monotonic` for waiting.
 package struct Moment: Sendable, Equatable {
     package var wallMs: Int64
     package var monotonicMs: Int64

@@ -1,7 +1,7 @@
 package import JSONBytes
 
 extension OutboxEntry {
-    /// The entry of the API. `blockedReason` is the link's, the same for every waiting entry, and so is not stored;
+    /// The entry of the API. `blockedReason` is the same for every waiting entry, so it is not stored;
     /// `attempts` only where one entry is asked for.
     package func write(
         to writer: inout JSONWriter,

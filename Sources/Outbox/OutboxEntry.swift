@@ -2,7 +2,7 @@ package import Basics
 
 /// One command on its way to the gateway, without its payload: ten thousand of these stay in memory.
 package struct OutboxEntry: Sendable, Equatable {
-    // What the API shows.
+    // Shown by the API.
     package var id: String
     package var kind: OutboxKind
     package var session: String
@@ -20,7 +20,7 @@ package struct OutboxEntry: Sendable, Equatable {
     package var fault: OutboxFault?
     package var version: Int64
 
-    // What the rules need.
+    // For the rules only.
     /// How long it may wait once its time has come, anew with every retry by hand.
     package var ttlMs: Int64
     /// Order of acceptance; the table assigns it.
@@ -38,9 +38,7 @@ package struct OutboxEntry: Sendable, Equatable {
     package var isRepeatInDoubt: Bool
     /// The gateway's uptime at that dispatch, to tell whether the same process still runs.
     package var dispatchUptimeMs: Int64?
-    /// The gateway this command was meant for; nil when none was known yet.
-    package var gatewayIdentity: String?
-    /// Who enqueued it (a token id), for callers that may see only their own.
+    /// Token id of the sender, for callers that may see only their own entries.
     package var owner: String?
     package var payloadBytes: Int
 
@@ -54,7 +52,6 @@ package struct OutboxEntry: Sendable, Equatable {
         expiresAt: Timestamp,
         notBefore: Timestamp? = nil,
         coalescingKey: String? = nil,
-        gatewayIdentity: String? = nil,
         owner: String? = nil,
         payloadBytes: Int = 0
     ) {
@@ -83,7 +80,6 @@ package struct OutboxEntry: Sendable, Equatable {
         self.firstDispatchAt = nil
         self.dispatchUptimeMs = nil
         self.isRepeatInDoubt = false
-        self.gatewayIdentity = gatewayIdentity
         self.owner = owner
         self.payloadBytes = payloadBytes
     }
@@ -111,7 +107,7 @@ package struct OutboxEntry: Sendable, Equatable {
         forgetDispatch()
     }
 
-    /// What was dispatched under the present key is known not to have arrived.
+    /// The dispatch under the present key is known not to have arrived.
     mutating func forgetDispatch() {
         firstDispatchAt = nil
         dispatchUptimeMs = nil

@@ -28,7 +28,7 @@ extension OutboxFault {
     static func unsupported(_ kind: OutboxKind) -> OutboxFault {
         OutboxFault(code: "UNSUPPORTED_KIND", detail: "this version does not know commands of kind \(kind.rawValue)")
     }
-    static let superseded = OutboxFault(code: "SUPERSEDED", detail: "a newer change of the same field replaced it")
+    static let superseded = OutboxFault(code: "SUPERSEDED", detail: "a newer command for the same thing replaced it")
     static let heldAfterRestart = OutboxFault(
         code: "HELD_AFTER_RESTART",
         detail: "outbox.resume=hold: commands waiting at a restart are sent only when retried by hand"

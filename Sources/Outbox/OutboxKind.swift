@@ -1,4 +1,4 @@
-/// What a command does upstream. A string inside, so that a row of a kind this version does not know is kept and fails
+/// The effect of a command at the gateway. A string inside, so that a row of a kind this version does not know is kept and fails
 /// visibly instead of being dropped.
 package struct OutboxKind: RawRepresentable, Sendable, Hashable {
     package var rawValue: String
@@ -9,15 +9,11 @@ package struct OutboxKind: RawRepresentable, Sendable, Hashable {
 
     package static let message = OutboxKind(rawValue: "message")
     package static let abort = OutboxKind(rawValue: "abort")
-    package static let approval = OutboxKind(rawValue: "approval")
-    package static let sessionPatch = OutboxKind(rawValue: "sessionPatch")
 
-    package var isKnown: Bool {
-        [.message, .abort, .approval, .sessionPatch].contains(self)
-    }
+    package var isKnown: Bool { self == .message || self == .abort }
 
-    /// Aborts and approval answers overtake what waits in the session.
-    package var usesControlLane: Bool { self == .abort || self == .approval }
+    /// Aborts overtake the messages that wait in the session.
+    package var usesControlQueue: Bool { self == .abort }
 
     /// Only a message starts a run; for the others the gateway's answer is the whole result.
     package var startsRun: Bool { self == .message }

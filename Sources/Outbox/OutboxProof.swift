@@ -1,4 +1,4 @@
-/// What showed that a command arrived.
+/// The evidence that a command arrived.
 package enum OutboxProof: String, Sendable, CaseIterable {
     /// An event of the run that has the command's key.
     case runEvent = "run-event"

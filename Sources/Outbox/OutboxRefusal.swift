@@ -11,7 +11,7 @@ package enum OutboxRefusal: Error, Sendable, Equatable {
     case storage(OutboxStorageProblem)
 }
 
-/// What kept a change from becoming durable.
+/// The reason why a change did not become durable.
 package enum OutboxStorageProblem: Error, Sendable, Equatable {
     case full
     case unavailable(String)

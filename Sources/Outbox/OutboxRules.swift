@@ -1,6 +1,6 @@
 package import Basics
 
-/// What happens to an entry, as pure functions of the entry, the event and the clock (outbox rules, part 1.6).
+/// The life of an entry, as pure functions of the entry, the event and the clock (outbox rules, part 1.6).
 package struct OutboxRules: Sendable {
     package var policy: OutboxPolicy
 
@@ -14,15 +14,13 @@ package struct OutboxRules: Sendable {
     package func dispatching(
         _ entry: OutboxEntry,
         now: Timestamp,
-        uptimeMs: Int64? = nil,
-        gatewayIdentity: String? = nil
+        uptimeMs: Int64? = nil
     ) -> OutboxChange {
         change(entry, now: now) { next in
             next.state = .sending
             next.attemptCount += 1
             next.nextAttemptAt = nil
             next.runID = entry.kind.startsRun ? entry.upstreamKey : nil
-            next.gatewayIdentity = entry.gatewayIdentity ?? gatewayIdentity
             next.isRepeatInDoubt = entry.firstDispatchAt != nil && !entry.kind.isIdempotent
             if entry.firstDispatchAt == nil {
                 next.firstDispatchAt = now
@@ -50,12 +48,13 @@ package struct OutboxRules: Sendable {
         )
     }
 
-    /// The link's report about the dispatch that made the entry `sending`.
+    /// The link's report about the dispatch that made the entry `sending`. `isFree`: the attempt was brought forward by a
+    /// reconnect and is not counted if it could not be written.
     package func settle(
         _ entry: OutboxEntry,
         _ outcome: AttemptOutcome,
         now: Timestamp,
-        wasKicked: Bool = false,
+        isFree: Bool = false,
         vary: Double = 0
     ) -> OutboxChange {
         switch outcome {
@@ -68,7 +67,7 @@ package struct OutboxRules: Sendable {
             var untouched = entry
             untouched.forgetDispatch()
             untouched.runID = nil
-            if wasKicked { untouched.attemptCount = max(0, entry.attemptCount - 1) }
+            if isFree { untouched.attemptCount = max(0, entry.attemptCount - 1) }
             return failed(
                 untouched,
                 from: entry.version,
@@ -78,7 +77,7 @@ package struct OutboxRules: Sendable {
                 vary: vary
             )
         case .rejected(let rejection):
-            // The refusal is about this repeat; what became of the first dispatch is still to be found out.
+            // The refusal is about this repeat; whether the first dispatch arrived is still unknown.
             if entry.isRepeatInDoubt {
                 let fault = OutboxFault(code: rejection.code, detail: rejection.message)
                 return unconfirmed(entry, now: now, fault: fault, attempted: true)
@@ -178,7 +177,179 @@ package struct OutboxRules: Sendable {
         return change
     }
 
-    func change(
+    // MARK: Commands of people, and restarts
+
+    /// Takes an entry back, or dismisses one that ended badly. Nil when it is cancelled already.
+    package func cancel(
+        _ entry: OutboxEntry,
+        force: Bool,
+        expectedVersion: Int64? = nil,
+        now: Timestamp
+    ) throws(OutboxRefusal) -> OutboxChange? {
+        if let expectedVersion, expectedVersion != entry.version { throw .staleVersion(current: entry.version) }
+        switch entry.state {
+        case .queued, .retrying, .failed, .expired:
+            break
+        case .unconfirmed:
+            guard force else { throw .needsForce }
+        case .sending, .accepted, .delivered:
+            throw .alreadyDispatched(entry.state)
+        case .cancelled:
+            return nil
+        }
+        return change(entry, now: now) { entry in
+            entry.state = .cancelled
+            entry.nextAttemptAt = nil
+        }
+    }
+
+    /// Sends again by a person's word: the count starts anew. The same key after doubt, so that the gateway can still
+    /// recognise it; a new one after a refusal, which the gateway may repeat from memory.
+    package func retry(
+        _ entry: OutboxEntry,
+        expectedVersion: Int64?,
+        now: Timestamp
+    ) throws(OutboxRefusal) -> OutboxChange {
+        if let expectedVersion, expectedVersion != entry.version { throw .staleVersion(current: entry.version) }
+        switch entry.state {
+        case .failed, .expired, .retrying, .unconfirmed:
+            break
+        case .queued, .cancelled:
+            throw .notRetryable(entry.state)
+        case .sending, .accepted, .delivered:
+            throw .alreadyDispatched(entry.state)
+        }
+        return change(entry, now: now) { entry in
+            entry.state = .queued
+            entry.attemptCount = 0
+            entry.nextAttemptAt = nil
+            entry.fault = nil
+            entry.proof = nil
+            entry.expiresAt = max(now, entry.notBefore ?? now).adding(milliseconds: entry.ttlMs)
+            // A transient refusal renewed the key when it came, where that was needed.
+            if entry.lastClass == .rejectedTerminal { entry.renewKey() }
+        }
+    }
+
+    /// The change that a restart of this program makes to an entry found on disk; nil when the entry goes on as it is.
+    package func resumed(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange? {
+        guard entry.kind.isKnown || entry.state.isTerminal else {
+            return failedWithout(attempt: entry, now: now, fault: .unsupported(entry.kind))
+        }
+        switch entry.state {
+        case .sending:
+            let fault = OutboxFault.noAnswer("the program ended while the command was on its way")
+            if entry.kind.isIdempotent { return settle(entry, .noAnswer(detail: fault.detail), now: now) }
+            return unconfirmed(entry, now: now, fault: fault, attempted: true)
+        case .accepted:
+            let fault = OutboxFault.noAnswer("the link was lost before its arrival was shown")
+            return unconfirmed(entry, now: now, fault: fault, attempted: false)
+        case .queued, .retrying:
+            guard policy.resume == .hold, entry.kind == .message else { return nil }
+            return failedWithout(attempt: entry, now: now, fault: .heldAfterRestart)
+        case .unconfirmed, .delivered, .failed, .cancelled, .expired:
+            return nil
+        }
+    }
+
+    // MARK: Entries that may have arrived
+
+    /// It may have arrived. `attempted` when this ends an attempt, rather than casting doubt on an old answer.
+    package func unconfirmed(
+        _ entry: OutboxEntry,
+        now: Timestamp,
+        fault: OutboxFault,
+        attempted: Bool
+    ) -> OutboxChange {
+        let attempt = OutboxAttempt(of: entry, at: now, .ambiguous, fault)
+        return change(entry, now: now, attempt: attempted ? attempt : nil) { entry in
+            entry.state = .unconfirmed
+            entry.nextAttemptAt = nil
+            entry.fault = fault
+            if attempted { entry.lastClass = .ambiguous }
+        }
+    }
+
+    /// The gateway has it. Nil where the entry says so already.
+    package func proven(_ entry: OutboxEntry, by proof: OutboxProof, now: Timestamp) -> OutboxChange? {
+        switch entry.state {
+        case .delivered, .cancelled:
+            return nil
+        case .queued, .sending, .retrying, .accepted, .unconfirmed, .failed, .expired:
+            // A failed or expired entry that turns out to have arrived becomes delivered: retrying it would send it twice.
+            guard entry.runID != nil || entry.firstDispatchAt != nil || entry.keyGeneration > 1 else { return nil }
+            return change(entry, now: now) { entry in
+                entry.state = .delivered
+                entry.proof = proof
+                entry.fault = nil
+                entry.nextAttemptAt = nil
+                entry.runID = entry.runID ?? entry.upstreamKey
+            }
+        }
+    }
+
+    /// History has been read past the first dispatch and does not have it: the same key is sent again.
+    package func absent(_ entry: OutboxEntry, now: Timestamp, vary: Double = 0) -> OutboxChange {
+        let delay = schedule.delay(afterAttempts: entry.attemptCount, retryAfterMs: nil, vary: vary)
+        return change(entry, now: now) { entry in
+            entry.state = delay == nil ? .failed : .retrying
+            entry.nextAttemptAt = delay.map { now.adding(milliseconds: $0) }
+            // The run id stays: should the row turn up after all, it is recognised.
+            entry.forgetDispatch()
+        }
+    }
+
+    /// The gateway answered under one run id and does the work under another (protocol 3, busy session).
+    package func adopted(_ entry: OutboxEntry, run: String, now: Timestamp) -> OutboxChange {
+        change(entry, now: now) { $0.runID = run }
+    }
+
+    // MARK: Ends that no attempt brings about
+
+    package func expired(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
+        let detail =
+            switch entry.state {
+            case .unconfirmed, .accepted: "its delivery could not be shown in the time it had"
+            default:
+                entry.fault.map { "not sent in the time it had; last: \($0.detail)" } ?? "not sent in the time it had"
+            }
+        return change(entry, now: now) { entry in
+            entry.state = .expired
+            entry.nextAttemptAt = nil
+            entry.fault = .expired(detail)
+        }
+    }
+
+    package func targetChanged(_ entry: OutboxEntry, now: Timestamp, detail: String) -> OutboxChange {
+        let fault = OutboxFault.targetChanged(detail)
+        let attempt = OutboxAttempt(of: entry, at: now, .routeChanged, fault)
+        return change(entry, now: now, attempt: attempt) { entry in
+            entry.state = .failed
+            entry.nextAttemptAt = nil
+            entry.lastClass = .routeChanged
+            entry.fault = fault
+        }
+    }
+
+    package func failedWithout(attempt entry: OutboxEntry, now: Timestamp, fault: OutboxFault) -> OutboxChange {
+        change(entry, now: now) { entry in
+            entry.state = .failed
+            entry.nextAttemptAt = nil
+            entry.fault = fault
+        }
+    }
+
+    package func superseded(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
+        change(entry, now: now) { entry in
+            entry.state = .cancelled
+            entry.nextAttemptAt = nil
+            entry.fault = .superseded
+        }
+    }
+
+    // MARK: Changes
+
+    private func change(
         _ entry: OutboxEntry,
         now: Timestamp,
         attempt: OutboxAttempt? = nil,

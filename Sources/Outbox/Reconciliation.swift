@@ -6,7 +6,7 @@ package enum ScanDepth: Sendable, Equatable {
     case complete
 }
 
-/// What a look into history found.
+/// The result of a look into history.
 package struct ScanReport: Sendable, Equatable {
     package var proof: OutboxProof?
     /// The history was read back past the first dispatch.

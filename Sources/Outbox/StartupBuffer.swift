@@ -1,11 +1,11 @@
 import Basics
 
-/// Inputs that wait until it is known what an earlier process left: a new entry would overtake what waits on disk, and a
-/// command would not find its entry.
+/// Inputs that wait until the saved entries are loaded: a new entry would overtake the saved ones, and a command would not
+/// find its entry.
 ///
-/// While a database cannot be read the gateway goes on speaking and clients go on sending; so there is a limit. Entries beyond
-/// it are on disk and are read there; who commands something is refused; a session that was reset counts as one that was
-/// reset while this program did not run.
+/// While the database cannot be read, the gateway and the clients go on sending; so there is a limit. Entries beyond it are
+/// on disk and are loaded from there, commands are refused, and the reset of a session counts as one that happened while
+/// this program did not run.
 struct StartupBuffer: Sendable {
     /// Of about ten thousand entries without their texts, which is as many as wait at the most by default.
     static let mostBytes = 8 << 20
@@ -13,7 +13,7 @@ struct StartupBuffer: Sendable {
     private static let inputBytes = 512
 
     private(set) var inputs: [DispatcherInput] = []
-    /// Not everything was kept: the disk knows more by now than what is being read from it.
+    /// Some inputs were dropped: the entries being loaded are older than the disk by now.
     private(set) var hasMissed = false
     private var bytes = 0
 
@@ -39,7 +39,7 @@ struct StartupBuffer: Sendable {
         return true
     }
 
-    /// Commands are not kept while it is unknown when they could be carried out.
+    /// Takes out the commands, which are refused while it is unknown when they could be carried out.
     mutating func takeCommands() -> [CommandToken] {
         let tokens = inputs.compactMap(\.token)
         inputs.removeAll { $0.token != nil }
@@ -48,7 +48,7 @@ struct StartupBuffer: Sendable {
 }
 
 extension DispatcherInput {
-    /// Of a command: whoever gave it waits for the answer.
+    /// The token of a command, whose sender waits for the answer.
     var token: CommandToken? {
         switch self {
         case .cancel(_, _, _, let token), .retry(_, _, let token): token

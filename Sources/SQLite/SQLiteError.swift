@@ -1,6 +1,6 @@
 import CSQLite
 
-/// What SQLite refused, with the extended result code so that callers can tell a full disk from a broken one.
+/// An error of SQLite, with the extended result code, so that callers can tell a full disk from a broken one.
 package struct SQLiteError: Error, Equatable, Sendable {
     /// The few kinds the store reacts to differently.
     package enum Kind: Sendable, Equatable {

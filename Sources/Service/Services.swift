@@ -17,7 +17,7 @@ package struct ServiceSettings {
     /// Whether the agent may be asked by chat to write its files where the file calls are closed to the link.
     package var writesDocumentsByChat = false
     package var documentRefreshMilliseconds: Int64
-    /// What `main` and bare session keys mean until the gateway says so.
+    /// The meaning of `main` and bare session keys until the gateway is reached.
     package var defaults: SessionDefaults
     package var log: Log
 
@@ -34,8 +34,8 @@ package struct ServiceSettings {
     }
 }
 
-/// Everything Ladle does, behind the API and in front of the gateway and the disk. Made once, in order; what happens in
-/// one service reaches the others through `receive`, and through nothing else.
+/// Everything Ladle does, behind the API and in front of the gateway and the disk. Made once, in order. An event of one
+/// service reaches the others through `receive`, and in no other way.
 package final class Services: ServiceEventReceiver {
     package let gateway: any GatewayCalls
     package let events: ServiceEvents
@@ -81,7 +81,7 @@ package final class Services: ServiceEventReceiver {
         events.add(self)
     }
 
-    /// Reads what an earlier process left.
+    /// Loads the state of an earlier process.
     /// - Parameter completion: called when the link may open: once the runs of the earlier process are read.
     package func start(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         outbox.load(on: loop)
@@ -89,7 +89,7 @@ package final class Services: ServiceEventReceiver {
         runs.load(on: loop, completion: completion)
     }
 
-    /// Who acts on what, in this order.
+    /// Hands an event to the services that act on it, in this order.
     package func receive(_ event: ServiceEvent, on loop: isolated EventLoop) {
         switch event {
         case .linkChanged(let status):
@@ -142,6 +142,6 @@ extension LinkCondition {
 
 extension LinkFacts {
     init(_ hello: Hello) {
-        self.init(protocolVersion: hello.protocolVersion, identity: nil, uptimeMs: hello.uptimeMs)
+        self.init(protocolVersion: hello.protocolVersion, uptimeMs: hello.uptimeMs)
     }
 }

@@ -1,8 +1,8 @@
 import Dispatch
 import SQLite
 
-/// When the write-ahead log is copied into the database: beside the writer, when it is idle or the log is large; in its
-/// way only when the log would otherwise grow without end.
+/// Decides when the write-ahead log is copied into the database: beside the writer, when the writer is idle or the log is
+/// large; the writer waits only when the log would otherwise grow without end.
 struct CheckpointPlan {
     enum Step: Equatable {
         case nothing

@@ -9,14 +9,14 @@ struct StoreOperation: Sendable {
     var fail: @Sendable (any Error) -> Void
 }
 
-/// Operations in the order they came, from any thread. What has gathered while the disk worked on the last commit
-/// shares the next one.
+/// Operations in the order they came, from any thread. Operations that gathered while the disk worked on the last commit
+/// share the next one.
 final class CommitQueue: Sendable {
     struct Limits: Sendable {
         /// One commit takes this many, so that the first caller of a burst does not wait for all of it.
         var batchOperations = 512
         var batchBytes = 8 << 20
-        /// More than this may not wait: callers are told at once instead of later.
+        /// More than this may not wait: further operations fail at once.
         var waitingOperations = 20_000
         var waitingBytes = 256 << 20
     }

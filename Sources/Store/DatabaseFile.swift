@@ -3,7 +3,7 @@ import Outbox
 import POSIX
 import SQLite
 
-/// Opening `ladle.db`: settings, soundness, schema, and what to do when one of them fails.
+/// Opens `ladle.db`: settings, soundness, schema, and the remedies when one of them fails.
 struct DatabaseFile {
     /// Small enough to be checked whole at every start; of a larger file the outbox is checked, the rest when idle.
     static let wholeCheckBytes: Int64 = 8 << 20

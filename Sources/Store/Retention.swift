@@ -3,7 +3,7 @@ import EventStream
 import Outbox
 import SQLite
 
-/// Forgetting, in slices small enough that no commit takes long because of it.
+/// Deletes old rows, in slices small enough that no commit takes long because of it.
 struct Retention {
     static let eventSlice = 512
     static let runSlice = 64
@@ -45,9 +45,9 @@ struct Retention {
             notBefore: oldestAllowed,
             slice: eventSlice
         )
-        // A run is told by its events; when those are gone it is only history.
-        let told = try events.oldestTime(among: eventSlice).map { $0 < now ? $0 : oldestAllowed }
-        let runLimit = max(oldestAllowed, told ?? oldestAllowed)
+        // A run whose events are gone is only history.
+        let oldest = try events.oldestTime(among: eventSlice).map { $0 < now ? $0 : oldestAllowed }
+        let runLimit = max(oldestAllowed, oldest ?? oldestAllowed)
         let runsGone = try transaction.runs.prune(endedBefore: runLimit, slice: runSlice)
         let entriesGone = try transaction.outbox.prune(
             before: now.adding(milliseconds: -configuration.keepFinalEntriesMs),

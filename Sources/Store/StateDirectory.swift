@@ -9,7 +9,7 @@ package enum StateDirectoryError: Error, Sendable, Equatable {
     case inUse(path: String, pid: Int?)
     case cannotLock(path: String, reason: String, isForbidden: Bool)
 
-    /// Nobody but a person can change it; of a disk that is full or not writable yet the next start may see nothing.
+    /// Only a person can change it. A full or unwritable disk may be well again at the next start.
     package var isPermission: Bool {
         switch self {
         case .foreignOwner, .openToOthers, .notADirectory: true
@@ -41,7 +41,7 @@ package final class StateDirectory: Sendable {
 
     package var databasePath: String { path + "/ladle.db" }
 
-    /// Creates it where it is missing, checks who may look in, and takes the lock.
+    /// Creates the directory where it is missing, checks its permissions, and takes the lock.
     package init(path: String) throws(StateDirectoryError) {
         try Self.create(path)
         try Self.check(path)

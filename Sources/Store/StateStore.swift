@@ -1,6 +1,7 @@
 import Basics
 import Dispatch
 package import EventStream
+import Outbox
 import SQLite
 import Synchronization
 
@@ -9,18 +10,20 @@ import Synchronization
 package actor StateStore: Journal {
     private nonisolated let reader: StoreReader
 
-    let configuration: StoreConfiguration
-    let executor: StoreExecutor
-    let connection: SQLiteConnection
-    nonisolated let maintenance: StoreMaintenance?
+    private let configuration: StoreConfiguration
+    private let executor: StoreExecutor
+    private let connection: SQLiteConnection
+    private nonisolated let maintenance: StoreMaintenance?
     private let queue: CommitQueue
-    let shared: Mutex<Shared>
+    private let shared: Mutex<Shared>
     private let epoch: EventEpoch
     private var lastSequence: Int64
-    var retention: Retention
-    var checkpoints = CheckpointPlan()
+    private var retention: Retention
+    private var checkpoints = CheckpointPlan()
+    /// Bytes of a probe, about as many as a message writes.
+    private static let probeBytes = 32_768
 
-    struct Shared {
+    private struct Shared {
         var health: StoreHealth
         var statistics = StoreStatistics()
         /// Of the oldest event kept; 0 while there is none.
@@ -96,7 +99,7 @@ package actor StateStore: Journal {
         if checkingWhole {
             maintenance.check { [weak self] problem in
                 guard let self, let problem else { return }
-                // What is on disk may be wrong; nothing more is written over it.
+                // The file may be wrong; nothing more is written over it.
                 shared.withLock { $0.health = .readOnly(reason: "the database is damaged (\(problem))") }
             }
         }
@@ -116,8 +119,7 @@ package actor StateStore: Journal {
 
     // MARK: Operations
 
-    /// Appends an operation. Operations run in the order of these calls; `completion` is called on the store's queue
-    /// once the operation is durable, or failed, also in that order. `cost` is about what it writes.
+    /// Operations run in the order of these calls; `completion` is called on the store's queue, also in that order.
     ///
     /// The body may run twice: when a full disk takes a whole batch back, each operation gets a transaction of its own.
     package nonisolated func commit<Value: Sendable>(
@@ -138,7 +140,7 @@ package actor StateStore: Journal {
         case .first: executor.queue.async { self.assumeIsolated { $0.drain() } }
         case .waiting: break
         case .refused(let error):
-            // In its turn, but without what it was to write: that it may not wait is why it was refused.
+            // In its turn, but without its body: the queue may hold no more bytes.
             let fail = operation.fail
             executor.queue.async { fail(error) }
         }
@@ -175,7 +177,7 @@ package actor StateStore: Journal {
     private func drain() {
         guard let batch = queue.take() else { return afterBurst() }
         commit(batch)
-        // Back to the queue between batches: what else runs here gets its turn.
+        // Back to the queue between batches, so that other work of this actor gets its turn.
         executor.queue.async { self.assumeIsolated { $0.drain() } }
     }
 
@@ -241,8 +243,9 @@ package actor StateStore: Journal {
         for report in reports { report() }
     }
 
-    /// Runs one operation in a savepoint: what to report once all is durable, and whether the operation stands. Its own
-    /// error undoes only itself; an error that made SQLite give up the whole transaction is thrown.
+    /// Runs one operation in a savepoint. Its own error undoes only itself; an error that made SQLite give up the whole
+    /// transaction is thrown.
+    /// - Returns: the report to make once all is durable, and whether the operation stands.
     private func run(
         _ operation: StoreOperation,
         in transaction: inout StoreTransaction
@@ -263,11 +266,120 @@ package actor StateStore: Journal {
         }
     }
 
+    // MARK: Between bursts
+
+    /// Old rows go, and the write-ahead log is copied into the database.
+    private func afterBurst() {
+        if retention.isDue {
+            retention.began()
+            prune()
+        }
+        planCheckpoint()
+    }
+
+    private func planCheckpoint() {
+        switch checkpoints.next(logPages: connection.logPages) {
+        case .nothing: break
+        case .now: checkpointBeside()
+        case .whenIdle(let generation): scheduleIdleCheckpoint(generation)
+        case .blocking:
+            _ = try? connection.checkpoint(.restart)
+            shared.withLock { $0.statistics.checkpoints += 1 }
+        }
+    }
+
+    private func scheduleIdleCheckpoint(_ generation: Int64) {
+        executor.queue.asyncAfter(deadline: .now() + CheckpointPlan.idle) { [weak self] in
+            self?.assumeIsolated { store in
+                if store.checkpoints.isIdle(since: generation) {
+                    store.checkpointBeside()
+                } else {
+                    store.planCheckpoint()
+                }
+            }
+        }
+    }
+
+    private func checkpointBeside() {
+        guard let maintenance, checkpoints.begin() else { return }
+        maintenance.checkpoint { [weak self] result in
+            guard let self else { return }
+            executor.queue.async {
+                self.assumeIsolated { $0.checkpointed(result) }
+            }
+        }
+    }
+
+    private func checkpointed(_ result: SQLiteConnection.CheckpointResult?) {
+        checkpoints.ended(result)
+        shared.withLock { $0.statistics.checkpoints += 1 }
+    }
+
+    /// Deletes old rows in slices, each its own operation behind those that wait.
+    private nonisolated func prune() {
+        commit(
+            cost: 0,
+            { [configuration] transaction in
+                try Retention.prune(&transaction, configuration)
+            }
+        ) { [weak self] result, _ in
+            guard let self else { return }
+            // Also where it failed: a disk that is full now takes it after the next events.
+            assumeIsolated { $0.retention.pruned() }
+            guard case .success(let outcome) = result else { return }
+            shared.withLock { $0.oldest = outcome.oldest }
+            if outcome.isMore { prune() }
+        }
+    }
+
+    // MARK: Probes
+
+    /// A write that is really made, of about the size of a message's: whether a send would be accepted now.
+    package nonisolated func probe() async -> StoreError? {
+        if let refusal = health.refusal { return .outboxClosed(refusal) }
+        do {
+            try await commit(cost: Self.probeBytes) { transaction in
+                // Other bytes each time: SQLite does not write bytes that are the same already.
+                let fill = UInt8(truncatingIfNeeded: transaction.now.milliseconds)
+                let bytes = [UInt8](repeating: fill, count: Self.probeBytes)
+                try transaction.values.set(bytes, space: "store", name: "probe", at: transaction.now)
+            }
+            return nil
+        } catch {
+            return DatabaseFile.storeError(error)
+        }
+    }
+
+    /// For a watchdog: returns once both queues have done the operations before this one. Nothing is written.
+    package func answer() async {
+        try? await read { _ in }
+    }
+
     // MARK: Recovery
 
-    nonisolated var setAsideFiles: SetAsideFiles { SetAsideFiles(directory: configuration.directory.path) }
+    /// Reads the database that was set aside in a state directory, without changing anything; nil when there is none.
+    package static func inspectSetAside(in directory: String) -> RecoveryReport? {
+        guard let found = SetAsideFiles(directory: directory).unresolved() else { return nil }
+        return Salvage(path: found.path).report(reason: found.reason).report
+    }
 
-    nonisolated func setHealth(_ health: StoreHealth) {
+    /// Takes over what can be read of the set-aside file, then opens the outbox again. The entries come back in the
+    /// report for the dispatcher. With `restoring` false what is in the file is given up.
+    package nonisolated func recover(restoring: Bool) async throws -> RecoveryReport? {
+        let files = SetAsideFiles(directory: configuration.directory.path)
+        guard let found = files.unresolved() else { return nil }
+        let salvage = Salvage(path: found.path).report(reason: found.reason)
+        var report = salvage.report
+        if restoring {
+            let items = salvage.items
+            report.restored = try await commit(cost: items.reduce(0) { $0 + $1.payload.count }) { transaction in
+                try transaction.restore(items)
+            }
+        }
+        try files.resolve(found.path)
+        let next = files.unresolved()
+        let health: StoreHealth = next.map { .quarantined(path: $0.path, reason: $0.reason) } ?? .ok
         shared.withLock { $0.health = health }
+        return report
     }
 }

@@ -1,4 +1,4 @@
-/// What the store is good for.
+/// Whether the store reads and writes.
 package enum StoreHealth: Sendable, Equatable {
     case ok
     /// The file can be read but not written.
@@ -16,7 +16,7 @@ package enum StoreHealth: Sendable, Equatable {
     }
 }
 
-/// What opening the store came to.
+/// The result of opening the store.
 package enum StoreOpening: Sendable, Equatable {
     /// There was no file.
     case created

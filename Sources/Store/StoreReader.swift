@@ -6,7 +6,7 @@ import Synchronization
 /// holds up a commit. Readers take one page a call: a read transaction that stays open would keep the log from
 /// starting anew.
 actor StoreReader {
-    /// Reads waiting at once; callers beyond are told so.
+    /// Reads that may wait at once; further ones fail.
     static let mostWaiting = 10_000
 
     private let executor: StoreExecutor

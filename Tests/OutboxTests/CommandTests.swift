@@ -123,16 +123,12 @@ struct `A person's command` {
         #expect(world.dispatches.map(\.attempt.key) == ["a", "a"])
     }
 
-    @Test func `to retry gives an expired entry its time again, an approval never`() {
+    @Test func `to retry gives an expired entry its time again`() {
         let rules = OutboxRules(policy: OutboxPolicy())
         let late = time(1_000_000 + 49 * 3_600_000)
         let message = OutboxEntry.sample().state(.expired)
-        let retried = try? rules.retry(message, expectedVersion: nil, gatewayIdentity: nil, now: late)
+        let retried = try? rules.retry(message, expectedVersion: nil, now: late)
         #expect(retried?.entry.expiresAt == late.adding(milliseconds: 48 * 3_600_000))
-        let approval = OutboxEntry.sample(kind: .approval, ttlMs: 60_000).state(.expired)
-        #expect(throws: OutboxRefusal.notRetryable(.expired)) {
-            try rules.retry(approval, expectedVersion: nil, gatewayIdentity: nil, now: late)
-        }
     }
 
     @Test func `gives an entry the same time at every retry, also one that was for later`() throws {
@@ -143,14 +139,14 @@ struct `A person's command` {
             var entry = OutboxEntry.sample(ttlMs: start - 1_000_000 + hour, notBefore: notBefore)
             for round in 1...4 {
                 let now = time(start + Int64(round) * 20 * hour)
-                entry = try rules.retry(entry.state(.failed), expectedVersion: nil, gatewayIdentity: nil, now: now)
+                entry = try rules.retry(entry.state(.failed), expectedVersion: nil, now: now)
                     .entry
                 #expect(entry.expiresAt == now.adding(milliseconds: hour), "round \(round)")
             }
         }
         // Again before its time has come: it has its time from then on.
         let later = OutboxEntry.sample(ttlMs: 11 * hour, notBefore: 1_000_000 + 10 * hour).state(.failed)
-        let again = try rules.retry(later, expectedVersion: nil, gatewayIdentity: nil, now: time(1_000_000 + hour))
+        let again = try rules.retry(later, expectedVersion: nil, now: time(1_000_000 + hour))
         #expect(again.entry.expiresAt == time(1_000_000 + 11 * hour))
     }
 

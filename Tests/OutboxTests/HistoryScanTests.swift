@@ -15,9 +15,9 @@ struct `A scan of history` {
         _ rows: [HistoryScan.Row],
         for text: String = "hello",
         isWhole: Bool = true,
-        twins: Int = 0
+        sameText: Int = 0
     ) -> ScanReport {
-        HistoryScan(entryID: "id", text: text, since: time(1_000_000), twins: twins)
+        HistoryScan(entryID: "id", text: text, since: time(1_000_000), sameText: sameText)
             .report(on: rows, isWhole: isWhole, hasActiveRun: false)
     }
 
@@ -80,9 +80,9 @@ struct `A scan of history` {
             (0, 1, absent), (1, 1, unknown), (2, 1, found), (2, 0, found), (2, 2, unknown),
         ]
     )
-    func `takes no other entry's row for its own`(rows: Int, twins: Int, expected: ScanReport) {
+    func `takes no other entry's row for its own`(rows: Int, sameText: Int, expected: ScanReport) {
         let page = (0..<rows).map { row(nil, "yes", 995_000 + Int64($0) * 6_000) }
-        #expect(report(page, for: "yes", twins: twins) == expected)
+        #expect(report(page, for: "yes", sameText: sameText) == expected)
     }
 
     @Test func `does not take an equal text of an earlier time or of another role`() {

@@ -99,18 +99,6 @@ struct `The link` {
         #expect(world.state("a") == .expired)
     }
 
-    @Test func `an entry meant for another gateway is not sent to this one`() {
-        var world = World()
-        world.enqueue(.sample("a", at: world.now.wallMs, identity: "gateway-1"))
-        world.online(identity: "gateway-2")
-        #expect(world.dispatches.isEmpty)
-        #expect(world.state("a") == .failed)
-        #expect(world.disk["a"]?.fault?.code == "TARGET_CHANGED")
-        #expect(world.attempts["a"]?.last?.outcome == .routeChanged)
-        world.send(.retry(id: "a", expectedVersion: nil, CommandToken(1)))
-        #expect(world.sent == ["a"], "by a person's word it goes to the gateway that is there")
-    }
-
     @Test func `a session that was reset fails what waits in it`() {
         var world = World()
         world.enqueue("a")

@@ -79,16 +79,14 @@ struct `Order` {
         #expect(world.sent.count == 4)
     }
 
-    @Test func `of waiting changes of one field only the newest is sent`() {
+    @Test func `of waiting commands with one coalescing key only the newest is sent`() {
         var world = World()
         world.offline()
         world.send(.link(.connecting))
         for id in ["m1", "m2", "m3"] {
-            world.enqueue(
-                .sample(id, kind: .sessionPatch, text: nil, at: world.now.wallMs, coalescing: "main/model")
-            )
+            world.enqueue(.sample(id, kind: .abort, text: nil, at: world.now.wallMs, coalescing: "abort run-1"))
         }
-        world.enqueue(.sample("t", kind: .sessionPatch, text: nil, at: world.now.wallMs, coalescing: "main/thinking"))
+        world.enqueue(.sample("t", kind: .abort, text: nil, at: world.now.wallMs, coalescing: "abort run-2"))
         world.online()
         world.acknowledge("m3")
         #expect(world.sent == ["m3", "t"])

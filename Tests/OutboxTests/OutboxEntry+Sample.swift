@@ -10,8 +10,7 @@ extension OutboxEntry {
         at ms: Int64 = 1_000_000,
         ttlMs: Int64 = 48 * 3_600_000,
         notBefore: Int64? = nil,
-        coalescing: String? = nil,
-        identity: String? = nil
+        coalescing: String? = nil
     ) -> OutboxEntry {
         OutboxEntry(
             id: id,
@@ -21,8 +20,7 @@ extension OutboxEntry {
             createdAt: Timestamp(milliseconds: ms),
             expiresAt: Timestamp(milliseconds: ms + ttlMs),
             notBefore: notBefore.map { Timestamp(milliseconds: $0) },
-            coalescingKey: coalescing,
-            gatewayIdentity: identity
+            coalescingKey: coalescing
         )
     }
 

@@ -57,7 +57,6 @@ struct `The outbox on disk` {
         entry.firstDispatchAt = time(7)
         entry.dispatchUptimeMs = 8
         entry.isRepeatInDoubt = true
-        entry.gatewayIdentity = "g"
         let attempt = OutboxAttempt(at: time(5), outcome: .ambiguous, key: "a", code: "C", detail: "D", delayMs: 9)
         #expect(try table.apply(OutboxChange(expectedVersion: 1, entry: entry, attempt: attempt)))
         #expect(try table.entry(id: "a") == entry)
@@ -77,15 +76,15 @@ struct `The outbox on disk` {
         #expect(try table.attempts(id: "a") == [])
     }
 
-    @Test func `keeps badges and limits in step with every change`() throws {
+    @Test func `keeps counts and limits in step with every change`() throws {
         for index in 1...9 { try insert("e\(index)", session: index < 5 ? "one" : "two") }
         try move("e1", to: .delivered)
         try move("e2", to: .failed)
         try move("e3", to: .expired)
         try move("e5", to: .unconfirmed)
         try move("e6", to: .accepted)
-        #expect(try table.badges() == OutboxBadges(pending: 5, unconfirmed: 1, failed: 2))
-        #expect(try table.badges(session: "one") == OutboxBadges(pending: 1, unconfirmed: 0, failed: 2))
+        #expect(try table.counts() == OutboxCounts(pending: 5, unconfirmed: 1, failed: 2))
+        #expect(try table.counts(session: "one") == OutboxCounts(pending: 1, unconfirmed: 0, failed: 2))
         // The totals are what a count would say.
         let counted = try connection.first("SELECT count(*), sum(payload_bytes) FROM outbox WHERE state <> 'delivered'")
         {
@@ -190,8 +189,8 @@ struct `The outbox on disk` {
             try move(id, to: .delivered)
         }
         let entry = try #require(try table.entry(id: "f"))
-        #expect(try table.twins(of: entry, text: "yes", since: time(2_005_000)) == 2)
-        #expect(try table.twins(of: entry, text: "yes", since: time(2_015_000)) == 0)
+        #expect(try table.sameText(as: entry, text: "yes", since: time(2_005_000)) == 2)
+        #expect(try table.sameText(as: entry, text: "yes", since: time(2_015_000)) == 0)
     }
 
     @Test func `forgets final entries by age, keeps the newest, and all that goes with one goes`() throws {

@@ -78,9 +78,9 @@ struct SimulatedGateway {
         waiting = [:]
     }
 
-    func report(on order: ScanOrder, text: String, twins: Int) -> ScanReport {
+    func report(on order: ScanOrder, text: String, sameText: Int) -> ScanReport {
         let session = order.entry.session
-        let scan = HistoryScan(entryID: order.entry.id, text: text, since: order.since, twins: twins)
+        let scan = HistoryScan(entryID: order.entry.id, text: text, since: order.since, sameText: sameText)
         return scan.report(on: transcript[session] ?? [], isWhole: true, hasActiveRun: active[session] != nil)
     }
 }

@@ -143,7 +143,7 @@ struct Simulation {
             tell(.outcome(order.attempt, .notDispatched(detail: "no socket")))
             return
         }
-        if !order.entry.kind.usesControlLane {
+        if !order.entry.kind.usesControlQueue {
             // One whose run or whose earlier dispatch has been heard of is as good as answered.
             let out = outstanding.filter { !heard.contains($0.key.key) }
             for other in out where other.value == order.entry.session {
@@ -160,12 +160,12 @@ struct Simulation {
     private mutating func looked(_ line: Int, _ order: ScanOrder) {
         guard line == connection else { return tell(.scanned(order.id, .failed)) }
         let text = texts[order.entry.id] ?? ""
-        let twins = disk.values.filter { other in
+        let sameText = disk.values.filter { other in
             other.session == order.entry.session && other.id != order.entry.id && texts[other.id] == text
                 && other.updatedAt.milliseconds >= order.since.milliseconds - HistoryScan.clockToleranceMs
                 && (other.firstDispatchAt != nil || other.runID != nil)
         }
-        tell(.scanned(order.id, gateway.report(on: order, text: text, twins: twins.count)))
+        tell(.scanned(order.id, gateway.report(on: order, text: text, sameText: sameText.count)))
     }
 
     // MARK: The disk
@@ -241,7 +241,7 @@ struct Simulation {
 
     private mutating func arrive(_ order: DispatchOrder) {
         guard let connection else { return }
-        if order.entry.kind.usesControlLane {
+        if order.entry.kind.usesControlQueue {
             return soon(1...50, .answer(connection: connection, order.attempt, .acknowledged(.init(status: .finished))))
         }
         if !isPeace, chance(3) {
@@ -311,7 +311,7 @@ struct Simulation {
         let frames = steps.filter { if case .frame = $0.step { true } else { false } }.sorted { $0.number < $1.number }
         steps.removeAll { if case .frame = $0.step { true } else { false } }
         for case (_, _, .frame(let line, let order)) in frames
-        where line == connection && !order.entry.kind.usesControlLane {
+        where line == connection && !order.entry.kind.usesControlQueue {
             guard chance(50) else { continue }
             let (_, events) = gateway.take(order, text: texts[order.entry.id] ?? "", at: nowMs)
             publish(events)

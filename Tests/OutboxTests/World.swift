@@ -116,8 +116,8 @@ struct World {
         enqueue(.sample(id, session: session, text: text, at: now.wallMs))
     }
 
-    mutating func online(protocol version: Int = 4, identity: String? = nil, uptimeMs: Int64? = 1_000_000) {
-        send(.link(.online(LinkFacts(protocolVersion: version, identity: identity, uptimeMs: uptimeMs))))
+    mutating func online(protocol version: Int = 4, uptimeMs: Int64? = 1_000_000) {
+        send(.link(.online(LinkFacts(protocolVersion: version, uptimeMs: uptimeMs))))
     }
 
     mutating func offline() { send(.link(.offline(detail: "connection refused"))) }

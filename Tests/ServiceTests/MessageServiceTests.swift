@@ -112,7 +112,7 @@ struct MessageServiceTests {
                 Row.assistant("new", id: "row-4", at: 1_795_000_101_000),
             ]
             let place = bench.messages.count
-            bench.services.events.tell(.eventsMissed(since: ManualClock.start), on: loop)
+            bench.services.events.notify(.eventsMissed(since: ManualClock.start), on: loop)
             try await bench.settle(on: loop)
             #expect(bench.messages.dropFirst(place).map { $0["text"]?.string } == ["meanwhile", "new"])
         }

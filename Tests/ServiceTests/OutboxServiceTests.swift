@@ -187,7 +187,7 @@ struct OutboxServiceTests {
             #expect(entry.state == .failed)
             #expect(entry.fault?.code == "INVALID_REQUEST")
             #expect(try await bench.attempts(id) == [.rejectedTerminal])
-            #expect(bench.services.outbox.summary(now: loop.wallClock).failed == 1)
+            #expect(bench.services.outbox.summary(now: loop.wallClock).counts.failed == 1)
             #expect(bench.services.runs.activeCount == 0)
         }
     }
@@ -438,7 +438,7 @@ struct OutboxServiceTests {
             #expect(try await bench.retry(id, on: loop) == .failure(.notFound))
             try await bench.open(on: loop)
             #expect(bench.gateway.sentTexts.isEmpty)
-            #expect(bench.services.outbox.summary(now: loop.wallClock).pending == 0)
+            #expect(bench.services.outbox.summary(now: loop.wallClock).counts.pending == 0)
         }
     }
 
@@ -536,7 +536,7 @@ struct OutboxServiceTests {
             try await bench.drop(on: loop)
             let id = try await bench.accept("hello", on: loop)
             try await bench.restart(on: loop)
-            #expect(bench.services.outbox.summary(now: loop.wallClock).pending == 1)
+            #expect(bench.services.outbox.summary(now: loop.wallClock).counts.pending == 1)
             try await bench.open(on: loop)
             #expect(bench.gateway.sentKeys == [id])
         }

@@ -181,7 +181,7 @@ struct `The store` {
         for index in 0..<200 {
             _ = try await store.enqueue(fixture.entry("e\(index)", session: "s\(index % 9)"))
             let count = try await store.read { tables in
-                try tables.outbox.badges().pending
+                try tables.outbox.counts().pending
             }
             #expect(count == index + 1)
         }

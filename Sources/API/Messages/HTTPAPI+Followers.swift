@@ -38,7 +38,7 @@ extension HTTPAPI {
 
     /// A new entry, durable; its event has left.
     func accepted(_ entry: OutboxEntry, on loop: isolated EventLoop) {
-        services.events.tell(.entryAccepted(entry), on: loop)
+        services.events.notify(.entryAccepted(entry), on: loop)
     }
 
     func follow(_ follower: any EntryFollower) {

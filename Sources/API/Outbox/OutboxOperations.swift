@@ -19,20 +19,20 @@ enum OutboxOperations {
             api.feed.journal.read { tables in
                 let table = tables.outbox
                 if let before = query.before, try table.entry(id: before) == nil { return nil }
-                var (query, badges, entries) = (query, OutboxBadges(), [OutboxEntry]())
+                var (query, counts, entries) = (query, OutboxCounts(), [OutboxEntry]())
                 for session in sessions {
                     query.session = session
-                    badges.add(try table.badges(session: session))
+                    counts.add(try table.counts(session: session))
                     entries += try table.list(query)
                 }
                 entries.sort { $0.ordinal > $1.ordinal }
-                return (badges, Array(entries.prefix(query.limit)))
-            } completion: { [weak loop] (result: Result<(OutboxBadges, [OutboxEntry])?, any Error>) in
+                return (counts, Array(entries.prefix(query.limit)))
+            } completion: { [weak loop] (result: Result<(OutboxCounts, [OutboxEntry])?, any Error>) in
                 loop?.post { loop in
                     guard let call = bound.value(on: loop) else { return }
                     switch result {
-                    case .success((let badges, let entries)?):
-                        answer(call, badges, entries, limit: query.limit, reason, on: loop)
+                    case .success((let counts, let entries)?):
+                        answer(call, counts, entries, limit: query.limit, reason, on: loop)
                     case .success: call.fail(.noPlace("before", "entry"), on: loop)
                     case .failure(let error): call.fail(.storage(error), on: loop)
                     }
@@ -65,7 +65,7 @@ enum OutboxOperations {
 
     private static func answer(
         _ call: Call,
-        _ badges: OutboxBadges,
+        _ counts: OutboxCounts,
         _ entries: [OutboxEntry],
         limit: Int,
         _ reason: String?,
@@ -73,9 +73,9 @@ enum OutboxOperations {
     ) {
         let response = Response.json { writer in
             writer.object { object in
-                object.member("pending", badges.pending)
-                object.member("unconfirmed", badges.unconfirmed)
-                object.member("failed", badges.failed)
+                object.member("pending", counts.pending)
+                object.member("unconfirmed", counts.unconfirmed)
+                object.member("failed", counts.failed)
                 object.array("entries") { list in
                     for entry in entries { entry.write(to: &list, blockedReason: reason) }
                 }

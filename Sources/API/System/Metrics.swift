@@ -112,8 +112,9 @@ extension HTTPAPI {
             "ladle_outbox_entries",
             "Entries that are not done, by what a person calls them.",
             [
-                (["state": "pending"], Double(summary.pending)),
-                (["state": "unconfirmed"], Double(summary.unconfirmed)), (["state": "failed"], Double(summary.failed)),
+                (["state": "pending"], Double(summary.counts.pending)),
+                (["state": "unconfirmed"], Double(summary.counts.unconfirmed)),
+                (["state": "failed"], Double(summary.counts.failed)),
             ]
         )
         page.gauge(

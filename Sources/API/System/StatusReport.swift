@@ -29,9 +29,9 @@ struct StatusReport: JSONWritable, Equatable {
             object.member("demo", isDemo)
             object.member("link", link)
             object.object("outbox") { inner in
-                inner.member("pending", outbox.pending)
-                inner.member("unconfirmed", outbox.unconfirmed)
-                inner.member("failed", outbox.failed)
+                inner.member("pending", outbox.counts.pending)
+                inner.member("unconfirmed", outbox.counts.unconfirmed)
+                inner.member("failed", outbox.counts.failed)
                 inner.member("oldestAgeMs", outbox.oldestAgeMilliseconds)
                 inner.member("fault", outbox.fault)
                 inner.object("attempts") { list in

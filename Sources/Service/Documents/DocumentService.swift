@@ -28,9 +28,9 @@ package final class DocumentService {
         package var isFresh: Bool
         /// The gateway has no such file.
         package var isMissing: Bool
-        /// Of the gateway's own file, where it tells it.
+        /// Hash of the gateway's own file, from gateways that give one.
         package var hash: String?
-        /// What the versions before said, oldest first: whoever still means one of them is told what changed since.
+        /// Earlier versions, oldest first: a writer whose condition names one of them learns what changed since.
         var former: [Former] = []
     }
 
@@ -52,7 +52,7 @@ package final class DocumentService {
     let asker: ChatAsker
     /// The agent that is meant where a request names none.
     package private(set) var defaultAgent: String
-    /// This gateway tells hashes, and so takes them as guards of a write.
+    /// This gateway gives hashes, and so takes them as guards of a write.
     private(set) var hasGuards = false
     private var copies: [Name: Copy] = [:]
     private var queues: [Name: [() -> Void]] = [:]
@@ -82,7 +82,7 @@ package final class DocumentService {
 
     // MARK: Keeping up
 
-    /// What an earlier process knew, for answers before the gateway is reached.
+    /// Loads the copies of an earlier process, for answers before the gateway is reached.
     package func load(on loop: isolated EventLoop) {
         feed.readSaved("documents", on: loop) { tables in
             try tables.values.all(space: Self.space).map { ($0.name, $0.value.bytes, $0.value.updatedAt) }

@@ -54,13 +54,13 @@ package final class EventFeed {
         bytesUnderWay += cost
         if submitted - completed > Self.mostUnderWay || bytesUnderWay > Self.mostBytesUnderWay {
             isBehind = true
-            events.tell(.diskFellBehind(true), on: loop)
+            events.notify(.diskFellBehind(true), on: loop)
         }
         let this = LoopBound((self, completion), on: loop)
         journal.commit(cost: cost, body) { [weak loop] result, logged in
             loop?.post { loop in
                 guard let (feed, completion) = this.value(on: loop) else { return }
-                for event in logged { feed.events.tell(.published(StreamEvent(event)), on: loop) }
+                for event in logged { feed.events.notify(.published(StreamEvent(event)), on: loop) }
                 feed.operationEnded(cost: cost, on: loop)
                 if case .failure = result { feed.noteFailure() } else if feed.isFailing { feed.noteRecovery() }
                 completion(result)
@@ -152,7 +152,7 @@ package final class EventFeed {
 
     /// Hands out an event that is not kept. It waits for the durable ones before it.
     package func pass(_ event: StreamEvent, on loop: isolated EventLoop) {
-        if completed == submitted { return events.tell(.published(event), on: loop) }
+        if completed == submitted { return events.notify(.published(event), on: loop) }
         guard heldBytes + event.data.count <= Self.heldBytesLimit else {
             dropped += 1
             return
@@ -171,13 +171,13 @@ package final class EventFeed {
         bytesUnderWay -= cost
         if isBehind, submitted - completed <= Self.mostUnderWay / 2, bytesUnderWay <= Self.mostBytesUnderWay / 2 {
             isBehind = false
-            events.tell(.diskFellBehind(false), on: loop)
+            events.notify(.diskFellBehind(false), on: loop)
         }
         while heldStart < held.count, held[heldStart].afterOperation <= completed {
             let event = held[heldStart].event
             heldStart += 1
             heldBytes -= event.data.count
-            events.tell(.published(event), on: loop)
+            events.notify(.published(event), on: loop)
         }
         // Removed in bulk: after a stall of the disk thousands leave one after the other.
         if heldStart * 2 >= held.count {

@@ -5,7 +5,7 @@ package import Outbox
 package import Runs
 package import Upstream
 
-/// Something that happened in one service and that others act on. Told once, in order, on the loop.
+/// Something that happened in one service and that others act on. Each event comes once, in order, on the loop.
 package enum ServiceEvent {
     case linkChanged(LinkStatus)
     /// A connection is ready; the gateway introduced itself.
@@ -13,11 +13,11 @@ package enum ServiceEvent {
     case gatewayEvent(GatewayEvent)
     /// Events of a connection that still stands were lost.
     case framesLost
-    /// What was said since then, by the gateway's clock, may not have been heard.
+    /// Messages since this time, by the gateway's clock, may have been missed.
     case eventsMissed(since: Timestamp)
     /// The gateway issued device tokens that the next start needs.
     case tokensIssued(DeviceTokenStore)
-    /// What `main` and bare session keys mean has changed.
+    /// `main` and bare session keys have another meaning now.
     case defaultsChanged(SessionDefaults)
     /// A message is about to go out under this key.
     case messageDispatched(OutboxEntry, key: String)
@@ -55,7 +55,7 @@ package final class ServiceEvents {
         receivers.append(Receiver(object: receiver))
     }
 
-    package func tell(_ event: ServiceEvent, on loop: isolated EventLoop) {
+    package func notify(_ event: ServiceEvent, on loop: isolated EventLoop) {
         for receiver in receivers { receiver.object.receive(event, on: loop) }
     }
 }

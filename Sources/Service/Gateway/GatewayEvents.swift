@@ -4,7 +4,7 @@ package import Gateway
 package import Observability
 package import Upstream
 
-/// Hears the link and tells the services. The log gets one line for each change that means something, not one for each
+/// Turns the link's events into events of the services. The log gets one line for each change that matters, not one for each
 /// attempt while the gateway is away.
 package final class GatewayEvents: UpstreamLinkHandler {
     /// How far two clocks that were compared may still be apart.
@@ -34,26 +34,26 @@ package final class GatewayEvents: UpstreamLinkHandler {
             wasOnline = false
             lostAt = gatewayTime(on: loop)
         }
-        events.tell(.linkChanged(status), on: loop)
+        events.notify(.linkChanged(status), on: loop)
     }
 
     package func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
         wasOnline = true
-        events.tell(.linkOpened(hello), on: loop)
+        events.notify(.linkOpened(hello), on: loop)
         if let lostAt {
-            events.tell(.eventsMissed(since: lostAt.adding(milliseconds: -Self.slackMilliseconds)), on: loop)
+            events.notify(.eventsMissed(since: lostAt.adding(milliseconds: -Self.slackMilliseconds)), on: loop)
         }
         lostAt = nil
     }
 
     package func linkReceived(_ event: GatewayEvent, on loop: isolated EventLoop) {
-        events.tell(.gatewayEvent(event), on: loop)
+        events.notify(.gatewayEvent(event), on: loop)
     }
 
     package func linkLost(events count: Int64, on loop: isolated EventLoop) {
-        events.tell(.framesLost, on: loop)
+        events.notify(.framesLost, on: loop)
         let since = gatewayTime(on: loop).adding(milliseconds: -Self.gapMilliseconds)
-        events.tell(.eventsMissed(since: since), on: loop)
+        events.notify(.eventsMissed(since: since), on: loop)
     }
 
     package func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {
@@ -61,7 +61,7 @@ package final class GatewayEvents: UpstreamLinkHandler {
     }
 
     package func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) {
-        events.tell(.tokensIssued(tokens), on: loop)
+        events.notify(.tokensIssued(tokens), on: loop)
     }
 
     private func gatewayTime(on loop: isolated EventLoop) -> Timestamp {

@@ -9,7 +9,7 @@ import Upstream
 
 /// Chat messages: read from the gateway's history, kept for when it is away, published on the stream as they become known.
 package final class MessageService {
-    /// Rows asked for a page of messages: tools and housekeeping take rows that are none.
+    /// Rows asked for each wanted message: tools and housekeeping take rows of their own.
     private static let rowsPerMessage = 4
     private static let fewestRows = 100
     /// A transcript may lag a moment behind the end of its run.
@@ -164,7 +164,7 @@ package final class MessageService {
         }
     }
 
-    /// What a run said, under the ids that its transcript has.
+    /// Publishes the messages of a run under the ids that its transcript has.
     package func runEnded(_ run: Run, on loop: isolated EventLoop) {
         lookAfter(run, isLast: false, on: loop)
     }
@@ -188,7 +188,7 @@ package final class MessageService {
         }
     }
 
-    /// What people write through other clients is heard at once where the gateway tells it.
+    /// Publishes at once the words of people who write through other clients, where the gateway reports them.
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
         guard event.name == "session.message", let payload = event.payload, let row = payload["message"],
             row["role"]?.equals("user") ?? false, let key = payload["sessionKey"]?.string
@@ -203,7 +203,7 @@ package final class MessageService {
         if let message { publish(message, session.text, on: loop) }
     }
 
-    /// What was said unheard, by whomever. A turn under way is published at its end.
+    /// Publishes messages that were missed, from any sender. A turn under way is published at its end.
     package func reload(since: Timestamp, on loop: isolated EventLoop) {
         for session in runs.reading({ $0.recentSessions(Self.mostReloaded) }) where reloading.insert(session).inserted {
             let key = session.text
@@ -225,7 +225,7 @@ package final class MessageService {
 
     private func publish(_ message: ChatMessage?, _ session: String, on loop: isolated EventLoop) {
         guard let message, published[message.id] != message.state else { return }
-        // Told as arrived: what a page shows of it later is no news.
+        // It was published as arrived; a page that still shows it on its way is older.
         if published[message.id] == .sent, message.state == .sending { return }
         if published.count > Self.mostRemembered { published.removeAll() }
         published[message.id] = message.state
@@ -257,7 +257,7 @@ extension ChatMessage {
         )
     }
 
-    /// What a run said where no transcript shows it.
+    /// The words of a run that no transcript shows.
     init?(_ run: Run) {
         guard !run.text.isEmpty || run.error != nil, !Housekeeping.isAnswer(run.text) else { return nil }
         self.init(
@@ -273,7 +273,7 @@ extension ChatMessage {
 }
 
 extension ChatMessage.State {
-    /// nil for what was taken back, and so never said.
+    /// nil for a message that was taken back, and so never said.
     init?(_ state: OutboxState) {
         switch state {
         case .queued, .sending, .retrying, .accepted, .unconfirmed: self = .sending

@@ -1,9 +1,9 @@
 package import EventLoops
 package import Gateway
 
-/// Asks the gateway for the newest rows of sessions. At most one page of a session is under way; whoever asks meanwhile
-/// shares the next one, which is as long as the longest wish. A page that was asked for earlier is never handed to a later
-/// question: it may not hold what the question is about.
+/// Asks the gateway for the newest rows of sessions. At most one page of a session is under way; questions that come
+/// meanwhile share the next one, which is as long as the longest of them needs. A page that was asked for earlier never
+/// answers a later question: it may lack the newest rows.
 package final class TranscriptReader {
     package typealias Page = Result<ChatHistory.Output, CallFailure>
 

@@ -15,7 +15,7 @@ extension AttemptOutcome {
                 }
             self = .acknowledged(Acknowledgement(status: status, runID: payload?["runId"]?.string))
         case .failed(let error, let payload):
-            // A repeat of a key whose run failed is told as an error with that run's summary: the message was taken.
+            // A repeat of a key whose run failed is answered by an error with that run's summary: the message was taken.
             if payload?["summary"] != nil, let run = payload?["runId"]?.string {
                 self = .acknowledged(Acknowledgement(status: .finished, runID: run))
                 return

@@ -26,7 +26,7 @@ final class OutboxScan {
             text: InboundEnvelope.stripped(order.entry.text ?? ""),
             // Rows bear the gateway's time.
             since: order.since.adding(milliseconds: clockSkewMs),
-            twins: order.twins
+            sameText: order.sameText
         )
     }
 

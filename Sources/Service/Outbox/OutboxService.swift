@@ -17,7 +17,7 @@ package final class OutboxService {
     private var timer: TimerID?
     private var answers: [CommandToken: (Result<OutboxEntry, OutboxRefusal>) -> Void] = [:]
     private var lastToken: Int64 = 0
-    private var counts = OutboxCounts()
+    private var open = OpenEntries()
     /// Calls given up as unanswered whose answer may still come over the same connection.
     private var overdue: [CallID: AttemptID] = [:]
     private var resets = PendingResets()
@@ -47,7 +47,7 @@ package final class OutboxService {
     package var blockedReason: String? { dispatcher.blockedReason }
 
     package func summary(now: Timestamp) -> OutboxSummary {
-        var report = counts.report(now: now)
+        var report = open.summary(now: now)
         report.attempts = attempts
         report.fault = fault
         return report
@@ -55,7 +55,7 @@ package final class OutboxService {
 
     // MARK: Inputs
 
-    /// Takes up what an earlier process left. Until that is known nothing is sent.
+    /// Loads the entries of an earlier process. Until they are loaded nothing is sent.
     package func load(on loop: isolated EventLoop) {
         feed.readSaved("outbox", on: loop) { tables in
             try tables.outbox.open()
@@ -65,13 +65,13 @@ package final class OutboxService {
         } completion: { [weak self] entries in
             guard let self else { return }
             self.fault = nil
-            for entry in entries { self.counts.note(entry) }
+            for entry in entries { self.open.note(entry) }
             self.give(.loaded(entries), on: loop)
         }
     }
 
     package func enqueued(_ entry: OutboxEntry, on loop: isolated EventLoop) {
-        counts.note(entry)
+        open.note(entry)
         give(.enqueued(entry), on: loop)
     }
 
@@ -84,7 +84,7 @@ package final class OutboxService {
         give(.run(session: session, run: run, phase: phase), on: loop)
     }
 
-    /// What waits for that session was meant for another one than the name would now reach.
+    /// The session was reset or deleted: the entries that wait for it were meant for the former conversation.
     package func routeChanged(_ session: String, detail: String, on loop: isolated EventLoop) {
         give(.routeChanged(session: session, detail: detail), on: loop)
     }
@@ -95,7 +95,8 @@ package final class OutboxService {
         give(.outcome(attempt, AttemptOutcome(outcome)), on: loop)
     }
 
-    /// What waits behind a reset of ours was meant for what comes after it.
+    /// Whether a reset of the session was ordered by an entry of ours. The entries behind that one are meant for the new
+    /// conversation.
     func asked(toReset session: String, now: Timestamp) -> Bool { resets.take(session, now: now) }
 
     package func saw(key: String, _ proof: OutboxProof, on loop: isolated EventLoop) {
@@ -161,7 +162,7 @@ package final class OutboxService {
                 KillPoint.reach("\(change.entry.state.rawValue).committed")
                 self.count(change)
                 self.give(.persisted(id), on: loop)
-                self.events.tell(.entryChanged(change.entry), on: loop)
+                self.events.notify(.entryChanged(change.entry), on: loop)
             case .success(.moved(let current)):
                 self.give(.persistFailed(id, .moved(current: current)), on: loop)
             case .failure(let error):
@@ -178,7 +179,7 @@ package final class OutboxService {
             guard let payload = try tables.outbox.payload(id: order.entry.id) else { return nil }
             let text = payload.text ?? ""
             order.entry.text = text
-            order.twins = try tables.outbox.twins(of: order.entry, text: text, since: order.since)
+            order.sameText = try tables.outbox.sameText(as: order.entry, text: text, since: order.since)
             return order
         } completion: { [weak self] result in
             guard let self else { return }
@@ -193,7 +194,7 @@ package final class OutboxService {
     }
 
     private func count(_ change: OutboxChange) {
-        let before = counts.note(change.entry)
+        let before = open.note(change.entry)
         if let attempt = change.attempt { attempts[attempt.outcome, default: 0] += 1 }
         // A delivered entry that takes its answer's run has ended before.
         guard before != nil, change.entry.state.isTerminal else { return }
@@ -230,7 +231,7 @@ package final class OutboxService {
             return give(.outcome(order.attempt, .rejected(rejection)), on: loop)
         }
         if order.entry.kind == .message {
-            events.tell(.messageDispatched(order.entry, key: order.attempt.key), on: loop)
+            events.notify(.messageDispatched(order.entry, key: order.attempt.key), on: loop)
         }
         if order.entry.isSlashCommand, let text {
             resets.note(text, in: order.entry.session, now: loop.wallClock)
@@ -248,7 +249,7 @@ package final class OutboxService {
             let result = AttemptOutcome(outcome)
             if case .ambiguous(.timedOut) = outcome, let call { self.overdue[call] = order.attempt }
             KillPoint.reach("answer.\("\(result)".prefix { $0 != "(" })")
-            if case .rejected = result { self.events.tell(.messageRefused(key: order.attempt.key), on: loop) }
+            if case .rejected = result { self.events.notify(.messageRefused(key: order.attempt.key), on: loop) }
             self.give(.outcome(order.attempt, result), on: loop)
         }
     }

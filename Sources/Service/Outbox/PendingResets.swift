@@ -1,6 +1,6 @@
 import Basics
 
-/// Sessions that a command of ours begins anew, and when it went out.
+/// Sessions that a command of ours resets, and when the command went out.
 struct PendingResets {
     private static let lifeMilliseconds: Int64 = 60_000
 
@@ -10,12 +10,12 @@ struct PendingResets {
     mutating func note(_ command: String, in session: String, now: Timestamp) {
         let word = command.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }.lowercased()
         guard word == "/new" || word == "/reset" else { return }
-        // Gateways that do not tell of it leave theirs here.
+        // A gateway that does not report resets would leave its entries here.
         orderedAt = orderedAt.filter { Self.isFresh($0.value, now: now) }
         orderedAt[session] = now
     }
 
-    /// Whether the reset that a gateway tells of was ordered here. Each is told of once.
+    /// Whether the reset that the gateway reports was ordered here. Each order counts once.
     mutating func take(_ session: String, now: Timestamp) -> Bool {
         orderedAt.removeValue(forKey: session).map { Self.isFresh($0, now: now) } ?? false
     }

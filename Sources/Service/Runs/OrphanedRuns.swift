@@ -1,8 +1,8 @@
 import Basics
 
-/// Runs of an earlier process that nobody has accounted for yet.
+/// Runs of an earlier process that neither an event nor the history has mentioned yet.
 struct OrphanedRuns {
-    /// A gateway that still works on a run tells something about it within this time, or its history does.
+    /// A gateway that still works on a run sends an event about it within this time, or its history shows it.
     private static let patience: Int64 = 15_000
 
     private var ids: Set<String> = []
@@ -14,7 +14,7 @@ struct OrphanedRuns {
         ids.insert(id)
     }
 
-    /// The gateway lives and so does the run: its end will be told.
+    /// The gateway still works on the run, so an event will report its end.
     mutating func heard(_ id: String) {
         if !ids.isEmpty { ids.remove(id) }
     }
@@ -23,7 +23,7 @@ struct OrphanedRuns {
         deadline = ids.isEmpty ? nil : now.adding(milliseconds: Self.patience)
     }
 
-    /// Those to be given up, once.
+    /// The runs to give up now; each comes once.
     mutating func due(now: Timestamp) -> Set<String> {
         guard let deadline, now >= deadline else { return [] }
         self.deadline = nil

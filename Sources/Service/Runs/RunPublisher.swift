@@ -4,7 +4,7 @@ import JSONBytes
 import Runs
 import Store
 
-/// Turns what happened to runs into rows and events, in order. Which runs are active is the run book's to say.
+/// Writes changes of runs as rows and events, in order. The run tracker decides which runs are active.
 final class RunPublisher {
     private let feed: EventFeed
     /// Runs that have begun and not ended, in the order they began.

@@ -56,7 +56,7 @@ package final class RunService {
 
     // MARK: Reading
 
-    /// What `main` and bare keys mean.
+    /// The meaning of `main` and of bare session keys.
     package var defaults: SessionDefaults { tracker.defaults }
     package func resolved(_ run: String) -> String { tracker.resolved(run) }
     package func run(_ id: String) -> Run? { tracker.run(id) }
@@ -81,7 +81,7 @@ package final class RunService {
     /// The canonical form of a key in a frame, whatever its spelling.
     package func canonical(_ key: String) -> SessionKey { tracker.defaults.tolerant(key) }
 
-    // MARK: What happens
+    // MARK: Events
 
     package func dispatched(_ entry: OutboxEntry, key: String, on loop: isolated EventLoop) {
         let session = tracker.defaults.tolerant(entry.session)
@@ -106,7 +106,7 @@ package final class RunService {
         if defaults != tracker.defaults {
             defaults.keep(in: feed.journal, now: loop.wallClock)
             tracker.defaults = defaults
-            events.tell(.defaultsChanged(defaults), on: loop)
+            events.notify(.defaultsChanged(defaults), on: loop)
         }
         tracker.tellsRows = hello.methods.contains("sessions.subscribe")
         reportUnderWay(hello, on: loop)
@@ -173,7 +173,7 @@ package final class RunService {
                 KillPoint.reach("run.ended")
                 publisher.publish(change, of: run, on: loop)
                 outbox.run(run.id, in: run.session.text, .ended, on: loop)
-                events.tell(.runEnded(run), on: loop)
+                events.notify(.runEnded(run), on: loop)
             case .stepChanged(let step):
                 if let run = tracker.run(step.runID) { publisher.publish(change, of: run, on: loop) }
             case .textAppended(let id, _, _), .textReplaced(let id, _):

@@ -11,7 +11,7 @@ package struct SessionInfo: Sendable {
     var agent: String?
     var kind: String?
     var label: String?
-    /// What to call it: the gateway's own words for it, else its first message's.
+    /// The gateway's title, else one made of the first message.
     var title: String?
     var preview: String?
     var model: String?
@@ -20,12 +20,12 @@ package struct SessionInfo: Sendable {
     var status: String?
     var updatedAt: Timestamp?
 
-    /// In bytes: what a gateway says of a session is one line of a list, however long it is.
+    /// In bytes: a session is one line of a list, however long the gateway's texts are.
     private static let longestText = 2000
 
     package init(_ row: JSONValue, key: SessionKey) {
         func text(_ name: String) -> String? { row[name]?.string.map { $0.cut(toBytes: Self.longestText) } }
-        /// The talk that an agent was asked for its files in is no one's message.
+        /// nil for the chat in which the agent was asked for its files: nobody wrote it.
         func said(_ name: String) -> String? {
             text(name).flatMap { SyncFrame.isRequest($0) || SyncFrame.isReply($0) ? nil : $0 }
         }
@@ -42,7 +42,7 @@ package struct SessionInfo: Sendable {
         updatedAt = row["updatedAt"]?.int.map { Timestamp(milliseconds: $0) }
     }
 
-    /// What is worth an event of its own: runs and messages have theirs.
+    /// Members whose change is published; runs and messages have events of their own.
     var lasting: [String?] { [kind, label, model, thinking, verbose] }
 
     /// - Parameter isActive: whether a run is under way, which we know better than a list of a moment ago.

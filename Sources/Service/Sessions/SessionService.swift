@@ -6,7 +6,7 @@ import Runs
 import Store
 import Upstream
 
-/// Follows the gateway's sessions: tells of those that came, changed or went.
+/// Publishes the sessions of the gateway that came, changed or went.
 package final class SessionService {
     private static let mostRemembered = 4096
 
@@ -23,7 +23,7 @@ package final class SessionService {
         self.messages = messages
     }
 
-    /// A list was read: what it shows is known.
+    /// A list was read: its sessions are known, and publish only later changes.
     package func note(_ sessions: [SessionInfo]) {
         if lasting.count + sessions.count > Self.mostRemembered { lasting.removeAll() }
         for session in sessions { lasting[session.key] = session.lasting }

@@ -12,7 +12,7 @@ package struct EventLogBounds: Sendable, Equatable {
 
     package var epoch: EventEpoch { newest.epoch }
 
-    /// What a client with this cursor gets. A cursor just before the oldest event misses nothing.
+    /// The place where a stream with this cursor starts. A cursor just before the oldest event misses nothing.
     package func resume(from cursor: EventID?) -> ResumePosition {
         guard let cursor else { return .fresh(at: newest) }
         let first = oldest?.sequence ?? newest.sequence + 1

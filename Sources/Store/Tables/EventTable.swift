@@ -84,10 +84,10 @@ package struct EventTable {
 
     // MARK: Reading
 
-    /// What there is for a reader.
+    /// The result of reading after a cursor.
     package enum Reading: Sendable {
         case page(Page)
-        /// Its cursor is none of this log, or no more: retention can overtake a slow reader.
+        /// The cursor is not in this log, or not any more: retention can overtake a slow reader.
         case outside(EventLogBounds)
     }
 

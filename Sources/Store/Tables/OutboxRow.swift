@@ -8,9 +8,9 @@ enum OutboxRow {
         o.ordinal, o.id, o.kind, o.session, o.state, o.created_at, o.updated_at, o.attempt_count, o.next_attempt_at,
         o.not_before, o.expires_at, o.run_id, o.proof, o.error_code, o.error_detail, o.version, o.is_slash_command,
         o.coalescing_key, o.upstream_key, o.key_generation, o.last_class, o.first_dispatch_at, o.dispatch_uptime_ms,
-        o.gateway_identity, o.owner, o.payload_bytes, o.is_repeat_in_doubt, o.ttl_ms
+        o.owner, o.payload_bytes, o.is_repeat_in_doubt, o.ttl_ms
         """
-    private static let columnCount: Int32 = 28
+    private static let columnCount: Int32 = 27
 
     static func entryWithText(_ row: SQLiteRow) throws(SQLiteError) -> OutboxEntry {
         var entry = try entry(row)
@@ -30,9 +30,8 @@ enum OutboxRow {
             expiresAt: Timestamp(milliseconds: row.int64(10)),
             notBefore: time(row, 9),
             coalescingKey: row.optionalString(17),
-            gatewayIdentity: row.optionalString(23),
-            owner: row.optionalString(24),
-            payloadBytes: row.int(25)
+            owner: row.optionalString(23),
+            payloadBytes: row.int(24)
         )
         entry.ordinal = row.int64(0)
         entry.state = state
@@ -51,8 +50,8 @@ enum OutboxRow {
         entry.lastClass = row.optionalString(20).flatMap(AttemptClass.init(rawValue:))
         entry.firstDispatchAt = time(row, 21)
         entry.dispatchUptimeMs = row.optionalInt64(22)
-        entry.isRepeatInDoubt = row.bool(26)
-        entry.ttlMs = row.int64(27)
+        entry.isRepeatInDoubt = row.bool(25)
+        entry.ttlMs = row.int64(26)
         return entry
     }
 

@@ -2,7 +2,10 @@ package import SQLite
 
 package enum OutboxSchema {
     /// Payloads live apart from their entries, so that a change of state does not rewrite megabytes. The totals are
-    /// kept by triggers: limits and badges cost a few rows, whatever the number of entries.
+    /// kept by triggers: limits and counts cost a few rows, whatever the number of entries.
+    ///
+    /// `gateway_identity` is not used. The column stays, because a migration that drops it would make an earlier version
+    /// of the program refuse the file.
     package static let migrations = [
         Migration(
             module: "outbox",
@@ -110,7 +113,7 @@ package enum OutboxSchema {
         ),
     ]
 
-    /// What the time of an entry was before it had a column of its own.
+    /// How long an entry could wait before `ttl_ms` had a column of its own.
     private static let formerTTL = "expires_at - coalesce(not_before, created_at)"
 
     /// For files that are only read, whatever version they have: a column of their own comes before the one made here.

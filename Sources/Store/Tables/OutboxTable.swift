@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import Outbox
 package import SQLite
 
@@ -14,7 +14,7 @@ package struct OutboxTable {
         package init() {}
     }
 
-    /// What goes upstream besides the entry's own columns.
+    /// The parts of a command that go to the gateway besides the entry's own columns.
     package struct Payload: Sendable, Equatable {
         package var text: String?
         /// The caller's own JSON: thinking level, attachments. Dropped once the entry is final.
@@ -37,7 +37,34 @@ package struct OutboxTable {
         case full(Fullness)
     }
 
-    let connection: SQLiteConnection
+    package struct Query: Sendable, Equatable {
+        /// Empty: all.
+        package var states: [OutboxState] = []
+        package var session: String?
+        /// The id of the last entry of the page before.
+        package var before: String?
+        package var limit = 50
+
+        package init() {}
+
+        /// Session, place and limit are its values. A condition that is not asked for is left out rather than made true: only
+        /// so is an index found for the others.
+        package var statement: String {
+            var conditions: [String] = []
+            if session != nil { conditions.append("o.session = ?1") }
+            if before != nil { conditions.append("o.ordinal < ?2") }
+            if !states.isEmpty {
+                // The names are the program's own, so they can stand in the text; in one order, so that it is one text.
+                let names = OutboxState.allCases.filter(states.contains).map { "'\($0.rawValue)'" }
+                conditions.append("o.state IN (\(names.joined(separator: ", ")))")
+            }
+            return "SELECT \(OutboxRow.columns), p.text FROM outbox o LEFT JOIN outbox_payload p USING(ordinal) "
+                + (conditions.isEmpty ? "" : "WHERE \(conditions.joined(separator: " AND ")) ")
+                + "ORDER BY o.ordinal DESC LIMIT ?3"
+        }
+    }
+
+    private let connection: SQLiteConnection
 
     package init(_ connection: SQLiteConnection) {
         self.connection = connection
@@ -77,8 +104,8 @@ package struct OutboxTable {
             UPDATE outbox SET state = ?3, updated_at = ?4, attempt_count = ?5, next_attempt_at = ?6,
             expires_at = ?7, run_id = ?8, proof = ?9, error_code = ?10, error_detail = ?11, version = ?12,
             upstream_key = ?13, key_generation = ?14, last_class = ?15, first_dispatch_at = ?16,
-            dispatch_uptime_ms = ?17, gateway_identity = ?18,
-            payload_bytes = CASE WHEN ?19 THEN 0 ELSE payload_bytes END, is_repeat_in_doubt = ?20
+            dispatch_uptime_ms = ?17,
+            payload_bytes = CASE WHEN ?18 THEN 0 ELSE payload_bytes END, is_repeat_in_doubt = ?19
             WHERE id = ?1 AND version = ?2
             """,
             entry.id,
@@ -98,7 +125,6 @@ package struct OutboxTable {
             entry.lastClass?.rawValue,
             entry.firstDispatchAt?.milliseconds,
             entry.dispatchUptimeMs,
-            entry.gatewayIdentity,
             isFinal,
             entry.isRepeatInDoubt
         )
@@ -194,8 +220,8 @@ package struct OutboxTable {
             INSERT INTO outbox(ordinal, id, kind, session, state, created_at, updated_at, attempt_count,
             next_attempt_at, not_before, expires_at, run_id, proof, error_code, error_detail, version,
             is_slash_command, coalescing_key, upstream_key, key_generation, last_class, first_dispatch_at,
-            dispatch_uptime_ms, gateway_identity, owner, payload_bytes, is_repeat_in_doubt, ttl_ms)
-            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            dispatch_uptime_ms, owner, payload_bytes, is_repeat_in_doubt, ttl_ms)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             entry.ordinal,
             entry.id,
@@ -220,7 +246,6 @@ package struct OutboxTable {
             entry.lastClass?.rawValue,
             entry.firstDispatchAt?.milliseconds,
             entry.dispatchUptimeMs,
-            entry.gatewayIdentity,
             entry.owner,
             entry.payloadBytes,
             entry.isRepeatInDoubt,
@@ -250,5 +275,75 @@ package struct OutboxTable {
             }
         }
         return fullness
+    }
+
+    // MARK: Lists
+
+    /// Newest first.
+    package func list(_ query: Query) throws(SQLiteError) -> [OutboxEntry] {
+        let place = try query.before.flatMap { id throws(SQLiteError) in try entry(id: id)?.ordinal }
+        // The place is gone, so nothing can be before it.
+        if query.before != nil, place == nil { return [] }
+        return try connection.all(query.statement, query.session, place, query.limit, row: OutboxRow.entryWithText)
+    }
+
+    /// Counts of one session's entries, or of all.
+    package func counts(session: String? = nil) throws(SQLiteError) -> OutboxCounts {
+        var counts = OutboxCounts()
+        try connection.forEach("SELECT state, entries FROM outbox_total WHERE session = ?", session ?? "") { row in
+            if let state = OutboxState(rawValue: row.string(0)) { counts.count(state, row.int(1)) }
+        }
+        return counts
+    }
+
+    /// How many other entries of the session with this text were with the gateway at that time or later.
+    package func sameText(as entry: OutboxEntry, text: String, since: Timestamp) throws(SQLiteError) -> Int {
+        try connection.first(
+            "SELECT count(*) FROM outbox o JOIN outbox_payload p USING(ordinal) WHERE o.session = ?1 AND o.id <> ?2 "
+                + "AND o.updated_at >= ?3 AND (o.first_dispatch_at IS NOT NULL OR o.run_id IS NOT NULL) "
+                + "AND trim(p.text, ?5) = trim(?4, ?5)",
+            entry.session,
+            entry.id,
+            since.milliseconds - HistoryScan.clockToleranceMs,
+            text,
+            " \t\r\n"
+        ) { row in row.int(0) } ?? 0
+    }
+
+    /// Every entry that is not final, in order, for the dispatcher to start with. Without texts.
+    package func open() throws(SQLiteError) -> [OutboxEntry] {
+        try connection.all(
+            "SELECT \(OutboxRow.columns) FROM outbox o WHERE state NOT IN ('delivered', 'cancelled') ORDER BY ordinal",
+            row: OutboxRow.entry
+        )
+    }
+
+    /// One row at a time in either direction, by the table alone: for files whose indexes cannot be trusted.
+    package func next(after place: Int64?, descending: Bool) throws(SQLiteError) -> OutboxEntry? {
+        try connection.first(
+            "SELECT \(OutboxRow.columns) FROM outbox o NOT INDEXED "
+                + "WHERE ?1 IS NULL OR ordinal \(descending ? "<" : ">") ?1 "
+                + "ORDER BY ordinal \(descending ? "DESC" : "ASC") LIMIT 1",
+            place,
+            row: OutboxRow.entry
+        )
+    }
+
+    /// Deletes at most `slice` final entries older than the given time, keeping the newest `keeping` of them.
+    package func prune(before time: Timestamp, keeping: Int, slice: Int) throws(SQLiteError) -> Int {
+        let done =
+            try connection.first(
+                "SELECT sum(entries) FROM outbox_total WHERE session = '' AND state IN ('delivered', 'cancelled')"
+            ) { row in row.int(0) } ?? 0
+        let surplus = min(slice, done - keeping)
+        guard surplus > 0 else { return 0 }
+        try connection.run(
+            "DELETE FROM outbox WHERE ordinal IN (SELECT ordinal FROM outbox "
+                + "WHERE state IN ('delivered', 'cancelled') AND updated_at < ? ORDER BY updated_at LIMIT ?) "
+                + "AND ordinal <> (SELECT max(ordinal) FROM outbox)",
+            time.milliseconds,
+            surplus
+        )
+        return connection.changes
     }
 }

@@ -5,7 +5,7 @@ package import SQLite
 package struct ReceiptTable {
     package static let lifetimeMs: Int64 = 24 * 3_600_000
 
-    /// What a request brings: its key inside the caller's own scope (token, method, path) and a hash of its body.
+    /// The key of a request inside the caller's own scope (token, method, path), and a hash of its body.
     package struct Claim: Sendable, Equatable {
         package var scope: String
         package var key: String

@@ -1,6 +1,6 @@
 package import EventStream
 
-/// Where a stream starts, as told in `hello`.
+/// Where a stream starts, as its `hello` says.
 package enum ResumePosition: Sendable, Equatable {
     /// No cursor: from now on.
     case fresh(at: EventID)

@@ -118,8 +118,8 @@ final class ServiceBench: ServiceEventReceiver {
         guard let hello = Hello(json(text), requested: []) else { preconditionFailure("no hello") }
         gateway.hello = hello
         gateway.isOnline = true
-        services.events.tell(.linkChanged(status(.online, on: loop)), on: loop)
-        services.events.tell(.linkOpened(hello), on: loop)
+        services.events.notify(.linkChanged(status(.online, on: loop)), on: loop)
+        services.events.notify(.linkOpened(hello), on: loop)
         try await settle(on: loop)
     }
 
@@ -128,7 +128,7 @@ final class ServiceBench: ServiceEventReceiver {
         gateway.endOpenCalls()
         var status = status(state, on: loop)
         status.code = code
-        services.events.tell(.linkChanged(status), on: loop)
+        services.events.notify(.linkChanged(status), on: loop)
         try await settle(on: loop)
     }
 
@@ -137,7 +137,7 @@ final class ServiceBench: ServiceEventReceiver {
     }
 
     func event(_ name: String, _ payload: String, on loop: isolated EventLoop) async throws {
-        services.events.tell(.gatewayEvent(GatewayEvent(name: name, json(#"{"payload":\#(payload)}"#))), on: loop)
+        services.events.notify(.gatewayEvent(GatewayEvent(name: name, json(#"{"payload":\#(payload)}"#))), on: loop)
         try await settle(on: loop)
     }
 
@@ -171,7 +171,7 @@ final class ServiceBench: ServiceEventReceiver {
         } completion: { [self] result in
             guard case .success(.accepted(let stored)) = result else { return }
             accepted = stored
-            services.events.tell(.entryAccepted(stored), on: loop)
+            services.events.notify(.entryAccepted(stored), on: loop)
         }
         try await settle(on: loop)
         return accepted?.id

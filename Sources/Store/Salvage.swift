@@ -2,7 +2,7 @@ import Basics
 package import Outbox
 import SQLite
 
-/// What is in a database that was set aside, and what became of it.
+/// The entries of a database that was set aside, and whether they were taken over.
 package struct RecoveryReport: Sendable, Equatable {
     package var path: String
     package var reason: String
@@ -10,39 +10,12 @@ package struct RecoveryReport: Sendable, Equatable {
     package var entries: [OutboxEntry] = []
     /// Why reading stopped before the end; nil when everything was read.
     package var unreadable: String?
-    /// Those of `entries` that are in the outbox again.
+    /// The entries that are in the outbox again.
     package var restored: [OutboxEntry] = []
 }
 
-extension StateStore {
-    /// Looks into what was set aside in a state directory without changing anything; nil when there is nothing to look
-    /// at.
-    package static func inspectSetAside(in directory: String) -> RecoveryReport? {
-        guard let found = SetAsideFiles(directory: directory).unresolved() else { return nil }
-        return Salvage(path: found.path).report(reason: found.reason).report
-    }
-
-    /// Takes over what can be read of the set-aside file, then opens the outbox again. The entries come back in the
-    /// report for the dispatcher. With `restoring` false what is in the file is given up.
-    package nonisolated func recover(restoring: Bool) async throws -> RecoveryReport? {
-        guard let found = setAsideFiles.unresolved() else { return nil }
-        let salvage = Salvage(path: found.path).report(reason: found.reason)
-        var report = salvage.report
-        if restoring {
-            let items = salvage.items
-            report.restored = try await commit(cost: items.reduce(0) { $0 + $1.payload.count }) { transaction in
-                try transaction.restore(items)
-            }
-        }
-        try setAsideFiles.resolve(found.path)
-        let next = setAsideFiles.unresolved()
-        setHealth(next.map { .quarantined(path: $0.path, reason: $0.reason) } ?? .ok)
-        return report
-    }
-}
-
 extension StoreTransaction {
-    fileprivate mutating func restore(_ items: [Salvage.Item]) throws -> [OutboxEntry] {
+    mutating func restore(_ items: [Salvage.Item]) throws -> [OutboxEntry] {
         var restored: [OutboxEntry] = []
         for item in items {
             guard try outbox.restore(item.entry, payload: item.payload, attempts: item.attempts),
@@ -56,7 +29,7 @@ extension StoreTransaction {
 }
 
 /// Reads what it can of a damaged or newer file.
-private struct Salvage {
+struct Salvage {
     struct Item: Sendable {
         var entry: OutboxEntry
         var payload: OutboxTable.Payload

@@ -1,0 +1,74 @@
+import Basics
+
+/// Names a queue. Each session has one for its messages, and a control queue for aborts, which overtake the messages.
+struct QueueKey: Hashable, Comparable, Sendable {
+    var session: String
+    var isControl: Bool
+
+    /// Control queues first.
+    static func < (left: QueueKey, right: QueueKey) -> Bool {
+        left.isControl == right.isControl ? left.session < right.session : left.isControl
+    }
+}
+
+/// The entries of one queue in order of acceptance.
+struct SessionQueue: Sendable {
+    private(set) var places: [(ordinal: Int64, id: String)] = []
+
+    var isEmpty: Bool { places.isEmpty }
+
+    mutating func insert(_ id: String, ordinal: Int64) {
+        let index = firstIndex(notBelow: ordinal)
+        if index < places.count, places[index].ordinal == ordinal { return }
+        places.insert((ordinal, id), at: index)
+    }
+
+    mutating func remove(ordinal: Int64) {
+        let index = firstIndex(notBelow: ordinal)
+        if index < places.count, places[index].ordinal == ordinal { places.remove(at: index) }
+    }
+
+    private func firstIndex(notBelow ordinal: Int64) -> Int {
+        places.partitioningIndex { $0.ordinal >= ordinal }
+    }
+}
+
+/// The queues of all sessions, and the order in which the dispatcher looks at them.
+struct SessionQueues: Sendable {
+    private var queues: [QueueKey: SessionQueue] = [:]
+    /// Queues in which something changed since the dispatcher looked at them.
+    private var changed = UniqueQueue<QueueKey>()
+    /// Queues that would send but for the number of sessions that may send at the same time.
+    private var overLimit = UniqueQueue<QueueKey>()
+
+    var keys: some Sequence<QueueKey> { queues.keys }
+
+    func places(in key: QueueKey) -> [(ordinal: Int64, id: String)] { queues[key]?.places ?? [] }
+
+    mutating func insert(_ id: String, ordinal: Int64, into key: QueueKey) {
+        queues[key, default: SessionQueue()].insert(id, ordinal: ordinal)
+        changed.append(key)
+    }
+
+    mutating func remove(ordinal: Int64, from key: QueueKey) {
+        queues[key]?.remove(ordinal: ordinal)
+        if queues[key]?.isEmpty == true { queues[key] = nil }
+        changed.append(key)
+    }
+
+    mutating func markChanged(_ key: QueueKey) { changed.append(key) }
+
+    mutating func markAllChanged() {
+        for key in queues.keys.sorted() { changed.append(key) }
+    }
+
+    mutating func markOverLimit(_ key: QueueKey) { overLimit.append(key) }
+
+    mutating func forgetOverLimit() { overLimit.removeAll() }
+
+    /// The next queue to look at. `hasRoom`: one more session may send.
+    mutating func next(hasRoom: Bool) -> QueueKey? {
+        if let key = changed.popFirst() { return key }
+        return hasRoom ? overLimit.popFirst() : nil
+    }
+}

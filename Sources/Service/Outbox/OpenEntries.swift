@@ -1,0 +1,45 @@
+import Basics
+import Outbox
+
+/// The entries that are not final, counted as they change, so that the status screen needs no query.
+struct OpenEntries {
+    private struct Open {
+        let state: OutboxState
+        let createdAt: Int64
+    }
+
+    private var open: [String: Open] = [:]
+    private var counts = OutboxCounts()
+    /// When the oldest waiting entry was made; nil after it has left, until it is looked for again.
+    private var oldest: Int64?
+
+    /// - Returns: the state in which the entry was counted before; nil where it was not.
+    @discardableResult
+    mutating func note(_ entry: OutboxEntry) -> OutboxState? {
+        let before = open[entry.id]
+        if let before {
+            counts.count(before.state, -1)
+            if before.createdAt == oldest { oldest = nil }
+        }
+        guard !entry.state.isFinal else {
+            open[entry.id] = nil
+            return before?.state
+        }
+        let now = Open(state: entry.state, createdAt: entry.createdAt.milliseconds)
+        open[entry.id] = now
+        counts.count(now.state, 1)
+        if let oldest, Self.waits(now.state) { self.oldest = min(oldest, now.createdAt) }
+        return before?.state
+    }
+
+    mutating func summary(now: Timestamp) -> OutboxSummary {
+        var summary = OutboxSummary()
+        summary.counts = counts
+        guard counts.pending + counts.unconfirmed > 0 else { return summary }
+        if oldest == nil { oldest = open.values.lazy.filter { Self.waits($0.state) }.map(\.createdAt).min() }
+        summary.oldestAgeMilliseconds = oldest.map { max(0, now.milliseconds - $0) }
+        return summary
+    }
+
+    private static func waits(_ state: OutboxState) -> Bool { !state.isTerminal }
+}

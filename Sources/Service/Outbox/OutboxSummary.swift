@@ -1,0 +1,13 @@
+package import Outbox
+
+/// The outbox in figures, for the status screen and the metrics.
+package struct OutboxSummary: Equatable {
+    package var counts = OutboxCounts()
+    package var oldestAgeMilliseconds: Int64?
+    /// Since the start, by how they ended.
+    package var attempts: [AttemptClass: UInt64] = [:]
+    /// Why the saved entries could not be read. Until they are, nothing is sent, and the counts leave them out.
+    package var fault: String?
+
+    package init() {}
+}
