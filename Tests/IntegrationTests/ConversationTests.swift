@@ -46,24 +46,6 @@ import Testing
         #expect(try ladle.request("GET", "/v1/messages", ["Accept: text/plain"]).body.contains("  hello\n"))
     }
 
-    @Test func `messages are told on the stream as they become known`() async throws {
-        let ladle = try await LadleProcess(SendTests.fast)
-        let start = try #require(try ladle.request("GET", "/v1/events?poll=0").json["cursor"]?.string)
-        let id = try say("hello", ladle)
-        let told = try eventually {
-            let poll = try ladle.request("GET", "/v1/events?poll=5&types=message&since=\(start)").json
-            let messages = poll["events"]?.elements.compactMap { $0["message"] } ?? []
-            return messages.count < 3 ? nil : messages
-        }
-        let own = told.filter { $0["id"]?.string == id }.map { $0["state"]?.string }
-        #expect(own == ["sending", "sent"])
-        let reply = told.first { $0["role"]?.equals("assistant") ?? false }
-        #expect(reply?["text"]?.string == "Hello! You said: hello")
-        #expect(reply?["runId"]?.string == id)
-        let listed = try messages(ladle)["messages"]?.elements.map { $0["id"]?.string } ?? []
-        #expect(listed.contains(reply?["id"]?.string))
-    }
-
     @Test func `a stream with a limit ends after so many events, live or from the log`() async throws {
         let ladle = try await LadleProcess(SendTests.fast)
         let live = try ladle.connect()

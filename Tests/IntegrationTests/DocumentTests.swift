@@ -23,41 +23,6 @@ import Testing
         #expect(try ladle.request("GET", "/v1/identity?agent=..%2Fetc").status == 400)
     }
 
-    @Test func `a patch changes its fields and no other byte`() async throws {
-        let ladle = try await LadleProcess(["--demo-speed", "0"])
-        try waitUntilOnline(ladle)
-        let before = try ladle.request("GET", "/v1/identity").json["markdown"]?.string ?? ""
-        let changed = try ladle.request(
-            "PATCH",
-            "/v1/identity",
-            Self.anyVersion,
-            body: #"{"name":"Wren","vibe":"calm"}"#
-        )
-        #expect(changed.status == 200)
-        #expect(changed.json["path"]?.string == "rpc")
-        #expect(changed.json["fields"]?["name"]?.string == "Wren")
-        let cleared = try ladle.request("PATCH", "/v1/identity", Self.anyVersion, body: #"{"name":null,"vibe":""}"#)
-        #expect(cleared.json["fields"]?["name"] == nil)
-        let untouched = { (text: String) in
-            text.split(separator: "\n").filter { !$0.contains("Name") && !$0.contains("Vibe") && !$0.contains("_(") }
-        }
-        #expect(untouched(cleared.json["markdown"]?.string ?? "") == untouched(before))
-    }
-
-    @Test func `a patch without a change leaves a file that is missing so`() async throws {
-        let gateway = try GatewayProcess(["--protocol", "4"])
-        #expect(try gateway.control("DELETE", "file?name=USER.md").status == 200)
-        let ladle = try await gateway.ladle()
-        try ladle.online()
-        for body in ["{}", #"{"name":null}"#] {
-            let answer = try ladle.request("PATCH", "/v1/profile", Self.anyVersion, body: body)
-            #expect(answer.status == 200, "\(answer)")
-            #expect(try gateway.control("GET", "file?name=USER.md").status == 404)
-        }
-        #expect(try ladle.request("PATCH", "/v1/profile", Self.anyVersion, body: #"{"name":"A"}"#).status == 200)
-        #expect(try gateway.control("GET", "file?name=USER.md").status == 200)
-    }
-
     @Test func `writes say which version they are meant for`() async throws {
         let ladle = try await LadleProcess(["--demo-speed", "0"])
         try waitUntilOnline(ladle)
@@ -78,55 +43,19 @@ import Testing
         #expect(late.json["conflicts"]?[0]?["requested"]?.string == "B")
     }
 
-    @Test(arguments: [
-        (#"{"nam":"x"}"#, "nam"), (#"{"name":1}"#, "name"), (#"{"name":"a\nb"}"#, "name"),
-        (#"{"vibe":"\u0007"}"#, "vibe"),
-    ]) func `a change that cannot be is refused by its field`(body: String, field: String) async throws {
+    @Test func `a change that cannot be is refused by its field`() async throws {
         let ladle = try await LadleProcess(["--demo-speed", "0"])
         try waitUntilOnline(ladle)
         let tag = try ladle.request("GET", "/v1/identity").field("ETag")
-        let answer = try ladle.request("PATCH", "/v1/identity", Self.anyVersion, body: body)
-        #expect(answer.status == 422)
-        #expect(answer["field"] == field)
+        for (body, field) in [
+            (#"{"nam":"x"}"#, "nam"), (#"{"name":1}"#, "name"), (#"{"name":"a\nb"}"#, "name"),
+            (#"{"vibe":"\u0007"}"#, "vibe"),
+        ] {
+            let answer = try ladle.request("PATCH", "/v1/identity", Self.anyVersion, body: body)
+            #expect(answer.status == 422)
+            #expect(answer["field"] == field)
+        }
         #expect(try ladle.request("GET", "/v1/identity?refresh=true").field("ETag") == tag)
-    }
-
-    @Test func `two hundred writers at once lose nothing`() async throws {
-        let ladle = try await LadleProcess(["--demo-speed", "0"])
-        try waitUntilOnline(ladle)
-        let places = [
-            ("/v1/identity", ["name", "creature", "vibe", "theme", "emoji"]),
-            ("/v1/profile", ["name", "callName", "pronouns", "timezone", "notes"]),
-        ]
-        var calls: [(socket: BlockingSocket, field: String, value: String)] = []
-        for number in 0..<200 {
-            let (path, fields) = places[number % 2]
-            let field = fields[number / 2 % fields.count]
-            let value = "v\(number)"
-            let socket = try ladle.connect()
-            try socket.send(
-                ladle.requestBytes(
-                    "PATCH",
-                    path,
-                    Self.anyVersion + ["Connection: close"],
-                    body: "{\"\(field)\":\"\(value)\"}"
-                )
-            )
-            calls.append((socket, field, value))
-        }
-        for call in calls {
-            var bytes: [UInt8] = []
-            while let more = try? call.socket.receive(), !more.isEmpty { bytes += more }
-            call.socket.close()
-            let answer = Answer(bytes)
-            #expect(answer.status == 200)
-            // Read back from the gateway before it was answered: it has landed.
-            #expect(answer.json["fields"]?[call.field]?.string == call.value)
-        }
-        for (path, fields) in places {
-            let final = try ladle.request("GET", path + "?refresh=true").json["fields"]
-            for field in fields { #expect(final?[field]?.string?.hasPrefix("v") == true) }
-        }
     }
 
     @Test func `a picture is taken for what it is`() async throws {

@@ -109,16 +109,6 @@ import Testing
         #expect(try second.request("GET", "/v1/status").json["outbox"]?["pending"]?.int == 1)
     }
 
-    @Test func `with offline hold entries say why they wait, and use up no attempt`() async throws {
-        let ladle = try await away(["--outbox-offline", "hold"])
-        try ladle.link { $0["state"]?.string == "offline" }
-        let id = try ladle.send("whenever it is back")
-        let entry = try ladle.entry(id)
-        #expect(entry["state"]?.string == "queued")
-        #expect(entry["attemptCount"]?.int == 0)
-        #expect(entry["blockedReason"]?.string?.hasPrefix("gateway offline") ?? false)
-    }
-
     @Test func `requests at once with one key make one entry`() async throws {
         let ladle = try await away()
         let fields = Self.text + ["Idempotency-Key: same", "Connection: close"]

@@ -77,22 +77,4 @@ import Testing
         #expect(try ladle.request("POST", "/v1/sessions/main/abort").json["aborted"]?.bool == false)
         #expect(try ladle.request("POST", "/v1/runs/none/abort").status == 404)
     }
-
-    @Test func `a run that a killed process left open is settled, not shown as running for ever`() async throws {
-        let first = try await LadleProcess(["--demo-speed", "1"])
-        let start = try #require(try first.request("GET", "/v1/events?poll=0").json["cursor"]?.string)
-        _ = try first.request("POST", "/v1/messages", Self.text, body: "slow count")
-        // Its event is told once its row is on disk.
-        let id = try eventually {
-            try first.request("GET", "/v1/events?poll=5&types=run.started&since=\(start)").json["events"]?[0]?["runId"]?
-                .string
-        }
-        first.signal(9)
-        _ = first.waitForExit()
-        let second = try await LadleProcess(SendTests.fast, state: first.state)
-        let run = try settled(id, second)
-        #expect(run["state"]?.string == "failed")
-        #expect(run["error"]?.string?.contains("was not running") ?? false)
-        #expect(try second.request("GET", "/v1/activity").json["active"]?.int == 0)
-    }
 }

@@ -153,6 +153,52 @@ struct OutboxServiceTests {
         }
     }
 
+    @Test func `on protocol 3 a message waits for the run that began before the link was lost`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            let first = try await bench.accept("slow", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(first), on: loop)
+            try await bench.drop(on: loop)
+            try await bench.advance(3000, on: loop)
+            try await bench.open(version: 3, uptimeMs: 3_603_000, on: loop)
+            let next = try await bench.accept("two", on: loop)
+            try await bench.accept("three", session: "agent:main:den", on: loop)
+            #expect(bench.gateway.sentTexts == ["slow", "three"])
+            #expect(try await bench.state(next) == .queued)
+            try await bench.event("chat", Frame.end(first, "aborted"), on: loop)
+            try await bench.advance(20_000, on: loop)
+            #expect(bench.gateway.sentTexts == ["slow", "three", "two"])
+        }
+    }
+
+    @Test func `with strict ordering the next message waits until the one before is delivered`() async throws {
+        var settings = ServiceSettings()
+        settings.outbox.ordering = .strict
+        try await withServices(settings) { bench, loop in
+            try await bench.open(on: loop)
+            let first = try await bench.accept("one", on: loop) ?? ""
+            try await bench.accept("two", on: loop)
+            #expect(bench.gateway.sentTexts == ["one"])
+            try await bench.event("agent", Frame.start(first), on: loop)
+            #expect(bench.gateway.sentTexts == ["one", "two"])
+        }
+    }
+
+    @Test func `an abort that found the gateway away goes before the messages when it is back`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let first = try await bench.accept("slow", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(first), on: loop)
+            try await bench.drop(on: loop)
+            try await bench.accept("and then this", on: loop)
+            try await bench.accept(first, kind: .abort, on: loop)
+            try await bench.advance(3000, on: loop)
+            try await bench.open(uptimeMs: 3_603_000, on: loop)
+            let chat = bench.gateway.requests.filter { ["chat.send", "chat.abort"].contains($0.method) }
+            #expect(chat.map(\.method) == ["chat.send", "chat.abort", "chat.send"])
+        }
+    }
+
     @Test func `on protocol 4 a message does not wait for a run`() async throws {
         try await withServices { bench, loop in
             try await bench.open(on: loop)
@@ -337,6 +383,64 @@ struct OutboxServiceTests {
             bench.services.outbox.learned(ok(#"{"status":"started"}"#), of: call.id, on: loop)
             try await bench.settle(on: loop)
             #expect(try await bench.entry(id).proof == .gatewayReceipt)
+        }
+    }
+
+    @Test func `a message in doubt holds up its session until it is settled`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let first = try await bench.accept("one", on: loop)
+            try await bench.accept("two", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = ["chat.history"]
+            try await bench.open(on: loop)
+            #expect(bench.gateway.sentTexts == ["one"])
+            bench.gateway.rows[Self.main] = [Row.user("one", key: first)]
+            bench.gateway.answer("chat.history")
+            try await bench.settle(on: loop)
+            #expect(bench.gateway.sentTexts == ["one", "two"])
+        }
+    }
+
+    @Test func `an accepted message whose link is lost is in doubt`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let id = try await bench.accept("hello", on: loop)
+            #expect(try await bench.state(id) == .accepted)
+            try await bench.drop(on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            #expect(bench.services.outbox.summary(now: loop.wallClock).counts.unconfirmed == 1)
+        }
+    }
+
+    @Test func `a message that shows up later, after it was given up, is delivered after all`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send", "chat.history"]
+            let id = try await bench.accept("hello", ttlMs: 60_000, on: loop)
+            bench.gateway.answer("chat.send", .ambiguous(.timedOut))
+            try await bench.advance(60_000, on: loop)
+            #expect(try await bench.state(id) == .expired)
+            try await bench.event("agent", Frame.start(id ?? ""), on: loop)
+            #expect(try await bench.state(id) == .delivered)
+        }
+    }
+
+    @Test func `with ambiguous hold a message in doubt waits for a person`() async throws {
+        var settings = ServiceSettings()
+        settings.outbox.ambiguous = .hold
+        try await withServices(settings) { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(600_000, on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            #expect(try await bench.cancel(id, force: true, on: loop)?.get().state == .cancelled)
         }
     }
 
