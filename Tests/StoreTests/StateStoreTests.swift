@@ -4,9 +4,10 @@ import Foundation
 import JSONBytes
 import Outbox
 import SQLite
-import Store
 import TestSupport
 import Testing
+
+@testable import Store
 
 private struct Refused: Error, Equatable {}
 
