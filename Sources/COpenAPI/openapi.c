@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// e3f892d47ce574d066b34f9ab2ffb7bf65f2598a89ebd13dabf018e639df979b
+// 52386e1b8e3d872f31ee287454461546092962e3d215681e68126ce5ac3fb07c
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -159,7 +159,6 @@ extension LadleProcess {
 
 extension JSONValue {
     var attemptClasses: [String] { self["attempts"]?.elements.compactMap { $0["class"]?.string } ?? [] }
-    var firstAttempt: String? { self["attempts"]?.elements.compactMap { $0["at"]?.string }.first }
 }
 
 extension BlockingSocket {
