@@ -1,5 +1,5 @@
 package import Basics
-import CSystem
+import POSIX
 
 /// Where a loop reads the time: the system's clocks, or a clock that a test moves by hand.
 package struct LoopClock: Sendable {
@@ -13,7 +13,7 @@ package struct LoopClock: Sendable {
     }
 
     package static let system = LoopClock(
-        monotonic: { cs_monotonic_ns() },
-        wall: { Timestamp(milliseconds: cs_wall_ms()) }
+        monotonic: { HostClock.monotonicNanoseconds },
+        wall: { Timestamp(milliseconds: HostClock.wallMilliseconds) }
     )
 }
