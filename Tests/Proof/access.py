@@ -618,7 +618,7 @@ def replay():
     one.sendall(request("GET", f"/v1/events?timeout=2&since={start}&session={theirs}", bearer(bound)))
     raw, _ = drain(one, 10)
     tally.check(b"marker" not in raw, "the other session's events come when asked for")
-    table = (ROOT / "Sources/Bridge/Routing/RouteTable.swift").read_text()
+    table = (ROOT / "Sources/API/Routing/RouteTable.swift").read_text()
     for operation, method, path in re.findall(r'Route\(\s*"(\w+)",\s*\.(\w+),\s*"([^"]+)"', table):
         if method != "get" or operation in ("streamEvents", "pollPairing"):
             continue

@@ -50,7 +50,7 @@ scope_of = {operation: scope for scope, names in NEEDS.items() for operation in 
 
 def route_table():
     """(operation, method, path, scope) of the program's own table; then what every resource has besides."""
-    text = (ROOT / "Sources/Bridge/Routing/RouteTable.swift").read_text()
+    text = (ROOT / "Sources/API/Routing/RouteTable.swift").read_text()
     found = re.findall(r'Route\(\s*"(\w+)",\s*\.(\w+),\s*"([^"]+)"', text)
     assert len(found) >= 35 and len(found) == len(re.findall(r"\bRoute\(", text))
     missing = {name for name, _, _ in found} ^ set(scope_of)
