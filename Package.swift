@@ -65,10 +65,10 @@ let package = Package(
         + layer("JSONBytes", uses: ["Basics"])
         + layer("HTTPModel", uses: ["Basics"])
         + layer("HTTP1", uses: ["HTTPModel", "Basics"])
-        + layer("WebSocket", uses: ["Basics"])
+        + layer("WebSocket", uses: ["HTTP1", "HTTPModel", "Basics"])
         + layer("EventStream", uses: ["Basics"])
         + layer("ReadableText", uses: ["JSONBytes", "Basics"], isTested: false)
-        + layer("Gateway", uses: ["JSONBytes", "Basics"], isTested: false)
+        + layer("Gateway", uses: ["JSONBytes"], isTested: false)
         + layer("Labels", uses: ["JSONBytes", "Basics"])
         + layer("Runs", uses: ["Labels", "JSONBytes", "Basics"])
         + layer("Documents", uses: ["JSONBytes", "Basics"])
@@ -78,8 +78,8 @@ let package = Package(
         + layer("TLS", uses: ["COpenSSL", "Basics"])
         + layer("EventLoops", uses: ["POSIX", "CSystem", "TLS", "Basics"])
         + layer("HTTP2", uses: ["CNGHTTP2", "HTTPModel", "Basics"])
-        + layer("Compression", uses: ["CZlib", "Basics"])
-        + layer("SQLite", uses: ["CSQLite", "Basics"])
+        + layer("Compression", uses: ["CZlib"])
+        + layer("SQLite", uses: ["CSQLite"])
         // Services.
         + layer("Observability", uses: ["JSONBytes", "POSIX", "Basics"])
         + layer("Configuration", uses: ["JSONBytes", "POSIX", "Basics"])
@@ -90,7 +90,11 @@ let package = Package(
                 "POSIX", "Basics",
             ]
         )
-        + layer("Access", uses: ["TLS", "POSIX", "HTTPModel", "JSONBytes", "Basics"], testsUse: ["Store", "SQLite"])
+        + layer(
+            "Access",
+            uses: ["TLS", "POSIX", "HTTP1", "HTTPModel", "JSONBytes", "Basics"],
+            testsUse: ["Store", "SQLite"]
+        )
         + layer(
             "Store",
             uses: ["SQLite", "Outbox", "EventStream", "Access", "POSIX", "JSONBytes", "Basics"]
@@ -99,13 +103,12 @@ let package = Package(
         + layer(
             "Upstream",
             uses: [
-                "Gateway", "JSONBytes", "WebSocket", "HTTP1", "HTTPModel", "TLS", "EventLoops", "Observability",
-                "POSIX", "Basics",
+                "Gateway", "JSONBytes", "WebSocket", "TLS", "EventLoops", "POSIX", "Basics",
             ]
         )
         + layer(
             "DemoGateway",
-            uses: ["JSONBytes", "WebSocket", "TLS", "EventLoops", "POSIX", "Basics"],
+            uses: ["JSONBytes", "WebSocket", "HTTPModel", "TLS", "EventLoops", "POSIX", "Basics"],
             testsUse: ["FaultyGateway"]
         )
         + layer(
@@ -120,15 +123,15 @@ let package = Package(
             "API",
             uses: [
                 "Service", "ReadableText", "Server", "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs",
-                "Labels", "Documents",
-                "EventStream", "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "POSIX",
+                "Documents", "EventStream", "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI",
+                "POSIX",
                 "Basics",
             ]
         )
         + layer(
             "Commands",
             uses: [
-                "Configuration", "HTTP1", "HTTPModel", "JSONBytes", "EventStream", "ReadableText", "POSIX", "Basics",
+                "Configuration", "HTTP1", "HTTPModel", "JSONBytes", "ReadableText", "POSIX", "Basics",
             ]
         )
         + [
@@ -136,13 +139,8 @@ let package = Package(
                 name: "ladle",
                 dependencies: [
                     "Runs", "Labels", "Commands", "Configuration", "API", "Service", "Server", "Upstream",
-                    "DemoGateway", "Discovery",
-                    "Store",
-                    "Outbox",
-                    "Gateway", "EventStream", "Access", "Observability", "EventLoops", "TLS",
-                    "HTTPModel",
-                    "JSONBytes",
-                    "POSIX", "Basics",
+                    "DemoGateway", "Discovery", "Store", "Outbox", "Gateway", "EventStream", "Access",
+                    "Observability", "EventLoops", "TLS", "JSONBytes", "POSIX", "Basics",
                 ],
                 swiftSettings: strict
             ),

@@ -30,7 +30,7 @@ package struct DemoPrimitives {
     }
 
     /// A version 4 UUID, which is the form of the gateway's own ids.
-    package func uuid() -> String {
+    func uuid() -> String {
         var bytes = randomBytes(16)
         guard bytes.count == 16 else { return "00000000-0000-4000-8000-000000000000" }
         bytes[6] = bytes[6] & 0x0f | 0x40

@@ -1,10 +1,11 @@
 import EventLoops
+import HTTPModel
 import WebSocket
 
 /// One accepted connection: an HTTP head, then a WebSocket.
 final class DemoSocket: StreamHandler {
     private enum State {
-        case head(HandshakeHead.Reader)
+        case head(ServerHandshake.Reader)
         case open(WebSocketSession)
         /// The last bytes are on their way.
         case ending
@@ -15,7 +16,7 @@ final class DemoSocket: StreamHandler {
     private let stream: StreamConnection
     private let delivery: any DemoDelivery
     private weak var server: DemoGatewayServer?
-    private var state = State.head(HandshakeHead.Reader())
+    private var state = State.head(ServerHandshake.Reader())
     private var clientClose: DemoClose?
 
     init(
@@ -47,13 +48,10 @@ final class DemoSocket: StreamHandler {
 
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
         switch state {
-        case .head(var reader):
+        case .head(let reader):
             do throws(HandshakeError) {
-                guard let found = try reader.receive(bytes) else {
-                    state = .head(reader)
-                    return
-                }
-                try upgrade(found.head, on: loop)
+                guard let found = try reader.receive(bytes) else { return }
+                upgrade(found.handshake, on: loop)
                 received(bytes.extracting(found.used..<bytes.count), on: loop)
             } catch {
                 delivery.write(ServerHandshake.refusal(error), to: stream, on: loop)
@@ -76,8 +74,7 @@ final class DemoSocket: StreamHandler {
         server?.closed(id, clientClose, on: loop)
     }
 
-    private func upgrade(_ head: HandshakeHead, on loop: isolated EventLoop) throws(HandshakeError) {
-        let handshake = try ServerHandshake(head)
+    private func upgrade(_ handshake: ServerHandshake, on loop: isolated EventLoop) {
         let limits = WebSocketLimits(messageBytes: DemoHost.maximumPayload)
         state = .open(WebSocketSession(role: .server, limits: limits))
         delivery.write(handshake.response, to: stream, on: loop)
@@ -85,7 +82,9 @@ final class DemoSocket: StreamHandler {
             isLoopback: isLoopback,
             host: handshake.host,
             origin: handshake.origin.flatMap { $0.isEmpty ? nil : $0 },
-            isForwarded: ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"].contains { head.has($0) }
+            isForwarded: ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"].contains {
+                handshake.head.fields[$0] != nil
+            }
         )
         server?.upgraded(id, peer: peer, on: loop)
     }

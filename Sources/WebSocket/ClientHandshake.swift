@@ -1,4 +1,6 @@
 import Basics
+import HTTP1
+import HTTPModel
 
 /// The client's half of the opening handshake (RFC 6455 §4.1): the request, then the check of the answer.
 ///
@@ -6,7 +8,7 @@ import Basics
 package struct ClientHandshake: Sendable {
     package let request: [UInt8]
     private let accept: String
-    private var reader = HandshakeHead.Reader()
+    private var parser = HTTP1ResponseParser(requestMethod: .get, limits: .handshake)
 
     /// - Parameters:
     ///   - host: the `Host` value, with a port unless it is the scheme's default.
@@ -30,34 +32,32 @@ package struct ClientHandshake: Sendable {
 
     /// How many bytes of `piece` belonged to the answer once the connection is upgraded; nil while more is needed.
     package mutating func receive(_ piece: Span<UInt8>) throws(HandshakeError) -> Int? {
-        guard let (head, used) = try reader.receive(piece) else { return nil }
-        try check(head)
-        return used
+        var offset = 0
+        do throws(HTTP1ParseError) {
+            guard try parser.next(in: piece, from: &offset) == .head else { return nil }
+        } catch {
+            throw HandshakeError(error)
+        }
+        try check(parser.head)
+        return offset
     }
 
-    private func check(_ head: HandshakeHead) throws(HandshakeError) {
-        let status = try Self.status(head.startLine)
-        guard status == 101 else {
-            throw .refused(status: status, retryAfter: head.only("retry-after").flatMap { Int($0) })
+    private func check(_ head: ResponseHead) throws(HandshakeError) {
+        guard head.version == .http11 else { throw .malformedHead }
+        guard head.status == .switchingProtocols else {
+            let retryAfter = head.fields.only(.retryAfter).flatMap { Int($0) }
+            throw .refused(status: Int(head.status.code), retryAfter: retryAfter)
         }
-        guard head.lists("websocket", in: "upgrade"), head.lists("upgrade", in: "connection") else {
+        guard head.fields.has(.upgrade, token: "websocket"), head.fields.has(.connection, token: "upgrade") else {
             throw .notAnUpgrade
         }
-        guard head.only("sec-websocket-accept") == accept else { throw .wrongAccept }
-        for field in ["sec-websocket-extensions", "sec-websocket-protocol"] where head.has(field) {
-            throw .notOffered(field)
+        guard head.fields.only(.secWebSocketAccept) == accept else { throw .wrongAccept }
+        for field in [FieldName.secWebSocketExtensions, .secWebSocketProtocol] where head.fields.contains(field) {
+            throw .notOffered(field.canonical.lowercased())
         }
     }
 
-    private static func status(_ line: String) throws(HandshakeError) -> Int {
-        let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count >= 2, parts[0] == "HTTP/1.1", parts[1].utf8.count == 3,
-            let status = Int(parts[1]), (100...599).contains(status)
-        else { throw .malformedHead }
-        return status
-    }
-
-    /// Drops what could end a header line; callers pass validated text, this is the last fence.
+    /// Drops control characters, which could end a header line. Callers validate the text already; this is the last guard.
     private static func printable(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }))
     }

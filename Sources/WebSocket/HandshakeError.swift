@@ -1,3 +1,5 @@
+import HTTP1
+
 /// Why an opening handshake failed, on either side.
 package enum HandshakeError: Error, Equatable, Sendable {
     case headTooLong(limit: Int)
@@ -23,4 +25,20 @@ package enum HandshakeError: Error, Equatable, Sendable {
         default: 400
         }
     }
+}
+
+extension HandshakeError {
+    init(_ error: HTTP1ParseError) {
+        switch error {
+        case .requestLineTooLong(let limit), .headTooLarge(let limit), .tooManyFields(let limit):
+            self = .headTooLong(limit: limit)
+        case .missingHost: self = .missingHost
+        default: self = .malformedHead
+        }
+    }
+}
+
+extension HTTP1Limits {
+    /// A handshake needs well under 1 KiB; a proxy's cookies must fit as well. The body of a refusal is not read.
+    static let handshake = HTTP1Limits(requestLine: 16_384, fieldBlock: 16_384, fieldCount: 100, body: .max)
 }

@@ -1,28 +1,50 @@
+import HTTP1
+package import HTTPModel
+
 /// A client's request to upgrade, checked (RFC 6455 §4.2.1), and the bytes that accept or refuse it.
 package struct ServerHandshake: Sendable {
-    package let target: String
+    package let head: RequestHead
     package let host: String
     package let origin: String?
-    package let head: HandshakeHead
     private let key: String
 
-    package init(_ head: HandshakeHead) throws(HandshakeError) {
-        let parts = head.startLine.split(separator: " ", omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[2] == "HTTP/1.1", !parts[1].isEmpty else { throw .malformedHead }
-        guard parts[0] == "GET" else { throw .methodNotAllowed(String(parts[0])) }
-        guard let host = head.only("host") else { throw .missingHost }
-        guard head.lists("websocket", in: "upgrade"), head.lists("upgrade", in: "connection") else {
+    package var target: String { head.target }
+
+    init(_ head: RequestHead) throws(HandshakeError) {
+        guard head.version == .http11 else { throw .malformedHead }
+        guard head.method == .get else { throw .methodNotAllowed(head.method.name) }
+        guard let host = head.fields.only(.host) else { throw .missingHost }
+        guard head.fields.has(.upgrade, token: "websocket"), head.fields.has(.connection, token: "upgrade") else {
             throw .notAnUpgrade
         }
-        guard head.only("sec-websocket-version") == "13" else {
-            throw .unsupportedVersion(head.only("sec-websocket-version"))
-        }
-        guard let key = head.only("sec-websocket-key"), HandshakeKey.isValid(key) else { throw .missingKey }
-        target = String(parts[1])
-        self.host = host
-        origin = head.only("origin")
+        let version = head.fields.only(.secWebSocketVersion)
+        guard version == "13" else { throw .unsupportedVersion(version) }
+        guard let key = head.fields.only(.secWebSocketKey), HandshakeKey.isValid(key) else { throw .missingKey }
         self.head = head
+        self.host = host
+        origin = head.fields.only(.origin)
         self.key = key
+    }
+
+    /// Takes a handshake out of a byte stream.
+    package final class Reader {
+        private var parser = HTTP1Parser(limits: .handshake)
+
+        package init() {}
+
+        /// The handshake once its head is complete, and how many bytes of `piece` it used; nil while more is needed. The
+        /// bytes behind it belong to the frames.
+        package func receive(
+            _ piece: Span<UInt8>
+        ) throws(HandshakeError) -> (handshake: ServerHandshake, used: Int)? {
+            var offset = 0
+            do throws(HTTP1ParseError) {
+                guard try parser.next(in: piece, from: &offset) == .head else { return nil }
+            } catch {
+                throw HandshakeError(error)
+            }
+            return (try ServerHandshake(parser.head), offset)
+        }
     }
 
     /// The 101 answer; frames may follow it in the same write.
@@ -52,5 +74,12 @@ package struct ServerHandshake: Sendable {
         case 431: "Request Header Fields Too Large"
         default: "Bad Request"
         }
+    }
+}
+
+extension HeaderFields {
+    /// The one value of a field; nil when it is absent or sent twice, as no handshake field may be repeated.
+    func only(_ name: FieldName) -> String? {
+        count(of: name) == 1 ? string(for: name) : nil
     }
 }

@@ -13,7 +13,7 @@ package struct WebSocketClose: Sendable, Equatable {
     package static let goingAway: UInt16 = 1001
     package static let protocolError: UInt16 = 1002
     package static let noStatus: UInt16 = 1005
-    package static let invalidPayload: UInt16 = 1007
+    static let invalidPayload: UInt16 = 1007
     package static let policyViolation: UInt16 = 1008
     package static let tooBig: UInt16 = 1009
     package static let serviceRestart: UInt16 = 1012

@@ -25,7 +25,7 @@ struct LinkHarness {
 
     var machine: LinkMachine
     var now = LinkTime(milliseconds: 1_000, wall: start)
-    private var reader = HandshakeHead.Reader()
+    private var reader = ServerHandshake.Reader()
     private var gateway: WebSocketSession?
 
     var opened: [GatewayURL] = []
@@ -80,7 +80,7 @@ struct LinkHarness {
             case .close:
                 hangUps += 1
                 gateway = nil
-                reader = HandshakeHead.Reader()
+                reader = ServerHandshake.Reader()
             case .status(let status): statuses.append(status)
             case .hello: hellos += 1
             case .event(let event): events.append(event)
@@ -102,9 +102,7 @@ struct LinkHarness {
     private mutating func gatewayReads(_ bytes: [UInt8]) {
         machine.unsentBytes = 0
         guard gateway != nil else {
-            guard let (head, _) = try? reader.receive(bytes.span), let request = try? ServerHandshake(head) else {
-                return
-            }
+            guard let request = try? reader.receive(bytes.span)?.handshake else { return }
             gateway = WebSocketSession(role: .server, limits: WebSocketLimits(messageBytes: 64 << 20))
             answer = request.response
             return
@@ -230,7 +228,6 @@ extension CallOutcome {
     var name: String {
         switch self {
         case .ok: "ok"
-        case .accepted: "accepted"
         case .failed(let error, _): "failed \(error.code)"
         case .notDispatched(let reason): "notDispatched \(reason)"
         case .ambiguous(let reason): "ambiguous \(reason)"

@@ -84,7 +84,7 @@ final class ScriptedGateway {
 final class GatewayConnection: StreamHandler {
     let stream: StreamConnection
     private weak var gateway: ScriptedGateway?
-    private var reader = HandshakeHead.Reader()
+    private let reader = ServerHandshake.Reader()
     private var session: WebSocketSession?
 
     init(_ stream: StreamConnection, gateway: ScriptedGateway) {
@@ -117,12 +117,18 @@ final class GatewayConnection: StreamHandler {
     }
 
     private func greet(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
-        guard let gateway, let (head, _) = try? reader.receive(bytes) else { return }
+        guard let gateway else { return }
+        let request: ServerHandshake
+        do throws(HandshakeError) {
+            guard let found = try reader.receive(bytes) else { return }
+            request = found.handshake
+        } catch {
+            return stream.close(on: loop)
+        }
         if let garbage = gateway.script.garbage {
             send(garbage, on: loop)
             return stream.closeWhenSent(on: loop)
         }
-        guard let request = try? ServerHandshake(head) else { return stream.close(on: loop) }
         session = WebSocketSession(role: .server, limits: WebSocketLimits(messageBytes: 64 << 20))
         send(request.response, on: loop)
         say(#"{"type":"event","event":"connect.challenge","payload":{"nonce":"n-1","ts":1767225600000}}"#, on: loop)

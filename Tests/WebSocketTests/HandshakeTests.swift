@@ -10,6 +10,10 @@ struct HandshakeTests {
         ClientHandshake(host: "127.0.0.1:18789", userAgent: "ladle/1", nonce: nonce)
     }
 
+    static func read(_ bytes: [UInt8]) throws -> ServerHandshake? {
+        try ServerHandshake.Reader().receive(bytes.span)?.handshake
+    }
+
     static func answer(_ lines: [String] = [], accept: String = accept) -> [UInt8] {
         let head = ["HTTP/1.1 101 Switching Protocols", "upgrade: WebSocket", "Connection: keep-alive, Upgrade"]
         return Array((head + ["Sec-WebSocket-Accept: \(accept)"] + lines + ["", ""]).joined(separator: "\r\n").utf8)
@@ -29,10 +33,7 @@ struct HandshakeTests {
         let text = String(decoding: request, as: UTF8.self)
         #expect(text.hasPrefix("GET / HTTP/1.1\r\nHost: 127.0.0.1:18789\r\n"))
         #expect(!text.lowercased().contains("origin"))
-        var reader = HandshakeHead.Reader()
-        let received = try reader.receive(request.span)
-        let read = try #require(received)
-        let server = try ServerHandshake(read.head)
+        let server = try #require(try Self.read(request))
         #expect(server.target == "/" && server.host == "127.0.0.1:18789" && server.origin == nil)
         var client = Self.client()
         let response = server.response
@@ -116,12 +117,14 @@ struct HandshakeTests {
 
     @Test(arguments: requests)
     func `a request that cannot be upgraded is refused with a status`(_ text: String, _ error: HandshakeError) throws {
-        var reader = HandshakeHead.Reader()
-        let bytes = Array((text + "\r\n\r\n").utf8)
-        let received = try reader.receive(bytes.span)
-        let read = try #require(received)
-        #expect(throws: error) { try ServerHandshake(read.head) }
+        #expect(throws: error) { try Self.read(Array((text + "\r\n\r\n").utf8)) }
         #expect(String(decoding: ServerHandshake.refusal(error), as: UTF8.self).hasPrefix("HTTP/1.1 \(error.status) "))
+    }
+
+    @Test func `an interim answer before the upgrade is passed over`() throws {
+        var client = Self.client()
+        let bytes = Array("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".utf8) + Self.answer()
+        #expect(try client.receive(bytes.span) == bytes.count)
     }
 
     @Test func `what could end a header line never reaches the request`() {

@@ -1,3 +1,5 @@
+import HTTP1
+import HTTPModel
 import JSONBytes
 
 /// The client's half of one `whois` call: bytes in, an answer out. Anything that is not a complete, sane 200 with an
@@ -8,11 +10,11 @@ import JSONBytes
 package struct WhoisExchange: Sendable {
     package static let deadlineMilliseconds = 2000
     /// An answer is a few kilobytes; capability maps make some larger.
-    private static let longestAnswer = 512 << 10
-    private static let longestHead = 16 << 10
+    private static let limits = HTTP1Limits(fieldBlock: 16 << 10, fieldCount: 100, body: 512 << 10)
 
     package let question: WhoisQuestion
-    private var bytes: [UInt8] = []
+    private var parser = HTTP1ResponseParser(requestMethod: .get, limits: Self.limits)
+    private var body: [UInt8] = []
     private var answer: WhoisAnswer?
 
     package init(_ question: WhoisQuestion) {
@@ -22,59 +24,40 @@ package struct WhoisExchange: Sendable {
     /// The answer as soon as it is complete; later bytes change nothing.
     package mutating func receive(_ chunk: some Collection<UInt8>) -> WhoisAnswer? {
         if let answer { return answer }
-        guard bytes.count + chunk.count <= Self.longestAnswer else { return finish(.failed("the answer is too long")) }
-        bytes.append(contentsOf: chunk)
-        return evaluate(ended: false)
+        let input = Array(chunk)
+        var offset = 0
+        do throws(HTTP1ParseError) {
+            while true {
+                switch try parser.next(in: input.span, from: &offset) {
+                case .needMore: return nil
+                case .head: continue
+                case .body(let range): body += input[range]
+                case .end: return finish(content)
+                }
+            }
+        } catch {
+            return finish(.failed("the answer of tailscaled: \(error.text)"))
+        }
     }
 
     package mutating func receiveEnd() -> WhoisAnswer {
-        answer ?? evaluate(ended: true) ?? finish(.failed("the answer is cut short"))
+        if let answer { return answer }
+        let isComplete = (try? parser.receiveEnd()) ?? false
+        return finish(isComplete ? content : .failed("the answer is cut short"))
     }
 
     private mutating func finish(_ value: WhoisAnswer) -> WhoisAnswer {
         answer = value
-        bytes = []
+        body = []
         return value
     }
 
-    private mutating func evaluate(ended: Bool) -> WhoisAnswer? {
-        guard let headEnd = Self.headEnd(bytes) else {
-            return bytes.count > Self.longestHead ? finish(.failed("the answer's head is too long")) : nil
+    private var content: WhoisAnswer {
+        switch parser.head.status {
+        case .ok: Self.identity(body).map(WhoisAnswer.known) ?? .failed("the answer names nobody")
+        case .notFound: .unknown
+        case let status: .failed("tailscaled answered \(status.code)")
         }
-        guard let head = WhoisResponseHead(bytes[..<headEnd]) else {
-            return finish(.failed("the answer is not HTTP"))
-        }
-        let body: [UInt8]?
-        switch head.framing {
-        case .length(let length):
-            let available = bytes.count - headEnd
-            body = available >= length ? Array(bytes[headEnd..<headEnd + length]) : nil
-        case .chunked:
-            switch WhoisResponseHead.decodeChunks(bytes[headEnd...]) {
-            case .complete(let content): body = content
-            case .incomplete: body = nil
-            case .malformed: return finish(.failed("the answer's chunks are malformed"))
-            }
-        case .untilEnd:
-            body = ended ? Array(bytes[headEnd...]) : nil
-        }
-        guard let body else { return nil }
-        switch head.status {
-        case 200: return finish(Self.identity(body).map(WhoisAnswer.known) ?? .failed("the answer names nobody"))
-        case 404: return finish(.unknown)
-        default: return finish(.failed("tailscaled answered \(head.status)"))
-        }
-    }
-
-    private static func headEnd(_ bytes: [UInt8]) -> Int? {
-        var index = 3
-        while index < bytes.count {
-            if bytes[index] == 10, bytes[index - 1] == 13, bytes[index - 2] == 10, bytes[index - 3] == 13 {
-                return index + 1
-            }
-            index += 1
-        }
-        return nil
     }
 
     private static func identity(_ body: [UInt8]) -> TailnetIdentity? {
