@@ -23,16 +23,6 @@ struct LinkMachineCallTests {
         #expect(link.machine.counters.unknownAnswers == 1)
     }
 
-    @Test func `agent answers twice under one id`() throws {
-        var link = try LinkHarness()
-        link.goOnline()
-        link.call(1, "agent")
-        let id = link.lastRequest?["id"]?.string ?? ""
-        link.say(#"{"type":"res","id":"\#(id)","ok":true,"payload":{"status":"accepted","runId":"r"}}"#)
-        link.say(#"{"type":"res","id":"\#(id)","ok":true,"payload":{"status":"ok","runId":"r"}}"#)
-        #expect(link.outcomes.map(\.outcome.name) == ["accepted", "ok"])
-    }
-
     @Test func `a timeout leaves the outcome open, and a late answer still tells it`() throws {
         var link = try LinkHarness()
         link.goOnline()

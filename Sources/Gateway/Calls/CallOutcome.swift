@@ -3,8 +3,6 @@ package import JSONBytes
 /// How a request ended, in the classes the outbox needs.
 package enum CallOutcome: Sendable {
     case ok(JSONValue?)
-    /// `agent` only: a first answer; the final one follows under the same id.
-    case accepted(JSONValue?)
     case failed(GatewayError, payload: JSONValue?)
     /// The gateway never saw it: repeating is free of duplicates.
     case notDispatched(NotDispatched)

@@ -6,7 +6,7 @@ import Upstream
 extension AttemptOutcome {
     init(_ outcome: CallOutcome) {
         switch outcome {
-        case .ok(let payload), .accepted(let payload):
+        case .ok(let payload):
             let status: Acknowledgement.Status =
                 switch payload?["status"]?.string {
                 case "started", "accepted": .started

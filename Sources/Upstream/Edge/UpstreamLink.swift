@@ -185,11 +185,7 @@ package final class UpstreamLink {
     }
 
     private func finish(_ id: CallID, _ outcome: CallOutcome) {
-        if case .accepted = outcome {
-            completions[id]?(outcome)
-        } else {
-            completions.removeValue(forKey: id)?(outcome)
-        }
+        completions.removeValue(forKey: id)?(outcome)
     }
 
     private func write(_ bytes: [UInt8], on loop: isolated EventLoop) {

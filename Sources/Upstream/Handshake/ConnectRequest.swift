@@ -98,7 +98,7 @@ package struct ConnectRequest: Sendable {
 /// The gateway's first frame. Its time is used for the signature, so that no clock needs to agree.
 package struct Challenge: Sendable, Equatable {
     package let nonce: String
-    package let timestampMs: Int64
+    let timestampMs: Int64
 
     package init(nonce: String, timestampMs: Int64) {
         self.nonce = nonce

@@ -7,8 +7,8 @@ package struct Backoff: Sendable {
     package static let restart: [Int64] = [0, 500, 1_000, 2_000]
     /// Pending approvals: often while someone is at the keyboard, then slower; always within the five minutes a request lives.
     package static let approval: Int64 = 5_000
-    package static let slowApproval: Int64 = 30_000
-    package static let approvalPatience: Int64 = 300_000
+    static let slowApproval: Int64 = 30_000
+    static let approvalPatience: Int64 = 300_000
 
     private var failures = 0
     private var restarting = false
@@ -25,7 +25,7 @@ package struct Backoff: Sendable {
 
     /// The gateway said that it restarts. Not honoured right after a hello, or a gateway that greets and restarts in a
     /// circle would be called without pause.
-    package mutating func announceRestart(onlineForMs: Int64, expectedMs: Int64? = nil) {
+    mutating func announceRestart(onlineForMs: Int64, expectedMs: Int64? = nil) {
         guard !restarting, onlineForMs >= 2_000 else { return }
         restarting = true
         restartExpected = expectedMs.map { min(max($0, 0), Self.longest) }
@@ -51,7 +51,7 @@ package struct Backoff: Sendable {
         return base / 2 + Int64(random % UInt64(base / 2 + 1))
     }
 
-    package mutating func approvalDelay(now: Int64) -> Int64 {
+    mutating func approvalDelay(now: Int64) -> Int64 {
         let since = approvalSince ?? now
         approvalSince = since
         return now - since < Self.approvalPatience ? Self.approval : Self.slowApproval

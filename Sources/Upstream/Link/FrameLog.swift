@@ -30,7 +30,7 @@ package struct FrameLog: Sendable {
     }
 
     package static let standardEntries = 500
-    package static let standardBytes = 1 << 20
+    static let standardBytes = 1 << 20
 
     private let maxEntries: Int
     private let maxBytes: Int

@@ -21,9 +21,9 @@ package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The gateway's own port; also assumed for ws:// without one, as people leave it out.
-    package static let gatewayPort: UInt16 = 18_789
+    static let gatewayPort: UInt16 = 18_789
 
-    package let isTLS: Bool
+    let isTLS: Bool
     /// Lower case, IPv6 without brackets.
     package let host: String
     package let port: UInt16
@@ -71,7 +71,7 @@ package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
     private var bracketed: String { host.contains(":") ? "[\(host)]" : host }
 
     /// The pin as the gateway shows it in several forms: a prefix, colons and case do not matter.
-    package static func normalisedPin(_ text: String) -> String? {
+    static func normalisedPin(_ text: String) -> String? {
         var rest = text.lowercased()[...]
         rest = rest.drop { $0.isWhitespace }
         for prefix in ["sha256", "sha-256"] where rest.hasPrefix(prefix) {

@@ -18,7 +18,7 @@ extension LinkMachine {
             return [.outcome(id, .notDispatched(.tooLarge(bytes: frame.count, limit: hello.policy.maxPayload)))]
         }
         guard queuedBytes + frame.count <= Limit.queuedBytes,
-            calls.add(id, wireId: wireId, method: method, now: now.milliseconds, timeoutMs: timeoutMs)
+            calls.add(id, wireId: wireId, now: now.milliseconds, timeoutMs: timeoutMs)
         else { return [.outcome(id, .notDispatched(.queueFull))] }
         queue.append(QueuedFrame(wireId: wireId, bytes: frame))
         queuedBytes += frame.count

@@ -66,7 +66,7 @@ extension LinkMachine {
                 subscribeId = nil
                 return []
             }
-            switch calls.receive(response, now: now.milliseconds) {
+            switch calls.receive(response) {
             case .outcome(let id, let outcome):
                 guard case .failed(let error, _) = outcome, let scope = error.missingScope else {
                     return [.outcome(id, outcome)]

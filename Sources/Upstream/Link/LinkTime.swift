@@ -28,7 +28,7 @@ package struct LinkCounters: Sendable, Equatable {
     /// Broken WebSocket framing.
     package var protocolErrors: UInt64 = 0
     package var lostEvents: UInt64 = 0
-    package var harmlessGaps: UInt64 = 0
+    var harmlessGaps: UInt64 = 0
     package var lateAnswers: UInt64 = 0
     package var unknownAnswers: UInt64 = 0
     package var silences: UInt64 = 0

@@ -23,8 +23,6 @@ package struct RPCTable: Sendable {
     private struct Pending: Sendable {
         var id: CallID
         var deadline: Int64
-        var timeoutMs: Int64
-        var answersTwice: Bool
         var isWritten = false
     }
 
@@ -41,15 +39,10 @@ package struct RPCTable: Sendable {
     package var count: Int { pending.count }
 
     /// False when the table is full.
-    package mutating func add(_ id: CallID, wireId: String, method: String, now: Int64, timeoutMs: Int64) -> Bool {
+    package mutating func add(_ id: CallID, wireId: String, now: Int64, timeoutMs: Int64) -> Bool {
         guard pending.count < Self.maxPending else { return false }
         let timeout = min(max(timeoutMs, 1), 86_400_000)
-        pending[wireId] = Pending(
-            id: id,
-            deadline: now + timeout,
-            timeoutMs: timeout,
-            answersTwice: method == "agent"
-        )
+        pending[wireId] = Pending(id: id, deadline: now + timeout)
         return true
     }
 
@@ -60,15 +53,8 @@ package struct RPCTable: Sendable {
 
     package func isPending(wireId: String) -> Bool { pending[wireId] != nil }
 
-    package mutating func receive(_ response: GatewayResponse, now: Int64) -> Resolution {
-        if var call = pending[response.id] {
-            if call.answersTwice, response.error == nil, response.payload?["status"]?.string == "accepted" {
-                call.answersTwice = false
-                call.deadline = now + call.timeoutMs
-                pending[response.id] = call
-                return .outcome(call.id, .accepted(response.payload))
-            }
-            pending[response.id] = nil
+    package mutating func receive(_ response: GatewayResponse) -> Resolution {
+        if let call = pending.removeValue(forKey: response.id) {
             return .outcome(call.id, Self.outcome(response))
         }
         guard let id = givenUp.removeValue(forKey: response.id) else { return .unknown }
@@ -87,7 +73,7 @@ package struct RPCTable: Sendable {
     }
 
     /// The connection is gone. Ids are never replayed, so late answers cannot come either.
-    package mutating func failAll(_ reason: CallOutcome.NotDispatched = .offline) -> [(CallID, CallOutcome)] {
+    mutating func failAll(_ reason: CallOutcome.NotDispatched = .offline) -> [(CallID, CallOutcome)] {
         let all = pending.values.sorted { $0.id.number < $1.id.number }
         pending = [:]
         givenUp = [:]
