@@ -5,7 +5,7 @@ import HTTPModel
 
 /// HTTP/1.1 on one connection: requests one at a time, answers in order, at most one exchange under way.
 final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
-    enum Ending {
+    private enum Ending {
         case keepAlive
         /// After the answer now being written.
         case closeAfterAnswer
@@ -15,41 +15,41 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     }
 
     /// What the peer is expected to do next, and so how long it may take.
-    enum Phase {
+    private enum Phase {
         case idle, head, body, answer, output
     }
 
     /// Answers that the peer does not take: above this its next request is not looked at. Also how much is gathered
     /// into one write.
-    static let outputBytes = 256 << 10
+    private static let outputBytes = 256 << 10
 
     /// Strong, so that a write which finds the peer gone can still finish its work here; `closed` breaks the cycle.
-    let connection: HTTPConnection
-    let server: HTTPServer
-    let stream: StreamConnection
-    var parser: HTTP1Parser
-    var exchange: Exchange?
+    private let connection: HTTPConnection
+    private let server: HTTPServer
+    private let stream: StreamConnection
+    private var parser: HTTP1Parser
+    private var exchange: Exchange?
     /// Bytes that came while an answer was under way.
-    var pipelined: [UInt8] = []
+    private var pipelined: [UInt8] = []
     /// Answers made while input is worked through leave in one write.
-    var out: [UInt8] = []
-    var takenAtWatch: UInt64 = 0
-    var isPaused = false
+    private var out: [UInt8] = []
+    private var takenAtWatch: UInt64 = 0
+    private var isPaused = false
     /// The exchange waits for its admission.
-    var isDeferred = false
+    private var isDeferred = false
     /// Too much output waits for the peer.
-    var isChoked = false
+    private var isChoked = false
     /// What is in `pipelined` waits for a later turn.
-    var isYielding = false
-    var inputEnded = false
-    var isBodyWanted = true
-    var isGathering = false
-    var ending = Ending.keepAlive
-    var phase: Phase?
-    var isStream = false
+    private var isYielding = false
+    private var inputEnded = false
+    private var isBodyWanted = true
+    private var isGathering = false
+    private var ending = Ending.keepAlive
+    private var phase: Phase?
+    private var isStream = false
     /// The stream's body has chunks; an older peer's ends with the connection alone.
-    var isChunked = false
-    var coder: GzipStream?
+    private var isChunked = false
+    private var coder: GzipStream?
 
     init(_ connection: HTTPConnection) {
         self.connection = connection
@@ -192,5 +192,328 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     func finishInput(on loop: isolated EventLoop) {
         if exchange == nil, parser.isIdle { return close(on: loop) }
         refuse(.endedEarly, on: loop)
+    }
+
+    // MARK: Answers
+
+    func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange, ending != .closing else { return }
+        // The rest of a body nobody wants must not be read as the next request.
+        if response.closes || isDeferred || !(parser.isEnded || parser.framing.body == .none) {
+            ending = .closeAfterAnswer
+        }
+        let isGathered = isGathering
+        if !isGathered { beginGathering() }
+        AnswerWriter.append(
+            response,
+            to: exchange,
+            keepAlive: ending == .keepAlive,
+            server: server,
+            into: &out,
+            on: loop
+        )
+        answered(exchange, on: loop)
+        if ending == .closeAfterAnswer { ending = .answered }
+        guard !isGathered else { return }
+        endGathering(on: loop)
+        guard ending == .keepAlive else { return }
+        parser.startNext(keepingHead: false)
+        resume(on: loop)
+    }
+
+    func answered(_ exchange: Exchange, on loop: isolated EventLoop) {
+        self.exchange = nil
+        isDeferred = false
+        if isStream { server.counters.openStreams -= 1 }
+        isStream = false
+        server.responder.finished(exchange, on: loop)
+    }
+
+    /// What had to wait is worked through now, as far as it goes.
+    func resume(on loop: isolated EventLoop) {
+        let bytes = pipelined
+        pipelined = []
+        work(through: bytes.span, on: loop)
+        guard ending == .keepAlive || ending == .closeAfterAnswer else { return }
+        guard !isDeferred, !isChoked, !isYielding, !isStream else { return }
+        if isPaused, pipelined.count <= server.limits.pipelinedBytes {
+            isPaused = false
+            stream.resumeInput(on: loop)
+        }
+        if inputEnded, exchange == nil || !parser.isEnded { finishInput(on: loop) }
+    }
+
+    func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange else { return }
+        // The connection ends with the body all the same. Chunks are for clients that read a body without them in
+        // blocks of their own size, as Python's requests does: they would get an event when later ones fill the block.
+        ending = .closeAfterAnswer
+        isChunked = if case .http10 = exchange.version { false } else { exchange.method != .head }
+        isStream = true
+        coder = exchange.method == .head ? nil : ContentCoding.coder(for: head)
+        pipelined = []
+        exchange.connection.memo = nil
+        server.counters.openStreams += 1
+        let isGathered = isGathering
+        if !isGathered { beginGathering() }
+        AnswerWriter.appendStreamHead(head, isChunked: isChunked, server: server, into: &out, on: loop)
+        parser.releaseHead()
+        // Else its end would go unseen.
+        if isPaused {
+            isPaused = false
+            stream.resumeInput(on: loop)
+        }
+        guard !isGathered else { return }
+        endGathering(on: loop)
+        updateDeadline(on: loop)
+    }
+
+    func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
+        guard self.exchange === exchange else { return .gone }
+        guard let coder else { return passChunk(bytes, on: loop) }
+        // What is coded must leave: later pieces refer to it.
+        guard isGathering || stream.hasRoom(for: coder.most(for: bytes.count) + HTTP1Encoder.chunkFrameBytes) else {
+            return .full
+        }
+        var coded: [UInt8] = []
+        coder.compress(bytes, into: &coded)
+        return passChunk(coded.span, on: loop)
+    }
+
+    private func passChunk(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {
+        guard isChunked else { return pass(bytes, on: loop) }
+        var chunk: [UInt8] = []
+        HTTP1Encoder.appendChunk(bytes, to: &chunk)
+        return pass(chunk.span, on: loop)
+    }
+
+    func outlet(for exchange: Exchange) -> SharedBytesTarget? {
+        coder == nil ? SharedBytesTarget(isChunked ? .chunk : .plain, to: stream) : nil
+    }
+
+    func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {
+        if self.exchange === exchange { updateDeadline(on: loop) }
+    }
+
+    private func pass(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {
+        if isGathering {
+            out.append(copying: bytes, from: 0)
+            return .written
+        }
+        switch stream.send(bytes, on: loop) {
+        case .sent: return .written
+        case .queued(let count):
+            updateDeadline(on: loop)
+            return .waiting(count)
+        case .overflow: return .full
+        case .closed: return .gone
+        }
+    }
+
+    func end(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange else { return }
+        if let coder {
+            var rest: [UInt8] = []
+            coder.finish(into: &rest)
+            _ = passChunk(rest.span, on: loop)
+        }
+        if isChunked {
+            let last = HTTP1Encoder.lastChunk
+            _ = pass(last.span, on: loop)
+        }
+        // A peer found gone ends the exchange here.
+        guard self.exchange === exchange else { return }
+        answered(exchange, on: loop)
+        ending = .answered
+        if !isGathering { close(on: loop) }
+    }
+
+    func abort(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange else { return }
+        answered(exchange, on: loop)
+        cut(on: loop)
+    }
+
+    func endWithPeer(_ exchange: Exchange, on loop: isolated EventLoop) {
+        guard self.exchange === exchange, inputEnded else { return }
+        // Answers before it in the same turn are the peer's all the same.
+        if isGathering { flushGathered(on: loop) }
+        cut(on: loop)
+    }
+
+    func waitingBytes(of exchange: Exchange) -> Int {
+        self.exchange === exchange ? stream.waitingBytes : 0
+    }
+
+    /// One answer is under way at a time.
+    func isBehind(_ exchange: Exchange) -> Bool { false }
+
+    func limitWaiting(to bytes: Int, for exchange: Exchange) {
+        if self.exchange === exchange { stream.sendLimit = bytes }
+    }
+
+    func drained(on loop: isolated EventLoop) {
+        if phase == .output { phase = nil }
+        updateDeadline(on: loop)
+        if isStream { exchange?.outputDrained(on: loop) }
+        guard isChoked else { return }
+        isChoked = false
+        resume(on: loop)
+    }
+
+    // MARK: Output
+
+    func beginGathering() {
+        isGathering = true
+        server.lendBuffer(to: &out)
+    }
+
+    func endGathering(on loop: isolated EventLoop) {
+        isGathering = false
+        flushGathered(on: loop)
+        if ending == .answered { close(on: loop) }
+    }
+
+    func flushGathered(on loop: isolated EventLoop) {
+        guard !out.isEmpty else { return server.takeBack(&out) }
+        // Out of `self` meanwhile: a peer found gone ends its exchange here.
+        var bytes: [UInt8] = []
+        swap(&bytes, &out)
+        let outcome = stream.send(bytes.span, on: loop)
+        server.takeBack(&bytes)
+        if outcome == .overflow { cut(on: loop) }
+    }
+
+    func close(on loop: isolated EventLoop) {
+        guard ending != .closing else { return }
+        ending = .closing
+        phase = .output
+        takenAtWatch = stream.takenBytes
+        connection.setDeadline(server.limits.stallMilliseconds, on: loop)
+        stream.closeWhenSent(on: loop)
+    }
+
+    func cut(on loop: isolated EventLoop) {
+        ending = .closing
+        stream.close(on: loop)
+    }
+
+    // MARK: Ending
+
+    func refuse(_ error: HTTP1ParseError, on loop: isolated EventLoop) {
+        // Who begins like that could not read an answer; to a client of HTTP/2 the close is one (RFC 9113 §3.4).
+        let isAnswered = error != .notHTTP || stream.takenBytes > 0 || !out.isEmpty
+        refuse(
+            Problem(error),
+            isAnswered: isAnswered,
+            on: loop
+        )
+    }
+
+    func refuse(_ problem: Problem, on loop: isolated EventLoop) {
+        refuse(problem, isAnswered: true, on: loop)
+    }
+
+    private func refuse(_ problem: Problem, isAnswered: Bool, on loop: isolated EventLoop) {
+        guard ending == .keepAlive || ending == .closeAfterAnswer else { return }
+        let last = exchange
+        let number = last?.number ?? server.nextRequestNumber()
+        server.counters.refused[problem.code.rawValue, default: 0] += 1
+        server.responder.refused(
+            problem,
+            requestID: RequestID.text(number),
+            connection: connection.info,
+            on: loop
+        )
+        let wasStream = isStream
+        if let last {
+            last.peerLeft(on: loop)
+            answered(last, on: loop)
+        }
+        if wasStream { return cut(on: loop) }
+        if !isAnswered { return close(on: loop) }
+        ending = .answered
+        let isGathered = isGathering
+        if !isGathered { beginGathering() }
+        AnswerWriter.append(
+            problem.response(requestID: RequestID.text(number)),
+            to: nil,
+            keepAlive: false,
+            server: server,
+            into: &out,
+            on: loop
+        )
+        if !isGathered { endGathering(on: loop) }
+    }
+
+    func deadlinePassed(on loop: isolated EventLoop) {
+        if phase == .output {
+            // Slow is not stalled: what counts is whether the peer has taken anything.
+            guard stream.takenBytes == takenAtWatch else {
+                takenAtWatch = stream.takenBytes
+                return connection.setDeadline(server.limits.stallMilliseconds, on: loop)
+            }
+            server.counters.stalled += 1
+            return cut(on: loop)
+        }
+        if parser.isIdle || parser.isEnded || isDeferred { return cut(on: loop) }
+        if let exchange, isBodyOnTime(exchange, on: loop) {
+            return connection.setDeadline(1000, on: loop)
+        }
+        refuse(
+            Problem(
+                .requestTimeout,
+                exchange == nil
+                    ? "The head of the request did not arrive within \(server.limits.headMilliseconds / 1000) s."
+                    : "The body arrived slower than \(server.limits.bodyBytesPerSecond) bytes a second."
+            ),
+            on: loop
+        )
+    }
+
+    private func isBodyOnTime(_ exchange: Exchange, on loop: isolated EventLoop) -> Bool {
+        let milliseconds =
+            Int64(clamping: (loop.now &- exchange.startedAt) / 1_000_000) - server.limits.bodyGraceMilliseconds
+        guard milliseconds > 0 else { return true }
+        return Int64(exchange.body.count) * 1000 >= Int64(server.limits.bodyBytesPerSecond) * milliseconds
+    }
+
+    /// Patience depends on what is awaited; it starts anew only when that changes.
+    func updateDeadline(on loop: isolated EventLoop) {
+        guard ending != .closing else { return }
+        let now: Phase =
+            if stream.waitingBytes > 0 {
+                .output
+            } else if isYielding {
+                .answer
+            } else if exchange == nil {
+                parser.isIdle ? .idle : .head
+            } else {
+                parser.isEnded || isDeferred || isStream ? .answer : .body
+            }
+        guard now != phase || now == .idle else { return }
+        phase = now
+        switch now {
+        case .idle: connection.setDeadline(server.limits.idleMilliseconds, on: loop)
+        case .head: connection.setDeadline(server.limits.headMilliseconds, on: loop)
+        case .body: connection.setDeadline(server.limits.bodyGraceMilliseconds, on: loop)
+        // The answer is ours to give; the peer has nothing to be late with.
+        case .answer: connection.setDeadline(nil, on: loop)
+        case .output:
+            takenAtWatch = stream.takenBytes
+            connection.setDeadline(server.limits.stallMilliseconds, on: loop)
+        }
+    }
+
+    func drain(on loop: isolated EventLoop) {
+        if exchange == nil, parser.isIdle, !isChoked, !isYielding { return close(on: loop) }
+        if ending == .keepAlive { ending = .closeAfterAnswer }
+    }
+
+    func closed(on loop: isolated EventLoop) {
+        ending = .closing
+        guard let last = exchange else { return }
+        last.peerLeft(on: loop)
+        answered(last, on: loop)
     }
 }

@@ -6,36 +6,36 @@ import HTTPModel
 /// HTTP/2 on one connection: many exchanges at once, each on a stream of its own.
 final class HTTP2Connection: WireProtocol, YieldedWork {
     /// Output handed to the socket at a time: what waits beyond it stays in the session, where flow control counts it.
-    static let outputBytes = 256 << 10
+    private static let outputBytes = 256 << 10
 
     /// Strong, like the streams' hold on this: what finds the socket dead in the middle of its work can still finish it.
     /// `closed` breaks the cycle.
-    let connection: HTTPConnection
-    let session: HTTP2Session
+    private let connection: HTTPConnection
+    private let session: HTTP2Session
     /// In the order of their ids, which is that of their requests.
-    var streams: [HTTP2Stream] = []
+    private var streams: [HTTP2Stream] = []
     /// The stream of the last request: what follows is mostly its own.
-    var recent: HTTP2Stream?
+    private var recent: HTTP2Stream?
     private var isWorking = false
-    var isClosing = false
+    private var isClosing = false
     private var isPaused = false
     /// Events wait for a later turn; until then none is taken.
-    var isYielding = false
+    private var isYielding = false
     /// More came meanwhile: that is enough.
     private var hasMore = false
     /// The peer has ended its direction; what came before is still answered.
     private var inputEnded = false
-    var isClosed = false
+    private var isClosed = false
     private var countedErrors: UInt64 = 0
     /// What the peer had taken when the running patience with it began.
-    var takenAtWatch: UInt64?
+    private var takenAtWatch: UInt64?
     /// The running patience is with a head, from its beginning.
-    var watchesHead = false
+    private var watchesHead = false
     /// Why this connection gets no service.
-    var refusal: Problem?
+    private var refusal: Problem?
 
     var server: HTTPServer { connection.server }
-    var socket: StreamConnection { connection.stream }
+    private var socket: StreamConnection { connection.stream }
 
     static func make(for connection: HTTPConnection, on loop: isolated EventLoop) -> HTTP2Connection? {
         guard let session = try? HTTP2Session(limits: connection.server.limits.http2) else { return nil }
@@ -210,5 +210,151 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
     func drained(on loop: isolated EventLoop) {
         work(on: loop)
         updateDeadline(on: loop)
+    }
+
+    // MARK: Answers
+
+    func inviteBody(of exchange: Exchange, on id: HTTP2StreamID, loop: isolated EventLoop) {
+        guard exchange.head.fields.has(.expect, token: "100-continue") else { return }
+        session.inform(id, ResponseHead(.continue))
+        flushSoon(on: loop)
+    }
+
+    func send(_ response: Response, to exchange: Exchange?, on id: HTTP2StreamID, loop: isolated EventLoop) {
+        if let exchange, ContentCoding.concerns(response, from: server.limits.compressFrom) {
+            var coded = response
+            ContentCoding.apply(to: &coded, accepted: exchange.head)
+            return sendWhole(coded, to: exchange, on: id, loop: loop)
+        }
+        sendWhole(response, to: exchange, on: id, loop: loop)
+    }
+
+    func dropAnswer(on id: HTTP2StreamID, _ code: HTTP2ErrorCode) {
+        server.counters.refused["HTTP2_unreadAnswers", default: 0] += 1
+        session.reset(id, code)
+    }
+
+    private func sendWhole(
+        _ response: Response,
+        to exchange: Exchange?,
+        on id: HTTP2StreamID,
+        loop: isolated EventLoop
+    ) {
+        // Asked for while there was room, and others came first.
+        if session.waitingBytes > server.limits.answerBytes {
+            dropAnswer(on: id, .enhanceYourCalm)
+            return flushSoon(on: loop)
+        }
+        let status = response.head.status
+        let hasBody = !response.body.isEmpty && exchange?.method != .head && !status.forbidsBody
+        session.respond(
+            id,
+            response.head,
+            length: status.forbidsContentLength ? nil : response.body.count,
+            common: server.commonHTTP2(on: loop),
+            end: !hasBody
+        )
+        if hasBody { session.send(response.body, on: id, end: true) }
+        flushSoon(on: loop)
+    }
+
+    func begin(_ head: ResponseHead, on id: HTTP2StreamID, loop: isolated EventLoop) {
+        session.respond(id, head, common: server.commonHTTP2(on: loop), end: false)
+        flushSoon(on: loop)
+    }
+
+    func write(_ bytes: [UInt8], on id: HTTP2StreamID, end: Bool, loop: isolated EventLoop) {
+        session.send(bytes, on: id, end: end)
+        flushSoon(on: loop)
+    }
+
+    var isBehind: Bool { session.waitingBytes + socket.waitingBytes > Self.outputBytes }
+
+    func pendingBytes(on id: HTTP2StreamID) -> Int { session.pendingBytes(on: id) }
+
+    func consume(_ count: Int, on id: HTTP2StreamID) { session.consume(count, on: id) }
+
+    func reset(_ id: HTTP2StreamID, _ code: HTTP2ErrorCode, on loop: isolated EventLoop) {
+        session.reset(id, code)
+        flushSoon(on: loop)
+    }
+
+    // MARK: Ending
+
+    /// Between the two GOAWAYs of a drain: a round trip on any sane path.
+    private static let drainMilliseconds: Int64 = 500
+
+    /// While anything is under way the peer is looked at whenever its patience has passed, whatever it sends meanwhile.
+    func updateDeadline(on loop: isolated EventLoop) {
+        guard !isClosed else { return }
+        if socket.waitingBytes > 0 || !streams.isEmpty || isYielding {
+            watchesHead = false
+            guard takenAtWatch == nil else { return }
+            takenAtWatch = socket.takenBytes
+            return connection.setDeadline(server.limits.stallMilliseconds, on: loop)
+        }
+        takenAtWatch = nil
+        let limits = server.limits
+        let isHead = session.isHeadOpen || refusal != nil
+        // More of the same head is no reason for more patience.
+        if isHead, watchesHead { return }
+        watchesHead = isHead
+        connection.setDeadline(isHead ? limits.headMilliseconds : limits.idleMilliseconds, on: loop)
+    }
+
+    func deadlinePassed(on loop: isolated EventLoop) {
+        if socket.waitingBytes > 0, takenAtWatch == socket.takenBytes {
+            server.counters.stalled += 1
+            return socket.close(on: loop)
+        }
+        takenAtWatch = nil
+        watchesHead = false
+        if isYielding {
+            // The peer is late with nothing.
+        } else if socket.waitingBytes == 0, streams.isEmpty {
+            session.terminate(.noError)
+            isClosing = true
+        } else {
+            // Streams whose peer keeps the window shut, and bodies that do not come.
+            let patience = UInt64(clamping: server.limits.stallMilliseconds) &* 1_000_000
+            for id in session.stalledStreams(for: patience, now: loop.now) {
+                server.counters.stalled += 1
+                session.reset(id, .enhanceYourCalm)
+            }
+            for stream in streams { stream.checkBody(on: loop) }
+        }
+        work(on: loop)
+        updateDeadline(on: loop)
+    }
+
+    /// The first request hears why.
+    func refuse(_ problem: Problem, on loop: isolated EventLoop) {
+        refusal = problem
+        updateDeadline(on: loop)
+    }
+
+    func refuse(_ id: HTTP2StreamID, _ problem: Problem, on loop: isolated EventLoop) {
+        let requestID = RequestID.text(server.nextRequestNumber())
+        server.counters.refused[problem.code.rawValue, default: 0] += 1
+        server.responder.refused(problem, requestID: requestID, connection: connection.info, on: loop)
+        send(problem.response(requestID: requestID), to: nil, on: id, loop: loop)
+    }
+
+    func drain(on loop: isolated EventLoop) {
+        session.beginDrain()
+        work(on: loop)
+        loop.after(milliseconds: Self.drainMilliseconds) { [weak self] in
+            guard let self else { return }
+            self.session.finishDrain()
+            self.work(on: loop)
+        }
+    }
+
+    func closed(on loop: isolated EventLoop) {
+        isClosed = true
+        let all = streams
+        streams = []
+        recent = nil
+        for stream in all { stream.closed(on: loop) }
     }
 }

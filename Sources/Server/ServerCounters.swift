@@ -10,7 +10,7 @@ package struct ServerCounters: Sendable {
     package var bytesIn: UInt64 = 0
     /// Of connections that are closed; open ones count their own.
     package var bytesOut: UInt64 = 0
-    package var overLimit: UInt64 = 0
+    var overLimit: UInt64 = 0
     package var stalled: UInt64 = 0
     package var timedOut: UInt64 = 0
     /// Requests refused before they had a handler, by problem code; the codes are the parsers' closed lists.

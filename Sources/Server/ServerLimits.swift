@@ -26,7 +26,7 @@ package struct ServerLimits: Sendable {
     /// Pipelined bytes kept while an answer is under way; above it reading pauses.
     package var pipelinedBytes = 64 << 10
     /// JSON and text answers from this size on are compressed for clients that ask.
-    package var compressFrom = 1024
+    var compressFrom = 1024
     var http1 = HTTP1Limits.server
     var http2 = HTTP2Limits.standard
 

@@ -108,7 +108,7 @@ package final class Exchange {
     /// Fields that every answer to this request has, whatever comes of it.
     package var commonFields: [(name: String, value: String)] = []
     /// As a stream does: who waits for long and has gone away must not hold what the wait holds.
-    package private(set) var endsWithPeer = false
+    private(set) var endsWithPeer = false
     /// Given up with the answer; until then the sink keeps the exchange too.
     private var sink: (any ExchangeSink)?
 
