@@ -19,14 +19,14 @@
 
     /// Has `body` write from the beginning on.
     /// - Returns: how many bytes it wrote.
-    package func refill<E: Error>(_ body: (inout OutputSpan<UInt8>) throws(E) -> Void) throws(E) -> Int {
+    func refill<E: Error>(_ body: (inout OutputSpan<UInt8>) throws(E) -> Void) throws(E) -> Int {
         var output = unsafe OutputSpan(buffer: memory, initializedCount: 0)
         try body(&output)
         return unsafe output.finalize(for: memory)
     }
 
     /// The first bytes, for the length of the call.
-    package func withPrefix<Result>(_ length: Int, _ body: (Span<UInt8>) throws -> Result) rethrows -> Result {
+    func withPrefix<Result>(_ length: Int, _ body: (Span<UInt8>) throws -> Result) rethrows -> Result {
         let bytes = unsafe UnsafeBufferPointer(rebasing: memory[..<min(length, memory.count)])
         return try body(unsafe bytes.span)
     }

@@ -58,9 +58,9 @@ package actor EventLoop {
     private var isStopping = false
 
     /// Shared by all connections of the loop: a read is used up before the next one.
-    package let readBuffer = ByteStore(count: readBufferSize)
+    let readBuffer = ByteStore(count: readBufferSize)
     /// For what a read decrypts to, with the record it may bring to an end; made where there is TLS.
-    package private(set) lazy var plainBuffer = ByteStore(count: Self.plainBufferSize)
+    private(set) lazy var plainBuffer = ByteStore(count: Self.plainBufferSize)
 
     /// Monotonic nanoseconds, read once a turn.
     package private(set) var now: UInt64

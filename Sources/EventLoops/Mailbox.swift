@@ -1,4 +1,6 @@
-/// What enters a loop from outside.
+import Synchronization
+
+/// Work that enters a loop from outside.
 enum MailboxEntry: Sendable {
     case job(UnownedJob)
     case post(@Sendable () -> Void)
@@ -17,7 +19,7 @@ final class Mailbox: Sendable {
         var isClosed = false
     }
 
-    private let state = Locked(State())
+    private let state = Mutex(State())
     private let ring: @Sendable () -> Void
 
     init(ring: @escaping @Sendable () -> Void) {

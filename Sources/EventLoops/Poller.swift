@@ -17,9 +17,9 @@ package struct Readiness: OptionSet, Sendable {
     package func has(_ one: Readiness) -> Bool { rawValue & one.rawValue != 0 }
 
     package static let readable = Readiness(rawValue: UInt32(CS_READABLE))
-    package static let writable = Readiness(rawValue: UInt32(CS_WRITABLE))
+    static let writable = Readiness(rawValue: UInt32(CS_WRITABLE))
     /// Both directions are over; reading tells why.
-    package static let hangup = Readiness(rawValue: UInt32(CS_HANGUP))
+    static let hangup = Readiness(rawValue: UInt32(CS_HANGUP))
 }
 
 /// The kernel's event queue with its timer and its bell (`CSystem/poller.c`).

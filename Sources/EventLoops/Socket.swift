@@ -61,7 +61,7 @@ package struct Socket: ~Copyable {
         return unsafe cs_local_address(descriptor.number, &raw) < 0 ? nil : SocketAddress(raw: raw)
     }
 
-    package var peerAddress: SocketAddress? {
+    var peerAddress: SocketAddress? {
         var raw = cs_address()
         return unsafe cs_peer_address(descriptor.number, &raw) < 0 ? nil : SocketAddress(raw: raw)
     }
@@ -78,7 +78,7 @@ package struct Socket: ~Copyable {
     package var isListening: Bool { cs_is_listening(descriptor.number) == 1 }
 
     /// How a connect ended, once the socket is writable.
-    package func connectError() -> SystemError? {
+    func connectError() -> SystemError? {
         let result = cs_socket_error(descriptor.number)
         return result < 0 ? SystemError(number: -result, attempt: "connect") : nil
     }

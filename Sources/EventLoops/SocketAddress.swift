@@ -76,7 +76,7 @@ package enum Resolver {
     }
 
     /// Blocks. Empty when the name is unknown.
-    package static func lookUp(host: String, port: UInt16) -> [SocketAddress] {
+    static func lookUp(host: String, port: UInt16) -> [SocketAddress] {
         guard !host.isEmpty, !host.utf8.contains(0) else { return [] }
         var raw = [cs_address](repeating: cs_address(), count: most)
         let count = unsafe raw.withUnsafeMutableBufferPointer { buffer in

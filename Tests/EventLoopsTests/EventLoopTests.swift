@@ -1,8 +1,18 @@
 import POSIX
+import Synchronization
 import TestSupport
 import Testing
 
 @testable import EventLoops
+
+/// A value that several closures change.
+private final class Shared<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+
+    init(_ value: Value) { self.value = Mutex(value) }
+
+    func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result { value.withLock { body(&$0) } }
+}
 
 struct EventLoopTests {
     @Test(arguments: [9_223_372_036_854, 18_446_744_073_709, Int64.max])
@@ -22,7 +32,7 @@ struct EventLoopTests {
     @Test func `posts from one thread run in order, beside awaits, and none is lost`() async throws {
         let loop = try EventLoop()
         loop.start()
-        let seen = Locked<[Int]>([])
+        let seen = Shared<[Int]>([])
         let inbox = Inbox<Int>()
         for number in 0..<20_000 {
             loop.post { _ in
@@ -39,7 +49,7 @@ struct EventLoopTests {
     @Test func `what keeps a loop busy does not starve the posts that it leads to`() async throws {
         /// Costs five times what posts have at the least, and leads to posts that cost twice that.
         final class Busy: TurnEndWork {
-            private let done = Locked(0)
+            private let done = Shared(0)
             private let end: Inbox<Int>
             private var turns = 0
             private var most = 0

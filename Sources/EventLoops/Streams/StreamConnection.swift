@@ -93,7 +93,7 @@ package final class StreamConnection: Pollable {
     package var isOpen: Bool { state == .open }
     package var waitingBytes: Int { waiting.count - waitingStart }
     package var session: TLSSession? { tls }
-    package var peerAddress: SocketAddress? { socket.peerAddress }
+    var peerAddress: SocketAddress? { socket.peerAddress }
     package var localAddress: SocketAddress? { socket.localAddress }
     package var unsentBytes: Int? { socket.unsentBytes.map { $0 + waitingBytes } }
 

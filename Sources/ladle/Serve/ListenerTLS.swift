@@ -2,7 +2,7 @@ import Access
 import Basics
 import Commands
 import Configuration
-import EventLoops
+import Synchronization
 import TLS
 
 /// The certificates of the TCP listeners. Each new connection uses the newest ones, so that a new certificate needs no
@@ -38,7 +38,7 @@ final class ListenerTLS: Sendable {
     }
 
     private let files: Files
-    private let loaded: Locked<Loaded>
+    private let loaded: Mutex<Loaded>
 
     /// nil where no certificate is configured.
     static func make(_ settings: Settings, _ places: SettingsPlaces) throws -> ListenerTLS? {
@@ -76,7 +76,7 @@ final class ListenerTLS: Sendable {
     private init(_ files: Files) throws {
         self.files = files
         do throws(Fault) {
-            loaded = Locked(try Self.load(files))
+            loaded = Mutex(try Self.load(files))
         } catch {
             throw StartFailure(message: error.message, status: .configuration)
         }

@@ -1,11 +1,11 @@
-import EventLoops
+import Synchronization
 
-/// Runs once, whoever comes first.
+/// Runs its work at the first call, from whatever thread, and never again.
 final class Once: Sendable {
-    private let work: Locked<(@Sendable () -> Void)?>
+    private let work: Mutex<(@Sendable () -> Void)?>
 
     init(_ work: @escaping @Sendable () -> Void) {
-        self.work = Locked(work)
+        self.work = Mutex(work)
     }
 
     func run() {
