@@ -1,7 +1,7 @@
 import Basics
 
 /// A SHA-256 certificate fingerprint in one spelling: 64 lower-case hexadecimal digits.
-package struct Fingerprint: Sendable, Equatable {
+package struct CertificateFingerprint: Sendable, Equatable {
     package let text: String
 
     /// Drops a `sha256:` or `SHA-256` in front, then everything that is no hexadecimal digit.
@@ -17,15 +17,16 @@ package struct Fingerprint: Sendable, Equatable {
 /// What to pin after discovery.
 package enum FingerprintChoice: Sendable, Equatable {
     /// The stored one, whatever was announced.
-    case stored(Fingerprint)
+    case stored(CertificateFingerprint)
     /// The stored one; and the announcement differs, which people should hear of.
-    case storedDespite(Fingerprint, announced: Fingerprint)
+    case storedDespite(CertificateFingerprint, announced: CertificateFingerprint)
     /// Nothing is stored: to be confirmed by a person before it is.
-    case confirm(Fingerprint)
+    case confirm(CertificateFingerprint)
     case nothing
 
     /// Announcements are unauthenticated: anyone on the network can send one, so none ever replaces what is stored.
-    package static func choose(stored: Fingerprint?, announced: Fingerprint?) -> FingerprintChoice {
+    package static func choose(stored: CertificateFingerprint?, announced: CertificateFingerprint?) -> FingerprintChoice
+    {
         guard let stored else { return announced.map { .confirm($0) } ?? .nothing }
         guard let announced, announced != stored else { return .stored(stored) }
         return .storedDespite(stored, announced: announced)

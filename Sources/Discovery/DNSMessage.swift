@@ -4,7 +4,7 @@ import Basics
 package struct DNSMessage: Sendable, Equatable {
     package var id: UInt16
     package var isResponse: Bool
-    package var isTruncated: Bool
+    var isTruncated: Bool
     package var wantsRecursion: Bool
     /// The response code; 3 is "no such name".
     package var code: UInt8

@@ -35,9 +35,9 @@ package struct DiscoveredGateway: Sendable, Equatable {
     package var displayName: String { hints["displayName"] ?? name }
 
     /// The gateway says that it speaks TLS. Where it does not say so, plain.
-    package var saysTLS: Bool { hints["gatewayTls"] == "1" || hints["gatewayTls"] == "true" }
+    var saysTLS: Bool { hints["gatewayTls"] == "1" || hints["gatewayTls"] == "true" }
 
-    package var saidFingerprint: String? { hints["gatewayTlsSha256"].flatMap { Fingerprint($0)?.text } }
+    var saidFingerprint: String? { hints["gatewayTlsSha256"].flatMap { CertificateFingerprint($0)?.text } }
 
     /// What to give to `--gateway`. Numeric where possible: `.local` names need a resolver that knows multicast.
     package var url: String {

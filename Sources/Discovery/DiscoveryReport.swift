@@ -7,9 +7,9 @@ package struct DiscoveryReport: Sendable {
     package struct Pinned: Sendable {
         let host: String
         let port: UInt16
-        let fingerprint: Fingerprint
+        let fingerprint: CertificateFingerprint
 
-        package init(host: String, port: UInt16, fingerprint: Fingerprint) {
+        package init(host: String, port: UInt16, fingerprint: CertificateFingerprint) {
             self.host = host
             self.port = port
             self.fingerprint = fingerprint
@@ -31,7 +31,7 @@ package struct DiscoveryReport: Sendable {
 
     private func choice(_ gateway: DiscoveredGateway) -> FingerprintChoice {
         let stored = pinned.flatMap { $0.isMeant(by: gateway) ? $0.fingerprint : nil }
-        return .choose(stored: stored, announced: gateway.saidFingerprint.flatMap { Fingerprint($0) })
+        return .choose(stored: stored, announced: gateway.saidFingerprint.flatMap { CertificateFingerprint($0) })
     }
 
     /// One line a gateway, cut to `width` columns. Names come from the network: what could drive a terminal is

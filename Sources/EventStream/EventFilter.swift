@@ -15,9 +15,9 @@ package struct EventFilter: Sendable, Hashable {
         }
     }
 
-    package static let maxTypes = 32
+    static let maxTypes = 32
     /// Session keys and run ids are opaque; this bounds what one subscriber may make us keep.
-    package static let maxValueBytes = 512
+    static let maxValueBytes = 512
 
     /// Empty means all.
     package private(set) var types: [TypePattern] = []

@@ -91,7 +91,7 @@ package enum HTTP1Encoder {
     }
 
     /// The line before the data; the caller appends the data and CR LF.
-    package static func appendChunkSize(_ size: Int, to output: inout [UInt8]) {
+    static func appendChunkSize(_ size: Int, to output: inout [UInt8]) {
         var shift = 60
         while shift > 0, size >> shift & 15 == 0 { shift -= 4 }
         while shift >= 0 {

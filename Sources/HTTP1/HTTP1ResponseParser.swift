@@ -33,7 +33,7 @@ package struct HTTP1ResponseParser: Sendable {
     private var informationalCount = 0
 
     /// A server that sends more interim responses than this is not going to answer.
-    package static let maxInformational = 16
+    static let maxInformational = 16
 
     package init(requestMethod: HTTPMethod, limits: HTTP1Limits = .client) {
         self.requestMethod = requestMethod

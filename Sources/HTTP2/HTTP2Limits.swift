@@ -12,21 +12,21 @@ package struct HTTP2Limits: Sendable {
     /// CONTINUATION frames after a HEADERS frame (VU#421644): eight of 16 KiB hold any head we accept.
     package var continuations = 8
     /// Entries in one SETTINGS frame; the protocol knows eight.
-    package var settingsEntries = 32
+    var settingsEntries = 32
     /// Acknowledgements of PING and SETTINGS waiting for a peer that does not read.
-    package var outboundAcknowledgements = 200
+    var outboundAcknowledgements = 200
     /// Body bytes a stream may send ahead of the application.
     package var streamWindow: UInt32 = 256 * 1024
     /// The same for all streams together: the most memory unread bodies of a connection can take.
     package var connectionWindow: Int32 = 1024 * 1024
     /// A peer that takes less than this from a waiting stream has not made progress: a window opened byte by byte is a
     /// stall too.
-    package var stallProgressBytes = 4 * 1024
+    var stallProgressBytes = 4 * 1024
 
     /// Resets by the peer (CVE-2023-44487): a page that closes may cancel all its streams a few times over.
     package var resets = Rate(burst: 300, perSecond: 30)
     /// Resets the peer's mistakes force us to send (CVE-2025-8671): the same work by another way.
-    package var forcedResets = Rate(burst: 100, perSecond: 10)
+    var forcedResets = Rate(burst: 100, perSecond: 10)
     /// Some clients ping for each burst of data to measure bandwidth.
     package var pings = Rate(burst: 100, perSecond: 10)
     /// Settings change once or twice in a connection's life.

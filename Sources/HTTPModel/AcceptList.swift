@@ -3,7 +3,7 @@ package struct AcceptList: Sendable, Equatable {
     package struct Range: Sendable, Equatable {
         /// `*` stands for any.
         package var type: String
-        package var subtype: String
+        var subtype: String
         /// Media type parameters other than `q`; they make a range more specific.
         package var parameters: [MediaType.Parameter]
         /// Thousandths: 0 to 1000.
@@ -11,7 +11,7 @@ package struct AcceptList: Sendable, Equatable {
     }
 
     /// Real clients send fewer than ten; the rest cannot change what we answer by much.
-    package static let maxRanges = 32
+    static let maxRanges = 32
 
     package private(set) var ranges: [Range] = []
 

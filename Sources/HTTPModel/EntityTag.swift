@@ -20,7 +20,7 @@ package enum EntityTagCondition: Sendable, Equatable {
     case tags([EntityTag])
 
     /// One tag is usual; a list this long is not a question any more.
-    package static let maxTags = 32
+    static let maxTags = 32
 
     /// - Parameter value: all lines of the field, joined by commas.
     package init(parsing value: ArraySlice<UInt8>, field: FieldName) throws(HeaderValueError) {

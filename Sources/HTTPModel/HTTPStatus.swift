@@ -40,7 +40,7 @@ package struct HTTPStatus: Sendable, Hashable {
     package static let preconditionRequired = HTTPStatus(428)
     package static let tooManyRequests = HTTPStatus(429)
     package static let headerFieldsTooLarge = HTTPStatus(431)
-    package static let internalServerError = HTTPStatus(500)
+    static let internalServerError = HTTPStatus(500)
     package static let notImplemented = HTTPStatus(501)
     package static let badGateway = HTTPStatus(502)
     package static let serviceUnavailable = HTTPStatus(503)

@@ -24,7 +24,7 @@ package struct HeaderFields: Sendable {
     }
 
     /// The longest name or value a slot can hold; every limit of a parser is below it.
-    package static let maxPartBytes = 65_535
+    static let maxPartBytes = 65_535
 
     /// For parsers; everyone else reads through the slots.
     package var bytes: [UInt8] = []

@@ -12,7 +12,7 @@ package struct MediaType: Sendable, Equatable {
     }
 
     package var type: String
-    package var subtype: String
+    var subtype: String
     package var parameters: [Parameter]
 
     package init(_ type: String, _ subtype: String, parameters: [Parameter] = []) {

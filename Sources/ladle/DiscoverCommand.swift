@@ -47,7 +47,7 @@ enum DiscoverCommand {
 
     private static func pinned(_ settings: Settings) -> DiscoveryReport.Pinned? {
         guard let text = settings.text(.gatewayURL), let pin = settings.text(.gatewayPin),
-            let fingerprint = Fingerprint(pin), let url = try? GatewayURL(text, pin: pin)
+            let fingerprint = CertificateFingerprint(pin), let url = try? GatewayURL(text, pin: pin)
         else { return nil }
         return DiscoveryReport.Pinned(host: url.host, port: url.port, fingerprint: fingerprint)
     }

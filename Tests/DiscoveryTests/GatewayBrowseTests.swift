@@ -179,17 +179,17 @@ struct GatewayBrowseTests {
         (0..<32).map { _ in "AB" }.joined(separator: ":"),
     ])
     func `a fingerprint has one spelling`(text: String) {
-        #expect(Fingerprint(text)?.text == Self.pin)
+        #expect(CertificateFingerprint(text)?.text == Self.pin)
     }
 
     @Test(arguments: ["", "ab", pin + "a", "xyz"])
     func `what is no SHA-256 is no fingerprint`(text: String) {
-        #expect(Fingerprint(text) == nil)
+        #expect(CertificateFingerprint(text) == nil)
     }
 
     @Test func `no announcement replaces a stored fingerprint`() throws {
-        let stored = try #require(Fingerprint(Self.pin))
-        let announced = try #require(Fingerprint(Self.other))
+        let stored = try #require(CertificateFingerprint(Self.pin))
+        let announced = try #require(CertificateFingerprint(Self.other))
         #expect(
             FingerprintChoice.choose(stored: stored, announced: announced)
                 == .storedDespite(stored, announced: announced)

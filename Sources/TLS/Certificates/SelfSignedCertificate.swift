@@ -8,7 +8,7 @@ package struct SelfSignedCertificate: Sendable {
     package let pin: [UInt8]
 
     /// The longest validity some clients (Apple's) accept for a certificate trusted by hand.
-    package static let maximumDays = 825
+    static let maximumDays = 825
 
     /// - Parameter names: DNS names and IP literals; the first also becomes the subject.
     package static func make(names: [String], validDays: Int) throws(TLSError) -> SelfSignedCertificate {

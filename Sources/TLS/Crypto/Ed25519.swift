@@ -5,7 +5,7 @@ import COpenSSL
 /// The value holds the seed and makes the library's key at each use: signing is rare (one per connection attempt), and a
 /// value of bytes is Sendable without a promise about C objects.
 package struct Ed25519PrivateKey: Equatable, Sendable {
-    package static let seedLength = 32
+    static let seedLength = 32
 
     /// The secret itself; for storing it, never for a log.
     package let seed: [UInt8]
