@@ -8,13 +8,12 @@ package enum CallFailure: Error, Sendable {
     /// The gateway did it, but its answer lacks what every known release has.
     case unreadable(GatewayShapeError)
 
-    /// Nil for an answer that is not the last one.
+    /// The outcome of a call with its payload read as the call's own type.
     package static func result<Call: GatewayCall>(
         of type: Call.Type,
         _ outcome: CallOutcome
-    ) -> Result<Call.Output, CallFailure>? {
+    ) -> Result<Call.Output, CallFailure> {
         switch outcome {
-        case .accepted: return nil
         case .failed(let error, let payload): return .failure(.gateway(error, payload: payload))
         case .notDispatched(let reason): return .failure(.notDispatched(reason))
         case .ambiguous(let reason): return .failure(.ambiguous(reason))

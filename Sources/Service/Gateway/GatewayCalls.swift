@@ -34,7 +34,7 @@ extension GatewayCalls {
         completion: @escaping (Result<Call.Output, CallFailure>) -> Void
     ) {
         self.call(method: Call.method, params: call.params, timeoutMs: call.timeoutMs, on: loop) { outcome in
-            if let result = CallFailure.result(of: Call.self, outcome) { completion(result) }
+            completion(CallFailure.result(of: Call.self, outcome))
         }
     }
 }

@@ -128,7 +128,7 @@ package final class UpstreamLink {
             timeoutMs: timeoutMs ?? call.timeoutMs,
             on: loop
         ) { outcome in
-            if let result = CallFailure.result(of: Call.self, outcome) { completion(result) }
+            completion(CallFailure.result(of: Call.self, outcome))
         }
     }
 
