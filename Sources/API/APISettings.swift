@@ -46,19 +46,13 @@ package struct APISettings: Sendable {
 
     /// The connection in the terms of access rules.
     func peer(_ connection: ConnectionInfo) -> Peer {
-        let listener: ListenerKind =
-            switch connection.door {
-            case .tcp: .tcp
-            case .control, .unix: .unix
-            case .serve: .serve
-            }
         guard case .ip(let remote, port: let port) = connection.remote else {
-            return Peer(listener: listener, origin: .unix(uid: connection.user))
+            return Peer(listener: connection.listener, origin: .unix(uid: connection.user))
         }
         var local = remote
         if case .ip(let address, port: _) = connection.local { local = address }
         return Peer(
-            listener: listener,
+            listener: connection.listener,
             local: local,
             remote: PeerAddress(ip: remote, port: port),
             uid: connection.user

@@ -1,6 +1,6 @@
 package import Basics
 
-/// Decides who sent a request: a value without I/O, owned by the loop.
+/// Finds the caller of a request. A value without I/O, owned by the loop.
 ///
 /// Order: Funnel is refused; a credential that is sent is the one that counts; then a ticket; then what the kernel or
 /// tailscaled says about the connection. Forwarding fields end the ambient identity everywhere but on Serve's own
@@ -29,7 +29,7 @@ package struct Authenticator: Sendable {
     }
 
     package enum Identification: Equatable, Sendable {
-        /// Possibly `.nobody`; the route decides whether that will do.
+        /// May be `.nobody`; the route decides whether that is enough.
         case caller(Caller)
         case refused(AccessRefusal)
         /// Ask tailscaled, tell `learn`, and call `identify` again.
@@ -80,7 +80,7 @@ package struct Authenticator: Sendable {
         return ambient(peer, now: now)
     }
 
-    /// What tailscaled answered, or that it did not.
+    /// Takes in tailscaled's answer, or its failure.
     package mutating func learn(_ answer: WhoisAnswer, to question: WhoisQuestion, now: Timestamp) {
         known.learn(answer, to: question, now: now)
     }
@@ -94,8 +94,8 @@ package struct Authenticator: Sendable {
         case .unix(let uid):
             return .caller(isOwner(uid) ? .owner(uid: settings.ownerUID) : .nobody)
         case .loopback(let address, let uid):
-            // tailscaled connects to us for others: with userspace networking, where it can tell for whom, and for
-            // `tailscale serve --tcp`, where it cannot. Under its uid nobody is the owner.
+            // tailscaled connects to us for its peers: with userspace networking, where `whois` names the peer, and for
+            // `tailscale serve --tcp`, where it does not. So a caller with its uid is never the owner.
             if let uid, uid == settings.tailscaledUID { return whois(address, now: now) }
             return .caller(settings.trustsLoopback && isOwner(uid) ? .owner(uid: settings.ownerUID) : .nobody)
         // tailscaled would name this node's own user for any user of this host.
@@ -132,13 +132,13 @@ package struct Authenticator: Sendable {
         return .tailnet(caller)
     }
 
-    /// Whether tailscaled's answer still makes the caller who it was.
+    /// Whether tailscaled's newest answer still names the same caller.
     package func confirms(_ answer: WhoisAnswer, _ caller: TailnetCaller) -> Bool {
         guard case .known(let identity) = answer else { return false }
         return settings.tailnet.caller(for: identity) == caller
     }
 
-    /// 65534 is what the kernel shows for a uid of another user namespace: nobody in particular, even when it is ours.
+    /// The kernel shows 65534 for a uid of another user namespace. It names nobody, even if it is our own uid.
     private func isOwner(_ uid: UInt32?) -> Bool {
         guard let uid, uid != 65534 else { return false }
         return uid == settings.ownerUID
@@ -147,7 +147,7 @@ package struct Authenticator: Sendable {
     private mutating func failure(_ credential: Credential, _ peer: Peer, now: Timestamp) -> AccessRefusal {
         failures &+= 1
         let byPeer = limiter.take(.auth, peer.limitKey, now: now.milliseconds)
-        // What a throttled peer goes on guessing at is not counted, so that it cannot fill the table.
+        // Further guesses of a throttled peer are not counted, so that they cannot fill the table.
         guard byPeer.allowed else { return .rateLimited(.auth, byPeer) }
         let byPrefix = limiter.take(.auth, .tokenPrefix(credential.prefixKey), now: now.milliseconds)
         guard byPrefix.allowed else { return .rateLimited(.auth, byPrefix) }

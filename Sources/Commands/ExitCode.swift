@@ -1,4 +1,4 @@
-/// How a command ended, by the numbers of sysexits(3). They are part of the contract with scripts.
+/// The exit codes, as in sysexits(3). Scripts rely on them.
 package enum ExitCode: Int32, Sendable, CaseIterable {
     case ok = 0
     case usage = 64

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import EventLoops
 import HTTP1
 import HTTP2
@@ -8,9 +8,9 @@ package import TLS
 
 /// Listeners and the connections they accept, on one loop. What is behind the requests is the responder's.
 package final class HTTPServer {
-    /// One address to listen on and how its connections are treated.
-    package struct Door {
-        package var kind: ConnectionInfo.Door
+    /// The address of a listener, and the treatment of its connections.
+    package struct ListenOptions {
+        package var kind: ListenerKind
         package var address: SocketAddress
         /// TLS when set; read anew for each connection, so that a reload takes effect without a restart.
         package var tls: (() -> TLSServerContext)?
@@ -18,7 +18,7 @@ package final class HTTPServer {
         package var identify: (borrowing Socket, SocketAddress, SocketAddress) -> UInt32?
 
         package init(
-            kind: ConnectionInfo.Door,
+            kind: ListenerKind,
             address: SocketAddress,
             tls: (() -> TLSServerContext)? = nil,
             identify: @escaping (borrowing Socket, SocketAddress, SocketAddress) -> UInt32? = { _, _, _ in nil }
@@ -82,17 +82,18 @@ package final class HTTPServer {
 
     /// - Returns: where it listens now.
     @discardableResult
-    package func listen(on door: Door, with socket: consuming Socket, loop: isolated EventLoop) throws(SystemError)
+    package func listen(_ options: ListenOptions, with socket: consuming Socket, loop: isolated EventLoop)
+        throws(SystemError)
         -> SocketAddress
     {
         let listener = try Listener(
             socket,
-            configured: door.address,
+            configured: options.address,
             on: loop,
             failed: failure,
             // Strong, here and in the timers: the server lives as long as its listeners, and an object that was ever
             // referenced weakly pays for it with every retain.
-            accepted: { socket, peer in self.accept(socket, from: peer, at: door, on: loop) }
+            accepted: { socket, peer in self.accept(socket, from: peer, by: options, on: loop) }
         )
         listeners.append(listener)
         return listener.address
@@ -101,7 +102,7 @@ package final class HTTPServer {
     private func accept(
         _ socket: consuming Socket,
         from peer: SocketAddress,
-        at door: Door,
+        by options: ListenOptions,
         on loop: isolated EventLoop
     ) {
         counters.accepted += 1
@@ -109,17 +110,17 @@ package final class HTTPServer {
             counters.overLimit += 1
             return
         }
-        let local = door.kind == .tcp ? socket.localAddress ?? door.address : door.address
-        let user = door.identify(socket, peer, local)
-        let session = door.tls.flatMap { try? $0().makeSession() }
-        if door.tls != nil, session == nil {
+        let local = options.kind == .tcp ? socket.localAddress ?? options.address : options.address
+        let user = options.identify(socket, peer, local)
+        let session = options.tls.flatMap { try? $0().makeSession() }
+        if options.tls != nil, session == nil {
             counters.handshakesFailed += 1
             return
         }
         let stream = StreamConnection(socket, tls: session, sendLimit: limits.answerBytes)
         stream.lingerMilliseconds = limits.lingerMilliseconds
         let info = ConnectionInfo(
-            door: door.kind,
+            listener: options.kind,
             remote: peer,
             local: local,
             isEncrypted: session != nil,

@@ -4,7 +4,7 @@ import JSONBytes
 import Outbox
 import Store
 
-/// `ladle outbox recover`: what was set aside, and with `--restore` or `--discard` what becomes of it.
+/// `ladle outbox recover`: lists the entries of a damaged database that was set aside; restores or discards them.
 enum RecoverCommand {
     static func run(
         _ command: ParsedCommand,

@@ -1,4 +1,4 @@
-/// The one place the version stands; packaging reads it from here.
+/// The only place of the version. `make release` and `make deb` read it here.
 enum Version {
     static let text = "0.1.0"
 }

@@ -79,7 +79,7 @@ struct EventHubTests {
             let nowhere = SocketAddress.unix(path: "")
             exchange = Exchange(
                 head: RequestHead(),
-                connection: ConnectionInfo(door: .control, remote: nowhere, local: nowhere),
+                connection: ConnectionInfo(listener: .control, remote: nowhere, local: nowhere),
                 number: 1,
                 sink: sink,
                 on: loop

@@ -26,7 +26,7 @@ private final class PeerSink: ExchangeSink {
 
 struct PageTurnsTests {
     private static func info() -> ConnectionInfo {
-        ConnectionInfo(door: .tcp, remote: .unix(path: ""), local: .unix(path: ""))
+        ConnectionInfo(listener: .tcp, remote: .unix(path: ""), local: .unix(path: ""))
     }
 
     private static func call(_ connection: ConnectionInfo, _ sink: PeerSink, on loop: isolated EventLoop) -> Call {

@@ -59,7 +59,7 @@ struct ExchangeTests {
             let owner = NotingOwner()
             let exchange = Exchange(
                 head: RequestHead(),
-                connection: ConnectionInfo(door: .control, remote: nowhere, local: nowhere),
+                connection: ConnectionInfo(listener: .control, remote: nowhere, local: nowhere),
                 number: 7,
                 sink: sink,
                 on: loop

@@ -195,9 +195,9 @@ extension EventLoop {
             firstRequestNumber: 1,
             failure: { _ in }
         )
-        var door = HTTPServer.Door(kind: .tcp, address: .ip(.loopback4, port: 0))
-        if let tls { door.tls = { tls } }
-        let address = try server.listen(on: door, with: Socket.listen(on: door.address), loop: self)
+        var options = HTTPServer.ListenOptions(kind: .tcp, address: .ip(.loopback4, port: 0))
+        if let tls { options.tls = { tls } }
+        let address = try server.listen(options, with: Socket.listen(on: options.address), loop: self)
         return (LoopBound(TestServer.Parts(server: server, responder: responder), on: self), address.port ?? 0)
     }
 

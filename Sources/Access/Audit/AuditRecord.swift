@@ -2,7 +2,7 @@ package import Basics
 package import JSONBytes
 import TLS
 
-/// One change of state, for the audit file: who, what, which, with what result. Text is given by hash and length only.
+/// One change of state for the audit file: caller, operation, target and result. Texts appear only as hash and length.
 package struct AuditRecord: Sendable, Equatable {
     package enum Outcome: Sendable, Equatable {
         case done
@@ -32,7 +32,7 @@ package struct AuditRecord: Sendable, Equatable {
     package let outcome: Outcome
     package let requestID: String?
     package let text: TextMark?
-    /// Refusals of the same caller that were left out before this one.
+    /// The number of this caller's refusals that were left out before this one.
     package let suppressed: UInt64
 
     package init(

@@ -1,5 +1,4 @@
-/// The rules that keep web pages out. They hold on every request, whatever its route, method or credential; what a
-/// browser cannot be made to send is not relied upon.
+/// The rules that keep web pages out. They hold for every request, with any route, method and credential.
 package struct BrowserPolicy: Sendable, Equatable {
     package var hosts: HostPolicy
     package var origins: OriginList
@@ -21,7 +20,7 @@ package struct BrowserPolicy: Sendable, Equatable {
         case pass(cors: [CORSField])
         /// Answer 204 with these fields: a preflight from a listed origin.
         case preflight([CORSField])
-        /// Answer, and close the connection.
+        /// Answer and close the connection.
         case refuse(AccessRefusal)
     }
 
@@ -38,8 +37,8 @@ package struct BrowserPolicy: Sendable, Equatable {
         return .pass(cors: CORSField.answer(origin))
     }
 
-    /// For unsafe methods, after the caller is known: a body that any page could post without asking is taken without a
-    /// token only when nothing says that a page sent it.
+    /// For unsafe methods, after the caller is known. A body that any page could post without a preflight is accepted
+    /// without a token only if no header shows that a page sent it.
     package func checkSimpleBody(_ request: RequestFacts, hasToken: Bool) -> AccessDecision {
         guard !hasToken, !request.isSafe, request.body != .other else { return .allowed }
         guard request.origins.isEmpty, !request.hasReferer, request.fetchSite ?? "none" == "none" else {

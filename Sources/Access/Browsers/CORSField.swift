@@ -3,7 +3,7 @@ package struct CORSField: Equatable, Sendable {
     package let name: String
     package let value: String
 
-    /// Caches must not hand an answer made for one origin to another, nor one made for none.
+    /// Caches must not give an answer for one origin to another one.
     package static let vary = [CORSField(name: "vary", value: "Origin")]
 
     /// Never `*`, never credentials: pages authenticate by token or ticket.

@@ -1,6 +1,6 @@
 package import Basics
 
-/// The exact names a listener answers to: the defence against DNS rebinding, where a page's own name points at us.
+/// The exact `Host` values of a listener. They defend against DNS rebinding, where a page's own name resolves to us.
 package struct HostList: Sendable, Equatable {
     /// Lower case, with the port; a default port also without it.
     private let accepted: [String]

@@ -1,4 +1,4 @@
-/// Pages that may call: exact origins from the configuration, empty by default.
+/// The web origins whose pages may call the API: exact, and none by default.
 package struct OriginList: Sendable, Equatable {
     private let origins: [String]
 

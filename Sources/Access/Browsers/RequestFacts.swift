@@ -1,10 +1,10 @@
-/// What the gate needs to know of a request: values of header fields as the server found them, nothing interpreted.
+/// The header fields of a request that the access rules read, as they were sent.
 package struct RequestFacts: Sendable, Equatable {
     package enum Version: Sendable, Equatable {
         case http10, http11, http2
     }
 
-    /// What a body's `Content-Type` says, as far as browsers treat types differently.
+    /// The groups of `Content-Type` values that browsers treat differently.
     package enum Body: Sendable, Equatable {
         /// No body and no type.
         case none
@@ -85,8 +85,8 @@ package struct RequestFacts: Sendable, Equatable {
     package var isSafe: Bool { method == "GET" || method == "HEAD" || method == "OPTIONS" }
 }
 
-/// The fields by which proxies say that they pass on somebody else's request. With one of them the ambient identity is
-/// the proxy's, and proves nothing about the client.
+/// The fields with which proxies mark forwarded requests. The identity of such a connection is the proxy's, and proves
+/// nothing about the client.
 package enum ForwardingHeaders {
     /// `name` in lower case.
     package static func contains(_ name: some StringProtocol) -> Bool {

@@ -1,4 +1,4 @@
-/// Whether a caller may go on.
+/// Whether a caller may proceed.
 package enum AccessDecision: Equatable, Sendable {
     case allowed
     case refused(AccessRefusal)
@@ -44,7 +44,7 @@ extension AccessRefusal {
     private static let wayIn =
         "on the host: ladle token create --name NAME --scopes read,send; or POST /v1/pairing and there: ladle clients approve CODE"
 
-    /// One text for every credential that does not count, whatever is wrong with it.
+    /// The same text for every invalid credential, whatever is wrong with it.
     package static func notPaired(credentialSent: Bool) -> AccessRefusal {
         AccessRefusal(
             .notPaired,

@@ -1,12 +1,12 @@
-/// Who sent a request, as far as it was proven.
+/// The sender of a request, as far as it is proven.
 package enum Caller: Hashable, Sendable {
     /// The uid that runs the daemon, on the control socket or on loopback: every scope, no limits per caller.
     case owner(uid: UInt32)
     case token(TokenCaller)
     case tailnet(TailnetCaller)
-    /// A one-time stream ticket: reads one path, in the name of who bought it.
+    /// A one-time ticket: reads one path on behalf of the caller that got it.
     indirect case ticket(buyer: Caller, path: String)
-    /// Nobody was proven. Only open routes serve it.
+    /// No identity is proven. Only open routes answer.
     case nobody
 
     package var scopes: ScopeSet {
@@ -19,7 +19,7 @@ package enum Caller: Hashable, Sendable {
         }
     }
 
-    /// The sessions this caller is confined to; nil is all.
+    /// The sessions that this caller may use; nil means all.
     package var sessions: Set<String>? {
         switch self {
         case .owner, .nobody: nil
@@ -29,20 +29,20 @@ package enum Caller: Hashable, Sendable {
         }
     }
 
-    /// Things that belong to no session are for callers who are not confined to some.
+    /// Resources without a session are only for callers that may use all sessions.
     package func mayUse(session: String?) -> Bool {
         guard let sessions else { return true }
         guard let session else { return false }
         return sessions.contains(session)
     }
 
-    /// An agent is for those who may use all its sessions or one of them: what it is and knows is part of each.
+    /// A caller that may use one of an agent's sessions may also read the agent's documents.
     package func mayUse(agent: String) -> Bool {
         guard let sessions else { return true }
         return sessions.contains { $0.utf8.starts(with: "agent:\(agent):".utf8) }
     }
 
-    /// The token whose end is the end of this caller's streams.
+    /// The id of the token with which this caller's streams end.
     package var tokenID: String? {
         switch self {
         case .token(let caller): caller.id
@@ -51,7 +51,7 @@ package enum Caller: Hashable, Sendable {
         }
     }
 
-    /// The tailnet identity whose end is the end of this caller's streams.
+    /// The tailnet identity with which this caller's streams end.
     package var tailnet: TailnetCaller? {
         switch self {
         case .tailnet(let caller): caller
@@ -60,7 +60,7 @@ package enum Caller: Hashable, Sendable {
         }
     }
 
-    /// Limits per caller bind tokens and tailnet identities, not the owner.
+    /// Limits per caller apply to tokens and tailnet identities, not to the owner.
     package var isLimited: Bool {
         switch self {
         case .owner: false
@@ -101,7 +101,7 @@ package struct TailnetCaller: Hashable, Sendable {
     package let tags: [String]
     package let scopes: ScopeSet
     package let sessions: Set<String>?
-    /// By which tailscaled named it, and can be asked whether it still would; no part of who it is.
+    /// The question whose answer named this identity; asked again later. Not part of the identity.
     package var question: WhoisQuestion?
 
     package init(name: String, tags: [String] = [], scopes: ScopeSet, sessions: Set<String>? = nil) {

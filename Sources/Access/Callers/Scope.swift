@@ -1,4 +1,4 @@
-/// One thing a caller may do. The names stand in configuration, tokens and problems alike.
+/// One permission. Configuration, tokens and problems use the same names.
 package enum Scope: String, CaseIterable, Sendable {
     case read, send, identity, control, nodes, admin
 }
@@ -42,7 +42,7 @@ package struct ScopeSet: OptionSet, Hashable, Sendable {
     package var list: [Scope] { Scope.allCases.filter { contains(ScopeSet($0)) } }
     package var names: [String] { list.map(\.rawValue) }
 
-    /// Reads names; the first unknown one is returned instead of a set.
+    /// Reads names. Fails with the first unknown one.
     package static func parse(_ names: some Sequence<String>) -> Result<ScopeSet, UnknownScope> {
         var set = ScopeSet()
         for name in names {

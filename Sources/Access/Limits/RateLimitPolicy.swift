@@ -16,7 +16,7 @@ package struct RateLimitPolicy: Equatable, Sendable {
     package var burst: Int64
     package var intervalMilliseconds: Int64
 
-    /// Values below one of either would divide by zero or never admit anything.
+    /// Values below one would divide by zero or admit nothing.
     package init(burst: Int64, intervalMilliseconds: Int64) {
         self.burst = min(max(burst, 1), 1_000_000)
         self.intervalMilliseconds = min(max(intervalMilliseconds, 1), 86_400_000)
@@ -39,7 +39,7 @@ package struct RateLimitPolicy: Equatable, Sendable {
 }
 
 /// draft-ietf-httpapi-ratelimit-headers-10: `RateLimit-Policy: "sends";q=5;w=5` and `RateLimit: "sends";r=4;t=1`.
-/// A limit of things open at one time has no window.
+/// A limit of streams that are open at the same time has no window.
 package struct RateLimitHeaders: Equatable, Sendable {
     package let policy: String
     package let limit: String

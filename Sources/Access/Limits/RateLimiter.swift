@@ -1,10 +1,10 @@
 package import Basics
 
-/// Whose bucket. Sends are counted per caller and session, failures per address, uid and token prefix.
+/// The owner of a bucket: a caller and session for sends; an address, a uid and a token prefix for failures.
 package enum RateLimitKey: Hashable, Sendable {
     case address(NetworkAddress)
     case uid(UInt32)
-    /// The first characters of what was presented as a token.
+    /// The first characters of the credential that was sent.
     case tokenPrefix(UInt64)
     case caller(String)
     case session(caller: String, session: String)
@@ -13,9 +13,9 @@ package enum RateLimitKey: Hashable, Sendable {
 /// Token buckets in the form of the generic cell rate algorithm: one number per key, the time at which the bucket will
 /// be full. A key whose time has passed is as good as absent, so forgetting it loses nothing.
 ///
-/// Bounded: when a kind's table is full, full buckets are swept out (at most once a second); if none was, keys not in
-/// the table share one overflow bucket. Nobody's state is evicted by inventing keys, and the overflow can only refuse
-/// what is limited anyway: a correct credential does not come here for authentication.
+/// Bounded: when a kind's table is full, full buckets are removed, at most once a second. If there are none, new keys
+/// share one overflow bucket. So invented keys evict nobody, and the overflow bucket refuses only limited requests: a
+/// correct credential is never counted here.
 package struct RateLimiter: Sendable {
     private struct Table {
         var policy: RateLimitPolicy
@@ -35,7 +35,7 @@ package struct RateLimiter: Sendable {
 
     package func count(of kind: RateLimitKind) -> Int { tables[kind.index].fullAt.count }
 
-    /// Takes one. A refused attempt takes nothing, so that asking too early does not postpone the next chance.
+    /// Takes one from the bucket. A refused attempt takes nothing, so that it does not delay the next one.
     package mutating func take(_ kind: RateLimitKind, _ key: RateLimitKey, now: Int64) -> RateLimitVerdict {
         let index = kind.index
         let policy = tables[index].policy

@@ -10,7 +10,7 @@ package struct StreamSlots: Sendable {
         self.total = max(total, 1)
     }
 
-    /// False when there are too many already; the owner counts only towards all.
+    /// False if there are too many already. The owner's streams count only in the total.
     package mutating func take(_ caller: Caller) -> Bool {
         guard count < total else { return false }
         if caller.isLimited {
@@ -29,7 +29,7 @@ package struct StreamSlots: Sendable {
         open[caller.label] = own > 1 ? own - 1 : nil
     }
 
-    /// What a limited caller is told about its streams.
+    /// The rate limit headers about a caller's streams.
     package func headers(for caller: Caller) -> RateLimitHeaders? {
         guard caller.isLimited else { return nil }
         return RateLimitHeaders(

@@ -1,6 +1,7 @@
 package import Basics
 
-/// Applications for tokens: made by anyone who can reach the server, decided on the host, collected once.
+/// Applications for tokens. Anybody who reaches the server may apply; a person on the host decides; the token is handed
+/// out once.
 ///
 /// No token exists until it is collected: approval only allows one. Applications live five minutes; approval gives at
 /// least one more to collect. A new application of the same name from the same place supersedes the waiting one.
@@ -8,7 +9,7 @@ package struct PairingBook: Sendable {
     package static let prefix = "ldp_"
     package static let lifeMilliseconds: Int64 = 300_000
     private static let collectMilliseconds: Int64 = 60_000
-    /// Without letters and digits that look alike, and without vowels, so that no words arise.
+    /// No letters and digits that look alike, and no vowels, so that a code is never a word.
     private static let alphabet = Array("23456789BCDFGHJKMNPQRSTVWXZ".utf8)
 
     private enum State {
@@ -40,7 +41,7 @@ package struct PairingBook: Sendable {
     private let capacity: Int
     private let perPlace: Int
 
-    /// Rates are the limiter's; these bound the memory and what a person has to look at.
+    /// `RateLimiter` limits how often somebody applies. These limits bound the memory and the list that a person reads.
     package init(capacity: Int = 64, perPlace: Int = 8) {
         self.capacity = max(capacity, 1)
         self.perPlace = max(perPlace, 1)
@@ -49,14 +50,14 @@ package struct PairingBook: Sendable {
     package enum Refusal: Error, Equatable, Sendable {
         case tooMany
         case unknownCode
-        /// The approver offered more than was asked for.
+        /// The approval names a scope that was not asked for.
         case notRequested(ScopeSet)
         case decided
     }
 
     /// - Parameters:
     ///   - from: for a person to read.
-    ///   - place: whose applications replace and crowd out each other.
+    ///   - place: applications from one place replace each other.
     package mutating func apply(
         _ wish: NewToken,
         from: String,
@@ -86,13 +87,13 @@ package struct PairingBook: Sendable {
         return .success(PairingReceipt(id: id, code: request.code, expiresAt: request.expiresAt))
     }
 
-    /// What waits for a decision, oldest first.
+    /// The applications that wait for a decision, oldest first.
     package func pending(now: Timestamp) -> [PairingRequest] {
         entries.values.filter { $0.isPending && $0.endsAt > now.milliseconds }.map(\.request)
             .sorted { ($0.requestedAt, $0.code) < ($1.requestedAt, $1.code) }
     }
 
-    /// `scopes` narrows what was asked for; nil grants all of it.
+    /// - Parameter scopes: a part of the scopes asked for; nil grants all of them.
     package mutating func approve(
         _ code: String,
         scopes: ScopeSet? = nil,
@@ -114,7 +115,7 @@ package struct PairingBook: Sendable {
         }
     }
 
-    /// Nil for an id that never was or is over: one answer for both.
+    /// Nil for an unknown id and for an expired one.
     package mutating func poll(_ id: [UInt8], now: Timestamp) -> PairingStatus? {
         let key = SecretDigest(of: Array(id.prefix(128)))
         guard var entry = entries[key], entry.endsAt > now.milliseconds else { return nil }
@@ -132,7 +133,7 @@ package struct PairingBook: Sendable {
         }
     }
 
-    /// The token is stored and on its way.
+    /// The token is stored and being sent.
     package mutating func delivered(_ id: [UInt8]) {
         entries[SecretDigest(of: Array(id.prefix(128)))]?.state = .delivered
     }
@@ -164,7 +165,7 @@ package struct PairingBook: Sendable {
         return .success(entry.request)
     }
 
-    /// Decided applications only wait to be read again; they give way first.
+    /// Decided applications make room first: they only wait to be read once more.
     private mutating func makeRoom(for place: String) -> Bool {
         let full = entries.count >= capacity
         guard full || entries.values.count(where: { $0.place == place }) >= perPlace else { return true }

@@ -1,9 +1,9 @@
 package import Basics
 package import JSONBytes
 
-/// One application for a token, as the host's people see it. The id, which is the applicant's secret, is not in it.
+/// One application for a token, as the host lists it: without its id, which is the applicant's secret.
 package struct PairingRequest: Sendable, Equatable {
-    /// What the person on the host compares with the applicant's screen and types.
+    /// The code that a person on the host compares with the applicant's screen, and types.
     package let code: String
     package let name: String
     package let scopes: ScopeSet
@@ -32,7 +32,7 @@ package struct PairingReceipt: Sendable {
     package let expiresAt: Timestamp
 }
 
-/// Where an application stands, for whoever knows its id.
+/// The state of an application, for the applicant.
 package enum PairingStatus: Sendable, Equatable {
     case pending(expiresAt: Timestamp)
     /// Make the token now, hand it out in this answer, and call `delivered` or `deliveryFailed`.
@@ -41,6 +41,6 @@ package enum PairingStatus: Sendable, Equatable {
     case superseded
     /// The token was handed out before; it is never shown again.
     case delivered
-    /// Another answer is handing it out right now.
+    /// Another request is being answered with the token right now.
     case busy
 }

@@ -9,7 +9,7 @@ package struct TicketBook: Sendable {
         let buyer: Caller
         let path: String
         let expiresAt: Int64
-        /// Kept for its minute all the same, so that a caller has so many a minute, however fast they are used.
+        /// A used ticket is kept until its minute is over, because a caller may have only so many a minute.
         var isSpent = false
     }
 
@@ -23,7 +23,7 @@ package struct TicketBook: Sendable {
     }
 
     package enum Refusal: Error, Equatable, Sendable {
-        /// The buyer may not read, or is himself a ticket.
+        /// The caller may not read, or came with a ticket.
         case notAllowed
         case tooMany
     }
@@ -46,7 +46,7 @@ package struct TicketBook: Sendable {
         return .success((secret, expiresAt))
     }
 
-    /// Presented once it is spent, even for the wrong path: a ticket that was seen elsewhere is not worth keeping.
+    /// A ticket is used up even when it is presented for the wrong path: somebody else may have seen it.
     package mutating func redeem(_ text: [UInt8], path: String, method: String, now: Timestamp) -> Caller? {
         let key = SecretDigest(of: Array(text.prefix(128)))
         guard text.count <= 128, let ticket = tickets[key], !ticket.isSpent else { return nil }

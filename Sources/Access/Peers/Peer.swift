@@ -1,16 +1,6 @@
 package import Basics
 
-/// Where a connection came in.
-package enum ListenerKind: Sendable, Equatable {
-    /// `STATE/ladle.sock` and `--listen unix:PATH`.
-    case unix
-    /// The unix socket that only `tailscale serve` may use.
-    case serve
-    /// A TCP address: loopback, tailnet or LAN; which one a caller is on, his address says.
-    case tcp
-}
-
-/// What the kernel says about the other end of a connection, asked once at accept.
+/// The other end of a connection as the kernel describes it, asked once after accept.
 package struct Peer: Sendable, Equatable {
     package enum Origin: Sendable, Equatable {
         /// A unix socket's peer; nil when the kernel does not tell.
@@ -18,7 +8,7 @@ package struct Peer: Sendable, Equatable {
         /// Both ends on loopback; the uid that owns the calling socket, or nil where that cannot be told.
         case loopback(PeerAddress, uid: UInt32?)
         case remote(PeerAddress)
-        /// A process of this host that came by one of its other addresses: somebody here, and no peer of the tailnet.
+        /// A process of this host that used one of the host's other addresses. It is no peer of the tailnet.
         case thisHost(PeerAddress)
     }
 
@@ -54,7 +44,7 @@ package struct Peer: Sendable, Equatable {
         }
     }
 
-    /// For the person who decides about an application.
+    /// Shown to the person who decides about an application.
     package var description: String {
         switch (address, limitKey) {
         case (let address?, .uid(let uid)): "\(address.ip.hostText), uid \(uid)"

@@ -1,7 +1,7 @@
 package import Basics
 
-/// What `tailscale serve` says about the client it forwards for. Believed only on the dedicated socket, from
-/// tailscaled's own uid, and after `whois` of the forwarded address named the same login.
+/// The headers of `tailscale serve` about the client behind it. They count only on the socket for Serve, from
+/// tailscaled's own uid, and if `whois` of the forwarded address names the same login.
 package struct ServeHeaders: Sendable, Equatable {
     package let login: String?
     package let forwardedFor: [String]
@@ -13,7 +13,7 @@ package struct ServeHeaders: Sendable, Equatable {
         self.isFunnel = isFunnel
     }
 
-    /// The one forwarded address. Serve sets the field itself, so a list means that something else took part.
+    /// The forwarded address. Serve sets the field itself, so a list means that another proxy took part.
     package var clientAddress: NetworkAddress? {
         guard forwardedFor.count == 1, let address = NetworkAddress(forwardedFor[0]), address.isTailnet else {
             return nil

@@ -1,8 +1,8 @@
 import JSONBytes
 
-/// Which tailnet identities get in, and with what. Empty: none.
+/// The tailnet identities that need no token, and their scopes. By default none.
 package struct TailnetPolicy: Sendable, Equatable {
-    /// The capability by which a tailnet's own policy file may grant scopes:
+    /// The capability with which a tailnet's policy file can grant scopes:
     /// `"ladle.local/cap/access": [{"scopes": ["read", "send"]}]`.
     package static let standardCapability = "ladle.local/cap/access"
 
@@ -71,7 +71,7 @@ package struct TailnetPolicy: Sendable, Equatable {
         }
     }
 
-    /// A value with one unknown scope grants nothing: it was written for another version.
+    /// A value with an unknown scope grants nothing: it is meant for another version.
     private func capabilityScopes(_ identity: TailnetIdentity) -> ScopeSet {
         var all = ScopeSet()
         for value in identity.capabilities[Self.standardCapability] ?? [] {

@@ -1,6 +1,6 @@
 package import Basics
 
-/// Recent answers by address and port. Bounded, and short-lived: a grant that was taken back stops working in 30 s.
+/// Recent answers by address and port, few and short-lived: a grant that was withdrawn ends within 30 s.
 package struct WhoisCache: Sendable {
     package static let lifeMilliseconds: Int64 = 30_000
 
@@ -29,7 +29,7 @@ package struct WhoisCache: Sendable {
         let life: Int64 =
             switch answer {
             case .known: Self.lifeMilliseconds
-            // A peer that was just added, or a daemon that just started, should not have to wait.
+            // A peer that was just added, or a tailscaled that just started, should not have to wait.
             case .unknown: 5000
             case .failed: 1000
             }

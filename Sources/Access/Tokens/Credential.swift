@@ -1,5 +1,5 @@
-/// What a request presents to prove itself, read from its `Authorization` fields. A credential that is sent is the one
-/// that counts: there is no falling back from a malformed one to an ambient identity.
+/// The credential of a request, from its `Authorization` fields. If one is sent, only that counts: a malformed one
+/// never falls back to the identity of the connection.
 package enum Credential: Equatable, Sendable {
     case none
     case bearer([UInt8])

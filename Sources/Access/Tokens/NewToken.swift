@@ -1,6 +1,6 @@
 package import Basics
 
-/// What somebody asks a token to be.
+/// The checked properties of a token to be made.
 package struct NewToken: Sendable, Equatable {
     package let name: String
     package let scopes: ScopeSet
@@ -15,7 +15,7 @@ package struct NewToken: Sendable, Equatable {
         case tooManySessions(limit: Int)
         case invalidSession
         case expiryInThePast
-        /// `admin` makes tokens without limits: one with limits would only seem to have them.
+        /// A token with scope `admin` can make tokens without session limits, so limits of its own would mean nothing.
         case limitedAdmin
     }
 
@@ -23,7 +23,7 @@ package struct NewToken: Sendable, Equatable {
     package static let longestName = 64
     package static let mostSessions = 64
 
-    /// - Parameter sessions: as they are written; how many there may be goes by that, not by what they turn out to be.
+    /// - Parameter sessions: as written in the request; the limit on their number counts these.
     package init(
         name: String,
         scopes: ScopeSet,

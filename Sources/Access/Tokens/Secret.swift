@@ -7,7 +7,7 @@ package struct Secret: Sendable, Equatable {
         self.text = text
     }
 
-    /// For the one place that hands it to its owner.
+    /// Gives the text to the one place that shows it to its owner.
     package func reveal() -> String { text }
 }
 

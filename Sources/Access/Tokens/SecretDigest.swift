@@ -1,11 +1,11 @@
 import TLS
 
-/// SHA-256 of a secret: what is stored and compared in its place. Secrets here have 256 random bits, so a plain hash
-/// can not be searched; slow hashes are for passwords.
+/// SHA-256 of a secret, stored and compared in its place. Secrets here have 256 random bits, so nobody can search for
+/// one by its hash; slow hashes are for passwords.
 package struct SecretDigest: Hashable, Sendable {
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
-    /// Nothing hashes to it on purpose; stands in where there is nothing to compare with.
+    /// No secret has this digest. It is compared with when there is no record.
     static let none = SecretDigest(words: (0, 0, 0, 0))
 
     private init(words: (UInt64, UInt64, UInt64, UInt64)) {

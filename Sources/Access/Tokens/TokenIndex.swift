@@ -2,8 +2,8 @@ package import Basics
 
 /// All tokens in memory, loaded at start: authentication never touches the disk.
 ///
-/// One path for every credential, good, wrong or malformed: hash, look up, compare. Whether a token exists, is expired
-/// or has a bad check is told by neither the answer nor the time it takes.
+/// Every credential, good, wrong or malformed, takes the same steps: hash, look up, compare. Neither the answer nor its
+/// time shows whether a token exists, is expired or has wrong check digits.
 package struct TokenIndex: Sendable {
     private struct Slot {
         var record: TokenRecord
@@ -25,12 +25,12 @@ package struct TokenIndex: Sendable {
     private var slots: [Slot] = []
     private var byDigest: [SecretDigest: Int] = [:]
     private var byID: [String: Int] = [:]
-    /// Moves when a token is added, changed or revoked: what was found out before may hold no longer.
+    /// Changes when a token is added, changed or revoked. Earlier answers are then no longer valid.
     package private(set) var revision: UInt64 = 0
     /// Last uses not yet written; the store takes them now and then.
     private var touched: [String: Timestamp] = [:]
 
-    /// A longer credential is compared by its beginning: hashing megabytes for a stranger would be a gift to him.
+    /// Only the beginning of a longer credential is hashed: a stranger must not make us hash megabytes.
     private static let longestCredential = 512
     /// A token in constant use costs one row write a minute.
     private static let touchInterval: Int64 = 60_000
@@ -47,8 +47,8 @@ package struct TokenIndex: Sendable {
 
     package subscript(id id: String) -> TokenRecord? { byID[id].map { slots[$0].record } }
 
-    /// Until when, in milliseconds, an answer of `authenticate` need not be asked for again, the index's revision unchanged:
-    /// the token expires then, or its use is to be noted.
+    /// The time in milliseconds until which an answer of `authenticate` stays valid, as long as the revision is the
+    /// same: after it the token expires, or its use has to be noted.
     package func goodUntil(_ id: String) -> Int64 {
         guard let place = byID[id] else { return .min }
         return min(slots[place].expiresAt, slots[place].touchedAt + Self.touchInterval)
@@ -68,7 +68,7 @@ package struct TokenIndex: Sendable {
         }
     }
 
-    /// The record is gone at once; the edge then closes the streams of this id.
+    /// Removes the record. The caller then closes the streams of this id.
     package mutating func revoke(_ id: String) -> TokenRecord? {
         guard let place = byID[id] else { return nil }
         revision &+= 1
@@ -83,7 +83,7 @@ package struct TokenIndex: Sendable {
         return record
     }
 
-    /// Finds by id, or by name when exactly one has it: what a person types after `token revoke`.
+    /// Finds a token by its id, or by its name if exactly one token has that name.
     package func find(_ idOrName: String) -> TokenRecord? {
         if let record = self[id: idOrName] { return record }
         let named = slots.filter { $0.record.name == idOrName }
@@ -112,12 +112,12 @@ package struct TokenIndex: Sendable {
         return touched
     }
 
-    /// Ids whose time is over; their streams are to be closed.
+    /// The ids of expired tokens, whose streams have to be closed.
     package func expired(now: Timestamp) -> [String] {
         slots.filter { $0.record.isExpired(now: now) }.map(\.record.id).sorted()
     }
 
-    /// When the next token that is still good ends: the moment for a timer.
+    /// The time at which the next valid token expires.
     package func nextExpiry(after now: Timestamp) -> Timestamp? {
         slots.compactMap(\.record.expiresAt).filter { $0 > now }.min()
     }

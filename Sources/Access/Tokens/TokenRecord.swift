@@ -1,12 +1,12 @@
 package import Basics
 package import JSONBytes
 
-/// What is known of one token: everything but the token.
+/// One token without its secret.
 package struct TokenRecord: Sendable, Equatable {
     package let id: String
     package var name: String
     package var scopes: ScopeSet
-    /// Nil: all sessions.
+    /// Nil allows all sessions.
     package var sessions: Set<String>?
     package let createdAt: Timestamp
     package var expiresAt: Timestamp?
@@ -59,7 +59,7 @@ package struct TokenRecord: Sendable, Equatable {
         return (record, secret)
     }
 
-    /// The same token under a new secret; the old secret ends with this.
+    /// The same token with a new secret. The old secret is no longer valid.
     package func rotated() -> (record: TokenRecord, secret: Secret) {
         let secret = TokenText.make()
         var record = self

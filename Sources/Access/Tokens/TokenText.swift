@@ -7,7 +7,7 @@ package enum TokenText {
     package static let randomLength = 43
     package static let checkLength = 6
     package static let length = 4 + randomLength + checkLength
-    /// What lists and logs may show: the prefix and 6 of the 43.
+    /// The part that lists and logs may show: the prefix and 6 of the 43 characters.
     package static let shownLength = 10
 
     static let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
@@ -19,7 +19,7 @@ package enum TokenText {
         return Secret(String(decoding: text, as: UTF8.self))
     }
 
-    /// True for text of the right form with the right check: not whether such a token exists.
+    /// True if form and check digits are right. The token need not exist.
     package static func isWellFormed(_ text: [UInt8]) -> Bool {
         guard text.count == length, text.starts(with: prefix.utf8) else { return false }
         return Array(text.suffix(checkLength)) == check(of: text.dropLast(checkLength))

@@ -5,7 +5,7 @@ package protocol ByteChannel: AnyObject {
     func receive(milliseconds: Int?) throws(ClientError) -> [UInt8]
 }
 
-/// Why there was no answer from the daemon.
+/// The reason why the daemon did not answer.
 package enum ClientError: Error, Equatable, Sendable {
     case notRunning(path: String)
     case notAllowed(path: String)
@@ -45,7 +45,7 @@ package enum ClientError: Error, Equatable, Sendable {
         }
     }
 
-    /// Of those that leave open whether the request was carried out.
+    /// Whether the request may have been carried out all the same.
     static let unansweredCodes = [Self.closed.code, Self.timeOut.code]
 
     package var hint: String? {

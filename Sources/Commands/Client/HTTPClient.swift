@@ -8,7 +8,7 @@ struct HTTPClient {
     private let version: String
     /// A stream has no end, so no length either.
     private static let limits = HTTP1Limits(fieldBlock: 65_000, fieldCount: 256, body: .max)
-    /// What is read into memory as one answer.
+    /// The largest answer that is read into memory.
     private static let maximumBody = 64 << 20
 
     init(path: String, io: any CommandIO, version: String) {

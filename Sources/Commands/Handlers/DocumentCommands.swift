@@ -50,7 +50,7 @@ enum DocumentCommands {
         }
     }
 
-    /// A merge patch of single fields; it is made on the newest text, so it needs no version of ours.
+    /// A merge patch of single fields. The server applies it to the newest text, so it needs no version.
     static func set(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         var fields: [(String, String)] = []
         for argument in invocation.command.arguments {
@@ -77,14 +77,14 @@ enum DocumentCommands {
         return .ok
     }
 
-    /// The file in an editor; what someone else wrote meanwhile is never overwritten.
+    /// Opens the file in an editor. Changes that somebody else makes meanwhile are never overwritten.
     static func edit(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let io = invocation.io
         let current = try invocation.perform(
             resource(invocation, .get).accepting("text/markdown").adding("refresh", "true")
         )
         guard let tag = current.head.fields.string(for: .etag) else {
-            throw CommandFailure(.internal, "NO_ETAG", "the api told no version of the file")
+            throw CommandFailure(.internal, "NO_ETAG", "the API sent no version of the file")
         }
         let path: String
         let edited: [UInt8]

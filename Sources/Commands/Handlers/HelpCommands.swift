@@ -1,6 +1,6 @@
 import JSONBytes
 
-/// What needs nothing but the table.
+/// Commands that need only the command table.
 enum HelpCommands {
     static func completions(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let shell = invocation.command.arguments.first ?? ""

@@ -4,7 +4,7 @@ import HTTPModel
 import JSONBytes
 import ReadableText
 
-/// `ladle send`: the entry is on disk before this says so; with `--wait` the reply is what is printed.
+/// `ladle send`: prints the entry, which is on disk by then, or with `--wait` the reply.
 enum SendCommand {
     private static let longestText = 4 << 20
     private static let largestFile = 20 << 20
@@ -110,7 +110,7 @@ enum SendCommand {
         return request.adding("force", command.has("--force") ? "true" : nil)
     }
 
-    /// Each message has one, so that whoever gets no answer can ask again.
+    /// Each message has a key, so that it can be sent again safely if no answer comes.
     private static func key(_ invocation: Invocation) throws(CommandFailure) -> String {
         guard let key = invocation.command["--idempotency-key"] else {
             return "cli-" + Hex.encode((0..<8).map { _ in UInt8.random(in: 0 ... .max) })

@@ -7,14 +7,14 @@ enum TokenCommands {
     static func create(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let name = invocation.command["--name"], !name.isEmpty else {
             throw CommandFailure(
-                UsageError("--name is missing: what the token is for", command: invocation.command.path)
+                UsageError("--name is missing: a name for the token", command: invocation.command.path)
             )
         }
         let scopes = (invocation.command["--scopes"] ?? "").split(separator: ",").map { $0.filter { $0 != " " } }
         guard !scopes.isEmpty else {
             throw CommandFailure(
                 UsageError(
-                    "--scopes is missing: what it may do",
+                    "--scopes is missing: the permissions of the token",
                     hint: "for example --scopes read,send",
                     command: invocation.command.path
                 )

@@ -2,7 +2,7 @@ import Basics
 import JSONBytes
 import ReadableText
 
-/// Why a command did not do what was asked: what happened, why, and what to type next.
+/// The failure of a command: what happened, why, and a hint.
 package struct CommandFailure: Error, Sendable {
     package let exit: ExitCode
     package let code: String
@@ -69,14 +69,14 @@ package struct CommandFailure: Error, Sendable {
         )
     }
 
-    /// Hints of the API speak to those who call it over HTTP; here the same is another command.
+    /// The API's hints name HTTP requests. On the command line the same thing is a command.
     private static let commands = [
         "STOP_WORD": "to abort: ladle abort --session KEY    (to send it all the same: ladle send --force)",
         "ENTRY_UNCONFIRMED": "ladle outbox cancel --force ID forgets it all the same, without a promise",
-        "ALREADY_DISPATCHED": "ladle abort RUN stops what it started    (ladle outbox show ID names the run)",
+        "ALREADY_DISPATCHED": "ladle abort RUN stops its run    (ladle outbox show ID names the run)",
     ]
 
-    /// One table from status to exit code; what the daemon says about retrying comes first.
+    /// The exit code for an HTTP status. The answer's own word about retrying comes first.
     static func exit(_ status: Int, _ code: String?, _ retryable: Bool?) -> ExitCode {
         switch status {
         case 401, 403: return .noPermission

@@ -1,6 +1,6 @@
 import ReadableText
 
-/// What a command may do to the world outside. Tests put a record in its place.
+/// Everything that a command does outside the process. Tests replace it by a recording.
 package protocol CommandIO: AnyObject {
     var environment: [String: String] { get }
     var isOutputTerminal: Bool { get }
@@ -40,6 +40,6 @@ extension CommandIO {
     private var allowsColour: Bool { (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb" }
     var style: TextStyle { TextStyle(isColoured: isOutputTerminal && allowsColour) }
     var errorStyle: TextStyle { TextStyle(isColoured: isErrorTerminal && allowsColour) }
-    /// The width tables are fitted to; nil when nobody looks.
+    /// The width to which tables are fitted; nil if the output is not a terminal.
     var tableWidth: Int? { isOutputTerminal ? columns : nil }
 }

@@ -1,7 +1,7 @@
 import Basics
 import Configuration
 
-/// Reads a command line by the table. Options may stand before or behind arguments; `--` ends them.
+/// Parses a command line by the command table. Options may stand before or after arguments; `--` ends them.
 package struct CommandLineParser {
     package enum Result: Sendable {
         case run(ParsedCommand)

@@ -1,6 +1,6 @@
 package import Configuration
 
-/// A command line that was understood.
+/// A parsed command line.
 package struct ParsedCommand: Sendable {
     /// The names from the root down, without `ladle`: `["token", "create"]`.
     package let path: [String]
@@ -19,7 +19,7 @@ package struct ParsedCommand: Sendable {
     package func all(_ option: String) -> [String] { options[option] ?? [] }
 }
 
-/// A command line that was not: what is wrong, and what to type instead.
+/// The error of a command line that could not be parsed, with a hint.
 package struct UsageError: Error, Equatable, Sendable {
     package let message: String
     package let hint: String?

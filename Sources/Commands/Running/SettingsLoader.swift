@@ -1,6 +1,6 @@
 package import Configuration
 
-/// Gathers flags, environment, file and what discovery found, for `serve` and the `config` commands alike.
+/// Loads the settings from flags, environment, file and discovery, for `serve` and the `config` commands.
 package struct SettingsLoader {
     private let command: ParsedCommand
     private let io: any CommandIO
@@ -12,7 +12,7 @@ package struct SettingsLoader {
         self.services = services
     }
 
-    /// A file named by hand must be there; the default one may be missing.
+    /// A file named by flag or environment must exist; the default one may be missing.
     package func load() -> (settings: Settings, problems: [ConfigurationProblem], file: String?) {
         var sources = SettingsSources()
         sources.flags = command.settings

@@ -15,7 +15,7 @@ package enum Completions {
         let path: [String]
         let spec: CommandSpec
 
-        /// Everything that may follow; options of serve are all its settings.
+        /// Everything that may follow. The options of `serve` are all settings.
         var optionNames: [String] {
             let keys = spec.takesConfiguration ? ConfigurationTable.keys.map { $0.shortFlag ?? $0.flag } : []
             return spec.allOptions.map(\.name) + keys

@@ -2,7 +2,7 @@ import Basics
 import ReadableText
 
 extension CommandIO {
-    /// One thing the doctor looked at, for people.
+    /// One finding of the doctor as text.
     package func line(isFine: Bool, _ check: String, _ detail: String, hint: String?) -> String {
         let mark = isFine ? style.good("✓") : style.bad("✗")
         let line = "\(mark) \(style.dim(DisplayWidth.padded(check, 13))) \(Printable.line(detail))"

@@ -2,8 +2,8 @@ import Basics
 import JSONBytes
 import ReadableText
 
-/// One line at the bottom of the terminal that says what goes on; ended steps stay above it. Written to standard error,
-/// so that the reply alone is the output.
+/// One line at the bottom of the terminal with the current step; finished steps stay above it. Written to standard
+/// error, so that the output is only the reply.
 final class LiveView {
     private let io: any CommandIO
     private let isTerminal: Bool

@@ -1,9 +1,8 @@
 import Basics
 import ReadableText
 
-/// Rows under headings, fitted to a width. The last column gives way first, then those between; the first one names the
-/// row in other commands, so that it is cut only where nothing else is left to cut. Columns with nothing in them are left
-/// out.
+/// A table with headings, fitted to a width. The last column is cut first, then those between. The first one names the
+/// row in other commands, so it is cut last. Empty columns are left out.
 struct TextTable {
     private let headings: [String]
     private var rows: [[String]] = []
@@ -36,7 +35,7 @@ struct TextTable {
         var excess = widths.reduce(0, +) + 2 * (widths.count - 1) - width
         let last = widths.count - 1
         let between = widths.indices.dropFirst().dropLast().reversed()
-        // What is still readable of a column, then what is still there of it.
+        // First down to a readable width, then down to a few characters.
         let steps =
             [(last, 16)] + between.map { ($0, 11) } + [(last, 5)] + between.map { ($0, 5) } + [(0, 8), (last, 1)]
         for (column, least) in steps where excess > 0 && column >= 0 {

@@ -1,4 +1,4 @@
-/// Why a JSON5 text was refused, and where a person finds the place.
+/// The reason why a JSON5 text was refused, with line and column.
 package struct JSON5Error: Error, Equatable, Sendable {
     package enum Reason: Equatable, Sendable {
         case tooLarge(limit: Int)

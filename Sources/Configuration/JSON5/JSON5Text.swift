@@ -3,7 +3,7 @@ package import JSONBytes
 
 /// A JSON5 text (json5.org, version 1.0.0) turned into the JSON it stands for, with the way back from a value to its line.
 package struct JSON5Text: Sendable {
-    /// A configuration is written by hand; a mebibyte of it is a mistake.
+    /// A person writes the configuration, so a mebibyte of it is a mistake.
     package static let maximumBytes = 1 << 20
     package static let maximumDepth = 32
 
@@ -30,7 +30,7 @@ package struct JSON5Text: Sendable {
 
     package init(parsing text: String) throws(JSON5Error) { try self.init(parsing: Array(text.utf8)) }
 
-    /// Whether there is nothing in it but blanks and comments.
+    /// Whether it has only blanks and comments.
     package static func isEmpty(_ source: [UInt8]) -> Bool {
         var scanner = JSON5Scanner(source)
         do throws(JSON5Error) {

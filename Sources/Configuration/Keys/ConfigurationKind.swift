@@ -1,4 +1,4 @@
-/// What a key takes, and how its text is read.
+/// The values that a key takes, and their form as text.
 package enum ConfigurationKind: Sendable, Equatable {
     case text
     case url
@@ -13,7 +13,7 @@ package enum ConfigurationKind: Sendable, Equatable {
     /// Bytes; written plain or with a unit: `64KiB`, `1MiB`, `5MB`.
     case size(ClosedRange<Int64>)
     case choice([String])
-    /// Separated by this where one text holds the whole list.
+    /// The separator in a text that holds the whole list.
     case list(separator: Character)
 
     /// The kind in the words of the reference.

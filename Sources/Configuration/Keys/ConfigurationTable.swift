@@ -20,7 +20,7 @@ package enum ConfigurationTable {
     package static func key(environment name: String) -> ConfigurationKey? { byEnvironment[name] }
     static func isGroup(_ name: String) -> Bool { groups.contains(name) }
 
-    /// The key that a group's own name stands for in the file: `gateway: "ws://…"`, `demo: true`.
+    /// The key that the name of a group stands for in the file: `gateway: "ws://…"`, `demo: true`.
     static func shorthand(_ group: String) -> ConfigurationKey? { keys.first { $0.short == group } }
 
     package static func nearest(name: String) -> String? {

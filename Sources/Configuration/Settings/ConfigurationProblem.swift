@@ -1,4 +1,4 @@
-/// Where a value comes from; later cases win over earlier ones.
+/// The source of a value; later cases win over earlier ones.
 package enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
     case fallback
     /// Found in the OpenClaw configuration of this host.
@@ -18,7 +18,7 @@ package enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// One thing that is wrong with the configuration, told so that a person can mend it.
+/// One error of the configuration, with its place and a hint.
 package struct ConfigurationProblem: Error, Sendable, Equatable, CustomStringConvertible {
     package let origin: ConfigurationOrigin
     package let message: String

@@ -2,7 +2,7 @@ import JSONBytes
 
 /// Reads one value of a key from a text or from the file's JSON.
 enum ConfigurationReader {
-    /// What a person gets told who writes something else.
+    /// The error for a value of the wrong form.
     struct Refusal: Error, Equatable {
         let message: String
     }

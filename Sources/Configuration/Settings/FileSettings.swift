@@ -9,7 +9,7 @@ struct FileSettings {
     }
 
     func apply(to settings: inout Settings, problems: inout [ConfigurationProblem]) {
-        // Emptied, or written as comments to be filled in: it sets nothing.
+        // An empty file, or one with only comments, sets nothing.
         if JSON5Text.isEmpty(file.bytes) { return }
         let text: JSON5Text
         do throws(JSON5Error) {
@@ -43,7 +43,7 @@ struct FileSettings {
             if ConfigurationTable.isGroup(name), value.kind == .object {
                 read(value, below: name, text, &settings, &problems)
             } else if let key = ConfigurationTable.key(named: name) ?? shorthand(name, value) {
-                // null says "as if it were not there".
+                // null means the same as no value.
                 if value.isNull { continue }
                 if case .file(_, let first) = settings[key]?.origin {
                     problems.append(

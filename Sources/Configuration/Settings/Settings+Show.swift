@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// `config show`: every key with its value and, where asked for, its origin.
+/// `config show`: every key with its value, and with `--origin` its source.
 extension Settings {
     /// A value as one would write it; an absent one is empty.
     package func display(_ key: ConfigurationKey) -> String {
@@ -48,7 +48,7 @@ extension Settings {
         }
     }
 
-    /// Discovered URLs are not checked as configured ones are: what could be a secret in them is not shown.
+    /// Parts of discovered URLs that could be secrets are not shown. Configured URLs cannot have them.
     static func withoutSecrets(_ url: String) -> String {
         guard let scheme = url.firstRange(of: "://") else { return url }
         var rest = url[scheme.upperBound...]

@@ -1,4 +1,4 @@
-/// The values in force, each with where it comes from.
+/// The values in force, each with its source.
 package struct Settings: Sendable {
     package struct Entry: Sendable, Equatable {
         package let value: ConfigurationValue
@@ -7,7 +7,7 @@ package struct Settings: Sendable {
 
     private var entries: [ConfigurationKey: Entry] = [:]
 
-    /// Only defaults.
+    /// All keys with their defaults.
     package init() {
         for key in ConfigurationTable.keys {
             guard let fallback = key.fallback else { continue }

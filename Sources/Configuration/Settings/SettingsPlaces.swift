@@ -1,4 +1,4 @@
-/// Where files are by default: XDG directories, and their like on macOS.
+/// The default places of files: the XDG directories, or the usual ones on macOS.
 package struct SettingsPlaces: Sendable {
     package enum Platform: Sendable {
         case linux
@@ -31,7 +31,7 @@ package struct SettingsPlaces: Sendable {
         }
     }
 
-    /// The state directory: what is configured, else the default place.
+    /// The configured state directory, or the default one.
     package func stateDirectory(_ settings: Settings) -> String? {
         if let path = settings.text(.state) { return expanded(path) }
         if let base = absolute("XDG_STATE_HOME") { return base + "/ladle" }

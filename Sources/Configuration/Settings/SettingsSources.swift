@@ -1,4 +1,4 @@
-/// Everything that may set a value. Gathering it is the caller's; putting it together is here.
+/// All sources of values, gathered by the caller and combined here.
 package struct SettingsSources: Sendable {
     package struct Flag: Sendable {
         package let key: ConfigurationKey
@@ -44,7 +44,7 @@ package struct SettingsSources: Sendable {
     /// Names with the prefix that are no keys: the client's socket, and switches of tests.
     private static let otherEnvironment: Set<String> = ["LADLE_SOCKET", "LADLE_CONFIG"]
     private static let testPrefix = "LADLE_TEST_"
-    /// Where someone would put a secret; the answer names the file key instead.
+    /// Names under which somebody might give a secret itself; the error names the key for its file.
     private static let secrets = [
         "gateway.token": "gateway.tokenFile", "gateway.password": "gateway.passwordFile",
         "LADLE_GATEWAY_TOKEN": "LADLE_GATEWAY_TOKEN_FILE", "LADLE_TOKEN": "LADLE_GATEWAY_TOKEN_FILE",
@@ -53,12 +53,12 @@ package struct SettingsSources: Sendable {
         "--password": "--password-file",
     ]
 
-    /// What to say of a name that asks for a secret in plain sight; nil for other names.
+    /// The hint for a name that would hold a secret itself; nil for other names.
     package static func secretHint(_ name: String) -> String? {
         secrets[name].map { "a secret does not belong there: put it into a file of mode 0600 and set \($0)" }
     }
 
-    /// All values and all problems: a person wants to mend them in one go.
+    /// All values and all problems at once, so that a person can correct them in one go.
     package func resolved() -> (settings: Settings, problems: [ConfigurationProblem]) {
         var settings = Settings()
         var problems: [ConfigurationProblem] = []
@@ -87,7 +87,7 @@ package struct SettingsSources: Sendable {
             problems.append(ConfigurationProblem(origin: origin, message: "unknown name", hint: hint))
             return
         }
-        // An empty variable is how shells and unit files unset one.
+        // Shells and unit files unset a variable by making it empty.
         if !text.isEmpty { set(key, text, from: origin, &settings, &problems) }
     }
 

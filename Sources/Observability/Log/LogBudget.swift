@@ -1,5 +1,5 @@
-/// Lines that strangers cause: so many at once, so many a second, and the rest is counted. A flood of bad requests must
-/// not become a flood of lines.
+/// Limits log lines that strangers can cause, so that a flood of bad requests is not a flood of lines. Lines over the
+/// limit are counted.
 package struct LogBudget: Sendable {
     private let burst: UInt64
     private let interval: UInt64
@@ -12,7 +12,7 @@ package struct LogBudget: Sendable {
         interval = 1_000_000_000 / perSecond
     }
 
-    /// - Returns: nil when this line is one too many, else how many were left out before it.
+    /// - Returns: nil if this line is over the limit, otherwise the number of lines left out before it.
     package mutating func take(now: UInt64) -> UInt64? {
         let from = max(fullAt, now)
         guard from - now <= (burst - 1) &* interval else {

@@ -1,4 +1,4 @@
-/// How much a line matters; the raw value is syslog's priority, which journald reads from a `<N>` prefix.
+/// The severity of a log line. The raw value is syslog's priority, which journald reads from a `<N>` prefix.
 package enum LogLevel: UInt8, Sendable, CaseIterable, Comparable {
     case error = 3
     case warning = 4
@@ -6,7 +6,7 @@ package enum LogLevel: UInt8, Sendable, CaseIterable, Comparable {
     case info = 6
     case debug = 7
 
-    /// `error` is the smallest: a threshold admits what is at most itself.
+    /// `error` is the smallest. A threshold admits its own level and smaller ones.
     package static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
 
     package var name: String {

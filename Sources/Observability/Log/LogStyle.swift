@@ -1,7 +1,7 @@
 package import Basics
 import JSONBytes
 
-/// How a line is written: one event, one line, whatever its values contain.
+/// The form of a log line. One event is one line, whatever its values contain.
 package struct LogStyle: Sendable, Equatable {
     package var json: Bool
     /// Under journald: a `<N>` prefix, and no time, which the journal adds itself.

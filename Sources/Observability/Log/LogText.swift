@@ -1,6 +1,6 @@
 import Basics
 
-/// Values of the readable form: bare where that is unambiguous, quoted otherwise.
+/// Values in the readable form: quoted only where they have to be.
 enum LogText {
     static func append(_ text: String, to line: inout [UInt8]) {
         if !text.isEmpty, text.utf8.allSatisfy(isBare) {

@@ -1,6 +1,6 @@
 import Basics
 
-/// Keeps secrets out of what people read. Nothing is meant to reach a log with a secret in it; this is the net below.
+/// Masks secrets in log lines. No caller should log a secret; this is the last defence.
 package enum Redaction {
     private static let prefixes: [[UInt8]] = ["ldl_", "ldt_", "ldp_"].map { Array($0.utf8) }
     private static let names: [[UInt8]] = [
@@ -8,7 +8,7 @@ package enum Redaction {
         "\"devicetoken\":\"", "\"privatekey\":\"",
     ].map { Array($0.utf8) }
 
-    /// Our own secrets wherever they stand, and the value after a name under which secrets travel.
+    /// Masks Ladle's own tokens, and the value after a name that usually stands before a secret.
     package static func scrub(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var out: [UInt8] = []
@@ -32,7 +32,7 @@ package enum Redaction {
         return changed ? String(decoding: out, as: UTF8.self) : text
     }
 
-    /// What may be shown of a secret: nothing but its length.
+    /// The only thing shown of a secret: its length.
     package static func mask(_ secret: String) -> String { "(\(secret.utf8.count) bytes)" }
 
     private static func lengthOfMarker(_ bytes: [UInt8], _ index: Int) -> Int? {

@@ -1,4 +1,4 @@
-/// Durations counted by fixed upper bounds: a few comparisons of integers and no allocation each.
+/// Counts durations by fixed upper bounds, without allocation.
 package struct Histogram: Sendable {
     /// Of answers on one host: most take less than a millisecond, those that wait for a run take minutes.
     package static let bounds: [UInt64] = [

@@ -1,6 +1,6 @@
 import Basics
 
-/// One exposition, written from top to bottom when it is asked for: whoever counts keeps plain numbers of its own.
+/// One page of metrics, written when it is asked for. Each part of the program counts in plain numbers of its own.
 ///
 /// Names are given without the suffixes the format adds (`_total`, `_info`, `_bucket`). Each name is written once, with
 /// all its series.
@@ -53,7 +53,7 @@ package struct MetricsPage {
         for (labels, value) in series { sample(name, "", labels, Self.number(value)) }
     }
 
-    /// Facts as labels of a constant 1.
+    /// Constant facts, as labels of the value 1.
     package mutating func info(_ name: String, _ help: String, _ facts: Labels) {
         head(name, help, .info)
         sample(name, "_info", facts, "1")

@@ -1,21 +1,11 @@
+package import Basics
 package import EventLoops
 
 /// What is known of the connection a request came on, fixed at its start.
 package final class ConnectionInfo {
-    /// The door it came through; who may pass is decided elsewhere, by this.
-    package enum Door: Sendable, Equatable {
-        case tcp
-        /// The control socket in the state directory.
-        case control
-        /// A Unix socket given by configuration.
-        case unix
-        /// A Unix socket meant for `tailscale serve` alone.
-        case serve
-    }
-
     // In an order without gaps: one for each connection.
     package let remote: SocketAddress
-    package let door: Door
+    package let listener: ListenerKind
     package let isEncrypted: Bool
     /// Answers without end under way on it, where it can have many.
     package var openStreams: UInt16 = 0
@@ -28,13 +18,13 @@ package final class ConnectionInfo {
     package var memo: AnyObject?
 
     package init(
-        door: Door,
+        listener: ListenerKind,
         remote: SocketAddress,
         local: SocketAddress,
         isEncrypted: Bool = false,
         user: UInt32? = nil
     ) {
-        self.door = door
+        self.listener = listener
         self.remote = remote
         self.local = local
         self.isEncrypted = isEncrypted

@@ -5,14 +5,14 @@ import Configuration
 import JSONBytes
 import Service
 
-/// `ladle doctor`: looks at everything that commonly goes wrong and prints, for each, the one command that mends it. With a
-/// server running it asks that; without one it looks for itself, up to connecting to the gateway as `serve` would.
+/// `ladle doctor`: checks for common faults and prints for each the command that repairs it. It asks the running
+/// server; without one it checks by itself and also connects to the gateway as `serve` would.
 struct Doctor {
     let settings: Settings
     let problems: [ConfigurationProblem]
     let places: SettingsPlaces
 
-    /// Six seconds in all, as long as a look of our own takes at the most.
+    /// Six seconds in all, as long as a check of our own takes at most.
     private static let looks = 60
     private static let betweenLooks = 100
 
@@ -45,7 +45,7 @@ struct Doctor {
         return findings.first { !$0.isFine }?.exit ?? .ok
     }
 
-    /// A link in its first handshake is not judged before that has had its time.
+    /// Waits while the link is in its first handshake.
     private func settledStatus(_ socket: String) throws(ClientError) -> JSONValue {
         var status = try DaemonProbe.status(socket: socket, version: Version.text)
         for _ in 0..<Self.looks where status["link"]?["state"]?.string == "connecting" {
@@ -72,7 +72,8 @@ struct Doctor {
         return connections(ConnectionLimit(configured: Int(configured), possible: Int(limit)))
     }
 
-    /// The default is more than most will ever need; who asked for more than there can be is told so as a fault.
+    /// Fewer connections than configured are a fault only if the number is configured: the default is more than most
+    /// people need.
     private func connections(_ limit: ConnectionLimit) -> [Finding] {
         guard let shortage = limit.shortage else {
             return [.fine("connections", "at most \(limit.inForce) connections")]
@@ -83,7 +84,7 @@ struct Doctor {
 
     private func outbox(_ outbox: JSONValue?, database: String) -> [Finding] {
         if let fault = outbox?["fault"]?.string {
-            let text = "nothing is sent, because what waits could not be read: \(fault)"
+            let text = "nothing is sent, because the saved entries could not be read: \(fault)"
             return [.wrong("outbox", text, Self.integrityCheck(database), .temporary)]
         }
         let stuck = (outbox?["failed"]?.int ?? 0) + (outbox?["unconfirmed"]?.int ?? 0)

@@ -1,12 +1,12 @@
 import Commands
 import JSONBytes
 
-/// One thing the doctor looked at: fine, or what is wrong and the command that mends it.
+/// The result of one check: fine, or a fault with the command that repairs it.
 struct Finding: JSONWritable {
     let check: String
     let detail: String
     let hint: String?
-    /// What the whole command ends with when this is the first thing that is wrong.
+    /// The exit code of the command if this is the first fault.
     let exit: ExitCode
 
     var isFine: Bool { exit == .ok }

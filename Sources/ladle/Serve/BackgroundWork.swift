@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Looks at the certificate files now and then; renewals come every few weeks.
+/// Calls back every half minute, to look at the certificate files.
 enum CertificateClock {
     private static let milliseconds = 30_000
 
@@ -12,7 +12,7 @@ enum CertificateClock {
     }
 }
 
-/// Small files written beside the loop, in order.
+/// A queue for small file operations, which must not run on a loop.
 enum BackgroundWork {
     private static let queue = DispatchQueue(label: "ladle.files")
 

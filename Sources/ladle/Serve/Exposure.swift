@@ -3,7 +3,7 @@ import Basics
 import Configuration
 import EventLoops
 
-/// What stands open to whom, in one line an address: printed at the start and by `ladle doctor`.
+/// Says in one line for each listener who can use it. Printed at the start and by `ladle doctor`.
 struct Exposure {
     static let inherited = "a Unix socket of the service manager"
 

@@ -27,7 +27,7 @@ struct ListenAddress: Sendable, Equatable {
 
     static let defaultPort: UInt16 = 18_780
 
-    var kind: ConnectionInfo.Door
+    var kind: ListenerKind
     var address: SocketAddress
     /// For Unix sockets.
     var mode: UInt32 = 0o600

@@ -40,7 +40,7 @@ final class ListenerTLS: Sendable {
     private let files: Files
     private let loaded: Mutex<Loaded>
 
-    /// nil where no certificate is configured.
+    /// Nil if no certificate is configured.
     static func make(_ settings: Settings, _ places: SettingsPlaces) throws -> ListenerTLS? {
         let (certificates, keys) = (settings.list(.tlsCert), settings.list(.tlsKey))
         guard certificates.count == keys.count else {

@@ -3,8 +3,8 @@ import Access
 import EventLoops
 import Service
 
-/// Knows this host's tailscaled, which may start after us or come back under another user. It connects to us in its peers'
-/// place, so that not to know it could take a peer for the owner.
+/// Keeps track of this host's tailscaled, which may start after us or restart as another user. It connects to us on
+/// behalf of its peers: if we did not know its uid, we could take a peer for the owner.
 final class TailscaledWatch {
     private static let lookMilliseconds: Int64 = 10_000
 
@@ -28,12 +28,12 @@ final class TailscaledWatch {
         timer = nil
     }
 
-    /// For a connection that has just come: tailscaled may have started a moment ago.
+    /// Called for a new connection: tailscaled may have started a moment ago.
     func lookIfUnknown() {
         if known == nil { look() }
     }
 
-    /// One that has gone stays known: its peers must not turn into the owner while it restarts.
+    /// A tailscaled that is gone stays known: while it restarts, its peers must not become the owner.
     private func look() {
         guard let found = Tailscaled.find(paths), found != known else { return }
         known = found
