@@ -38,7 +38,7 @@ package struct Authenticator: Sendable {
 
     package var settings: Settings
     package var tokens: TokenIndex
-    package var tickets: TicketBook
+    package var tickets: TicketStore
     package var limiter: RateLimiter
     package private(set) var failures: UInt64 = 0
     private var known = WhoisCache()
@@ -46,7 +46,7 @@ package struct Authenticator: Sendable {
     package init(
         settings: Settings,
         tokens: TokenIndex = TokenIndex(),
-        tickets: TicketBook = TicketBook(),
+        tickets: TicketStore = TicketStore(),
         limiter: RateLimiter = RateLimiter()
     ) {
         self.settings = settings

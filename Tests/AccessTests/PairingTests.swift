@@ -10,7 +10,7 @@ struct PairingTests {
     static func bytes(_ receipt: PairingReceipt) -> [UInt8] { Array(receipt.id.reveal().utf8) }
 
     @Test func `an approved applicant gets one token, once`() throws {
-        var book = PairingBook()
+        var book = PairingRequests()
         let receipt = try book.apply(Self.wish(), from: "192.0.2.1", place: "x", now: .start).get()
         let id = Self.bytes(receipt)
         #expect(book.poll(id, now: .start) == .pending(expiresAt: .after(300_000)))
@@ -34,7 +34,7 @@ struct PairingTests {
     }
 
     @Test func `five minutes, to the millisecond, and a minute to collect after a late approval`() throws {
-        var book = PairingBook()
+        var book = PairingRequests()
         let receipt = try book.apply(Self.wish(), from: "a", place: "a", now: .start).get()
         #expect(book.poll(Self.bytes(receipt), now: .after(299_999)) != nil)
         #expect(book.poll(Self.bytes(receipt), now: .after(300_000)) == nil)
@@ -45,7 +45,7 @@ struct PairingTests {
     }
 
     @Test func `rejected is rejected, and what was never applied for is unknown`() throws {
-        var book = PairingBook()
+        var book = PairingRequests()
         let receipt = try book.apply(Self.wish(), from: "a", place: "a", now: .start).get()
         _ = book.reject(receipt.code, now: .start)
         #expect(book.poll(Self.bytes(receipt), now: .start) == .rejected)
@@ -57,7 +57,7 @@ struct PairingTests {
     }
 
     @Test func `an approver may narrow what was asked for and not widen it`() throws {
-        var book = PairingBook()
+        var book = PairingRequests()
         let receipt = try book.apply(Self.wish(), from: "a", place: "a", now: .start).get()
         #expect(book.approve(receipt.code, scopes: .admin, now: .start) == .failure(.notRequested(.admin)))
         #expect(book.approve(receipt.code, scopes: [], now: .start) == .failure(.notRequested([])))
@@ -67,7 +67,7 @@ struct PairingTests {
     }
 
     @Test func `a repeat from the same place supersedes the first, one from elsewhere does not`() throws {
-        var book = PairingBook()
+        var book = PairingRequests()
         let first = try book.apply(Self.wish(), from: "a", place: "a", now: .start).get()
         let elsewhere = try book.apply(Self.wish(), from: "b", place: "b", now: .start).get()
         let second = try book.apply(Self.wish("phone", .admin), from: "a", place: "a", now: .start).get()
@@ -77,7 +77,7 @@ struct PairingTests {
     }
 
     @Test func `the book is bounded, per place and in all`() throws {
-        var book = PairingBook(capacity: 10, perPlace: 3)
+        var book = PairingRequests(capacity: 10, perPlace: 3)
         for index in 0..<3 { _ = try book.apply(Self.wish("n\(index)"), from: "a", place: "a", now: .start).get() }
         guard case .failure(.tooMany) = try book.apply(Self.wish("n3"), from: "a", place: "a", now: .start) else {
             Issue.record("a fourth was taken")
@@ -93,7 +93,7 @@ struct PairingTests {
     }
 
     @Test func `codes are unlike and easy to read out`() throws {
-        var book = PairingBook(capacity: 1000, perPlace: 1000)
+        var book = PairingRequests(capacity: 1000, perPlace: 1000)
         var codes: Set<String> = []
         for index in 0..<500 {
             let code = try book.apply(Self.wish("n\(index)"), from: "a", place: "a", now: .start).get().code
@@ -111,7 +111,7 @@ struct TicketTests {
     static func redeemed(path: String = "/v1/events", method: String = "GET", after: Int64 = 0, ticket: String? = nil)
         throws -> Caller?
     {
-        var book = TicketBook()
+        var book = TicketStore()
         let bought = try book.issue(to: buyer, path: "/v1/events", now: .start).get()
         let text = ticket ?? bought.secret.reveal()
         return book.redeem(Array(text.utf8), path: path, method: method, now: .after(after))
@@ -128,19 +128,19 @@ struct TicketTests {
     }
 
     @Test func `shown for the wrong path it is spent`() throws {
-        var book = TicketBook()
+        var book = TicketStore()
         let text = try Array(book.issue(to: Self.buyer, path: "/v1/events", now: .start).get().secret.reveal().utf8)
         #expect(book.redeem(text, path: "/v1/status", method: "GET", now: .start) == nil)
         #expect(book.redeem(text, path: "/v1/events", method: "GET", now: .start) == nil)
     }
 
     @Test func `tickets are bounded and only readers buy them`() {
-        func failure(_ result: Result<(secret: Secret, expiresAt: Timestamp), TicketBook.Refusal>) -> TicketBook
+        func failure(_ result: Result<(secret: Secret, expiresAt: Timestamp), TicketStore.Refusal>) -> TicketStore
             .Refusal?
         {
             if case .failure(let refusal) = result { refusal } else { nil }
         }
-        var book = TicketBook(capacity: 4, perCaller: 2)
+        var book = TicketStore(capacity: 4, perCaller: 2)
         #expect(failure(book.issue(to: .nobody, path: "/", now: .start)) == .notAllowed)
         #expect(
             failure(book.issue(to: .ticket(buyer: .owner(uid: 0), path: "/"), path: "/", now: .start)) == .notAllowed

@@ -57,7 +57,7 @@ struct ScopeLatticeTests {
                 #expect(ticket.scopes == (set.permits(.read) ? .read : []))
                 #expect(buyer.scopes.permits(ticket.scopes))
                 #expect(ticket.sessions == sessions && ticket.tokenID == "1" && ticket.isLimited)
-                var book = TicketBook()
+                var book = TicketStore()
                 let bought = book.issue(to: buyer, path: "/v1/events", now: .start)
                 #expect((try? bought.get()) != nil || !set.permits(.read))
                 #expect((try? book.issue(to: ticket, path: "/v1/events", now: .start).get()) == nil)
@@ -68,7 +68,7 @@ struct ScopeLatticeTests {
     @Test func `an approval grants no more than was asked for`() throws {
         for asked in Self.every where !asked.isEmpty {
             for granted in Self.every {
-                var book = PairingBook()
+                var book = PairingRequests()
                 let wish = try NewToken(name: "n", scopes: asked, now: .start)
                 let receipt = try book.apply(wish, from: "a", place: "a", now: .start).get()
                 let approved = (try? book.approve(receipt.code, scopes: granted, now: .start).get()) != nil

@@ -23,7 +23,7 @@ package final class AccessService {
     package var authenticator: Authenticator
     package var whois: (any WhoisAsking)?
     let audit: AuditLog?
-    var pairing = PairingBook()
+    var pairing = PairingRequests()
     let feed: EventFeed
     private let hub: EventHub
     /// Streams that are not the hub's end with their token too.

@@ -125,7 +125,7 @@ enum PairingOperations {
     private static func decide(
         _ call: Call,
         on loop: isolated EventLoop,
-        _ change: (String, JSONValue) throws(Problem) -> Result<PairingRequest, PairingBook.Refusal>
+        _ change: (String, JSONValue) throws(Problem) -> Result<PairingRequest, PairingRequests.Refusal>
     ) {
         do throws(Problem) {
             let body = try call.jsonObject(of: ["code", "scopes"])

@@ -42,17 +42,17 @@ package struct TokenRecord: Sendable, Equatable {
     }
 
     /// A fresh token and its record; the secret exists only in the returned value.
-    package static func issue(_ wish: NewToken, now: Timestamp, random: [UInt8]) -> (
+    package static func issue(_ newToken: NewToken, now: Timestamp, random: [UInt8]) -> (
         record: TokenRecord, secret: Secret
     ) {
         let secret = TokenText.make()
         let record = TokenRecord(
             id: UUIDv7.make(milliseconds: now.milliseconds, random: random),
-            name: wish.name,
-            scopes: wish.scopes,
-            sessions: wish.sessions,
+            name: newToken.name,
+            scopes: newToken.scopes,
+            sessions: newToken.sessions,
             createdAt: now,
-            expiresAt: wish.expiresAt,
+            expiresAt: newToken.expiresAt,
             digest: SecretDigest(of: secret),
             shown: TokenText.shown(secret)
         )

@@ -1,7 +1,7 @@
 package import Basics
 
 /// One-time tickets for clients that cannot set headers: 60 s, one use, one path, reading only.
-package struct TicketBook: Sendable {
+package struct TicketStore: Sendable {
     package static let lifeMilliseconds: Int64 = 60_000
     package static let prefix = "ldt_"
 

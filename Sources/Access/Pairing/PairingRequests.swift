@@ -5,7 +5,7 @@ package import Basics
 ///
 /// No token exists until it is collected: approval only allows one. Applications live five minutes; approval gives at
 /// least one more to collect. A new application of the same name from the same place supersedes the waiting one.
-package struct PairingBook: Sendable {
+package struct PairingRequests: Sendable {
     package static let prefix = "ldp_"
     package static let lifeMilliseconds: Int64 = 300_000
     private static let collectMilliseconds: Int64 = 60_000
@@ -59,21 +59,22 @@ package struct PairingBook: Sendable {
     ///   - from: for a person to read.
     ///   - place: applications from one place replace each other.
     package mutating func apply(
-        _ wish: NewToken,
+        _ newToken: NewToken,
         from: String,
         place: String,
         now: Timestamp
     ) -> Result<PairingReceipt, Refusal> {
         forget(now: now)
-        for (key, entry) in entries where entry.place == place && entry.request.name == wish.name && entry.isPending {
+        for (key, entry) in entries where entry.place == place && entry.request.name == newToken.name && entry.isPending
+        {
             entries[key]?.state = .superseded
         }
         guard makeRoom(for: place) else { return .failure(.tooMany) }
         let id = SecureCode.secret(prefix: Self.prefix)
         let request = PairingRequest(
             code: newCode(),
-            name: wish.name,
-            scopes: wish.scopes,
+            name: newToken.name,
+            scopes: newToken.scopes,
             from: from,
             requestedAt: now,
             expiresAt: now.adding(milliseconds: Self.lifeMilliseconds)
@@ -126,10 +127,10 @@ package struct PairingBook: Sendable {
         case .delivered: return .delivered
         case .delivering: return .busy
         case .approved(let scopes):
-            guard let wish = try? NewToken(name: entry.request.name, scopes: scopes, now: now) else { return nil }
+            guard let newToken = try? NewToken(name: entry.request.name, scopes: scopes, now: now) else { return nil }
             entry.state = .delivering(scopes)
             entries[key] = entry
-            return .deliver(wish)
+            return .deliver(newToken)
         }
     }
 
