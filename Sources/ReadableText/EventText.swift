@@ -38,6 +38,7 @@ package enum EventText {
             return "outbox " + style.state(word(entry?["state"])) + " " + text(entry?["text"] ?? entry?["id"])
                 + (reason.map { style.dim(" (" + Printable.line($0) + ")") } ?? "")
         case "identity", "profile": return "\(type) of \(word(event["agent"])) changed"
+        case "session": return "session changed: " + word(event["reason"])
         case "reset":
             let oldest = event["oldest"]?.string.map { " before \(Printable.line($0))" } ?? ""
             return style.warning("reset: some events\(oldest) are missing; read everything again")

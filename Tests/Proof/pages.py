@@ -17,7 +17,7 @@ MARK = "\x01"
 # Longest first: an id holds digits that look like other things. A placeholder has no white space.
 SHAPES = [
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uuid>"),
-    (re.compile(r"(agent:\w+:\w+ )[0-9a-f]{8}\b"), r"\1<short>"),
+    (re.compile(r"(\brun )[0-9a-f]{8}\b"), r"\1<short>"),
     (re.compile(r"ld[lpt]_[A-Za-z0-9_-]{20,}"), "<secret>"),
     (re.compile(r"\b[0-9A-Z]{4}-[0-9A-Z]{4}\b"), "<code>"),
     (re.compile(r"\b[a-z0-9]{12}\.\d+\b"), "<cursor>"),
