@@ -21,8 +21,8 @@ package enum TextFile {
     package struct Contents {
         package let bytes: [UInt8]
         package let mode: UInt32
-        /// By its own mode, whatever the directories above it allow. Whoever reads another's file by a group of theirs was
-        /// meant to.
+        /// Judged by the file's own mode, not by the directories above it. A reader of another user's file who has
+        /// access by a group is meant to have it.
         package let isExposed: Bool
     }
 

@@ -67,7 +67,7 @@ enum Program {
 
     static func json(_ command: ParsedCommand) -> Bool { command.has("--json") }
 
-    /// The one JSON object of a command.
+    /// Prints the JSON object of a command.
     static func say(json body: (inout JSONWriter) -> Void) {
         var writer = JSONWriter()
         body(&writer)

@@ -1,7 +1,7 @@
 import POSIX
 
-/// The audit file and its older generations, `NAME`, `NAME.1` … `NAME.keep`, all 0600. Not Sendable: lives on the queue
-/// of whoever writes it, never on a loop, because writing blocks.
+/// The audit file and its older generations, `NAME`, `NAME.1` … `NAME.keep`, all 0600. Not Sendable: it belongs to the
+/// queue of its writer and never to a loop, because writing blocks.
 package final class AuditFile {
     private let path: String
     private let limit: UInt64
@@ -21,7 +21,7 @@ package final class AuditFile {
         self.keep = max(keep, 1)
     }
 
-    /// Whole lines only, so that a generation never begins inside one.
+    /// Appends whole lines, so that no generation begins inside one.
     package func append(_ lines: [UInt8]) throws(Failure) {
         guard !lines.isEmpty else { return }
         do throws(SystemError) {
@@ -33,7 +33,7 @@ package final class AuditFile {
             try target.write(lines)
             size += UInt64(lines.count)
         } catch {
-            // The next call opens anew: the file may have been moved or the disk may have room again.
+            // The next call opens the file again: it may have been moved, or the disk may have room by then.
             close()
             throw Failure(path: path, reason: error.reason)
         }

@@ -1,6 +1,6 @@
 import POSIX
 
-/// Files that hold a secret: read only when nobody else could have read or written them, made so from the start.
+/// Files with a secret. They are read only if nobody else could read or write them, and made with mode 0600.
 package enum SecretFile {
     /// Tokens and passwords are short; keys in PEM a few kilobytes.
     private static let longest = 64 << 10
@@ -36,7 +36,7 @@ package enum SecretFile {
         }
     }
 
-    /// The contents without blanks and line ends at either side.
+    /// The contents, without blanks and line ends at the beginning and the end.
     package static func read(_ path: String) throws(Fault) -> Secret {
         let contents: FileSystem.Contents
         do throws(SystemError) {
@@ -53,7 +53,7 @@ package enum SecretFile {
         return Secret(start == bytes.endIndex ? "" : String(decoding: bytes[start...end], as: UTF8.self))
     }
 
-    /// Made exclusively and 0600 from the first moment; an existing file is never replaced.
+    /// Makes a new file with mode 0600. An existing file is never replaced.
     package static func create(_ path: String, _ secret: Secret) throws(Fault) {
         do throws(SystemError) {
             try PrivateFile(path).createDirectly(Array(secret.reveal().utf8) + [0x0A])
@@ -62,8 +62,8 @@ package enum SecretFile {
         }
     }
 
-    /// Root's files are taken too, and theirs may show group read while the group is root: so do systemd's credentials,
-    /// whose access list stands in the group bits.
+    /// Files of root are accepted too, and with group root they may be readable by the group: systemd's credentials
+    /// are, because their access list shows in the group bits.
     static func fault(of facts: FileFacts, path: String, reader: UInt32) -> Fault? {
         guard facts.kind == .regular else { return .notAFile(path: path) }
         guard facts.owner == reader || facts.owner == 0 else { return .foreignOwner(path: path, uid: facts.owner) }

@@ -1,12 +1,12 @@
 import Basics
 import POSIX
 
-/// Asks the kernel who is at the other end, once per accepted connection. Not Sendable: owned by the listener's loop.
+/// Finds the user at the other end of a connection, once after accept. Not Sendable: owned by the listener's loop.
 ///
 /// A loopback caller's uid is that of the socket whose source is our remote address and whose destination is our local
 /// one, found by exact 4-tuple. It counts only while that socket is ESTABLISHED and belongs to a process: after the
-/// caller's close the kernel shows uid 0 and no inode for what is left of it. Our own end is looked at afterwards: as
-/// long as *it* is ESTABLISHED, nobody else can have come to own the caller's address meanwhile.
+/// caller has closed it, the kernel shows uid 0 and no inode. Our own end is checked afterwards: as long as it is
+/// ESTABLISHED, nobody else can own the caller's address.
 package final class PeerLookup {
     private static let established: UInt8 = 1
 
@@ -27,7 +27,7 @@ package final class PeerLookup {
         Peer(listener: listener, origin: .unix(uid: PeerSockets.unixPeer(fd)))
     }
 
-    /// Nil when the connection is gone already.
+    /// Nil if the connection is already gone.
     package func tcpPeer(_ fd: Int32) -> Peer? {
         guard let ends = PeerSockets.ends(fd) else { return nil }
         let isLoopback = ends.remote.ip.isLoopback && ends.local.ip.isLoopback
@@ -45,7 +45,7 @@ package final class PeerLookup {
         owner.state == established && owner.inode != 0
     }
 
-    /// The table in /proc is for systems that filter netlink; "not found" is an answer, not a reason to ask again.
+    /// Systems that filter netlink have the table in /proc. After "not found" from netlink it is not asked.
     func owner(_ ends: PeerSockets.Ends) -> Result<PeerSockets.Owner, SystemError> {
         if let diagnostics {
             let found = PeerSockets.owner(diagnostics: diagnostics, source: ends.remote, destination: ends.local)

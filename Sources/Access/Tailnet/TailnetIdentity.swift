@@ -1,11 +1,11 @@
 package import Basics
 
-/// Whom tailscaled names for an address: one answer of its `whois`.
+/// The identity behind an address: one answer of tailscaled's `whois`.
 package struct TailnetIdentity: Sendable, Equatable {
     /// Stable across renames.
     package let nodeID: String
     package let nodeName: String
-    /// Nil for a tagged node: it acts for no person, whatever user the answer mentions.
+    /// Nil for a tagged node, which acts for no person, even if the answer mentions a user.
     package let login: String?
     package let tags: [String]
     /// Application capabilities the tailnet's policy grants this peer towards this node, with the raw JSON of each
@@ -29,12 +29,12 @@ package struct TailnetIdentity: Sendable, Equatable {
     package var displayName: String { login ?? nodeName }
 }
 
-/// What `whois` had to say. Only `known` lets anyone in.
+/// The answer of `whois`. Only `known` lets a caller in.
 package enum WhoisAnswer: Sendable, Equatable {
     case known(TailnetIdentity)
     /// The daemon answered that this address is no peer of the tailnet.
     case unknown
-    /// No daemon, no answer in time, or an answer that makes no sense.
+    /// tailscaled is not there, was too slow, or its answer could not be read.
     case failed(String)
 }
 
@@ -48,8 +48,8 @@ package struct WhoisQuestion: Hashable, Sendable {
         self.address = address
     }
 
-    /// With userspace networking a port of loopback stands for a peer, and may be another's the next moment: what is
-    /// answered is for the request that asked.
+    /// With userspace networking a port of loopback stands for a peer, and a moment later for another one. The answer
+    /// is then valid only for the request that asked.
     package var isForOneRequest: Bool { address.ip.isLoopback }
 
     /// HTTP/1.1 to the local API. `Connection: close` lets the end of stream bound the answer.

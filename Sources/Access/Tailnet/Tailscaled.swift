@@ -1,9 +1,9 @@
 import POSIX
 
-/// Where this host's tailscaled can be asked.
+/// The socket of this host's tailscaled.
 package struct Tailscaled: Sendable, Equatable {
     package let path: String
-    /// Who owns the socket, and so whose connections Serve's are.
+    /// The owner of the socket. Connections of `tailscale serve` come from the same uid.
     package let uid: UInt32
 
     package init(path: String, uid: UInt32) {
@@ -14,7 +14,7 @@ package struct Tailscaled: Sendable, Equatable {
     /// The usual places: Linux, then the open-source daemon on macOS. Both directories are root's.
     package static let usualPaths = ["/var/run/tailscale/tailscaled.sock", "/var/run/tailscaled.socket"]
 
-    /// The first of them that is a socket. Asked again now and then: tailscaled may start after us.
+    /// The first path that is a socket. Called again from time to time, because tailscaled may start after us.
     package static func find(_ paths: [String] = usualPaths) -> Tailscaled? {
         for path in paths {
             if let facts = try? FileSystem.facts(path), facts.kind == .socket {

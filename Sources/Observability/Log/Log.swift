@@ -1,8 +1,7 @@
 package import Basics
 import POSIX
 
-/// What the program says while it runs. Cheap to copy and to call from anywhere; fields are not built for levels that
-/// are off.
+/// Writes log lines. Cheap to copy, callable from any thread; fields of a level that is off are not built.
 package struct Log: Sendable {
     private let sink: LogSink
     private let style: LogStyle
@@ -21,10 +20,10 @@ package struct Log: Sendable {
         self.now = now
     }
 
-    /// Swallows everything.
+    /// Writes nothing.
     package static let none = Log(sink: LogSink { _ in }, level: .error)
 
-    /// Lines lost because nobody took them.
+    /// The number of lines that were dropped.
     package var dropped: UInt64 { sink.dropped }
 
     /// At the end of the process; never on a loop.
@@ -32,7 +31,7 @@ package struct Log: Sendable {
 
     package func admits(_ level: LogLevel) -> Bool { level <= self.level }
 
-    /// `event` is a stable dotted name (`link.online`); what varies goes into fields.
+    /// - Parameter event: a stable dotted name such as `link.online`; everything that varies goes into fields.
     package func write(_ level: LogLevel, _ event: String, _ fields: @autoclosure () -> LogFields = [:]) {
         guard admits(level) else { return }
         var line: [UInt8] = []

@@ -3,8 +3,8 @@ import Dispatch
 import POSIX
 import Synchronization
 
-/// Takes lines from any thread and writes them on a queue of its own, so that a blocked terminal or a full pipe never
-/// stops a loop. Bounded: when the reader does not keep up lines are dropped, counted, and the gap is named.
+/// Takes lines from any thread and writes them on its own queue, so that a blocked terminal or a full pipe never stops
+/// a loop. If the reader is too slow, lines are dropped and counted, and a line says how many are missing.
 package final class LogSink: Sendable {
     private struct State {
         var pending: [UInt8] = []
@@ -19,7 +19,7 @@ package final class LogSink: Sendable {
     private let write: @Sendable ([UInt8]) -> Void
     private let gap: @Sendable (UInt64) -> [UInt8]
 
-    /// `gap` makes the line that stands where `count` others are missing.
+    /// - Parameter gap: makes the line that takes the place of `count` missing ones.
     package init(
         capacity: Int = 256 << 10,
         gap: @escaping @Sendable (UInt64) -> [UInt8] = { Array("log.dropped count=\($0)\n".utf8) },
@@ -52,7 +52,7 @@ package final class LogSink: Sendable {
     /// Lines lost since the start.
     package var dropped: UInt64 { state.withLock { $0.allDropped } }
 
-    /// Waits until what is pending was written, at most so long. For the end of the process; never on a loop.
+    /// Waits until the pending lines are written, or for the given time. For the end of the process; never on a loop.
     package func flush(milliseconds: Int = 1000) {
         let done = DispatchSemaphore(value: 0)
         queue.async { done.signal() }

@@ -1,6 +1,6 @@
 import POSIX
 
-/// The process as the system sees it, under the names every Prometheus client uses.
+/// The metrics of the process, under the names that Prometheus clients use.
 package enum ProcessUsage {
     package static func write(to page: inout MetricsPage) {
         let usage = CurrentProcess.usage

@@ -6,10 +6,9 @@ import EventLoops
 import POSIX
 import Store
 
-/// What this host has to offer: a state directory of one's own, room on the disk, free ports, a socket with someone
-/// behind it.
+/// Checks this host: the state directory, room on the disk, free ports, the control socket.
 enum HostCheck {
-    /// Below this a burst of events or one large message fills the disk.
+    /// With less room a burst of events or one large message fills the disk.
     private static let leastFreeBytes: UInt64 = 200 << 20
 
     static func state(_ path: String, isServing: Bool) -> [Finding] {
@@ -79,13 +78,13 @@ enum HostCheck {
         }
     }
 
-    /// What is open to whom. A network may be trusted; that its members can read tokens along is said all the same.
+    /// Says who can reach each listener. Cleartext on a network is a fault even if `insecureLan` allows it.
     static func exposure(_ settings: Settings, state: String?) -> [Finding] {
         let exposure = Exposure(settings)
-        var doors = addresses(settings)
-        if let path = settings.text(.accessTailnetServe) { doors.insert(.unix(path: path), at: 0) }
-        if let state { doors.insert(ListenAddress.control(in: state).address, at: 0) }
-        var faults = doors.map { Finding.fine("exposure", exposure.line($0)) }
+        var open = addresses(settings)
+        if let path = settings.text(.accessTailnetServe) { open.insert(.unix(path: path), at: 0) }
+        if let state { open.insert(ListenAddress.control(in: state).address, at: 0) }
+        var faults = open.map { Finding.fine("exposure", exposure.line($0)) }
         var rules = ListenAddress.Rules()
         rules.allowsNetwork = settings.bool(.insecureLAN) || settings.hasTLS
         for text in settings.list(.listen) {
@@ -102,7 +101,7 @@ enum HostCheck {
             faults.append(
                 .wrong(
                     "exposure",
-                    "\(SocketAddress.ip(ip, port: port)) is open to the network in cleartext: who listens in has every token",
+                    "\(SocketAddress.ip(ip, port: port)) is open to the network in cleartext: others can read every token",
                     "ladle tls self-signed --host \"$(hostname)\"   (then: ladle serve --tls-cert FILE --tls-key FILE)",
                     .configuration
                 )

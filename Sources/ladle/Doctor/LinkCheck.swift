@@ -7,7 +7,7 @@ import POSIX
 import TLS
 import Upstream
 
-/// What the link to the gateway says about itself, and what mends it.
+/// Checks the connection to the gateway.
 enum LinkCheck {
     static func findings(_ link: JSONValue?) -> [Finding] {
         let state = link?["state"]?.string ?? "unknown"
@@ -48,8 +48,7 @@ enum LinkCheck {
         #endif
     }
 
-    /// The link refers to the doctor where it cannot know more, and to a look at what is there where that is no gateway; the
-    /// doctor names what mends it.
+    /// Some hints of the link only point to the doctor. The doctor then names the command itself.
     private static func hint(_ link: JSONValue?, _ code: String?) -> String {
         if code == "UPGRADE_REFUSED" || code == "NOT_A_GATEWAY" { return "ladle discover" }
         if let hint = link?["hint"]?.string, hint != "ladle doctor" { return hint }
@@ -64,7 +63,7 @@ enum LinkCheck {
 
     // MARK: Without a server
 
-    /// How long a gateway may take to show what it thinks of us.
+    /// The time for the gateway to accept or refuse us.
     private static let patienceMilliseconds: Int64 = 6000
 
     static func ownLook(_ settings: Settings, _ places: SettingsPlaces, state: String) async -> [Finding] {
@@ -76,7 +75,7 @@ enum LinkCheck {
             let text = (error as? StartFailure)?.message ?? "\(error)"
             return [.wrong("gateway", text, "ladle config check", .configuration)]
         }
-        // Only with the key `serve` uses: another one would leave a pairing request that nobody wants.
+        // Only with the key that `serve` uses: a new key would leave a pairing request at the gateway.
         let key = SavedState.deviceKey(in: state)
         guard FileSystem.exists(key), let device = try? DeviceIdentity.loadOrCreate(at: key) else {
             guard case .none(let rejection, _) = target else { return [] }
@@ -113,7 +112,7 @@ extension EventLoop {
     }
 }
 
-/// Waits for the first state that says something.
+/// Waits for the first state after `connecting`.
 private final class LinkEar: UpstreamLinkHandler {
     var heard: CheckedContinuation<LinkStatus, Never>?
 

@@ -1,16 +1,16 @@
 import EventLoops
 import POSIX
 
-/// A listening socket handed over by the service manager (sd_listen_fds(3), launch_activate_socket(3)).
+/// A listening socket from the service manager (sd_listen_fds(3), launch_activate_socket(3)).
 struct InheritedSocket: Sendable, Equatable {
     let number: Int32
     let name: String?
 
     private static let first: Int32 = 3
-    /// More than a service manager would ever hand over.
+    /// More sockets than a service manager would ever pass on.
     private static let most = 64
 
-    /// launchd tells nothing by itself: it is asked by the names that mean something here.
+    /// launchd gives a socket only for a name, so both known names are asked for.
     static func launchd() -> [InheritedSocket] {
         ["http", "serve"].flatMap { name in
             Socket.launchdDescriptors(name).map { InheritedSocket(number: $0, name: name) }

@@ -1,8 +1,8 @@
 import Configuration
 import POSIX
 
-/// Secrets that the service manager passes on (systemd's `LoadCredential=`): files in `$CREDENTIALS_DIRECTORY`, each of
-/// which stands in for a key as long as nobody sets it.
+/// Secrets from the service manager (systemd's `LoadCredential=`): files in `$CREDENTIALS_DIRECTORY`. Each is the
+/// default of a key.
 enum ServiceCredentials {
     private static let keys: [(name: String, key: ConfigurationKey)] = [
         ("ladle.gateway-token", .gatewayTokenFile),

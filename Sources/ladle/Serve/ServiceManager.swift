@@ -3,10 +3,10 @@ import Gateway
 import POSIX
 import Upstream
 
-/// What the service manager that started this process is told (sd_notify(3)); nothing where none listens.
+/// Messages to the service manager (sd_notify(3)), if one listens.
 struct ServiceManager: Sendable {
     private let socket: String?
-    /// How often it is to hear that all is well, half the time it waits; nil where it does not watch.
+    /// The interval of `alive`, half the manager's timeout; nil if it does not watch.
     let heartbeatMilliseconds: Int?
 
     /// From `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
@@ -24,13 +24,13 @@ struct ServiceManager: Sendable {
 
     func show(_ link: LinkStatus) { send(Self.statusLine(link)) }
 
-    /// The gateway's words are in it: a line break among them would be an order to the service manager.
+    /// The text comes from the gateway. A line break in it would be a command to the service manager.
     static func statusLine(_ link: LinkStatus) -> String {
         let text = "Link \(link.state.rawValue): \(link.detail)".unicodeScalars.map { $0.value < 0x20 ? " " : $0 }
         return "STATUS=" + String(String.UnicodeScalarView(text))
     }
 
-    /// Best effort, as sd_notify is: a service manager that does not read is no reason to fail.
+    /// Errors are ignored, as sd_notify(3) recommends.
     private func send(_ text: String) {
         if let socket { DatagramSocket.send(text, toUnix: socket) }
     }

@@ -2,8 +2,8 @@ import Configuration
 import Observability
 import POSIX
 
-/// How serving speaks: its first words go to the person who typed the command; the journal and machines get those as
-/// log lines too, one an event like all that follows.
+/// The output of `ladle serve`. On a terminal its first lines are plain text; the journal and JSON readers get them as
+/// log lines.
 struct StartupOutput: Sendable {
     let log: Log
     private let isForPeople: Bool
@@ -21,20 +21,20 @@ struct StartupOutput: Sendable {
         if isForPeople { Console.say("ladle: \(text)") } else { log.notice(event, ["text": .string(text)]) }
     }
 
-    /// A command to try: of use only to someone at a terminal.
+    /// A command to try; printed only on a terminal.
     func suggest(_ command: String) {
         if isForPeople { Console.say("ladle: try  \(command)") }
     }
 
-    /// The last words before an exit that is not asked for.
+    /// The reason why the process ends by itself.
     func complain(_ text: String) {
         if isForPeople { return Console.warn(text) }
         log.error("serve.failed", ["text": .string(text)])
         log.flush()
     }
 
-    /// `JOURNAL_STREAM` names the journal's stream. It is inherited by programs whose output goes elsewhere, so it is
-    /// held against what standard error is.
+    /// `JOURNAL_STREAM` names the journal's stream. Programs inherit it even if their output goes elsewhere, so it is
+    /// compared with standard error.
     private static var standardErrorIsTheJournal: Bool {
         guard let stream = Program.environment["JOURNAL_STREAM"] else { return false }
         return stream == StandardStream.error.facts?.identity

@@ -4,9 +4,9 @@ import EventLoops
 import POSIX
 import Service
 
-/// Asks tailscaled over its socket, one short connection a question; equal questions under way share an answer.
+/// Asks tailscaled over its socket, with a new connection for each question. Equal questions share an answer.
 final class TailscaledClient: WhoisAsking {
-    /// Strangers in the address range may cause questions: this many wait, the rest get no.
+    /// Strangers can cause questions. Beyond this number they fail at once.
     private static let mostWaiting = 256
 
     private let path: String
@@ -17,7 +17,7 @@ final class TailscaledClient: WhoisAsking {
         self.path = path
     }
 
-    /// `answer` is never called before this returns. Who waits is answered though another client takes over meanwhile.
+    /// `answer` is never called before this returns. It is called even if another client has taken this one's place.
     func ask(_ question: WhoisQuestion, on loop: isolated EventLoop, then answer: @escaping (WhoisAnswer) -> Void) {
         var done: (WhoisAnswer) -> Void = { result in
             self.calls -= 1
@@ -49,7 +49,7 @@ final class TailscaledClient: WhoisAsking {
     }
 }
 
-/// One question on its connection; lives as long as that.
+/// One question on its connection, kept alive by it.
 private final class TailscaledCall: StreamHandler {
     private static let sendLimit = 4096
 
