@@ -1,4 +1,5 @@
 import Access
+import Basics
 import EventLoops
 import HTTPModel
 import Server
