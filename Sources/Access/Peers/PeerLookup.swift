@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import POSIX
 
 /// Finds the user at the other end of a connection, once after accept. Not Sendable: owned by the listener's loop.
