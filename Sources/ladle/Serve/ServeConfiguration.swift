@@ -1,5 +1,6 @@
 import API
 import Access
+import Basics
 import Commands
 import Configuration
 import Discovery
