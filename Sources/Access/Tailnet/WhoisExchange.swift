@@ -54,7 +54,7 @@ package struct WhoisExchange: Sendable {
 
     private var content: WhoisAnswer {
         switch parser.head.status {
-        case .ok: Self.identity(body).map(WhoisAnswer.known) ?? .failed("the answer names nobody")
+        case .ok: Self.identity(body).map(WhoisAnswer.known) ?? .failed("the answer names no peer")
         case .notFound: .unknown
         case let status: .failed("tailscaled answered \(status.code)")
         }
