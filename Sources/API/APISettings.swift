@@ -2,9 +2,7 @@ import Access
 import Basics
 import EventLoops
 package import Observability
-import Outbox
 import Server
-package import Store
 
 /// How many connections there may be at once.
 package struct ConnectionLimit: Equatable {
@@ -24,15 +22,10 @@ package struct ConnectionLimit: Equatable {
 package struct APISettings: Sendable {
     package var version: String
     package var isDemo: Bool
-    package var streamsPerCaller = 20
     package var streamsPerConnection = 50
-    package var streams = 20_000
     /// Of ordinary requests; a route whose subject is larger says so itself.
     package var bodyBytes = Route.jsonBytes
-    package var outboxLimits = OutboxTable.Limits()
     package var connections = ConnectionLimit(configured: 20_000, possible: 20_000)
-    /// How long a message may wait, in milliseconds, where its sender does not say.
-    package var outboxTTL: Int64 = 48 * 3_600_000
     /// The interval of keep-alives on streams that do not ask for another one.
     package var heartbeatSeconds = 15
     /// Unsent bytes at which a slow stream is closed.

@@ -1,57 +1,54 @@
 import Access
-package import Basics
+import Basics
 package import EventLoops
-import Gateway
 import HTTPModel
 package import Observability
 package import Server
 package import Service
 package import Upstream
 
-/// Everything behind the HTTP edge, on one loop: who may, which route, what it does. The handlers stand in files of their
-/// own, named after the resource.
+/// Adds its counters to the metrics page.
+package protocol MetricsSource: AnyObject {
+    func writeMetrics(to page: inout MetricsPage)
+}
+
+extension HTTPServer: MetricsSource {}
+
+/// The responder behind the server, on one loop. A request comes twice: `admit` finds out from its head who asks, for what,
+/// and whether they may; `respond` runs the handler once the body is there. The handlers stand in files of their own, named
+/// after the resource.
 ///
 /// What it owns refers to it `unowned`: it outlives them, and each retain of an object that was ever referenced weakly costs
 /// twice, on the way of every request.
 package final class HTTPAPI: Responder, ServiceEventReceiver {
-    package let settings: APISettings
-    package let services: Services
-    package let link: UpstreamLink
-    package let access: AccessService
+    let settings: APISettings
+    let services: Services
+    let link: UpstreamLink
+    let access: AccessService
     /// The host names and origins that browsers may use.
-    let rules: HostRules
-    package let hub: EventHub
-    package let startedAt: Timestamp
-    let router: Router
-    var streamSlots: StreamSlots
-    /// Lists of the gateway as last written to the database.
-    var keptLists: [String: [UInt8]] = [:]
+    private let rules: HostRules
+    let hub: EventHub
+    let open: OpenRequests
+    let log: RequestLog
+    let status: StatusAnswer
+    let startedAt: Timestamp
     private(set) lazy var frames = FrameFeed(self)
-    package internal(set) var isShuttingDown = false
-    /// Long polls that wait for an event.
-    var polls: [ObjectIdentifier: LongPoll] = [:]
-    /// Requests that stay open for one entry.
-    var followers: [ObjectIdentifier: any EntryFollower] = [:]
-    /// Idempotency keys whose first request is not on disk yet.
-    var sendsUnderWay: Set<String> = []
-    let refusals = RefusalThrottle()
+    private struct Source {
+        unowned let object: any MetricsSource
+    }
+
+    private let router: Router
+    private let places: [ObjectIdentifier: Int]
+    private let refusals = RefusalThrottle()
     private var pages = PageLimit()
-    var tally: RequestTally
-    var statusAnswer = StatusAnswer()
-    /// Lines about refused requests, whoever sent them.
-    var refusedLines = LogBudget()
-    var silentLines = LogBudget()
-    /// Questions that tailscaled did not answer.
-    var silences: UInt64 = 0
-    /// Adds the counters of the HTTP server to the metrics page.
-    package var serverMetrics: (inout MetricsPage) -> Void = { _ in }
-    let places: [ObjectIdentifier: Int]
+    private var metricsSources: [Source] = []
 
     package init(
         settings: APISettings,
         services: Services,
         link: UpstreamLink,
         hub: EventHub,
+        open: OpenRequests,
         access: AccessService,
         rules: HostRules,
         routes: [Route] = RouteTable.routes,
@@ -61,30 +58,219 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         self.services = services
         self.link = link
         self.hub = hub
+        self.open = open
         self.access = access
         self.rules = rules
+        log = RequestLog(settings.log, routes: routes)
+        status = StatusAnswer()
         startedAt = loop.wallClock
-        streamSlots = StreamSlots(perCaller: settings.streamsPerCaller, total: settings.streams)
         router = Router(routes)
-        tally = RequestTally(routes: routes)
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
-        hub.ended = { [unowned self] caller in streamSlots.release(caller) }
-        access.tokenEnded = { [unowned self] id, reason in tokenEnded(id, reason: reason, on: loop) }
         services.events.add(self)
     }
 
     var feed: EventFeed { services.feed }
     var outbox: OutboxService { services.outbox }
     var runs: RunService { services.runs }
-    var messages: MessageService { services.messages }
-    var sessions: SessionService { services.sessions }
     var documents: DocumentService { services.documents }
-    var linkStatus: LinkStatus { link.status }
-
-    /// The largest body of a new message: the gateway's largest frame, or before the first connection an estimate of it.
-    var messageBodyLimit: Int { link.hello?.policy.maxPayload ?? 24 << 20 }
+    var isShuttingDown: Bool { open.isShuttingDown }
 
     func route(_ method: HTTPMethod, _ path: String) -> Router.Match { router.match(method, Array(path.utf8)[...]) }
+
+    /// - Parameter source: outlives this object.
+    package func add(_ source: any MetricsSource) {
+        metricsSources.append(Source(object: source))
+    }
+
+    func writeMetricsOfSources(to page: inout MetricsPage) {
+        for source in metricsSources { source.object.writeMetrics(to: &page) }
+    }
+
+    package func receive(_ event: ServiceEvent, on loop: isolated EventLoop) {
+        switch event {
+        case .published(let event):
+            hub.deliver(event, on: loop)
+            if event.type == "run.ended", let run = event.run { open.runEnded(run, on: loop) }
+        case .entryChanged(let entry):
+            log.changed(entry)
+            open.entryChanged(entry, on: loop)
+        default: break
+        }
+    }
+
+    /// Ends every request that stays open; clients come back spread over some seconds instead of all at once.
+    package func shutDownStreams(on loop: isolated EventLoop) {
+        open.shutDown(on: loop)
+        frames.shutDown(on: loop)
+        hub.end(
+            with: {
+                .shutdown(
+                    reason: "shutting_down",
+                    retryMilliseconds: .random(in: 1000...10_000),
+                    at: loop.wallClock
+                )
+            },
+            on: loop
+        )
+    }
+
+    // MARK: Admission, from the head alone
+
+    private enum Preparation {
+        /// The answer has been given already.
+        case answered
+        /// tailscaled has to be asked who this is.
+        case ask(WhoisQuestion)
+        case ready(Call)
+        /// One guess at a credential too many.
+        case throttled(Problem)
+    }
+
+    package func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission {
+        admit(exchange, mayAsk: true, on: loop)
+    }
+
+    private func admit(_ exchange: Exchange, mayAsk: Bool, on loop: isolated EventLoop) -> Admission {
+        do throws(Problem) {
+            switch try prepare(exchange, mayAsk: mayAsk, on: loop) {
+            case .answered:
+                return .answered
+            case .ask(let question):
+                ask(question, for: exchange, on: loop)
+                return .later
+            case .throttled(let problem):
+                return refusals.hold(exchange, problem, on: loop) ? .later : .answered
+            case .ready(let call):
+                switch call.route.body {
+                case .none: return .takes(bodyBytes: 0)
+                case .unused, .upTo(Route.jsonBytes, _): return .takes(bodyBytes: settings.bodyBytes)
+                case .upTo(let limit, _): return .takes(bodyBytes: limit)
+                case .message: return .takes(bodyBytes: services.messageBodyLimit)
+                }
+            }
+        } catch {
+            exchange.respond(error, on: loop)
+            return .answered
+        }
+    }
+
+    private func ask(_ question: WhoisQuestion, for exchange: Exchange, on loop: isolated EventLoop) {
+        access.whois?.ask(question, on: loop) { answer in
+            if case .failed(let reason) = answer { self.log.unanswered(question, reason, on: loop) }
+            self.access.authenticator.learn(answer, to: question, now: loop.wallClock)
+            defer { if question.isForOneRequest { self.access.authenticator.forget(question) } }
+            guard exchange.isOpen else { return }
+            if case .takes(let limit) = self.admit(exchange, mayAsk: false, on: loop) {
+                exchange.proceed(bodyBytes: limit, on: loop)
+            }
+        }
+    }
+
+    private func prepare(
+        _ exchange: Exchange,
+        mayAsk: Bool,
+        on loop: isolated EventLoop
+    ) throws(Problem) -> Preparation {
+        if let known = try remembered(exchange, on: loop) { return known }
+        let head = exchange.head
+        let facts = RequestFacts(of: head)
+        let browsers = rules.policy(for: exchange.connection)
+        switch browsers.check(facts) {
+        case .pass(let cors):
+            exchange.commonFields = cors.map { ($0.name, $0.value) }
+            AccessMemo.keep(facts, for: exchange)
+        case .preflight(let fields):
+            exchange.respond(Response.preflight(fields), on: loop)
+            return .answered
+        case .refuse(let refusal): throw Problem(refusal).closing()
+        }
+        // Before the routes that are open to all: the internet is more than all.
+        if facts.serve?.isFunnel ?? false { throw Problem(.funnel).closing() }
+        let match = router.match(head.method, head.path)
+        var caller = Caller.nobody
+        if !match.isOpen {
+            switch access.identify(settings.peer(exchange.connection), facts, on: loop) {
+            case .caller(let known): caller = known
+            case .refused(let refusal):
+                let problem = Problem(refusal).closing()
+                if problem.code == .rateLimited { return .throttled(problem) }
+                throw problem
+            case .whois(let question):
+                if mayAsk, access.whois != nil { return .ask(question) }
+            }
+            if caller == .nobody { throw Problem(.notPaired(credentialSent: false)).closing() }
+            AccessMemo.keep(caller, facts, for: exchange)
+        }
+        let result = try prepare(exchange, by: caller, match, mayHaveBody: true, on: loop)
+        if case .ready(let call) = result {
+            if case .refused(let refusal) = browsers.checkSimpleBody(facts, hasToken: caller.tokenID != nil) {
+                throw Problem(refusal).closing()
+            }
+            AccessMemo.keep(call, facts, access.authenticator.tokens)
+        }
+        return result
+    }
+
+    /// The short way, where the connection's last request was by the same caller.
+    private func remembered(_ exchange: Exchange, on loop: isolated EventLoop) throws(Problem) -> Preparation? {
+        guard let memo = exchange.connection.memo as? AccessMemo else { return nil }
+        if exchange.repeatsLast, let request = memo.repeated(access, on: loop) {
+            return .ready(begin(request, exchange))
+        }
+        memo.keep(nil)
+        guard memo.covers(exchange.head) else { return nil }
+        let match = router.match(exchange.method, exchange.head.path)
+        guard let caller = match.isOpen ? .nobody : memo.caller else { return nil }
+        let result = try prepare(exchange, by: caller, match, mayHaveBody: false, on: loop)
+        if case .ready(let call) = result { memo.keep(call.request) }
+        return result
+    }
+
+    /// The caller is known; the route decides.
+    private func prepare(
+        _ exchange: Exchange,
+        by caller: Caller,
+        _ match: Router.Match,
+        mayHaveBody: Bool,
+        on loop: isolated EventLoop
+    ) throws(Problem) -> Preparation {
+        let head = exchange.head
+        switch match {
+        case .none where head.method == .options && head.path.elementsEqual("*".utf8):
+            exchange.respond(Response.options(router.methods), on: loop)
+            return .answered
+        case .none:
+            let path = String(decoding: head.path.prefix(200), as: UTF8.self)
+            throw Problem(.notFound, "There is no resource at \(path).")
+        case .wrongMethod(let allowed, _):
+            guard head.method == .options else { throw .methodNotAllowed(allowed) }
+            exchange.respond(Response.options(allowed), on: loop)
+            return .answered
+        case .route(let route, let parameters):
+            let request = Request(
+                route: route,
+                place: places[ObjectIdentifier(route)] ?? 0,
+                parameters: parameters,
+                query: try route.query(of: head),
+                caller: caller,
+                answerType: try head.answerType(among: route.produces)
+            )
+            let call = begin(request, exchange)
+            if let scope = route.scope, case .refused(let refusal) = caller.decide(ScopeSet(scope)) {
+                throw Problem(refusal)
+            }
+            if mayHaveBody { try route.body.checkType(head) }
+            return .ready(call)
+        }
+    }
+
+    private func begin(_ request: Request, _ exchange: Exchange) -> Call {
+        let call = Call(exchange, request)
+        if request.route.changesState { call.audit = access.audit }
+        if request.hasToken { call.tokenRevision = access.authenticator.tokens.revision }
+        exchange.notes = call
+        return call
+    }
 
     // MARK: The handler's turn
 
@@ -102,7 +288,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         }
         call.hasBegun = true
         request.route.handler(self, call, loop)
-        // What was answered at once cannot outlive its caller's right to it.
+        // An answer given at once cannot outlive its caller's right to it.
         if request.mayEnd, exchange.isOpen || exchange.isStreaming {
             access.began(exchange, by: request.caller, on: loop)
         }
@@ -112,7 +298,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         while let call = pages.next(of: connection) { respond(to: call.exchange, on: loop) }
     }
 
-    /// Nobody tells when a peer has taken what it was sent: while pages wait for that it is looked at again and again.
+    /// No event says that a peer has taken its bytes: while pages wait for that, the connection is looked at now and then.
     private func watch(_ connection: ConnectionInfo, on loop: isolated EventLoop) {
         loop.after(milliseconds: PageLimit.patience) {
             self.beginPages(of: connection, on: loop)
@@ -120,38 +306,43 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         }
     }
 
-    private func count(_ call: Call) {
-        guard !call.isCounted else { return }
-        call.isCounted = true
-        tally.count(call.exchange, place: call.request.place)
+    /// A stream over a limit is opened all the same, told why, and closed: clients give up for good on a status.
+    func streamRefusal(for call: Call, now: Timestamp) -> String? {
+        if isShuttingDown { return "shutting_down" }
+        guard access.isCurrent(call.caller, now: now) else { return "token_revoked" }
+        // Streams must leave room for the requests that share their connection.
+        guard call.exchange.connection.openStreams < settings.streamsPerConnection else { return "too_many_streams" }
+        return open.takeSlot(for: call) ? nil : "too_many_streams"
     }
 
     /// A stream counts as answered with its head, however long it lasts.
     func beginStream(_ call: Call, _ head: ResponseHead, on loop: isolated EventLoop) {
         var head = head
-        // Proxies must neither keep, change nor gather what has to arrive at once.
+        // Proxies must neither keep, change nor gather events: they have to arrive at once.
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
         call.exchange.beginStream(head, on: loop)
-        count(call)
+        log.count(call)
     }
+
+    // MARK: The end
 
     package func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
         let notes = exchange.notes
         exchange.notes = nil
         guard let call = notes as? Call else {
             if let caller = (notes as? Subscriber)?.plan.caller { return access.finished(exchange, by: caller) }
-            tally.count(exchange, place: nil)
-            if exchange.problemCode != nil { log(exchange, nil, on: loop) }
+            log.count(exchange)
+            if exchange.problemCode != nil { log.finished(exchange, nil, on: loop) }
             return
         }
         let request = call.request
         if call.isOpenPage, pages.end(call) {
-            // Not in the midst of this: a connection that is closing ends them all.
+            // Not in the midst of this: a connection that is closing ends all of its exchanges.
             loop.after(milliseconds: 0) { self.beginPages(of: exchange.connection, on: loop) }
         }
-        count(call)
-        if exchange.problemCode != nil || request.route.changesState { log(exchange, call, on: loop) }
+        log.count(call)
+        if exchange.problemCode != nil || request.route.changesState { log.finished(exchange, call, on: loop) }
         if request.mayEnd { access.finished(exchange, by: request.caller) }
         // A handler that has begun says itself how it went.
         if !call.hasBegun, let status = exchange.status { call.settle(status, exchange.problemCode, on: loop) }
@@ -163,6 +354,6 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         connection: ConnectionInfo,
         on loop: isolated EventLoop
     ) {
-        logRefusal(problem, requestID, connection, on: loop)
+        log.refused(problem, requestID, connection, on: loop)
     }
 }

@@ -12,6 +12,9 @@ import Upstream
 package struct ServiceSettings {
     package var labels = LabelTable.extended
     package var outbox = OutboxPolicy()
+    package var outboxLimits = OutboxTable.Limits()
+    /// How long a message may wait where its sender does not say.
+    package var outboxTTLMilliseconds: Int64 = 48 * 3_600_000
     /// Seeds the jitter of retries.
     package var seed: UInt64
     /// Whether the agent may be asked by chat to write its files where the file calls are closed to the link.
@@ -43,9 +46,16 @@ package final class Services: ServiceEventReceiver {
     package let transcript: TranscriptReader
     package let outbox: OutboxService
     package let runs: RunService
+    package let runArchive: RunArchive
+    package let aborts: AbortService
     package let messages: MessageService
+    package let messagePages: MessagePages
+    package let intake: MessageIntake
+    package let outboxReader: OutboxReader
     package let sessions: SessionService
+    package let lists: GatewayLists
     package let documents: DocumentService
+    package let avatars: AvatarStore
 
     package init(_ settings: ServiceSettings, gateway: any GatewayCalls, journal: any Journal) {
         self.gateway = gateway
@@ -69,8 +79,26 @@ package final class Services: ServiceEventReceiver {
             labels: settings.labels,
             defaults: settings.defaults
         )
+        runArchive = RunArchive(feed: feed, runs: runs)
+        aborts = AbortService(
+            gateway: gateway,
+            feed: feed,
+            events: events,
+            runs: runs,
+            limits: settings.outboxLimits
+        )
         messages = MessageService(feed: feed, transcript: transcript, runs: runs)
+        messagePages = MessagePages(gateway: gateway, feed: feed, messages: messages)
+        intake = MessageIntake(
+            feed: feed,
+            events: events,
+            limits: settings.outboxLimits,
+            ttlMilliseconds: settings.outboxTTLMilliseconds
+        )
+        outboxReader = OutboxReader(feed: feed)
         sessions = SessionService(feed: feed, runs: runs, outbox: outbox, messages: messages)
+        lists = GatewayLists(gateway: gateway, feed: feed, runs: runs, sessions: sessions)
+        avatars = AvatarStore(feed: feed)
         documents = DocumentService(
             gateway: gateway,
             feed: feed,
@@ -80,6 +108,12 @@ package final class Services: ServiceEventReceiver {
         )
         events.add(self)
     }
+
+    /// The largest body of a new message: the gateway's largest frame, or before the first connection an estimate of it.
+    package var messageBodyLimit: Int { gateway.hello?.policy.maxPayload ?? 24 << 20 }
+
+    /// By the gateway's last hello.
+    package var attachmentLimits: AttachmentLimits { AttachmentLimits(gateway.hello) }
 
     /// Loads the state of an earlier process.
     /// - Parameter completion: called when the link may open: once the runs of the earlier process are read.

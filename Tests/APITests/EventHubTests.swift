@@ -102,7 +102,7 @@ struct EventHubTests {
         loop.start()
         let done = Inbox<Bool>()
         loop.post { loop in
-            let hub = EventHub(last: EventID(epoch: Self.epoch, sequence: 0), bufferLimit: 400)
+            let hub = EventHub(last: EventID(epoch: Self.epoch, sequence: 0), bufferLimit: 400, open: OpenRequests())
             body(hub, loop)
             done.put(true)
         }

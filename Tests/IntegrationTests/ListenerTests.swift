@@ -331,11 +331,11 @@ struct ListenerTests {
 
     @Test func `a stop answers those who wait for events, and does not wait for them`() async throws {
         let ladle = try await LadleProcess(["--limits-drain", "60s"])
-        let cursor = try #require(try ladle.request("GET", "/v1/events?poll=0&types=node")["cursor"])
+        let cursor = try #require(try ladle.request("GET", "/v1/events?poll=0&types=reset")["cursor"])
         var polls: [BlockingSocket] = []
         for query in ["", "&since=\(cursor)", "&run=none"] {
             let socket = try ladle.connect()
-            try socket.send(ladle.requestBytes("GET", "/v1/events?poll=300&types=node\(query)"))
+            try socket.send(ladle.requestBytes("GET", "/v1/events?poll=300&types=reset\(query)"))
             polls.append(socket)
         }
         // One connection after the other is served: they wait by now.

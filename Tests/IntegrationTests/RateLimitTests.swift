@@ -171,10 +171,10 @@ import Testing
         let ladle = try await LadleProcess(["--events-streams-per-caller", "1"])
         let token = try token(ladle)
         func status() throws -> Int {
-            try ladle.request("GET", "/v1/events?poll=1&types=node", bearer(token)).status
+            try ladle.request("GET", "/v1/events?poll=1&types=reset", bearer(token)).status
         }
         let poll = try ladle.connect()
-        try poll.send(ladle.requestBytes("GET", "/v1/events?poll=60&types=node", bearer(token)))
+        try poll.send(ladle.requestBytes("GET", "/v1/events?poll=60&types=reset", bearer(token)))
         try eventually { try status() == 429 ? () : nil }
         poll.close()
         try eventually { try status() == 200 ? () : nil }

@@ -112,7 +112,7 @@ struct TokenTests {
         let ladle = try await LadleProcess()
         let (id, token) = try create(ladle, #""admin""#)
         let poll = try ladle.connect()
-        try poll.send(ladle.requestBytes("GET", "/v1/events?poll=60&types=node", bearer(token)))
+        try poll.send(ladle.requestBytes("GET", "/v1/events?poll=60&types=reset", bearer(token)))
         // One connection after the other is served: the poll waits by now.
         #expect(try ladle.request("GET", "/readyz").status == 200)
         #expect(try ladle.request("DELETE", "/v1/tokens/\(id)", bearer(token)).status == 204)
@@ -203,7 +203,7 @@ struct TokenTests {
         var (id, token) = try create(ladle, #""read""#)
         for _ in 0..<3 {
             let poll = try ladle.connect()
-            try poll.send(ladle.requestBytes("GET", "/v1/events?poll=60&types=node", bearer(token)))
+            try poll.send(ladle.requestBytes("GET", "/v1/events?poll=60&types=reset", bearer(token)))
             #expect(try ladle.request("GET", "/readyz").status == 200)
             let rotated = try ladle.request("POST", "/v1/tokens/\(id)/rotate", json, body: "{}")
             token = try #require(rotated["token"])

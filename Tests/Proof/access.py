@@ -293,7 +293,7 @@ def open_streams(token):
     kinds = {
         "events": request("GET", "/v1/events", {**bearer(token), **sse}),
         "lines": request("GET", "/v1/events", {**bearer(token), "Accept": "application/x-ndjson"}),
-        "poll": request("GET", "/v1/events?poll=60&types=node", bearer(token)),
+        "poll": request("GET", "/v1/events?poll=60&types=reset", bearer(token)),
         "ticket": request("GET", f"/v1/events?ticket={ticket}", {**FORWARDED, **sse}),
         "message's events": request("POST", "/v1/messages", {**bearer(token), **sse}, json.dumps(
             {"text": "later", "notBefore": later, "session": "agent:main:later"}).encode()),
@@ -418,7 +418,7 @@ def end_of_tokens_h2():
         theirs = make_token("read", name=f"h2 beside {what}")
         streams = Streams()
         events, lines = streams.get("/v1/events", mine["token"]), streams.get("/v1/events", mine["token"], "application/x-ndjson")
-        poll, beside = streams.get("/v1/events?poll=60&types=node", mine["token"], "*/*"), streams.get("/v1/events", theirs["token"])
+        poll, beside = streams.get("/v1/events?poll=60&types=reset", mine["token"], "*/*"), streams.get("/v1/events", theirs["token"])
         opened = {events, lines, beside}
         tally.check(streams.until(lambda: opened <= set(streams.status)), f"streams over HTTP/2: {streams.status}")
         ask("GET", "/v1/status")

@@ -26,8 +26,7 @@ package final class AccessService {
     var pairing = PairingRequests()
     let feed: EventFeed
     private let hub: EventHub
-    /// Streams that are not the hub's end with their token too.
-    var tokenEnded: ((_ id: String, _ reason: String) -> Void)?
+    private let open: OpenRequests
     private var expiry: TimerID?
     private var isTouchArmed = false
     /// Revoked here, but the row is not known to be gone yet.
@@ -37,8 +36,15 @@ package final class AccessService {
     private var visitors = TailnetVisitors()
     private var isVisitArmed = false
 
-    package init(authenticator: Authenticator, feed: EventFeed, hub: EventHub, audit: AuditTrail? = nil) {
+    package init(
+        authenticator: Authenticator,
+        feed: EventFeed,
+        hub: EventHub,
+        open: OpenRequests,
+        audit: AuditTrail? = nil
+    ) {
         self.hub = hub
+        self.open = open
         self.authenticator = authenticator
         self.feed = feed
         self.audit = audit.map(AuditLog.init)
@@ -194,7 +200,7 @@ package final class AccessService {
         on loop: isolated EventLoop
     ) {
         authenticator.tickets.revoke(tokenID: id)
-        tokenEnded?(id, reason)
+        open.tokenEnded(id, reason: reason, on: loop)
         hub.end(
             where: { $0.tokenID == id },
             with: { StreamEvent.shutdown(reason: reason, retryMilliseconds: 60_000, at: loop.wallClock) },

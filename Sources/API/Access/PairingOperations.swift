@@ -19,9 +19,9 @@ enum PairingOperations {
             guard let name = body["name"]?.string else {
                 throw .invalidField("name", "`name` is what the host's owner will see, a string.")
             }
-            let wish = try TokenForm.check(name, try ScopeSet(asked: body["scopes"]), now: loop.wallClock)
+            let token = try TokenForm.check(name, try ScopeSet(asked: body["scopes"]), now: loop.wallClock)
             let place = "\(peer.limitKey)"
-            switch api.access.pairing.apply(wish, from: peer.description, place: place, now: loop.wallClock) {
+            switch api.access.pairing.apply(token, from: peer.description, place: place, now: loop.wallClock) {
             case .failure:
                 throw Problem(.tooManyApplications, "As many applications wait as there is room for.")
             case .success(let receipt):
@@ -60,18 +60,18 @@ enum PairingOperations {
             // Its answer has no room for the token, which is told once.
             api.access.pairing.deliveryFailed(id)
             respond(call, "approved", on: loop)
-        case .deliver(let wish): deliver(wish, to: id, api, call, loop)
+        case .deliver(let token): deliver(token, to: id, api, call, loop)
         }
     }
 
     private static func deliver(
-        _ wish: NewToken,
+        _ token: NewToken,
         to id: [UInt8],
         _ api: HTTPAPI,
         _ call: Call,
         _ loop: isolated EventLoop
     ) {
-        let (record, secret) = TokenRecord.issue(wish, now: loop.wallClock, random: SecureRandom.bytes(10))
+        let (record, secret) = TokenRecord.issue(token, now: loop.wallClock, random: SecureRandom.bytes(10))
         call.audit = api.access.audit
         call.subject = record.id
         api.access.save(record, on: loop) { result in

@@ -12,7 +12,7 @@ enum TokenForm {
     static let fields = ["name", "scopes", "sessions", "expiresInSeconds", "expiresAt"]
 
     /// `{name, scopes, sessions?, expiresInSeconds? | expiresAt?}`.
-    static func wish(_ body: JSONValue, _ api: HTTPAPI, now: Timestamp) throws(Problem) -> NewToken {
+    static func newToken(_ body: JSONValue, _ api: HTTPAPI, now: Timestamp) throws(Problem) -> NewToken {
         guard let name = body["name"]?.string else {
             throw .invalidField("name", "`name` says what the token is for, a string.")
         }
@@ -21,7 +21,7 @@ enum TokenForm {
             var named: [String] = []
             for element in list.elements {
                 guard let text = element.string else { throw .invalidField("sessions", "Session keys are strings.") }
-                named.append(try api.session(named: text, "sessions"))
+                named.append(try api.runs.session(named: text, "sessions"))
             }
             guard !named.isEmpty else { throw .invalidField("sessions", "`sessions` is a list of session keys.") }
             sessions = named

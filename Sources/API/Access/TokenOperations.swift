@@ -15,8 +15,8 @@ enum TokenOperations {
 
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
-            let wish = try TokenForm.wish(try call.jsonObject(of: TokenForm.fields), api, now: loop.wallClock)
-            let (record, secret) = TokenRecord.issue(wish, now: loop.wallClock, random: SecureRandom.bytes(10))
+            let token = try TokenForm.newToken(try call.jsonObject(of: TokenForm.fields), api, now: loop.wallClock)
+            let (record, secret) = TokenRecord.issue(token, now: loop.wallClock, random: SecureRandom.bytes(10))
             call.subject = record.id
             api.access.save(record, on: loop) { result in
                 answer(call, .created, record, secret, result, on: loop)

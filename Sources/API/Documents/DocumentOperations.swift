@@ -89,7 +89,9 @@ enum DocumentOperations {
         do throws(Problem) {
             let documents = api.documents
             let name = DocumentService.Name(agent: try agent(of: call, documents), kind: kind)
-            guard documents.waiting(name) < mostWaiting else { throw .tooManyWriters }
+            guard documents.waiting(name) < mostWaiting else {
+                throw Problem(.tooManyWriters, "Too many changes of this file wait for each other.")
+            }
             let write = DocumentWrite(documents, name, change, if: DocumentCondition(try condition(of: call))) {
                 result in
                 switch result {
@@ -129,12 +131,11 @@ enum DocumentOperations {
     }
 
     static func condition(of call: Call) throws(Problem) -> EntityTagCondition {
-        guard let field = call.head.fields.list(for: .ifMatch) else { throw .preconditionRequired }
-        do throws(HeaderValueError) {
-            return try EntityTagCondition(parsing: field[...], field: .ifMatch)
-        } catch {
-            throw .badHeader("If-Match", error)
+        guard let condition = try call.ifMatch() else {
+            let detail = "A write says which version it is meant for."
+            throw Problem(.preconditionRequired, detail, field: "If-Match")
         }
+        return condition
     }
 
     /// The agent that is asked about, if the caller may know of it.
@@ -165,8 +166,4 @@ enum DocumentOperations {
         }
         return bytes
     }
-}
-
-extension Problem {
-    static let tooManyWriters = Problem(.tooManyWriters, "Too many changes of this file wait for each other.")
 }

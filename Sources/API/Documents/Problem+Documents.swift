@@ -1,10 +1,8 @@
 import Documents
-import Gateway
 import HTTPModel
 import JSONBytes
 import Server
 import Service
-import Upstream
 
 extension DocumentCondition {
     init(_ condition: EntityTagCondition) {
@@ -15,49 +13,20 @@ extension DocumentCondition {
     }
 }
 
+/// Why a file was not read or changed.
 extension Problem {
     init(_ fault: DocumentFault, over gateway: any GatewayCalls) {
         switch fault {
-        case .call(let failure, let what): self.init(failure, reading: what, over: gateway)
+        case .call(let failure, let what): self.init(GatewayFault(failure, over: gateway), reading: what)
         case .field(let error): self.init(error)
-        case .agentSilent: self = .agentSilent
-        case .writeNotSeen(let kind): self = .writeNotSeen(kind)
+        case .agentSilent:
+            self.init(.agentDidNotAnswer, "The agent was asked to write the file and did not finish.")
+        case .writeNotSeen(let kind):
+            let detail = "\(kind.fileName) was written and reads otherwise now; someone else is writing it too."
+            self.init(.writeNotSeen, detail)
         case .moved(let kind, let current, let change, let base):
             self = .moved(kind, current: current, change, base: base)
         }
-    }
-
-    /// A gateway call that did not succeed.
-    private init(_ failure: CallFailure, reading what: String, over link: any GatewayCalls) {
-        switch failure {
-        case .gateway(let error, _):
-            if let missing = Problem(missingScope: error, over: link) {
-                self = missing
-                return
-            }
-            let isUnknown = error.message.contains("unknown agent") || error.code == "NOT_FOUND"
-            self.init(
-                isUnknown ? .unknownAgent : .gatewayRefused,
-                "\(what): \(error.message)",
-                retryable: error.retryable,
-                retryAfterMs: error.retryAfterMs
-            )
-            members.append(("gatewayCode", Problem.json(error.detailsCode ?? error.code)))
-        case .notDispatched, .ambiguous:
-            self.init(
-                .gatewayUnavailable,
-                "The gateway cannot be asked now: \(what) could not be read or written.",
-                retryAfterMs: 3000
-            )
-        case .unreadable(let error):
-            self.init(.gatewayAnswerUnreadable, "The gateway's answer to \(error.method) lacks \(error.missing).")
-        }
-    }
-
-    private static func json(_ text: String) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.string(text)
-        return writer.bytes
     }
 
     init(_ error: FieldError) {
@@ -65,22 +34,10 @@ extension Problem {
         self.init(.invalidField, error.message, status: isLarge ? .contentTooLarge : nil, field: error.field)
     }
 
-    static let agentSilent = Problem(.agentDidNotAnswer, "The agent was asked to write the file and did not finish.")
-
-    static func writeNotSeen(_ kind: DocumentKind) -> Problem {
-        Problem(.writeNotSeen, "\(kind.fileName) was written and reads otherwise now; someone else is writing it too.")
-    }
-
-    static let preconditionRequired = Problem(
-        .preconditionRequired,
-        "A write says which version it is meant for.",
-        field: "If-Match"
-    )
-
-    /// 412 with what the caller needs to go on: the current tag and, field by field, both values. Where `base`, the version
-    /// the caller means, is still known, only fields that changed since are conflicts; without any, the same change can be
-    /// sent again with the current tag.
-    static func moved(
+    /// 412 with everything the caller needs to go on: the current tag and, field by field, both values. Where `base`, the
+    /// version the caller means, is still known, only fields that changed since are conflicts; without any, the same change
+    /// can be sent again with the current tag.
+    private static func moved(
         _ kind: DocumentKind,
         current: DocumentService.Copy,
         _ change: DocumentWrite.Change,

@@ -23,8 +23,7 @@ package final class EventHub: TurnEndWork {
     package private(set) var last: EventID
     package private(set) var counters = Counters()
     package private(set) var count = 0
-    /// Told of each stream's end.
-    var ended: ((Caller) -> Void)?
+    private let open: OpenRequests
     private var groups: [SubscriberGroup.Key: SubscriberGroup] = [:]
     private var dirty: [SubscriberGroup] = []
     private var heartbeats: [Int: TimerID] = [:]
@@ -34,8 +33,10 @@ package final class EventHub: TurnEndWork {
     private var waiters: [UInt64: (StreamEvent) -> Void] = [:]
     private var nextWaiter: UInt64 = 0
 
-    package init(last: EventID, bufferLimit: Int) {
+    /// - Parameter open: gets each stream's slot back.
+    package init(last: EventID, bufferLimit: Int, open: OpenRequests) {
         self.last = last
+        self.open = open
         self.bufferLimit = bufferLimit
     }
 
@@ -213,7 +214,7 @@ package final class EventHub: TurnEndWork {
         group.place(subscriber, as: .over)
         subscriber.backlog = nil
         if group.isEmpty { groups[group.key] = nil }
-        ended?(group.plan.caller)
+        open.releaseSlot(of: group.plan.caller)
     }
 
     /// Ends one stream in an orderly way.

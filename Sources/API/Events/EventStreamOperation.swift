@@ -10,8 +10,7 @@ import Store
 enum EventStreamOperation {
     static let types = [
         "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "message", "outbox", "identity",
-        "profile",
-        "session", "approval", "node", "summary", "reset", "shutdown", "heartbeat",
+        "profile", "session", "summary", "reset", "shutdown", "heartbeat",
     ]
 
     /// What a request asks of the stream.
@@ -34,19 +33,19 @@ enum EventStreamOperation {
 
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
-            let wishes = try wishes(of: call, api)
-            if let seconds = wishes.pollSeconds {
-                LongPoll(api, call, wishes, seconds: seconds).start(on: loop)
+            let request = try request(of: call, api)
+            if let seconds = request.pollSeconds {
+                LongPoll(api, call, request, seconds: seconds).start(on: loop)
             } else {
-                StreamOpening(api, call, wishes).start(on: loop)
+                StreamOpening(api, call, request).start(on: loop)
             }
         } catch {
             call.fail(error, on: loop)
         }
     }
 
-    private static func wishes(of call: Call, _ api: HTTPAPI) throws(Problem) -> StreamRequest {
-        var wishes = StreamRequest(
+    private static func request(of call: Call, _ api: HTTPAPI) throws(Problem) -> StreamRequest {
+        var request = StreamRequest(
             filter: try filter(of: call, api),
             heartbeatSeconds: api.settings.heartbeatSeconds
         )
@@ -54,7 +53,7 @@ enum EventStreamOperation {
         let header = call.head.fields.string(for: .lastEventID).flatMap { $0.isEmpty ? nil : $0 }
         if let text = header ?? call.text("since"), !text.isEmpty {
             do throws(EventIDError) {
-                wishes.cursor = try EventID(parsing: text)
+                request.cursor = try EventID(parsing: text)
             } catch {
                 throw .badParameter(
                     header != nil ? "Last-Event-ID" : "since",
@@ -62,32 +61,32 @@ enum EventStreamOperation {
                 )
             }
         }
-        wishes.wantsSnapshot = try call.flag("snapshot")
+        request.wantsSnapshot = try call.flag("snapshot")
         if call.text("heartbeat") == "event" {
-            wishes.heartbeatAsEvent = true
+            request.heartbeatAsEvent = true
         } else {
-            wishes.heartbeatSeconds = try call.number("heartbeat", in: 5...60, default: api.settings.heartbeatSeconds)
+            request.heartbeatSeconds = try call.number("heartbeat", in: 5...60, default: api.settings.heartbeatSeconds)
         }
         if let coding = call.text("compress") {
             guard coding == "gzip" else { throw .badParameter("compress", "The one coding of streams is gzip.") }
-            wishes.isCompressed = call.head.fields.acceptsGzip
+            request.isCompressed = call.head.fields.acceptsGzip
         }
-        if call.text("limit") != nil { wishes.limit = try call.number("limit", in: 1...1_000_000, default: 1) }
+        if call.text("limit") != nil { request.limit = try call.number("limit", in: 1...1_000_000, default: 1) }
         if call.text("timeout") != nil {
-            wishes.timeoutSeconds = try call.number("timeout", in: 1...86_400, default: 1)
+            request.timeoutSeconds = try call.number("timeout", in: 1...86_400, default: 1)
         }
         if call.text("poll") != nil {
-            wishes.pollSeconds = try call.number("poll", in: 0...300, default: 30)
+            request.pollSeconds = try call.number("poll", in: 0...300, default: 30)
         } else {
             // JSON is the form of the long poll alone.
-            wishes.format = StreamFormat(try call.head.answerType(among: streamTypes))
+            request.format = StreamFormat(try call.head.answerType(among: streamTypes))
         }
-        return wishes
+        return request
     }
 
     private static func filter(of call: Call, _ api: HTTPAPI) throws(Problem) -> EventFilter {
         var session = call.text("session")
-        if let named = session { session = try api.session(named: named, "session") }
+        if let named = session { session = try api.runs.session(named: named, "session") }
         do throws(EventFilterError) {
             return try EventFilter(types: call.text("types"), session: session, run: call.text("run"), known: types)
         } catch {

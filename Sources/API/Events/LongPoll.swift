@@ -2,53 +2,49 @@ import Access
 import EventLoops
 import EventStream
 import JSONBytes
+import Outbox
 import Server
 import Service
 import Store
 
 /// `?poll=N`: the events after a cursor, or the first ones that come within N seconds.
-final class LongPoll: ExchangeOwner {
+final class LongPoll: OpenRequest, ExchangeOwner {
     private static let mostEvents = 1000
     private static let mostBytes = 1 << 20
 
     private let api: HTTPAPI
     private let call: Call
-    private let wishes: EventStreamOperation.StreamRequest
+    private let request: EventStreamOperation.StreamRequest
     private let seconds: Int
     private var observer: UInt64?
     private var timer: TimerID?
     private var holdsSlot = false
     private var position: EventID
 
-    init(_ api: HTTPAPI, _ call: Call, _ wishes: EventStreamOperation.StreamRequest, seconds: Int) {
+    init(_ api: HTTPAPI, _ call: Call, _ request: EventStreamOperation.StreamRequest, seconds: Int) {
         self.api = api
         self.call = call
-        self.wishes = wishes
+        self.request = request
         self.seconds = seconds
-        position = wishes.cursor ?? api.hub.last
+        position = request.cursor ?? api.hub.last
     }
 
     func start(on loop: isolated EventLoop) {
-        if wishes.cursor == nil { wait(on: loop) } else { read(mayWait: true, on: loop) }
+        if request.cursor == nil { wait(on: loop) } else { read(mayWait: true, on: loop) }
     }
 
     private func read(mayWait: Bool, on loop: isolated EventLoop) {
         let position = position
-        let filter = wishes.filter
-        let limit = min(wishes.limit ?? Self.mostEvents, Self.mostEvents)
-        let bound = LoopBound(self, on: loop)
-        api.feed.journal.read { tables in
+        let filter = request.filter
+        let limit = min(request.limit ?? Self.mostEvents, Self.mostEvents)
+        api.feed.read(on: loop) { tables in
             try tables.events.read(after: position, filter: filter, limit: limit, bytes: Self.mostBytes)
-        } completion: { [weak loop] result in
-            loop?.post { loop in
-                guard let this = bound.value(on: loop) else { return }
-                switch result {
-                case .success(.page(let page)): this.take(page, mayWait: mayWait, on: loop)
-                case .success(.outside(let bounds)):
-                    this.answer(events: [], cursor: bounds.newest, reset: bounds, on: loop)
-                case .failure(let error):
-                    this.call.fail(.storeUnavailable("\(error)"), on: loop)
-                }
+        } completion: { [self] result in
+            switch result {
+            case .success(.page(let page)): take(page, mayWait: mayWait, on: loop)
+            case .success(.outside(let bounds)):
+                answer(events: [], cursor: bounds.newest, reset: bounds, on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
             }
         }
     }
@@ -73,7 +69,7 @@ final class LongPoll: ExchangeOwner {
         guard call.exchange.isOpen, takeSlot(on: loop) else { return }
         observer = api.hub.observe { [weak self] event in
             guard let self, event.id != nil, self.observer != nil else { return }
-            guard event.isMeant(for: self.call.caller, by: self.wishes.filter) else { return }
+            guard event.isMeant(for: self.call.caller, by: self.request.filter) else { return }
             self.stop(on: loop)
             self.read(mayWait: false, on: loop)
         }
@@ -83,12 +79,19 @@ final class LongPoll: ExchangeOwner {
             }
         }
         call.exchange.owner = self
-        api.polls[ObjectIdentifier(self)] = self
+        api.open.add(self)
         call.exchange.endWithPeer(on: loop)
     }
 
-    /// Its time is over, or the program's: whoever asks again goes on from here.
-    func giveUp(on loop: isolated EventLoop) {
+    var entryID: String? { nil }
+    // Its exchange is cut when its token ends.
+    var tokenID: String? { nil }
+    func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {}
+    func runEnded(_ id: String, on loop: isolated EventLoop) {}
+    func shutDown(reason: String, on loop: isolated EventLoop) { giveUp(on: loop) }
+
+    /// The time is over, or the program ends: the next request goes on from here.
+    private func giveUp(on loop: isolated EventLoop) {
         stop(on: loop)
         answer(events: [], cursor: position, reset: nil, on: loop)
     }
@@ -99,8 +102,7 @@ final class LongPoll: ExchangeOwner {
     /// A poll that waits counts like an open stream.
     private func takeSlot(on loop: isolated EventLoop) -> Bool {
         guard !holdsSlot else { return true }
-        holdsSlot = api.streamSlots.take(call.caller)
-        if let limit = api.streamSlots.headers(for: call.caller) { call.exchange.state(limit) }
+        holdsSlot = api.open.takeSlot(for: call)
         if !holdsSlot { call.fail(tooManyStreams, on: loop) }
         return holdsSlot
     }
@@ -111,14 +113,14 @@ final class LongPoll: ExchangeOwner {
     }
 
     private func stop(on loop: isolated EventLoop) {
-        if holdsSlot { api.streamSlots.release(call.caller) }
+        if holdsSlot { api.open.releaseSlot(of: call.caller) }
         holdsSlot = false
         if let observer { api.hub.stopObserving(observer) }
         observer = nil
         if let timer { loop.cancel(timer) }
         timer = nil
         call.exchange.owner = nil
-        api.polls[ObjectIdentifier(self)] = nil
+        api.open.remove(self)
     }
 
     private func answer(events: [StreamEvent], cursor: EventID, reset: EventLogBounds?, on loop: isolated EventLoop) {
@@ -131,7 +133,7 @@ final class LongPoll: ExchangeOwner {
                     object.member("cursor", cursor.text)
                     if let reset {
                         object.object("reset") { inner in
-                            inner.member("requested", wishes.cursor?.text)
+                            inner.member("requested", request.cursor?.text)
                             inner.member("oldest", reset.oldest?.text)
                             inner.member("newest", reset.newest.text)
                         }

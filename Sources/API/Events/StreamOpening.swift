@@ -1,3 +1,4 @@
+import Upstream
 import Access
 import Basics
 import EventLoops
@@ -18,7 +19,7 @@ final class StreamOpening: ExchangeOwner {
 
     private let api: HTTPAPI
     private let call: Call
-    private let wishes: EventStreamOperation.StreamRequest
+    private let request: EventStreamOperation.StreamRequest
     private let plan: StreamPlan
     private var subscriber: Subscriber?
     /// The last durable event sent, or the place it started from.
@@ -29,36 +30,32 @@ final class StreamOpening: ExchangeOwner {
     /// It waited between its snapshot and going live: pieces of text came meanwhile.
     private var wasDelayed = false
 
-    init(_ api: HTTPAPI, _ call: Call, _ wishes: EventStreamOperation.StreamRequest) {
+    init(_ api: HTTPAPI, _ call: Call, _ request: EventStreamOperation.StreamRequest) {
         self.api = api
         self.call = call
-        self.wishes = wishes
+        self.request = request
         position = api.hub.last
         resume = .fresh(at: api.hub.last)
         plan = StreamPlan(
             caller: call.caller,
-            filter: wishes.filter,
-            format: wishes.format,
-            heartbeatSeconds: wishes.heartbeatSeconds,
-            heartbeatAsEvent: wishes.heartbeatAsEvent
+            filter: request.filter,
+            format: request.format,
+            heartbeatSeconds: request.heartbeatSeconds,
+            heartbeatAsEvent: request.heartbeatAsEvent
         )
     }
 
     func start(on loop: isolated EventLoop) {
-        guard let cursor = wishes.cursor else {
+        guard let cursor = request.cursor else {
             return open(.fresh(at: api.hub.last), on: loop)
         }
-        let bound = LoopBound(self, on: loop)
-        api.feed.journal.read { tables in
+        api.feed.read(on: loop) { tables in
             try tables.events.bounds()
-        } completion: { [weak loop] result in
-            loop?.post { loop in
-                guard let this = bound.value(on: loop) else { return }
-                switch result {
-                case .success(let bounds): this.open(bounds.resume(from: cursor), on: loop)
-                // The log cannot be read now: the client reloads, and the stream goes on.
-                case .failure: this.open(.reset(oldest: nil, newest: this.api.hub.last), on: loop)
-                }
+        } completion: { [self] result in
+            switch result {
+            case .success(let bounds): open(bounds.resume(from: cursor), on: loop)
+            // The log cannot be read now: the client reloads, and the stream goes on.
+            case .failure: open(.reset(oldest: nil, newest: api.hub.last), on: loop)
             }
         }
     }
@@ -67,7 +64,7 @@ final class StreamOpening: ExchangeOwner {
         guard call.exchange.isOpen else { return }
         resume = position
         var head = ResponseHead(.ok, contentType: plan.format.contentType)
-        if wishes.isCompressed {
+        if request.isCompressed {
             head.fields.append(.contentEncoding, "gzip")
             head.fields.append(.vary, "Accept-Encoding")
         }
@@ -79,8 +76,8 @@ final class StreamOpening: ExchangeOwner {
         api.beginStream(call, head, on: loop)
         if let refusal {
             // Nothing was sent: who asked to go on comes back with the very place it asked for.
-            write(hello(at: wishes.cursor ?? api.hub.last, outcome, on: loop), on: loop)
-            write(api.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)
+            write(hello(at: request.cursor ?? api.hub.last, outcome, on: loop), on: loop)
+            write(.shutdown(reason: refusal, retryMilliseconds: 30_000, at: loop.wallClock), on: loop)
             return call.exchange.end(on: loop)
         }
         begin(on: loop)
@@ -103,12 +100,12 @@ final class StreamOpening: ExchangeOwner {
             write(reset(oldest: oldest, newest: newest, on: loop), on: loop)
         }
         position = start
-        let subscriber = api.hub.add(call.exchange, plan, limit: wishes.limit, on: loop)
+        let subscriber = api.hub.add(call.exchange, plan, limit: request.limit, on: loop)
         self.subscriber = subscriber
         // It may stay for days, and needs no more of its request than whose it was.
         call.exchange.notes = subscriber
-        if let seconds = wishes.timeoutSeconds { api.hub.finish(subscriber, afterSeconds: seconds, on: loop) }
-        if wishes.wantsSnapshot { ahead = api.snapshot(on: loop).filter(plan.admits).reversed() }
+        if let seconds = request.timeoutSeconds { api.hub.finish(subscriber, afterSeconds: seconds, on: loop) }
+        if request.wantsSnapshot { ahead = snapshot(on: loop).events(for: call.caller).filter(plan.admits).reversed() }
         goOn(subscriber, on: loop)
     }
 
@@ -137,23 +134,20 @@ final class StreamOpening: ExchangeOwner {
         // Only what the hub has handed out: the rest comes live, and so exactly once.
         guard position.sequence < api.hub.last.sequence else { return goLive(subscriber, on: loop) }
         let position = position
-        let filter = wishes.filter
-        let bound = LoopBound(self, on: loop)
-        api.feed.journal.read { tables in
+        let filter = request.filter
+        api.feed.read(on: loop) { tables in
             try tables.events.read(
                 after: position,
                 filter: filter,
                 limit: Self.pageEvents,
                 bytes: Self.pageBytes
             )
-        } completion: { [weak loop] result in
-            loop?.post { loop in
-                guard let this = bound.value(on: loop) else { return }
-                switch result {
-                case .success(.page(let page)): this.send(page, to: this.subscriber, on: loop)
-                case .success(.outside(let bounds)): this.fallOut(bounds, this.subscriber, on: loop)
-                case .failure: if let subscriber = this.subscriber { this.api.hub.cut(subscriber, on: loop) }
-                }
+        } completion: { [self] result in
+            switch result {
+            case .success(.page(let page)): send(page, to: self.subscriber, on: loop)
+            case .success(.outside(let bounds)): fallOut(bounds, self.subscriber, on: loop)
+            // The reader comes back with its last id, when the disk may be read again.
+            case .failure: if let subscriber = self.subscriber { api.hub.cut(subscriber, on: loop) }
             }
         }
     }
@@ -197,8 +191,12 @@ final class StreamOpening: ExchangeOwner {
     }
 
     private func goLive(_ subscriber: Subscriber, on loop: isolated EventLoop) {
-        let texts = isFresh && !wasDelayed ? [] : api.activeTexts(on: loop).filter(plan.admits)
+        let texts = isFresh && !wasDelayed ? [] : snapshot(on: loop).activeTexts.filter(plan.admits)
         api.hub.goLive(subscriber, behind: texts, on: loop)
+    }
+
+    private func snapshot(on loop: isolated EventLoop) -> StreamSnapshot {
+        StreamSnapshot(api.services, link: api.link.status, at: loop.wallClock)
     }
 
     private var isFresh: Bool { if case .fresh = resume { true } else { false } }
@@ -237,14 +235,14 @@ final class StreamOpening: ExchangeOwner {
             object.member("epoch", api.hub.last.epoch.text)
             object.member("resume", outcome)
             object.member("retry", Self.retryMilliseconds)
-            object.member("link", api.linkStatus)
+            object.member("link", api.link.status)
         }
         return StreamEvent(type: "hello", id: position, data: writer.bytes, retry: Self.retryMilliseconds)
     }
 
     private func reset(oldest: EventID?, newest: EventID, on loop: isolated EventLoop) -> StreamEvent {
         StreamEvent(transient: "reset", at: loop.wallClock) { object in
-            object.member("requested", wishes.cursor?.text)
+            object.member("requested", request.cursor?.text)
             object.member("oldest", oldest?.text)
             object.member("newest", newest.text)
             object.member("epoch", newest.epoch.text)

@@ -1,5 +1,4 @@
 import Access
-import Basics
 import EventLoops
 import HTTPModel
 import JSONBytes
@@ -7,121 +6,84 @@ import Outbox
 import Server
 import Service
 import Store
-import TLS
 
-/// One message on its way into the outbox, and the answer its sender asked for.
+/// `POST /v1/messages`: one message on its way into the outbox, and the answer its sender asked for. The message is on disk
+/// before the answer.
 final class AcceptMessage {
     private let api: HTTPAPI
     private let call: Call
     private let request: MessageRequest
+    private let message: NewMessage
     private var fields: [(name: FieldName, value: String)] = []
-    private var claim: ReceiptTable.Claim?
     private var stream: EntryStream?
 
-    init(_ api: HTTPAPI, _ call: Call, _ request: MessageRequest) {
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let body = call.exchange.body
+        guard body.count > MessageBody.mostOnLoop, (try? call.bodyType())?.isJSON == true else {
+            return accept(api, call, nil, on: loop)
+        }
+        let rules = AttachmentRules(api.services.attachmentLimits)
+        let bound = LoopBound((api, call), on: loop)
+        Task {
+            let read = await MessageBody.reading(body, rules)
+            loop.post { loop in
+                guard let (api, call) = bound.value(on: loop) else { return }
+                accept(api, call, read, on: loop)
+            }
+        }
+    }
+
+    private static func accept(_ api: HTTPAPI, _ call: Call, _ body: MessageBody?, on loop: isolated EventLoop) {
+        do throws(Problem) {
+            let request = try MessageRequest(call, api, body, now: loop.wallClock)
+            try AcceptMessage(api, call, request).start(on: loop)
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private init(_ api: HTTPAPI, _ call: Call, _ request: MessageRequest) {
         self.api = api
         self.call = call
         self.request = request
+        message = request.message(from: call)
     }
 
-    func start(on loop: isolated EventLoop) throws(Problem) {
+    private func start(on loop: isolated EventLoop) throws(Problem) {
         guard call.caller.mayUse(session: request.session) else { throw Problem(.foreignSession) }
         try request.checkStopWord()
         guard !api.isShuttingDown else { throw .shuttingDown }
-        try takeClaim()
+        do throws(MessageIntake.KeyInUse) {
+            try api.services.intake.reserve(message.key)
+        } catch {
+            let detail = "A request with this Idempotency-Key is just being written to disk."
+            throw Problem(.idempotencyInFlight, detail, field: "Idempotency-Key")
+        }
         do throws(Problem) {
             try api.access.admitSend(call.exchange, by: call.caller, to: request.session, on: loop)
         } catch {
-            release()
+            api.services.intake.release(message.key)
             throw error
         }
-        commit(on: loop)
-    }
-
-    // MARK: Before the disk
-
-    private func takeClaim() throws(Problem) {
-        guard let key = request.key else { return }
-        let claim = ReceiptTable.Claim(scope: "\(call.caller.label) POST /v1/messages", key: key.value, bodyHash: [])
-        guard api.sendsUnderWay.insert(claim.name).inserted else {
-            throw Problem(
-                .idempotencyInFlight,
-                "A request with this Idempotency-Key is just being written to disk.",
-                field: "Idempotency-Key"
-            )
-        }
-        self.claim = claim
-    }
-
-    private func release() {
-        if let claim { api.sendsUnderWay.remove(claim.name) }
-    }
-
-    private func makeEntry(on loop: isolated EventLoop) -> OutboxEntry {
-        let now = loop.wallClock
-        let ttl = request.ttlMilliseconds ?? api.settings.outboxTTL
-        return OutboxEntry(
-            id: UUIDv7.make(milliseconds: now.milliseconds, random: SecureRandom.bytes(10)),
-            session: request.session,
-            text: request.text,
-            createdAt: now,
-            expiresAt: (request.notBefore ?? now).adding(milliseconds: ttl),
-            notBefore: request.notBefore,
-            owner: call.caller.tokenID,
-            payloadBytes: request.text.utf8.count
-        )
-    }
-
-    private func commit(on loop: isolated EventLoop) {
-        let entry = makeEntry(on: loop)
-        let limits = api.settings.outboxLimits
-        let (request, body) = (request, claim == nil ? [] : call.exchange.body)
-        // The same words to another session are another request.
-        let meaning = Array("\(request.session)\n\(request.thinking ?? "")\n".utf8)
-        let (claim, cost) = (claim, request.text.utf8.count + request.attachmentBytes + body.count + 1024)
+        let entry = api.services.intake.entry(for: message, now: loop.wallClock)
         if call.answerType == .eventStream {
             stream = EntryStream(api, call, entry, startsRun: !request.isStopOrder)
             stream?.listen(on: loop)
         }
-        api.feed.commit(cost: cost, on: loop) { transaction in
-            // On the store's queue: a large message takes its time to go through.
-            let payload = OutboxTable.Payload(text: request.text, body: request.extras)
-            var claim = claim
-            claim?.bodyHash = Digest.sha256(meaning + body)
-            return try transaction.enqueue(
-                entry,
-                payload: payload,
-                claim: claim,
-                isReplayOnly: request.isLate,
-                limits: limits
-            )
-        } completion: { [self] result in
-            release()
-            take(result, on: loop)
+        api.services.intake.commit(message, as: entry, on: loop) { [self] result in
+            switch result {
+            case .success(.accepted(let entry)): answer(entry, isReplay: false, on: loop)
+            case .success(.repeated(let entry)):
+                fields.append((.idempotencyReplayed, "true"))
+                answer(entry, isReplay: true, on: loop)
+            case .success(.keyReused):
+                let detail = "This Idempotency-Key came with another message in the last 24 hours."
+                refuse(Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key"), on: loop)
+            case .success(.tooLate): refuse(.late(loop.wallClock), on: loop)
+            case .success(.full(let what, let limits)): refuse(.outboxFull(what, limits), on: loop)
+            case .failure(let error): refuse(.storage(error), on: loop)
+            }
         }
-    }
-
-    // MARK: After it
-
-    private func take(_ result: Result<Enqueuing, any Error>, on loop: isolated EventLoop) {
-        switch result {
-        case .success(.accepted(let entry)):
-            KillPoint.reach("enqueue.committed")
-            api.accepted(entry, on: loop)
-            answer(entry, isReplay: false, on: loop)
-        case .success(.replayed(let entry)):
-            fields.append((.idempotencyReplayed, "true"))
-            answer(entry, isReplay: true, on: loop)
-        case .success(.keyReused): refuse(keyReused, on: loop)
-        case .success(.unknown): refuse(.late(loop.wallClock), on: loop)
-        case .success(.full(let what)): refuse(.outboxFull(what, api.settings.outboxLimits), on: loop)
-        case .failure(let error): refuse(.storage(error), on: loop)
-        }
-    }
-
-    private var keyReused: Problem {
-        let detail = "This Idempotency-Key came with another message in the last 24 hours."
-        return Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key")
     }
 
     private func refuse(_ problem: Problem, on loop: isolated EventLoop) {
@@ -154,8 +116,4 @@ extension Problem {
             }
         return Problem(.outboxFull, detail)
     }
-}
-
-extension ReceiptTable.Claim {
-    var name: String { "\(scope)\n\(key)" }
 }

@@ -1,9 +1,8 @@
 import Basics
-import Gateway
 import HTTPModel
 import JSONBytes
 import Server
-import Upstream
+import Service
 
 /// What the gateway takes with a message. It drops or refuses the rest, so that is refused here before anything is
 /// accepted.
@@ -12,19 +11,10 @@ struct AttachmentRules: Sendable {
     /// More than one message can sensibly have.
     static let most = 32
 
-    let picture: Int
-    /// nil: pictures only.
-    let file: Int?
+    private let limits: AttachmentLimits
 
-    /// Protocol 3 takes pictures of up to 5 MB; so much is safe before the first connect, too.
-    init(_ hello: Hello?) {
-        guard let hello, hello.protocolVersion >= 4 else {
-            picture = 5_000_000
-            file = nil
-            return
-        }
-        picture = hello.policy.imageBytes ?? 6 << 20
-        file = hello.policy.attachmentBytes ?? 20 << 20
+    init(_ limits: AttachmentLimits) {
+        self.limits = limits
     }
 
     /// The attachments as they are stored; nil for an empty list.
@@ -67,13 +57,13 @@ struct AttachmentRules: Sendable {
             throw .invalidField("\(path).data", "`data` is the content in base 64.")
         }
         let isPicture = type.hasPrefix("image/")
-        guard isPicture || file != nil else {
+        guard isPicture || limits.file != nil else {
             throw .invalidField(
                 "\(path).mimeType",
                 "Only pictures can be sent: the gateway speaks protocol 3 or was not reached yet."
             )
         }
-        let limit = isPicture ? picture : file ?? 0
+        let limit = isPicture ? limits.picture : limits.file ?? 0
         // Four characters hold three bytes; what is too long by that is not looked at.
         guard data.count / 4 * 3 <= limit + 3 else { throw tooLarge(path, data, limit) }
         guard let count = Base64.decodedCount(data.span) else {

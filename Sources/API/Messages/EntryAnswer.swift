@@ -5,52 +5,6 @@ import Outbox
 import Runs
 import Server
 import Service
-import Store
-
-/// A run that is over, from memory or from the database.
-struct EndedRun {
-    let state: String
-    let text: String
-    let error: String?
-    /// The run of the API, with its steps.
-    let json: [UInt8]
-
-    init?(_ run: Run?) {
-        guard let run, !run.state.isActive else { return nil }
-        state = run.state.rawValue
-        text = run.text
-        error = run.error
-        var writer = JSONWriter(capacity: run.text.utf8.count + 512)
-        run.write(to: &writer)
-        json = writer.bytes
-    }
-
-    init?(_ stored: StoredRun?, steps: [[UInt8]]) {
-        guard let stored, stored.endedAt != nil, let run = try? JSONDocument(parsing: stored.body).root else {
-            return nil
-        }
-        state = stored.state
-        text = run["text"]?.string ?? ""
-        error = run["error"]?.string
-        json = stored.json(steps: steps)
-    }
-}
-
-extension StoredRun {
-    /// The row holds the run without its steps; they come in before its closing brace.
-    func json(steps: [[UInt8]]) -> [UInt8] {
-        var bytes = body
-        guard bytes.last == UInt8(ascii: "}") else { return bytes }
-        bytes.removeLast()
-        bytes.append(contentsOf: ",\"steps\":[".utf8)
-        for (place, step) in steps.enumerated() {
-            if place > 0 { bytes.append(UInt8(ascii: ",")) }
-            bytes.append(contentsOf: step)
-        }
-        bytes.append(contentsOf: "]}".utf8)
-        return bytes
-    }
-}
 
 /// The answers to a message, once its fate is known or the time is up.
 enum EntryAnswer {
@@ -64,7 +18,7 @@ enum EntryAnswer {
         return Response.json(.accepted) { entry.write(to: &$0, blockedReason: reason) }.adding(fields)
     }
 
-    static func ended(_ run: EndedRun, _ entry: OutboxEntry, _ call: Call, _ fields: Fields) -> Result<
+    static func ended(_ run: KnownRun, _ entry: OutboxEntry, _ call: Call, _ fields: Fields) -> Result<
         Response, Problem
     > {
         switch run.state {
@@ -72,19 +26,19 @@ enum EntryAnswer {
             let detail = run.error ?? "The run failed; the gateway gave no reason."
             return .failure(
                 Problem(.runFailed, detail)
-                    .adding(member: "entry") { $0.value(entry) }.adding(member: "run") { $0.raw(run.json) }
+                    .adding(member: "entry") { $0.value(entry) }.adding(member: "run") { $0.value(run) }
             )
         case Run.State.aborted.rawValue:
             return .failure(
                 Problem(.runAborted, "The run was aborted before it ended.")
-                    .adding(member: "entry") { $0.value(entry) }.adding(member: "run") { $0.raw(run.json) }
+                    .adding(member: "entry") { $0.value(entry) }.adding(member: "run") { $0.value(run) }
             )
         default: return .success(reply(run, entry, call, fields))
         }
     }
 
     /// Without a run where the message was an order that starts none.
-    static func reply(_ run: EndedRun?, _ entry: OutboxEntry, _ call: Call, _ fields: Fields) -> Response {
+    static func reply(_ run: KnownRun?, _ entry: OutboxEntry, _ call: Call, _ fields: Fields) -> Response {
         let text = run?.text ?? ""
         guard !call.wantsText else {
             return .text(.ok, text.isEmpty || text.hasSuffix("\n") ? text : text + "\n").adding(fields)
@@ -92,7 +46,7 @@ enum EntryAnswer {
         return Response.json { writer in
             writer.object { object in
                 object.member("entry", entry)
-                object.member("run", raw: run?.json)
+                object.member("run", run)
                 object.member("reply", text)
             }
         }.adding(fields)

@@ -6,10 +6,9 @@ import Outbox
 import Runs
 import Server
 import Service
-import Store
 
 /// `POST /v1/messages` with `Accept: text/event-stream`: the events of this message and its run, up to the terminal one.
-final class EntryStream: EntryFollower, ExchangeOwner {
+final class EntryStream: OpenRequest, ExchangeOwner {
     private static let heartbeatMilliseconds: Int64 = 15_000
 
     private let api: HTTPAPI
@@ -30,7 +29,7 @@ final class EntryStream: EntryFollower, ExchangeOwner {
         self.startsRun = startsRun
     }
 
-    var entryID: String { entry.id }
+    var entryID: String? { entry.id }
     var tokenID: String? { call.caller.tokenID }
 
     /// From before the commit on, because its event leaves before the commit is reported here.
@@ -58,22 +57,21 @@ final class EntryStream: EntryFollower, ExchangeOwner {
         guard call.exchange.isStreaming else { return stop(on: loop) }
         call.exchange.limitWaiting(to: api.hub.bufferLimit)
         isOpen = true
-        api.follow(self)
+        api.open.add(self)
         if isReplay { writeState(on: loop) }
         let waiting = early
         early = []
         for event in waiting where isOpen { write(event, on: loop) }
         guard isOpen else { return }
         if let refusal {
-            write(api.shutdownEvent(reason: refusal, retryMilliseconds: 30_000, on: loop), on: loop)
-            return end(on: loop)
+            return end(reason: refusal, retryMilliseconds: 30_000, on: loop)
         }
         beat(on: loop)
     }
 
     // MARK: Which events
 
-    private var runID: String { api.run(of: entry) }
+    private var runID: String { api.runs.run(answering: entry) }
 
     private func isMeant(_ event: StreamEvent) -> Bool {
         if event.type == "outbox" { return event.session == entry.session && isOwn(event) }
@@ -130,9 +128,14 @@ final class EntryStream: EntryFollower, ExchangeOwner {
 
     private func writeStored(on loop: isolated EventLoop) {
         guard entry.state == .delivered else { return }
-        api.readRun(runID, on: loop) { [weak self] stored, _ in
-            guard let self, self.isOpen, let stored, stored.endedAt != nil else { return }
-            self.writeRun("run.ended", stored.id, on: loop) { $0.member("run", raw: stored.body) }
+        api.services.runArchive.read(runID, on: loop) { [weak self] result in
+            guard let self, self.isOpen else { return }
+            switch result {
+            case .success(let run?) where run.endedAt != nil:
+                self.writeRun("run.ended", run.id, on: loop) { $0.member("run", raw: run.summary) }
+            case .success: break
+            case .failure: self.end(reason: "store_unavailable", retryMilliseconds: 5000, on: loop)
+            }
         }
     }
 
@@ -153,11 +156,7 @@ final class EntryStream: EntryFollower, ExchangeOwner {
     func runEnded(_ id: String, on loop: isolated EventLoop) {}
 
     func shutDown(reason: String, on loop: isolated EventLoop) {
-        write(
-            api.shutdownEvent(reason: reason, retryMilliseconds: .random(in: 1000...10_000), on: loop),
-            on: loop
-        )
-        end(on: loop)
+        end(reason: reason, retryMilliseconds: .random(in: 1000...10_000), on: loop)
     }
 
     private func beat(on loop: isolated EventLoop) {
@@ -171,6 +170,11 @@ final class EntryStream: EntryFollower, ExchangeOwner {
         }
     }
 
+    private func end(reason: String, retryMilliseconds: Int, on loop: isolated EventLoop) {
+        write(.shutdown(reason: reason, retryMilliseconds: retryMilliseconds, at: loop.wallClock), on: loop)
+        end(on: loop)
+    }
+
     private func end(on loop: isolated EventLoop) {
         guard isOpen else { return }
         stop(on: loop)
@@ -182,8 +186,8 @@ final class EntryStream: EntryFollower, ExchangeOwner {
         cancel()
         if let heartbeat { loop.cancel(heartbeat) }
         heartbeat = nil
-        if holdsSlot { api.streamSlots.release(call.caller) }
+        if holdsSlot { api.open.releaseSlot(of: call.caller) }
         holdsSlot = false
-        api.unfollow(self)
+        api.open.remove(self)
     }
 }

@@ -4,10 +4,9 @@ import Outbox
 import Runs
 import Server
 import Service
-import Store
 
 /// A request that waits for what becomes of its message. It is told, it never asks.
-final class EntryWait: EntryFollower, ExchangeOwner {
+final class EntryWait: OpenRequest, ExchangeOwner {
     /// A run may end a moment before the write that calls its entry delivered.
     private static let settleMilliseconds: Int64 = 2000
 
@@ -17,7 +16,7 @@ final class EntryWait: EntryFollower, ExchangeOwner {
     private var entry: OutboxEntry
     private let text: String?
     private let startsRun: Bool
-    private var ended: EndedRun?
+    private var ended: KnownRun?
     private var timer: TimerID?
     private var isOver = false
 
@@ -30,12 +29,12 @@ final class EntryWait: EntryFollower, ExchangeOwner {
         self.startsRun = startsRun
     }
 
-    var entryID: String { entry.id }
+    var entryID: String? { entry.id }
     var tokenID: String? { call.caller.tokenID }
-    private var runID: String { api.run(of: entry) }
+    private var runID: String { api.runs.run(answering: entry) }
 
     func start(seconds: Int, on loop: isolated EventLoop) {
-        api.follow(self)
+        api.open.add(self)
         call.exchange.owner = self
         timer = loop.after(milliseconds: Int64(seconds) * 1000) { [weak self] in
             guard let self else { return }
@@ -48,12 +47,15 @@ final class EntryWait: EntryFollower, ExchangeOwner {
     /// A replayed request may ask for what is long over.
     private func look(on loop: isolated EventLoop) {
         if let problem = EntryAnswer.failure(of: entry) { return finish(.failure(problem), on: loop) }
-        if let run = EndedRun(api.runs.run(runID)) { return take(run, on: loop) }
+        if let run = api.runs.run(runID), !run.state.isActive { return take(.live(run), on: loop) }
         guard entry.state == .delivered else { return }
         guard startsRun else { return obeyed(on: loop) }
-        api.readRun(runID, on: loop) { [weak self] stored, steps in
-            guard let self, let run = EndedRun(stored, steps: steps) else { return }
-            self.take(run, on: loop)
+        api.services.runArchive.read(runID, on: loop) { [weak self] result in
+            switch result {
+            case .success(let run?) where run.endedAt != nil: self?.take(.archived(run), on: loop)
+            case .success: break
+            case .failure(let error): self?.finish(.failure(.storage(error)), on: loop)
+            }
         }
     }
 
@@ -72,11 +74,11 @@ final class EntryWait: EntryFollower, ExchangeOwner {
     }
 
     func runEnded(_ id: String, on loop: isolated EventLoop) {
-        guard id == runID, let run = EndedRun(api.runs.run(id)) else { return }
-        take(run, on: loop)
+        guard id == runID, let run = api.runs.run(id), !run.state.isActive else { return }
+        take(.live(run), on: loop)
     }
 
-    private func take(_ run: EndedRun, on loop: isolated EventLoop) {
+    private func take(_ run: KnownRun, on loop: isolated EventLoop) {
         if entry.state.isTerminal { return finish(EntryAnswer.ended(run, entry, call, fields), on: loop) }
         ended = run
         if let timer { loop.cancel(timer) }
@@ -113,6 +115,6 @@ final class EntryWait: EntryFollower, ExchangeOwner {
         isOver = true
         if let timer { loop.cancel(timer) }
         timer = nil
-        api.unfollow(self)
+        api.open.remove(self)
     }
 }

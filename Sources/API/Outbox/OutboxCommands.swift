@@ -15,7 +15,7 @@ enum OutboxCommands {
         } catch {
             return call.fail(error, on: loop)
         }
-        api.readEntry(call, on: loop) { entry, _ in
+        OutboxOperations.read(api, call, on: loop) { entry, _ in
             let outbox = api.outbox
             if let condition, !condition.matchesStrongly(entry.tag) {
                 return call.fail(.staleEntry(current: entry.version), on: loop)
@@ -36,7 +36,7 @@ enum OutboxCommands {
         } catch {
             return call.fail(error, on: loop)
         }
-        api.readEntry(call, on: loop) { entry, _ in
+        OutboxOperations.read(api, call, on: loop) { entry, _ in
             let outbox = api.outbox
             if let condition, !condition.matchesStrongly(entry.tag) {
                 return call.fail(.staleEntry(current: entry.version), on: loop)
@@ -86,20 +86,7 @@ enum OutboxCommands {
     }
 }
 
-extension Call {
-    func ifMatch() throws(Problem) -> EntityTagCondition? {
-        guard let field = head.fields.list(for: .ifMatch) else { return nil }
-        do throws(HeaderValueError) {
-            return try EntityTagCondition(parsing: field[...], field: .ifMatch)
-        } catch {
-            throw .badHeader("If-Match", error)
-        }
-    }
-}
-
 extension Problem {
-    static let noEntry = Problem(.entryNotFound, "There is no such entry in the outbox.")
-
     static func staleEntry(current: Int64) -> Problem {
         Problem(
             .entryChanged,

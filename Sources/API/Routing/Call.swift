@@ -59,6 +59,20 @@ package final class Call {
         respond(response.adding(.etag, tag.text), on: loop)
     }
 
+    /// A resource whose validator is made of its bytes.
+    func respondTagged(_ response: Response, on loop: isolated EventLoop) {
+        respond(response, tag: EntityTag(ofBytes: response.body), on: loop)
+    }
+
+    func ifMatch() throws(Problem) -> EntityTagCondition? {
+        guard let field = head.fields.list(for: .ifMatch) else { return nil }
+        do throws(HeaderValueError) {
+            return try EntityTagCondition(parsing: field[...], field: .ifMatch)
+        } catch {
+            throw .badHeader("If-Match", error)
+        }
+    }
+
     /// Leaves the audit line: once, as soon as the change is made or refused, whether or not anyone is left to be told.
     func settle(_ status: HTTPStatus, _ code: ProblemCode? = nil, on loop: isolated EventLoop) {
         guard let audit else { return }
@@ -147,5 +161,14 @@ package final class Call {
             "There is no field `\(shown)` here, and none of those that there are is given.",
             hint: "did you mean `\(near)`? The fields are \(fields.joined(separator: ", "))."
         )
+    }
+}
+
+extension EntityTag {
+    /// FNV-1a: tells versions of one resource apart, and nothing else.
+    init(ofBytes bytes: [UInt8]) {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        self.init(String(hash, radix: 16))
     }
 }

@@ -115,7 +115,7 @@ package enum RouteTable {
             scope: .read,
             produces: [.json, .plain],
             query: ["after", "before", "limit", "session"],
-            handler: MessageList.handle
+            handler: MessageOperations.list
         ),
         Route(
             "sendMessage",
@@ -125,7 +125,7 @@ package enum RouteTable {
             body: .message,
             produces: [.json, .plain, .eventStream],
             query: ["force", "session", "thinking", "wait"],
-            handler: SendOperation.handle
+            handler: AcceptMessage.handle
         ),
         Route(
             "listOutbox",

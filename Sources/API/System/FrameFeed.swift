@@ -5,6 +5,7 @@ import Gateway
 import HTTPModel
 import JSONBytes
 import Server
+import Service
 import Upstream
 
 /// Those who follow the frame log. Each frame becomes its block once and is written to all; a slow reader is cut.
@@ -69,7 +70,7 @@ final class FrameFeed: ExchangeOwner {
     }
 
     private func end(_ exchange: Exchange, reason: String, on loop: isolated EventLoop) {
-        let event = api.shutdownEvent(reason: reason, retryMilliseconds: 30_000, on: loop)
+        let event = StreamEvent.shutdown(reason: reason, retryMilliseconds: 30_000, at: loop.wallClock)
         _ = exchange.write(StreamFormat.eventStream.encode(event), on: loop)
         exchange.end(on: loop)
     }
@@ -77,7 +78,7 @@ final class FrameFeed: ExchangeOwner {
     private func remove(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard let follower = followers.removeValue(forKey: ObjectIdentifier(exchange)) else { return }
         exchange.owner = nil
-        api.streamSlots.release(follower.caller)
+        api.open.releaseSlot(of: follower.caller)
         guard followers.isEmpty else { return }
         api.link.onFrame = nil
         if let heartbeat { loop.cancel(heartbeat) }

@@ -31,28 +31,29 @@ enum MetricsOperation {
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let format: MetricsFormat = call.answerType.type == "text" ? .prometheus : .openMetrics
         var page = MetricsPage(format)
-        api.writeMetrics(to: &page, on: loop)
+        MetricsReport(api: api).write(to: &page, on: loop)
         let response = Response(.ok, contentType: format.contentType, body: page.end())
         call.respond(response.adding(.cacheControl, "no-store"), on: loop)
     }
 }
 
-extension HTTPAPI {
-    func writeMetrics(to page: inout MetricsPage, on loop: isolated EventLoop) {
-        page.info("ladle_build", "The program.", ["version": settings.version, "os": Self.system])
+private struct MetricsReport {
+    let api: HTTPAPI
+
+    func write(to page: inout MetricsPage, on loop: isolated EventLoop) {
+        page.info("ladle_build", "The program.", ["version": api.settings.version, "os": Self.system])
         writeLink(to: &page)
         writeOutbox(to: &page, on: loop)
         page.gauge(
             "ladle_runs_active",
             "Runs under way, and messages that wait for their turn at the gateway.",
-            runs.activeCount
+            api.runs.activeCount
         )
         writeEvents(to: &page)
-        tally.write(to: &page)
-        page.counter("ladle_tailnet_silences", "Callers refused because tailscaled did not answer.", silences)
-        serverMetrics(&page)
+        api.log.write(to: &page)
+        api.writeMetricsOfSources(to: &page)
         writeStore(to: &page)
-        page.counter("ladle_log_lines_dropped", "Log lines lost because nobody took them.", settings.log.dropped)
+        page.counter("ladle_log_lines_dropped", "Log lines lost because nobody took them.", api.settings.log.dropped)
         ProcessUsage.write(to: &page)
     }
 
@@ -65,7 +66,8 @@ extension HTTPAPI {
     }
 
     private func writeLink(to page: inout MetricsPage) {
-        let state = linkStatus.state
+        let link = api.link
+        let state = link.status.state
         let counters = link.counters
         page.gauge("ladle_link_up", "1 while the gateway is connected.", state == .online ? 1 : 0)
         page.gauges(
@@ -76,7 +78,7 @@ extension HTTPAPI {
         page.gauge(
             "ladle_link_state_since_seconds",
             "When the link came into its state, in Unix time.",
-            seconds: Double(linkStatus.since.milliseconds) / 1000
+            seconds: Double(link.status.since.milliseconds) / 1000
         )
         page.counter("ladle_link_attempts", "Connections tried.", counters.attempts)
         page.counter("ladle_link_connects", "Connections that worked.", counters.hellos)
@@ -107,6 +109,7 @@ extension HTTPAPI {
     }
 
     private func writeOutbox(to page: inout MetricsPage, on loop: isolated EventLoop) {
+        let outbox = api.outbox
         let summary = outbox.summary(now: loop.wallClock)
         page.gauges(
             "ladle_outbox_entries",
@@ -140,6 +143,7 @@ extension HTTPAPI {
     }
 
     private func writeEvents(to page: inout MetricsPage) {
+        let (hub, feed) = (api.hub, api.feed)
         let counters = hub.counters
         page.gauge("ladle_streams_open", "Event streams now open.", hub.count)
         page.counter("ladle_streams", "Event streams opened.", counters.opened)
@@ -157,6 +161,7 @@ extension HTTPAPI {
     }
 
     private func writeStore(to page: inout MetricsPage) {
+        let feed = api.feed
         let statistics = feed.journal.statistics
         page.gauge(
             "ladle_store_writable",

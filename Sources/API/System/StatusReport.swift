@@ -1,10 +1,12 @@
 import Basics
+import EventLoops
 import EventStream
 import Gateway
 import JSONBytes
 import Outbox
 import ReadableText
 import Service
+import Store
 import Upstream
 
 /// The answer of `GET /v1/status`, as JSON or as text.
@@ -21,6 +23,21 @@ struct StatusReport: JSONWritable, Equatable {
     let last: EventID
     let subscribers: Int
     let connections: ConnectionLimit
+
+    init(_ api: HTTPAPI, on loop: isolated EventLoop) {
+        version = api.settings.version
+        startedAt = api.startedAt
+        isDemo = api.settings.isDemo
+        link = api.link.status
+        outbox = api.outbox.summary(now: loop.wallClock)
+        // The runs of `/v1/activity` and of the metrics: with sends that wait for their turn.
+        activeRuns = api.runs.activeCount
+        runsFault = api.runs.fault
+        first = api.feed.journal.oldest
+        last = api.hub.last
+        subscribers = api.hub.count
+        connections = api.settings.connections
+    }
 
     func write(to writer: inout JSONWriter) {
         writer.object { object in

@@ -35,21 +35,21 @@ enum SystemOperations {
     }
 
     static func status(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let status = api.statusReport(on: loop)
+        let status = StatusReport(api, on: loop)
         guard !call.wantsText else {
             let text = Response.text(.ok, status.text(now: loop.wallClock))
             return call.respondTagged(text.adding(.cacheControl, "no-cache"), on: loop)
         }
-        let answer = api.statusAnswer.of(status)
+        let answer = api.status.of(status)
         call.respond(answer.response, tag: answer.tag, on: loop)
     }
 }
 
 /// The last status as it was answered: asked for often, it changes seldom.
-struct StatusAnswer {
+final class StatusAnswer {
     private var last: (report: StatusReport, response: Response, tag: EntityTag)?
 
-    mutating func of(_ report: StatusReport) -> (response: Response, tag: EntityTag) {
+    func of(_ report: StatusReport) -> (response: Response, tag: EntityTag) {
         if let last, last.report == report { return (last.response, last.tag) }
         let response = Response.json(.ok, report).adding(.cacheControl, "no-cache")
         let tag = EntityTag(ofBytes: response.body)

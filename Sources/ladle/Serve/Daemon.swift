@@ -61,11 +61,13 @@ final class Daemon: ServiceEventReceiver {
         services = Services(configuration.services(saved, seed: seed, log: log), gateway: link, journal: store)
         gatewayEvents = GatewayEvents(link: link, events: services.events, outbox: services.outbox, log: log)
         let settings = configuration.api(log: log)
-        let hub = EventHub(last: saved.lastEvent, bufferLimit: settings.streamBufferBytes)
+        let open = OpenRequests(slots: configuration.streamSlots)
+        let hub = EventHub(last: saved.lastEvent, bufferLimit: settings.streamBufferBytes, open: open)
         access = AccessService(
             authenticator: configuration.authenticator(saved.tokens),
             feed: services.feed,
             hub: hub,
+            open: open,
             audit: audit
         )
         rules = HostRules(names: configuration.hostNames, origins: configuration.origins)
@@ -75,6 +77,7 @@ final class Daemon: ServiceEventReceiver {
             services: services,
             link: link,
             hub: hub,
+            open: open,
             access: access,
             rules: rules,
             on: loop
@@ -86,7 +89,7 @@ final class Daemon: ServiceEventReceiver {
             firstRequestNumber: seed >> 24,
             failure: { log.warning("listener.failed", ["error": .string("\($0)")]) }
         )
-        api.serverMetrics = { [unowned server] page in server.writeMetrics(to: &page) }
+        api.add(server)
         tailscaled = TailscaledWatch(paths: configuration.tailscaledPaths, access: access)
         listeners = ListenerSet(configuration, server: server, rules: rules, tailscaled: tailscaled, log: log)
         services.events.add(self)

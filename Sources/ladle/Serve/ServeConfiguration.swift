@@ -72,6 +72,10 @@ struct ServeConfiguration: Sendable {
         )
         services.labels = settings.text(.activityLabels) == "chowder" ? .chowder : .extended
         services.outbox = outbox
+        services.outboxTTLMilliseconds = settings.int(.outboxTTL)
+        services.outboxLimits.entries = Int(settings.int(.outboxMaxEntries))
+        services.outboxLimits.perSession = Int(settings.int(.outboxMaxPerSession))
+        services.outboxLimits.payloadBytes = Int(settings.int(.outboxMaxAttachmentBytes))
         services.writesDocumentsByChat = settings.text(.identityWrite) == "chat"
         return services
     }
@@ -94,14 +98,15 @@ struct ServeConfiguration: Sendable {
         api.bodyBytes = Int(settings.int(.limitsBodyBytes))
         api.heartbeatSeconds = Int(settings.int(.eventsHeartbeat) / 1000)
         api.streamBufferBytes = Int(settings.int(.eventsBufferBytes))
-        api.streams = Int(settings.int(.eventsStreams))
-        api.streamsPerCaller = Int(settings.int(.eventsStreamsPerCaller))
         api.streamsPerConnection = Int(settings.int(.eventsStreamsPerConnection))
-        api.outboxTTL = settings.int(.outboxTTL)
-        api.outboxLimits.entries = Int(settings.int(.outboxMaxEntries))
-        api.outboxLimits.perSession = Int(settings.int(.outboxMaxPerSession))
-        api.outboxLimits.payloadBytes = Int(settings.int(.outboxMaxAttachmentBytes))
         return api
+    }
+
+    var streamSlots: StreamSlots {
+        StreamSlots(
+            perCaller: Int(settings.int(.eventsStreamsPerCaller)),
+            total: Int(settings.int(.eventsStreams))
+        )
     }
 
     var server: ServerLimits {

@@ -6,20 +6,52 @@ import Observability
 import Outbox
 import Server
 
-/// What the log says of requests and entries. Reads that worked leave no line; a problem always does, with the id that
-/// stands in it.
-extension HTTPAPI {
-    func log(_ exchange: Exchange, _ call: Call?, on loop: isolated EventLoop) {
+/// Counts requests and writes their log lines. Reads that worked leave no line; a problem always does, with the id that
+/// its document has.
+final class RequestLog {
+    private let log: Log
+    private var tally: RequestTally
+    /// Lines about refused requests, of all callers together.
+    private var refusedLines = LogBudget()
+    private var unansweredLines = LogBudget()
+    /// Questions that tailscaled did not answer.
+    private var unanswered: UInt64 = 0
+
+    init(_ log: Log, routes: [Route]) {
+        self.log = log
+        tally = RequestTally(routes: routes)
+    }
+
+    /// Once for each request, when its answer or the head of its stream is known.
+    func count(_ call: Call) {
+        guard !call.isCounted else { return }
+        call.isCounted = true
+        tally.count(call.exchange, place: call.request.place)
+    }
+
+    /// A request for no route.
+    func count(_ exchange: Exchange) {
+        tally.count(exchange, place: nil)
+    }
+
+    func write(to page: inout MetricsPage) {
+        tally.write(to: &page)
+        page.counter("ladle_tailnet_silences", "Callers refused because tailscaled did not answer.", unanswered)
+    }
+
+    // MARK: Lines
+
+    func finished(_ exchange: Exchange, _ call: Call?, on loop: isolated EventLoop) {
         let code = exchange.status?.code ?? 0
         let level: LogLevel = code >= 500 ? .warning : .info
-        guard settings.log.admits(level) else { return }
+        guard log.admits(level) else { return }
         let isRefused = exchange.problemCode != nil
         var suppressed: UInt64 = 0
         if isRefused {
             guard let left = refusedLines.take(now: loop.now) else { return }
             suppressed = left
         }
-        settings.log.write(
+        log.write(
             level,
             isRefused ? "request.refused" : "request.done",
             [
@@ -38,28 +70,24 @@ extension HTTPAPI {
         )
     }
 
-    func logRefusal(
-        _ problem: Problem,
-        _ requestID: String,
-        _ connection: ConnectionInfo,
-        on loop: isolated EventLoop
-    ) {
-        guard settings.log.admits(.info), let suppressed = refusedLines.take(now: loop.now) else { return }
-        settings.log.info(
+    /// A connection was refused before there was a request.
+    func refused(_ problem: Problem, _ requestID: String, _ connection: ConnectionInfo, on loop: isolated EventLoop) {
+        guard log.admits(.info), let suppressed = refusedLines.take(now: loop.now) else { return }
+        log.info(
             "request.refused",
             [
                 "request": .string(requestID), "status": .int(problem.status.code),
-                "code": .string(problem.code.rawValue),
-                "from": .string("\(connection.remote)"), "suppressed": suppressed > 0 ? .int(suppressed) : .absent,
+                "code": .string(problem.code.rawValue), "from": .string("\(connection.remote)"),
+                "suppressed": suppressed > 0 ? .int(suppressed) : .absent,
             ]
         )
     }
 
     /// Without tailscaled's word nobody of the tailnet gets in, which would look like a list that allows too little.
-    func logSilence(of question: WhoisQuestion, _ reason: String, on loop: isolated EventLoop) {
-        silences += 1
-        guard let suppressed = silentLines.take(now: loop.now) else { return }
-        settings.log.warning(
+    func unanswered(_ question: WhoisQuestion, _ reason: String, on loop: isolated EventLoop) {
+        unanswered += 1
+        guard let suppressed = unansweredLines.take(now: loop.now) else { return }
+        log.warning(
             "tailnet.unanswered",
             [
                 "from": .string(question.address.description), "error": .string(reason),
@@ -68,11 +96,11 @@ extension HTTPAPI {
         )
     }
 
-    /// An entry that came to its end, or to a person.
-    func log(_ entry: OutboxEntry) {
+    /// An entry that came to its end, or needs a person.
+    func changed(_ entry: OutboxEntry) {
         guard entry.state.isTerminal || entry.state == .unconfirmed else { return }
         let isDone = entry.state == .delivered || entry.state == .cancelled
-        settings.log.write(
+        log.write(
             isDone ? .info : .warning,
             "outbox.\(entry.state.rawValue)",
             [

@@ -1,0 +1,80 @@
+import Access
+import Basics
+import JSONBytes
+import Runs
+import Service
+import Upstream
+
+/// How things stand now, as events without ids for one stream.
+struct StreamSnapshot {
+    private let services: Services
+    private let link: LinkStatus
+    private let at: Timestamp
+
+    init(_ services: Services, link: LinkStatus, at: Timestamp) {
+        self.services = services
+        self.link = link
+        self.at = at
+    }
+
+    /// `summary`, then the runs under way with their steps and texts. The summary counts the runs that the caller may see.
+    func events(for caller: Caller) -> [StreamEvent] {
+        let view = services.runs.activity(for: caller)
+        var events = [
+            StreamEvent(transient: "summary", at: at) { object in
+                object.member("active", view.runs.count)
+                object.member("headline", view.headline)
+                object.member("link", link)
+            }
+        ]
+        for run in services.runs.active {
+            let session = run.session.text
+            events.append(
+                StreamEvent(transient: "run.started", at: at, session: session, run: run.id) { object in
+                    object.key("run")
+                    run.write(to: &object, includingSteps: false)
+                }
+            )
+            for step in run.steps {
+                events.append(
+                    StreamEvent(transient: "run.step", at: at, session: session, run: run.id) { object in
+                        object.member("step", step)
+                    }
+                )
+            }
+            if let text = textSoFar(of: run) { events.append(text) }
+        }
+        return events
+    }
+
+    /// The text so far of each run that has not ended for the subscribers, once, after a resume.
+    var activeTexts: [StreamEvent] {
+        (services.runs.active + services.runs.ending).compactMap(textSoFar)
+    }
+
+    /// As far as it has been handed out: the text that is held back comes to everyone, and would come twice.
+    private func textSoFar(of run: Run) -> StreamEvent? {
+        var text = run.text
+        if let held = services.feed.firstHeld(of: run.id) {
+            guard !held.replaces else { return nil }
+            text = String(decoding: text.utf16.prefix(held.offset), as: UTF16.self)
+        }
+        guard !text.isEmpty else { return nil }
+        let delta = StreamEvent.Delta(run: run.id, session: run.session.text, offset: 0, text: text, replaces: true)
+        return StreamEvent(delta, at: at)
+    }
+}
+
+extension StreamEvent {
+    /// The last event of a stream: why, and when to come back.
+    static func shutdown(reason: String, retryMilliseconds: Int, at: Timestamp) -> StreamEvent {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("type", "shutdown")
+            object.member("at", at)
+            object.member("reason", reason)
+            object.member("retry", retryMilliseconds)
+        }
+        return StreamEvent(type: "shutdown", data: writer.bytes, retry: retryMilliseconds)
+    }
+}

@@ -1,0 +1,78 @@
+import Access
+import Basics
+import EventLoops
+import HTTPModel
+import JSONBytes
+import ReadableText
+import Runs
+import Server
+import Service
+
+/// `GET /v1/messages`.
+enum MessageOperations {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let query = MessagePages.Query(
+                session: try api.runs.session(named: call.text("session") ?? "main", "session"),
+                limit: try call.number("limit", in: 1...500, default: 50),
+                before: try place("before", call),
+                after: try place("after", call)
+            )
+            guard call.caller.mayUse(session: query.session) else { throw Problem(.foreignSession) }
+            api.services.messagePages.read(query, on: loop) { result in
+                switch result {
+                case .success(var page):
+                    if !page.isLive { page.asOf = page.asOf ?? api.startedAt }
+                    answer(call, page, query.session, on: loop)
+                case .failure(.noPlace(let name)): call.fail(.noPlace(name, "message"), on: loop)
+                case .failure(.service(let fault)): call.fail(Problem(fault, doing: "read messages"), on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func place(_ name: String, _ call: Call) throws(Problem) -> MessagePages.Place? {
+        guard let text = call.text(name) else { return nil }
+        guard let place = MessagePages.Place(text) else {
+            throw .badParameter(name, "`\(name)` is a place as an earlier answer gave it, or the id of a message.")
+        }
+        return place
+    }
+
+    static func text(_ messages: [[UInt8]], asOf: Timestamp?) -> String {
+        var lines = asOf.map { ["# as of \($0.rfc3339): the gateway is away"] } ?? []
+        for bytes in messages {
+            guard let message = try? JSONDocument(parsing: bytes, limits: .gateway).root else { continue }
+            lines += MessageText.lines(message, at: message["at"]?.string ?? "", .plain)
+        }
+        return lines.isEmpty ? "no messages\n" : lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func answer(
+        _ call: Call,
+        _ page: MessagePages.Page,
+        _ session: String,
+        on loop: isolated EventLoop
+    ) {
+        if call.wantsText {
+            return call.respondTagged(.text(.ok, text(page.messages, asOf: page.asOf)), on: loop)
+        }
+        call.respondTagged(
+            .json { writer in
+                writer.object { object in
+                    object.member("session", session)
+                    object.array("messages") { list in
+                        for message in page.messages { list.raw(message) }
+                    }
+                    object.member("before", page.before?.text)
+                    object.member("after", page.after?.text)
+                    object.member("live", page.isLive)
+                    object.member("asOf", page.asOf)
+                }
+            },
+            on: loop
+        )
+    }
+}

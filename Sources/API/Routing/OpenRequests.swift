@@ -1,0 +1,68 @@
+package import Access
+import Basics
+import EventLoops
+import Outbox
+import Server
+
+/// A request that stays open until something happens.
+protocol OpenRequest: AnyObject {
+    /// The entry whose fate it waits for.
+    var entryID: String? { get }
+    /// The token whose end ends it too.
+    var tokenID: String? { get }
+    func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop)
+    func runEnded(_ id: String, on loop: isolated EventLoop)
+    func shutDown(reason: String, on loop: isolated EventLoop)
+}
+
+/// Requests that stay open: how many streams a caller may have, and which requests hear of an entry, a run or the end.
+package final class OpenRequests {
+    private var slots: StreamSlots
+    private var requests: [ObjectIdentifier: any OpenRequest] = [:]
+    private(set) var isShuttingDown = false
+
+    package init(slots: StreamSlots = StreamSlots()) {
+        self.slots = slots
+    }
+
+    // MARK: How many
+
+    /// False when the caller, or all together, have too many. The answer states the limit.
+    func takeSlot(for call: Call) -> Bool {
+        let hasSlot = slots.take(call.caller)
+        if let limit = slots.headers(for: call.caller) { call.exchange.state(limit) }
+        return hasSlot
+    }
+
+    func releaseSlot(of caller: Caller) {
+        slots.release(caller)
+    }
+
+    // MARK: Which
+
+    func add(_ request: any OpenRequest) {
+        requests[ObjectIdentifier(request)] = request
+    }
+
+    func remove(_ request: any OpenRequest) {
+        requests[ObjectIdentifier(request)] = nil
+    }
+
+    func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        for request in requests.values where request.entryID == entry.id { request.entryChanged(entry, on: loop) }
+    }
+
+    func runEnded(_ id: String, on loop: isolated EventLoop) {
+        for request in requests.values { request.runEnded(id, on: loop) }
+    }
+
+    func tokenEnded(_ id: String, reason: String, on loop: isolated EventLoop) {
+        for request in requests.values where request.tokenID == id { request.shutDown(reason: reason, on: loop) }
+    }
+
+    /// From here on no request stays open.
+    func shutDown(on loop: isolated EventLoop) {
+        isShuttingDown = true
+        for request in requests.values { request.shutDown(reason: "shutting_down", on: loop) }
+    }
+}

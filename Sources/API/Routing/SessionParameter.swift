@@ -1,0 +1,29 @@
+import Access
+import Basics
+import Runs
+import Server
+import Service
+
+extension RunService {
+    /// The canonical form of a session's name in a request.
+    func session(named text: String, _ field: String) throws(Problem) -> String {
+        do throws(SessionKey.Problem) {
+            return try defaults.canonical(text).text
+        } catch {
+            throw .badParameter(field, "`\(field)` is a session key such as main or agent:main:main.")
+        }
+    }
+}
+
+extension Call {
+    /// The `session` parameter as a filter; nil stands for all sessions. A caller limited to sessions that names none sees
+    /// only its own.
+    func onlySessions(of runs: RunService) throws(Problem) -> [String?] {
+        if let text = text("session") {
+            let session = try runs.session(named: text, "session")
+            guard caller.mayUse(session: session) else { throw Problem(.foreignSession) }
+            return [session]
+        }
+        return caller.sessions.map(Array.init) ?? [nil]
+    }
+}

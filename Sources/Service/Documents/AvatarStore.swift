@@ -1,0 +1,58 @@
+package import EventLoops
+import Store
+
+/// Pictures of agents, kept here and nowhere else.
+package final class AvatarStore {
+    package enum Change: Sendable {
+        case done
+        /// The condition did not hold; the tag of the picture that is there.
+        case moved(current: String?)
+    }
+
+    private static let space = "avatars"
+
+    private let feed: EventFeed
+
+    init(feed: EventFeed) {
+        self.feed = feed
+    }
+
+    /// Nil where there is none.
+    package func read(
+        _ agent: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<[UInt8]?, any Error>) -> Void
+    ) {
+        feed.read(on: loop) { tables in
+            try tables.values.get(space: Self.space, name: agent)?.bytes
+        } completion: { result in
+            completion(result)
+        }
+    }
+
+    /// One transaction reads, compares and replaces: a picture is never half of one and half of another.
+    /// - Parameters:
+    ///   - bytes: nil to remove the picture.
+    ///   - condition: whether the picture of this tag may be replaced; nil stands for no picture.
+    package func change(
+        _ agent: String,
+        to bytes: [UInt8]?,
+        if condition: @escaping @Sendable (_ current: String?) -> Bool,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Change, any Error>) -> Void
+    ) {
+        feed.commit(cost: bytes?.count ?? 0, on: loop) { transaction -> Change in
+            let current = try transaction.values.get(space: Self.space, name: agent)
+            let tag = current.map { DocumentService.tag(of: $0.bytes) }
+            guard condition(tag) else { return .moved(current: tag) }
+            if let bytes {
+                try transaction.values.set(bytes, space: Self.space, name: agent, at: transaction.now)
+            } else {
+                try transaction.values.remove(space: Self.space, name: agent)
+            }
+            return .done
+        } completion: { result in
+            completion(result)
+        }
+    }
+}

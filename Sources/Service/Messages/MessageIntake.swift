@@ -1,0 +1,150 @@
+package import Basics
+package import EventLoops
+import JSONBytes
+package import Outbox
+package import Store
+import TLS
+
+/// A message as its sender gave it, checked.
+package struct NewMessage: Sendable {
+    /// An Idempotency-Key, with the caller and operation it belongs to.
+    package struct Key: Sendable {
+        let scope: String
+        let value: String
+
+        package init(scope: String, value: String) {
+            self.scope = scope
+            self.value = value
+        }
+
+        fileprivate var name: String { "\(scope)\n\(value)" }
+    }
+
+    package var session: String
+    package var text: String
+    package var thinking: String?
+    /// Name, media type and base 64 of each attachment, as JSON.
+    package var attachments: [UInt8]?
+    package var notBefore: Timestamp?
+    package var ttlMilliseconds: Int64?
+    /// `notBefore` is past: only a message that was accepted before under its key is answered for.
+    package var isLate = false
+    package var key: Key?
+    /// The body of the request: the same key with another body is another message.
+    package var body: [UInt8] = []
+    /// The id of the token that sends it.
+    package var owner: String?
+
+    package init(session: String, text: String) {
+        self.session = session
+        self.text = text
+    }
+
+    /// The parts of the entry's payload beside the text.
+    fileprivate var extras: [UInt8]? {
+        guard thinking != nil || attachments != nil else { return nil }
+        var writer = JSONWriter(capacity: (attachments?.count ?? 0) + 128)
+        writer.object { object in
+            object.member("thinking", thinking)
+            object.member("attachments", raw: attachments)
+        }
+        return writer.bytes
+    }
+}
+
+/// Takes messages into the outbox: an idempotency key once at a time, limits, and the write that makes a message durable.
+package final class MessageIntake {
+    /// The first request with this key is not on disk yet.
+    package struct KeyInUse: Error {}
+
+    package enum Outcome {
+        case accepted(OutboxEntry)
+        /// The same request came before; its entry as it stands now.
+        case repeated(OutboxEntry)
+        case keyReused
+        case tooLate
+        case full(OutboxTable.Fullness, OutboxTable.Limits)
+    }
+
+    private let feed: EventFeed
+    private let events: ServiceEvents
+    private let limits: OutboxTable.Limits
+    private let ttlMilliseconds: Int64
+    /// Idempotency keys whose first request is not on disk yet.
+    private var keysInUse: Set<String> = []
+
+    init(feed: EventFeed, events: ServiceEvents, limits: OutboxTable.Limits, ttlMilliseconds: Int64) {
+        self.feed = feed
+        self.events = events
+        self.limits = limits
+        self.ttlMilliseconds = ttlMilliseconds
+    }
+
+    /// Reserves the key of a message; `commit` or `release` gives it back.
+    package func reserve(_ key: NewMessage.Key?) throws(KeyInUse) {
+        guard let key else { return }
+        guard keysInUse.insert(key.name).inserted else { throw KeyInUse() }
+    }
+
+    package func release(_ key: NewMessage.Key?) {
+        if let key { keysInUse.remove(key.name) }
+    }
+
+    /// The entry that a message becomes once it is committed.
+    package func entry(for message: NewMessage, now: Timestamp) -> OutboxEntry {
+        OutboxEntry(
+            id: UUIDv7.make(milliseconds: now.milliseconds, random: SecureRandom.bytes(10)),
+            session: message.session,
+            text: message.text,
+            createdAt: now,
+            expiresAt: (message.notBefore ?? now).adding(milliseconds: message.ttlMilliseconds ?? ttlMilliseconds),
+            notBefore: message.notBefore,
+            owner: message.owner,
+            payloadBytes: message.text.utf8.count
+        )
+    }
+
+    /// Writes the message. A new entry is announced to the other services before `completion` comes.
+    package func commit(
+        _ message: NewMessage,
+        as entry: OutboxEntry,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Outcome, any Error>) -> Void
+    ) {
+        let limits = limits
+        let body = message.key == nil ? [] : message.body
+        let cost = message.text.utf8.count + (message.attachments?.count ?? 0) + body.count + 1024
+        feed.commit(cost: cost, on: loop) { transaction in
+            // On the store's queue: a large message takes its time.
+            let payload = OutboxTable.Payload(text: message.text, body: message.extras)
+            // The same words to another session are another request.
+            let meaning = Array("\(message.session)\n\(message.thinking ?? "")\n".utf8)
+            let claim = message.key.map { key in
+                ReceiptTable.Claim(scope: key.scope, key: key.value, bodyHash: Digest.sha256(meaning + body))
+            }
+            return try transaction.enqueue(
+                entry,
+                payload: payload,
+                claim: claim,
+                isReplayOnly: message.isLate,
+                limits: limits
+            )
+        } completion: { [self] (result: Result<Enqueuing, any Error>) in
+            release(message.key)
+            completion(result.map { outcome(of: $0, on: loop) })
+        }
+    }
+
+    private func outcome(of enqueuing: Enqueuing, on loop: isolated EventLoop) -> Outcome {
+        switch enqueuing {
+        case .accepted(let entry):
+            KillPoint.reach("enqueue.committed")
+            events.notify(.entryAccepted(entry), on: loop)
+            return .accepted(entry)
+        case .replayed(let entry): return .repeated(entry)
+        case .keyReused: return .keyReused
+        case .unknown: return .tooLate
+        case .full(let fullness): return .full(fullness, limits)
+        }
+    }
+}

@@ -1,0 +1,270 @@
+package import Basics
+package import EventLoops
+import Gateway
+import JSONBytes
+import Outbox
+package import Runs
+import Store
+
+/// Pages of a conversation: from the gateway where it can be asked, else from the cache; in both with our own messages
+/// that are still on their way.
+package final class MessagePages {
+    /// A cursor of ours, or the id of a message.
+    package struct Place: Sendable {
+        let cursor: MessageCursor?
+        let id: String
+
+        package init?(_ text: String) {
+            cursor = MessageCursor(text)
+            id = cursor?.id ?? text
+            guard cursor != nil || (!text.isEmpty && text.utf8.count <= 512) else { return nil }
+        }
+
+        /// Whether every newer message is among these.
+        func isReached(by messages: [ChatMessage]) -> Bool {
+            if let cursor, let oldest = messages.first?.at, oldest < cursor.at { return true }
+            return messages.contains { $0.id == id }
+        }
+
+        /// Its place in the cache. A message that is not kept is placed by its time; nil where its time is not known.
+        func kept(
+            _ table: MessageTable,
+            _ session: String,
+            _ entries: [OutboxEntry],
+            isEnd: Bool
+        ) throws -> MessageTable.Place? {
+            if let place = try table.place(session: session, id: id) { return place }
+            let entry = entries.first { $0.id == id }
+            guard let at = entry?.createdAt ?? cursor?.at else { return nil }
+            let place = MessageTable.Place(at: at, ordinal: isEnd ? .min : .max)
+            // Before the oldest message that is kept, the next ones are missing too.
+            if !isEnd, entry == nil, try table.list(session: session, before: place, limit: 1).isEmpty { return nil }
+            return place
+        }
+    }
+
+    package struct Query: Sendable {
+        package let session: String
+        package let limit: Int
+        package let before: Place?
+        package let after: Place?
+
+        package init(session: String, limit: Int, before: Place?, after: Place?) {
+            self.session = session
+            self.limit = limit
+            self.before = before
+            self.after = after
+        }
+
+        func isEnough(_ messages: [ChatMessage]) -> Bool {
+            if let before {
+                guard let place = messages.firstIndex(where: { $0.id == before.id }) else { return false }
+                return place >= limit
+            }
+            if let after { return after.isReached(by: messages) }
+            return messages.count >= limit
+        }
+    }
+
+    package struct Page {
+        /// As JSON, oldest first.
+        package let messages: [[UInt8]]
+        /// Where the older and the newer page begin; nil where there is none.
+        package var before: MessageCursor?
+        package var after: MessageCursor?
+        /// False: from the cache, because the gateway is away.
+        package let isLive: Bool
+        /// When the cache was written; nil where it never was.
+        package var asOf: Timestamp?
+    }
+
+    package enum Fault: Error {
+        /// The parameter `before` or `after` names no message that is known.
+        case noPlace(String)
+        case service(ServiceFault)
+    }
+
+    package typealias Completion = (Result<Page, Fault>) -> Void
+
+    /// Entries of the session that may stand for messages not in the transcript yet.
+    private static let entriesLookedAt = 200
+
+    private unowned let gateway: any GatewayCalls
+    private let feed: EventFeed
+    private let messages: MessageService
+
+    init(gateway: any GatewayCalls, feed: EventFeed, messages: MessageService) {
+        self.gateway = gateway
+        self.feed = feed
+        self.messages = messages
+    }
+
+    package func read(_ query: Query, on loop: isolated EventLoop, completion: @escaping Completion) {
+        guard gateway.isOnline else { return readCache(query, on: loop, completion: completion) }
+        messages.history(
+            query.session,
+            messages: query.limit,
+            isEnough: { query.isEnough($0.messages) },
+            on: loop
+        ) { [self] result in
+            switch result {
+            case .success(let page): merge(page, query, on: loop, completion: completion)
+            case .failure(.gateway(let error, let payload)) where !error.requiredScopes.isEmpty:
+                let fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
+                completion(.failure(.service(.gateway(fault))))
+            case .failure: readCache(query, on: loop, completion: completion)
+            }
+        }
+    }
+
+    private static func entries(of session: String) -> OutboxTable.Query {
+        var query = OutboxTable.Query()
+        query.session = session
+        query.limit = entriesLookedAt
+        return query
+    }
+
+    // MARK: From the gateway
+
+    private func merge(
+        _ page: MessageService.Page,
+        _ query: Query,
+        on loop: isolated EventLoop,
+        completion: @escaping Completion
+    ) {
+        let ofSession = Self.entries(of: query.session)
+        feed.read(on: loop) { tables in
+            try tables.outbox.list(ofSession)
+        } completion: { result in
+            switch result {
+            case .success(let entries): completion(Self.page(page, entries, query))
+            case .failure(let error): completion(.failure(.service(.store(error))))
+            }
+        }
+    }
+
+    private static func page(
+        _ page: MessageService.Page,
+        _ entries: [OutboxEntry],
+        _ query: Query
+    ) -> Result<Page, Fault> {
+        var messages = TranscriptMerge.named(page.page.messages, entries)
+        messages += TranscriptMerge.missing(in: messages, entries, asOf: nil)
+        // The messages between the place and the oldest of these would be left out without a word.
+        if let after = query.after, query.before == nil, page.hasOlder, !after.isReached(by: messages) {
+            return .failure(.noPlace("after"))
+        }
+        do throws(Fault) {
+            let slice = MessagePage.slice(
+                of: messages,
+                limit: query.limit,
+                before: try cursor(query.before, "before", in: messages),
+                after: try cursor(query.after, "after", in: messages),
+                hasOlder: page.hasOlder
+            )
+            let messages = slice.messages.map(\.json)
+            return .success(Page(messages: messages, before: slice.before, after: slice.after, isLive: true))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private static func cursor(
+        _ place: Place?,
+        _ name: String,
+        in messages: [ChatMessage]
+    ) throws(Fault) -> MessageCursor? {
+        guard let place else { return nil }
+        if let cursor = place.cursor { return cursor }
+        guard let message = messages.first(where: { $0.id == place.id }) else { throw .noPlace(name) }
+        return MessageCursor(message)
+    }
+
+    // MARK: While the gateway is away
+
+    private struct Kept: Sendable {
+        let rows: [StoredMessage]
+        let asOf: Timestamp?
+        let entries: [OutboxEntry]
+    }
+
+    private enum Found: Sendable {
+        case kept(Kept)
+        case noPlace(String)
+    }
+
+    private func readCache(_ query: Query, on loop: isolated EventLoop, completion: @escaping Completion) {
+        let ofSession = Self.entries(of: query.session)
+        feed.read(on: loop) { tables -> Found in
+            let (table, session) = (tables.messages, query.session)
+            let entries = try tables.outbox.list(ofSession)
+            let end = try query.before?.kept(table, session, entries, isEnd: true)
+            if query.before != nil, end == nil { return .noPlace("before") }
+            let start = try query.after?.kept(table, session, entries, isEnd: false)
+            if query.after != nil, start == nil { return .noPlace("after") }
+            // One more than asked for tells whether there is more.
+            let rows = try table.list(session: session, before: end, after: start, limit: query.limit + 1)
+            return .kept(Kept(rows: rows, asOf: try table.asOf(session: session), entries: entries))
+        } completion: { result in
+            switch result {
+            case .success(.kept(let kept)): completion(.success(Self.page(kept, query)))
+            case .success(.noPlace(let name)): completion(.failure(.noPlace(name)))
+            case .failure(let error): completion(.failure(.service(.store(error))))
+            }
+        }
+    }
+
+    private static func page(_ found: Kept, _ query: Query) -> Page {
+        let limit = query.limit
+        let isForward = query.after != nil && query.before == nil
+        var kept = isForward ? Array(found.rows.prefix(limit)) : Array(found.rows.suffix(limit))
+        var hasMore = found.rows.count > limit
+        var own: [ChatMessage] = []
+        if query.before == nil, !(isForward && hasMore) {
+            let shown = kept.compactMap { ChatMessage(cached: $0.body) }
+            own = TranscriptMerge.missing(in: shown, found.entries, asOf: found.asOf)
+            if let after = query.after, let place = own.firstIndex(where: { $0.id == after.id }) {
+                own.removeFirst(place + 1)
+            }
+            own = own.suffix(limit)
+            // One kept message stays in any case: it names the place of the page before.
+            let room = max(limit - own.count, 1)
+            if !isForward, kept.count > room {
+                kept = Array(kept.suffix(room))
+                hasMore = true
+            }
+        }
+        return Page(
+            messages: kept.map(\.body) + own.map(\.json),
+            before: kept.first.flatMap { !isForward && hasMore ? MessageCursor(at: $0.at, id: $0.id) : nil },
+            after: kept.last.flatMap { isForward && hasMore ? MessageCursor(at: $0.at, id: $0.id) : nil },
+            isLive: false,
+            asOf: found.asOf
+        )
+    }
+}
+
+extension ChatMessage {
+    var json: [UInt8] {
+        var writer = JSONWriter(capacity: text.utf8.count + 256)
+        write(to: &writer)
+        return writer.bytes
+    }
+
+    /// The parts of a cached message that the matching of entries needs.
+    fileprivate init?(cached bytes: [UInt8]) {
+        guard let value = try? JSONDocument(parsing: bytes).root, let id = value["id"]?.string,
+            let role = value["role"]?.string.flatMap(Role.init(rawValue:)),
+            let at = value["at"]?.string.flatMap({ Timestamp(rfc3339: $0) })
+        else { return nil }
+        self.init(
+            id: id,
+            role: role,
+            text: value["text"]?.string ?? "",
+            at: at,
+            state: value["state"]?.string.flatMap(State.init(rawValue:)) ?? .sent,
+            runID: value["runId"]?.string,
+            error: value["error"]?.string
+        )
+    }
+}

@@ -1,0 +1,74 @@
+package import EventLoops
+package import Outbox
+package import Store
+
+/// Entries as the database has them.
+package final class OutboxReader {
+    package struct Query: Sendable {
+        /// Nil stands for all of them.
+        package var sessions: [String?]
+        /// None stands for all of them.
+        package var states: [OutboxState]
+        /// The last entry of the page before.
+        package var before: String?
+        package var limit: Int
+
+        package init(sessions: [String?], states: [OutboxState], before: String?, limit: Int) {
+            self.sessions = sessions
+            self.states = states
+            self.before = before
+            self.limit = limit
+        }
+    }
+
+    package struct Page: Sendable {
+        /// Newest first.
+        package let entries: [OutboxEntry]
+        package let counts: OutboxCounts
+    }
+
+    private let feed: EventFeed
+
+    init(feed: EventFeed) {
+        self.feed = feed
+    }
+
+    /// Gives nil where `before` is no entry.
+    package func page(
+        _ query: Query,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Page?, any Error>) -> Void
+    ) {
+        feed.read(on: loop) { tables -> Page? in
+            let table = tables.outbox
+            if let before = query.before, try table.entry(id: before) == nil { return nil }
+            var (ofTable, counts, entries) = (OutboxTable.Query(), OutboxCounts(), [OutboxEntry]())
+            ofTable.states = query.states
+            ofTable.before = query.before
+            ofTable.limit = query.limit
+            for session in query.sessions {
+                ofTable.session = session
+                counts.add(try table.counts(session: session))
+                entries += try table.list(ofTable)
+            }
+            entries.sort { $0.ordinal > $1.ordinal }
+            return Page(entries: Array(entries.prefix(query.limit)), counts: counts)
+        } completion: { result in
+            completion(result)
+        }
+    }
+
+    /// One entry with its attempts; nil where there is none.
+    package func read(
+        _ id: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<(OutboxEntry, [OutboxAttempt])?, any Error>) -> Void
+    ) {
+        feed.read(on: loop) { tables -> (OutboxEntry, [OutboxAttempt])? in
+            let table = tables.outbox
+            return try table.entry(id: id).map { ($0, try table.attempts(id: id)) }
+        } completion: { result in
+            completion(result)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Basics
+package import EventLoops
+import Gateway
+import JSONBytes
+package import Outbox
+import Runs
+package import Store
+import TLS
+
+/// Stops runs. The run is always named to the gateway: releases disagree about which spelling of a session's key they match.
+package final class AbortService {
+    package enum Outcome {
+        /// The runs that were stopped; none where nothing was running.
+        case stopped([String])
+        /// The gateway is away: the orders wait in the outbox.
+        case queued([OutboxEntry])
+        case outboxFull(OutboxTable.Limits)
+    }
+
+    package typealias Completion = (Result<Outcome, ServiceFault>) -> Void
+
+    /// Nobody wants an abort any more that comes later than this.
+    private static let ttlMilliseconds: Int64 = 600_000
+
+    /// Answers of the gateway to one request, which may name several runs.
+    private final class Answers {
+        var stopped: [String] = []
+        var failure: CallFailure?
+        var waiting: Int
+
+        init(waiting: Int) {
+            self.waiting = waiting
+        }
+    }
+
+    private unowned let gateway: any GatewayCalls
+    private let feed: EventFeed
+    private let events: ServiceEvents
+    private let runs: RunService
+    private let limits: OutboxTable.Limits
+
+    init(
+        gateway: any GatewayCalls,
+        feed: EventFeed,
+        events: ServiceEvents,
+        runs: RunService,
+        limits: OutboxTable.Limits
+    ) {
+        self.gateway = gateway
+        self.feed = feed
+        self.events = events
+        self.runs = runs
+        self.limits = limits
+    }
+
+    /// Stops every run of a session.
+    /// - Parameter owner: the token of the caller, for an order that has to wait.
+    package func stopAll(
+        in session: String,
+        owner: String?,
+        on loop: isolated EventLoop,
+        completion: @escaping Completion
+    ) {
+        let known = runs.runs(activeOnly: true, session: session).map(\.id)
+        guard known.isEmpty else { return stop(known, in: session, owner: owner, on: loop, completion: completion) }
+        guard gateway.isOnline else { return completion(.success(.stopped([]))) }
+        // A newer gateway tells of a run that began before this link did.
+        gateway.call(ChatHistory(sessionKey: session, limit: 1), on: loop) { [self] result in
+            guard case .success(let page) = result, let run = page.inFlightRunId else {
+                return completion(.success(.stopped([])))
+            }
+            stop([run], in: session, owner: owner, on: loop, completion: completion)
+        }
+    }
+
+    package func stop(
+        _ runs: [String],
+        in session: String,
+        owner: String?,
+        on loop: isolated EventLoop,
+        completion: @escaping Completion
+    ) {
+        guard gateway.isOnline else {
+            return enqueue(runs, in: session, owner: owner, on: loop, completion: completion)
+        }
+        let answers = Answers(waiting: runs.count)
+        for run in runs {
+            gateway.call(ChatAbort(sessionKey: session, runId: run), on: loop) { [self] result in
+                answers.waiting -= 1
+                switch result {
+                case .success(let output):
+                    if output.aborted { answers.stopped += output.runIds.isEmpty ? [run] : output.runIds }
+                case .failure(let failure): answers.failure = failure
+                }
+                guard answers.waiting == 0 else { return }
+                if answers.stopped.isEmpty, let failure = answers.failure {
+                    completion(.failure(.gateway(GatewayFault(failure, over: gateway))))
+                } else {
+                    completion(.success(.stopped(answers.stopped)))
+                }
+            }
+        }
+    }
+
+    /// Orders overtake the messages that wait in the session.
+    private func enqueue(
+        _ runs: [String],
+        in session: String,
+        owner: String?,
+        on loop: isolated EventLoop,
+        completion: @escaping Completion
+    ) {
+        let now = loop.wallClock
+        let entries = runs.map { run in
+            OutboxEntry(
+                id: UUIDv7.make(milliseconds: now.milliseconds, random: SecureRandom.bytes(10)),
+                kind: .abort,
+                session: session,
+                createdAt: now,
+                expiresAt: now.adding(milliseconds: Self.ttlMilliseconds),
+                coalescingKey: "abort \(run)",
+                owner: owner
+            )
+        }
+        feed.commit(on: loop) { [limits] transaction in
+            var accepted: [OutboxEntry] = []
+            for (entry, run) in zip(entries, runs) {
+                let payload = OutboxTable.Payload(text: run, body: nil)
+                let result = try transaction.enqueue(entry, payload: payload, limits: limits)
+                if case .accepted(let entry) = result { accepted.append(entry) }
+            }
+            return accepted
+        } completion: { [self] result in
+            switch result {
+            case .success(let accepted):
+                for entry in accepted { events.notify(.entryAccepted(entry), on: loop) }
+                completion(.success(accepted.isEmpty ? .outboxFull(limits) : .queued(accepted)))
+            case .failure(let error): completion(.failure(.store(error)))
+            }
+        }
+    }
+}

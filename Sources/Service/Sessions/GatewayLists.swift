@@ -1,0 +1,134 @@
+package import Basics
+package import EventLoops
+import Gateway
+import JSONBytes
+import Runs
+import Store
+
+/// The gateway's sessions and agents. The last lists are kept in the database, for when the gateway is away.
+package final class GatewayLists {
+    package struct Row {
+        /// A session's key, or an agent's id.
+        package let key: String
+        package let json: [UInt8]
+    }
+
+    package struct List {
+        package let rows: [Row]
+        /// False: an earlier answer, because the gateway is away.
+        package let isLive: Bool
+        /// When it was the gateway's answer; nil where it never gave one.
+        package let asOf: Timestamp?
+    }
+
+    package static let mostSessions = 1000
+    private static let space = "gateway"
+
+    private unowned let gateway: any GatewayCalls
+    private let feed: EventFeed
+    private let runs: RunService
+    private let sessions: SessionService
+    /// Lists as last written to the database.
+    private var kept: [String: [UInt8]] = [:]
+
+    init(gateway: any GatewayCalls, feed: EventFeed, runs: RunService, sessions: SessionService) {
+        self.gateway = gateway
+        self.feed = feed
+        self.runs = runs
+        self.sessions = sessions
+    }
+
+    package func readSessions(
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<List, ServiceFault>) -> Void
+    ) {
+        // All of them, whatever part is wanted: all are kept, and a caller may be limited to the last.
+        let call = SessionsList(limit: Self.mostSessions, includeDerivedTitles: true, includeLastMessage: true)
+        read(call, name: "sessions", keyedBy: "key", on: loop, completion: completion) { [runs, sessions] rows in
+            let found = rows.map { SessionInfo($0.whole, key: runs.defaults.tolerant($0.key)) }
+            sessions.note(found)
+            let active = Set(runs.runs(activeOnly: true).map(\.session.text))
+            return found.map { info in
+                var writer = JSONWriter()
+                info.write(to: &writer, isActive: active.contains(info.key))
+                return Row(key: info.key, json: writer.bytes)
+            }
+        }
+    }
+
+    package func readAgents(on loop: isolated EventLoop, completion: @escaping (Result<List, ServiceFault>) -> Void) {
+        read(AgentsList(), name: "agents", keyedBy: "id", on: loop, completion: completion) { output in
+            output.agents.map { agent in
+                var writer = JSONWriter()
+                writer.object { object in
+                    object.member("id", agent.id)
+                    object.member("name", agent.name)
+                    object.member("emoji", agent.emoji)
+                    object.member("avatar", agent.avatar)
+                    object.member("default", agent.id == output.defaultId)
+                    object.member("session", "agent:\(agent.id):\(output.mainKey ?? "main")")
+                }
+                return Row(key: agent.id, json: writer.bytes)
+            }
+        }
+    }
+
+    private func read<Call: GatewayCall>(
+        _ call: Call,
+        name: String,
+        keyedBy key: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<List, ServiceFault>) -> Void,
+        rows: @escaping (Call.Output) -> [Row]
+    ) {
+        guard gateway.isOnline else { return readKept(name, keyedBy: key, on: loop, completion: completion) }
+        gateway.call(call, on: loop) { [self] result in
+            switch result {
+            case .success(let output):
+                let rows = rows(output)
+                keep(rows, name, now: loop.wallClock)
+                completion(.success(List(rows: rows, isLive: true, asOf: nil)))
+            case .failure(.gateway(let error, let payload)):
+                let fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
+                completion(.failure(.gateway(fault)))
+            case .failure: readKept(name, keyedBy: key, on: loop, completion: completion)
+            }
+        }
+    }
+
+    private func keep(_ rows: [Row], _ name: String, now: Timestamp) {
+        var writer = JSONWriter()
+        writer.array { list in
+            for row in rows { list.raw(row.json) }
+        }
+        let bytes = writer.bytes
+        guard kept[name] != bytes else { return }
+        kept[name] = bytes
+        feed.journal.cache(cost: bytes.count) { transaction in
+            try transaction.values.set(bytes, space: Self.space, name: name, at: now)
+        }
+    }
+
+    private func readKept(
+        _ name: String,
+        keyedBy key: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<List, ServiceFault>) -> Void
+    ) {
+        feed.read(on: loop) { tables in
+            try tables.values.get(space: Self.space, name: name)
+        } completion: { result in
+            switch result {
+            case .success(let kept):
+                let list = kept.flatMap { try? JSONDocument(parsing: $0.bytes).root }
+                let rows = (list?.elements).map { elements in
+                    elements.compactMap { item in
+                        item[key]?.string.map { Row(key: $0, json: Array(item.raw)) }
+                    }
+                }
+                completion(.success(List(rows: rows ?? [], isLive: false, asOf: kept?.updatedAt)))
+            case .failure(let error): completion(.failure(.store(error)))
+            }
+        }
+    }
+}
