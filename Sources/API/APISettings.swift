@@ -7,7 +7,7 @@ import Server
 /// How many connections there may be at once.
 package struct ConnectionLimit: Equatable {
     package var configured: Int
-    /// What the process has descriptors for.
+    /// As many as the process has file descriptors for.
     package var possible: Int
 
     package init(configured: Int, possible: Int) {
@@ -18,12 +18,12 @@ package struct ConnectionLimit: Equatable {
     package var inForce: Int { min(configured, possible) }
 }
 
-/// What the configuration decides for the HTTP edge.
+/// The settings of the API.
 package struct APISettings: Sendable {
     package var version: String
     package var isDemo: Bool
     package var streamsPerConnection = 50
-    /// Of ordinary requests; a route whose subject is larger says so itself.
+    /// The longest body of an ordinary request. Routes for larger bodies have limits of their own.
     package var bodyBytes = Route.jsonBytes
     package var connections = ConnectionLimit(configured: 20_000, possible: 20_000)
     /// The interval of keep-alives on streams that do not ask for another one.

@@ -18,7 +18,7 @@ extension HTTPServer: MetricsSource {}
 /// and whether they may; `respond` runs the handler once the body is there. The handlers stand in files of their own, named
 /// after the resource.
 ///
-/// What it owns refers to it `unowned`: it outlives them, and each retain of an object that was ever referenced weakly costs
+/// Objects that it owns refer to it `unowned`: it outlives them, and each retain of an object that was ever referenced weakly costs
 /// twice, on the way of every request.
 package final class HTTPAPI: Responder, ServiceEventReceiver {
     let settings: APISettings

@@ -58,6 +58,24 @@ import Testing
         }
     }
 
+    @Test func `status, metrics, activity and the summary of a stream count the same runs`() async throws {
+        let ladle = try await LadleProcess(["--demo-speed", "1"])
+        for words in ["slow count", "hello"] { _ = try ladle.request("POST", "/v1/messages", Self.text, body: words) }
+        _ = try activeRun(ladle)
+        let activity = try ladle.request("GET", "/v1/activity").json
+        let count = try #require(activity["active"]?.int)
+        #expect(count > 0)
+        #expect(try ladle.request("GET", "/v1/status").json["runs"]?["active"]?.int == count)
+        #expect(try ladle.request("GET", "/metrics").body.contains("\nladle_runs_active \(count)\n"))
+        let path = "/v1/events?snapshot=true&types=summary&timeout=1"
+        let lines = try ladle.request("GET", path, ["Accept: application/x-ndjson"]).body.split(separator: "\n")
+        let summary = try JSONDocument(parsing: Array(try #require(lines.last).utf8)).root
+        #expect(summary["type"]?.string == "summary")
+        #expect(summary["active"]?.int == count)
+        #expect(summary["headline"]?.string?.isEmpty == false)
+        #expect(summary["link"]?["state"]?.string == "online")
+    }
+
     @Test func `activity shows what is going on, and an abort ends it`() async throws {
         let ladle = try await LadleProcess(["--demo-speed", "1"])
         #expect(try ladle.request("GET", "/v1/activity", ["Accept: text/plain"]).body == "idle\n")

@@ -116,7 +116,7 @@ package final class AccessService {
         }
     }
 
-    /// What tailscaled says of a caller who is open already is no news to whoever has that port of loopback after him.
+    /// An answer about one request through loopback must not count for the next caller with the same port.
     private func learn(_ answer: WhoisAnswer, to question: WhoisQuestion, on loop: isolated EventLoop) {
         if !question.isForOneRequest { authenticator.learn(answer, to: question, now: loop.wallClock) }
     }

@@ -11,14 +11,14 @@ package final class HostRules {
     }
 
     private let names: [String]
-    /// Those of the certificates in use: clients that found one of them call us by its name.
+    /// Names in the certificates in use: clients may use any of them.
     package var certificateNames: [String] = [] {
         didSet { known = [:] }
     }
     private let origins: OriginList
     private let anywhere: BrowserPolicy
     private var known: [Place: BrowserPolicy] = [:]
-    /// Where the server listens; those with the port of a connection are names for it.
+    /// The addresses where the server listens; the ones with the port of a connection are names for it.
     package var listening: [SocketAddress] = [] {
         didSet { known = [:] }
     }

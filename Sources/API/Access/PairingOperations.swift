@@ -57,7 +57,7 @@ enum PairingOperations {
         case .delivered: respond(call, "delivered", on: loop)
         case .busy: respond(call, "busy", on: loop)
         case .deliver where call.exchange.method == .head:
-            // Its answer has no room for the token, which is told once.
+            // An answer to HEAD has no room for the token, which is shown once.
             api.access.pairing.deliveryFailed(id)
             respond(call, "approved", on: loop)
         case .deliver(let token): deliver(token, to: id, api, call, loop)

@@ -1,14 +1,14 @@
 import EventLoops
 import Server
 
-/// Answers those who guess at credentials one a millisecond, so that a flood of guesses gets no more of the loop than that.
+/// Answers guesses at credentials one a millisecond: a flood of them gets no more of the loop than that.
 final class RefusalThrottle {
     private static let intervalMilliseconds: Int64 = 1
-    /// More than this wait for no answer: their connections are cut.
+    /// Beyond this many waiting, connections are cut without an answer.
     private static let most = 1024
 
     private var waiting: [(exchange: Exchange, problem: Problem)] = []
-    /// Of `waiting`: those before it are answered.
+    /// The place in `waiting` that is answered next.
     private var next = 0
     private var isArmed = false
 

@@ -4,7 +4,7 @@ import EventLoops
 import JSONBytes
 import Server
 
-/// What a request asks a token to be, checked field by field.
+/// Checks the fields of a request for a token.
 enum TokenForm {
     /// A hundred years: more is a mistake, and would leave the range of times.
     private static let longestSeconds: Int64 = 3_155_760_000

@@ -5,8 +5,8 @@ package import EventStream
 package import Server
 package import Service
 
-/// Fans events out. An event is encoded once a format, the events of one turn leave in one write a subscriber, and a slow
-/// reader has a bounded backlog of its own, so that nobody waits for it.
+/// Fans events out. An event is encoded once per format, the events of one turn leave in one write per subscriber, and a
+/// slow reader has a bounded backlog of its own, so that nobody waits for it.
 package final class EventHub: TurnEndWork {
     package struct Counters: Sendable {
         package var events: UInt64 = 0
@@ -27,7 +27,7 @@ package final class EventHub: TurnEndWork {
     private var groups: [SubscriberGroup.Key: SubscriberGroup] = [:]
     private var dirty: [SubscriberGroup] = []
     private var heartbeats: [Int: TimerID] = [:]
-    /// Of the streams that were asked to end by themselves.
+    /// Timers of streams that end by themselves.
     private var timeouts: [ObjectIdentifier: TimerID] = [:]
     private var nextAlone: UInt64 = 0
     private var waiters: [UInt64: (StreamEvent) -> Void] = [:]
@@ -89,7 +89,7 @@ package final class EventHub: TurnEndWork {
         for group in work { flush(group, on: loop) }
     }
 
-    /// What is gathered belongs to those who are members now: it leaves before anyone joins them or falls behind.
+    /// Sends the batch to the present members. It leaves before anyone joins them or falls behind.
     private func flush(_ group: SubscriberGroup, on loop: isolated EventLoop) {
         let batch = group.batch
         guard !batch.isEmpty else { return }

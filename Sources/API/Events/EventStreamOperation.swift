@@ -13,7 +13,7 @@ enum EventStreamOperation {
         "profile", "session", "summary", "reset", "shutdown", "heartbeat",
     ]
 
-    /// What a request asks of the stream.
+    /// The stream that a request asks for.
     struct StreamRequest {
         var filter: EventFilter
         var format = StreamFormat.eventStream
@@ -21,8 +21,8 @@ enum EventStreamOperation {
         var wantsSnapshot = false
         var heartbeatSeconds: Int
         var heartbeatAsEvent = false
-        /// Asked for by `compress=gzip` and by `Accept-Encoding`: libraries send the latter by themselves, and what is
-        /// compressed lets whoever sends messages and sees only lengths learn about the texts beside his own.
+        /// Needs `compress=gzip` beside `Accept-Encoding`, which libraries send by themselves: somebody who sends messages
+        /// and sees only the lengths of compressed bytes can learn about the texts beside them.
         var isCompressed = false
         var limit: Int?
         var timeoutSeconds: Int?

@@ -1,4 +1,3 @@
-import Upstream
 import Access
 import Basics
 import EventLoops
@@ -8,6 +7,7 @@ import JSONBytes
 import Server
 import Service
 import Store
+import Upstream
 
 /// Brings one stream from its request to live events: hello, what was missed, the texts of active runs, then live.
 final class StreamOpening: ExchangeOwner {
@@ -27,7 +27,7 @@ final class StreamOpening: ExchangeOwner {
     private var resume: ResumePosition
     /// Events of its own that are to come before the log's, once the reader has taken those before them.
     private var ahead: [StreamEvent] = []
-    /// It waited between its snapshot and going live: pieces of text came meanwhile.
+    /// The reader was slow between the snapshot and going live, and pieces of text came meanwhile.
     private var wasDelayed = false
 
     init(_ api: HTTPAPI, _ call: Call, _ request: EventStreamOperation.StreamRequest) {
@@ -102,7 +102,7 @@ final class StreamOpening: ExchangeOwner {
         position = start
         let subscriber = api.hub.add(call.exchange, plan, limit: request.limit, on: loop)
         self.subscriber = subscriber
-        // It may stay for days, and needs no more of its request than whose it was.
+        // A stream may stay for days; from its request it needs the caller alone.
         call.exchange.notes = subscriber
         if let seconds = request.timeoutSeconds { api.hub.finish(subscriber, afterSeconds: seconds, on: loop) }
         if request.wantsSnapshot { ahead = snapshot(on: loop).events(for: call.caller).filter(plan.admits).reversed() }

@@ -4,7 +4,7 @@ package import EventStream
 import JSONBytes
 import Service
 
-/// What a stream was asked to be. Streams with one plan share their bytes, and this value.
+/// The form and filter of a stream. Streams with one plan share their bytes, and this value.
 package struct StreamPlan: Hashable {
     package let caller: Caller
     package let filter: EventFilter
@@ -20,7 +20,7 @@ extension StreamEvent {
         filter.admits(type: type, session: session, run: run) && isMeant(for: caller)
     }
 
-    /// A caller bound to sessions sees those and their agents; events of neither carry nothing of any.
+    /// A caller limited to sessions sees these and their agents; other events tell nothing of any session.
     func isMeant(for caller: Caller) -> Bool {
         guard caller.sessions != nil else { return true }
         if let session { return caller.mayUse(session: session) }

@@ -11,16 +11,16 @@ final class SubscriberGroup {
     }
 
     let key: Key
-    /// Which lets go of the group when its last stream ends.
+    /// Drops the group when its last stream ends.
     let hub: EventHub
-    /// Those with nothing waiting, and at the same places where their bytes go, when the group has a form.
+    /// Subscribers with nothing waiting, and at the same places their targets, when the group has a form.
     private(set) var members: [Subscriber] = []
     private(set) var targets: [any StreamTarget] = []
     private(set) var behind: [Subscriber] = []
     private(set) var replaying: [Subscriber] = []
     /// Events still to come before the stream ends by itself; nil without end.
     var remaining: Int?
-    /// What this turn's events become on the wire.
+    /// The bytes of this turn's events.
     var batch: [UInt8] = []
 
     init(_ key: Key, in hub: EventHub, remaining: Int?) {

@@ -4,11 +4,10 @@ import JSONBytes
 import Server
 import Service
 
-/// What the gateway takes with a message. It drops or refuses the rest, so that is refused here before anything is
-/// accepted.
+/// Attachments that the gateway takes. It drops or refuses any other, so these rules refuse it before anything is accepted.
 struct AttachmentRules: Sendable {
     static let fields = ["name", "mimeType", "data"]
-    /// More than one message can sensibly have.
+    /// The most attachments that one message has.
     static let most = 32
 
     private let limits: AttachmentLimits
@@ -88,7 +87,7 @@ struct AttachmentRules: Sendable {
     private static let signatureCharacters = 20
     private static let known: Set<String> = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 
-    /// The gateway looks at the first bytes as well, and drops silently what is something else.
+    /// The gateway looks at the first bytes as well, and drops other content silently.
     private static func isPicture(_ bytes: [UInt8]) -> Bool {
         if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) || bytes.starts(with: [0xFF, 0xD8, 0xFF]) { return true }
         if bytes.starts(with: Array("GIF8".utf8)) { return true }

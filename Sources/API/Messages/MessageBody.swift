@@ -3,7 +3,7 @@ import Server
 
 /// The JSON of a message, read and its attachments checked: what takes long of a large one, and needs nothing of the loop.
 struct MessageBody: Sendable {
-    /// What is larger is read beside the loop; so much takes about a millisecond.
+    /// Larger bodies are read beside the loop; one of this size takes about a millisecond.
     static let mostOnLoop = 256 << 10
 
     let json: Result<JSONDocument, JSONError>

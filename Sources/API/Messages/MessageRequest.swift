@@ -7,7 +7,7 @@ import Runs
 import Server
 import Service
 
-/// What `POST /v1/messages` is asked to do, out of body, query and headers; checked, nothing stored yet.
+/// The request of `POST /v1/messages`, out of body, query and headers; checked, nothing stored yet.
 struct MessageRequest: Sendable {
     var text = ""
     var session = "main"
@@ -17,9 +17,9 @@ struct MessageRequest: Sendable {
     var attachmentBytes = 0
     var ttlMilliseconds: Int64?
     var notBefore: Timestamp?
-    /// `notBefore` is past: what was accepted under its key while it was not is still told.
+    /// `notBefore` is past: only a message that was accepted before under the same key is answered for.
     var isLate = false
-    /// Also a message that is a stop word.
+    /// A message that is a stop word is sent all the same.
     var isForced = false
     var waitSeconds: Int?
     /// The wait came by `Prefer`, which is to be acknowledged.
@@ -208,7 +208,7 @@ extension MessageRequest {
 
     // MARK: Forms and text
 
-    /// A form with a text field is one; what else curl sends by default is text that nobody encoded.
+    /// A form has a text field; any other body that curl sends by default is text that nobody encoded.
     private mutating func readForm(_ call: Call, now: Timestamp) throws(Problem) {
         let body = call.exchange.body
         // A byte of a form is up to three; beside the text there is little.

@@ -6,7 +6,7 @@ import Server
 import Service
 import Store
 
-/// What a person does to an entry: send it again, take it back, dismiss it.
+/// `POST /v1/outbox/{id}/retry` and `DELETE /v1/outbox/{id}`: send an entry again, take it back or dismiss it.
 enum OutboxCommands {
     static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let condition: EntityTagCondition?

@@ -1,4 +1,3 @@
-import Store
 import Access
 import Basics
 import EventLoops
@@ -7,6 +6,7 @@ import JSONBytes
 import Outbox
 import Server
 import Service
+import Store
 
 /// `GET /v1/outbox` and `GET /v1/outbox/{id}`.
 enum OutboxOperations {

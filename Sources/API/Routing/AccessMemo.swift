@@ -4,15 +4,15 @@ import EventLoops
 import HTTPModel
 import Server
 
-/// What was found about a connection's first plain request, for those that follow: the host is one of ours, and on the
-/// owner's own connection who asks. Further plain GETs for the same host need no second look. Anything that access rules
-/// could mind (an Origin, a credential, a proxy's field, a body) takes the long way. A client with a token that asks the very
-/// same again is known by that, until something changes about tokens.
+/// Remembers the checks of a connection's first plain request: the host is one of ours, and on the owner's own connection
+/// who asks. Further plain GETs for the same host need no second look. A request with anything that access rules look at (an
+/// Origin, a credential, a proxy's field, a body) is checked in full. A client with a token that repeats its request is known
+/// by that, until something changes about tokens.
 final class AccessMemo {
     private let host: [UInt8]
     /// nil until the caller was identified, which open routes do not need.
     private(set) var caller: Caller?
-    /// What the last request asked for; a head that repeats that one's asks for the same.
+    /// The last request; a head with the same bytes asks for the same.
     private var request: Request?
     private var tokenRevision: UInt64 = 0
     /// Milliseconds of the wall clock.
@@ -34,7 +34,7 @@ final class AccessMemo {
         (exchange.connection.memo as? AccessMemo)?.caller = caller
     }
 
-    /// Whoever repeats this request is who asked it, and may.
+    /// An identical repeat needs no new authorization.
     func keep(_ request: Request?) { self.request = request }
 
     /// The same for a caller with a token: with no body, and nothing in the answer for a browser.

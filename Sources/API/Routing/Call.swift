@@ -10,15 +10,15 @@ package final class Call {
     package let exchange: Exchange
     package let request: Request
     var hasBegun = false
-    /// It is one of its connection's open pages.
+    /// Counts among the open pages of its connection.
     var isOpenPage = false
-    /// Its place in the metrics is taken.
+    /// The metrics have counted it.
     var isCounted = false
-    /// What a change was about, for the audit file.
+    /// The id of the thing that was changed, for the audit file.
     var subject: String?
-    /// Of the tokens, when it was let in.
+    /// The revision of the tokens when the request was let in.
     var tokenRevision: UInt64 = 0
-    /// Where its line goes, when it is one that changes something; nil once the line is written.
+    /// The audit file, for a request that changes something; nil once its line is written.
     var audit: AuditLog?
 
     init(_ exchange: Exchange, _ request: Request) {

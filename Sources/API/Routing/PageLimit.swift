@@ -1,19 +1,19 @@
 import Server
 
-/// Few pages at a time for one connection, and none while it has much that its peer does not take. Who asks for a hundred
-/// over HTTP/2 waits for himself: the store's reader serves others in between, and what is read for him stays small.
+/// Starts few pages at a time for one connection, and none while its peer is slow to take bytes. A client that asks for a
+/// hundred pages over HTTP/2 waits for itself: the store's reader serves others in between, and memory stays small.
 struct PageLimit {
     /// Enough that reading one, writing out another and sending a third overlap.
     private static let most = 4
-    /// In milliseconds: between two looks at a connection whose peer was behind.
+    /// Milliseconds between two looks at a connection whose peer was behind.
     static let patience: Int64 = 20
 
-    /// By connection; there, be it empty, as long as the connection is looked at.
+    /// Pages that wait, by connection. An entry, even an empty one, means that the connection is looked at now and then.
     private var waiting: [ObjectIdentifier: [Call]] = [:]
 
     enum Turn {
         case now
-        /// When it is the `next`; where its connection is not looked at yet, that has to begin.
+        /// It waits for `next`; a connection that is not watched yet has to be.
         case later(isWatched: Bool)
     }
 
@@ -35,7 +35,7 @@ struct PageLimit {
         return hasWaiting(call.exchange.connection)
     }
 
-    /// The one that has its turn now; those whose client has left are passed over.
+    /// The page whose turn it is; pages of clients that left are passed over.
     mutating func next(of connection: ConnectionInfo) -> Call? {
         let key = ObjectIdentifier(connection)
         while let call = waiting[key]?.first {

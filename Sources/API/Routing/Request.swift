@@ -1,11 +1,11 @@
 package import Access
 package import HTTPModel
 
-/// What a request asks for, found out from its head alone; a client that asks the same again and again is served from
-/// the one that was made for its first.
+/// Route, parameters and caller of a request, found out from its head alone. A client that repeats a request is served from
+/// the value made for its first.
 package final class Request {
     package let route: Route
-    /// Of the route in the table.
+    /// The place of the route in the table.
     let place: Int
     package let parameters: [String]
     package let query: QueryItems

@@ -2,7 +2,7 @@ import Access
 import HTTPModel
 
 extension RequestFacts {
-    /// What access rules look at in a request; nothing else of it is made into text here.
+    /// Takes the fields that access rules look at; nothing else is made into text.
     init(of head: RequestHead) {
         var hosts: [String] = []
         var origins: [String] = []

@@ -2,7 +2,7 @@ import Basics
 import HTTPModel
 import Server
 
-/// What the head of a request must be for a route, beyond who sends it.
+/// Checks of a request's head against its route.
 extension Route {
     /// The parameters it came with, of which each stands once and none is misspelt.
     func query(of head: RequestHead) throws(Problem) -> QueryItems {

@@ -14,7 +14,7 @@ package final class Route: Sendable {
         case none
         /// JSON, or what else is listed; at most so many bytes.
         case upTo(Int, types: [MediaType])
-        /// None is needed, and a JSON one is not looked at.
+        /// No body is needed; a JSON one is not looked at.
         case unused
         /// As large as the link's policy lets a message be.
         case message
@@ -34,7 +34,7 @@ package final class Route: Sendable {
     package let parts: [Part]
     /// Such requests leave a line in the audit file.
     let changesState: Bool
-    /// A list read from the store and written out, large where its reader wishes: few at a time for one connection.
+    /// A list that may be large: one connection gets few at a time.
     let isPage: Bool
 
     package init(

@@ -8,7 +8,7 @@ package struct Router: Sendable {
         case wrongMethod(allowed: [HTTPMethod], isOpen: Bool)
         case none
 
-        /// A route that anyone may use, or a path that has one: of that nobody needs to hear less than what it takes.
+        /// A path with a public route may reveal its allowed methods.
         var isOpen: Bool {
             switch self {
             case .route(let route, _): route.scope == nil
@@ -64,7 +64,7 @@ package struct Router: Sendable {
         return .wrongMethod(allowed: allowed(at: place), isOpen: nodes[place].routes.contains { $0.scope == nil })
     }
 
-    /// Those of the server as a whole, which `*` names.
+    /// The methods of the server as a whole, for `OPTIONS *`.
     package var methods: [HTTPMethod] {
         let known = Set(nodes.flatMap { $0.routes.map(\.method) })
         return known.sorted { $0.name < $1.name } + [.head, .options]

@@ -1,12 +1,12 @@
-import Runs
-import Store
 import Access
 import EventLoops
 import HTTPModel
 import JSONBytes
 import Outbox
+import Runs
 import Server
 import Service
+import Store
 
 /// `POST /v1/runs/{id}/abort` and `POST /v1/sessions/{key}/abort`.
 enum AbortOperations {

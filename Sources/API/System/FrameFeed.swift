@@ -8,7 +8,7 @@ import Server
 import Service
 import Upstream
 
-/// Those who follow the frame log. Each frame becomes its block once and is written to all; a slow reader is cut.
+/// Streams of the frame log. Each frame becomes its block once and is written to all; a slow reader is cut.
 final class FrameFeed: ExchangeOwner {
     private struct Follower {
         let exchange: Exchange

@@ -3,13 +3,13 @@ import Observability
 import POSIX
 import Server
 
-/// What became of requests, in plain numbers: a clock read and a few additions each.
+/// Counts answers by route and status. A request costs a clock read and a few additions.
 struct RequestTally {
     /// By the first digit of the status; 0: the client left before there was one.
     private static let classes = ["gone", "1xx", "2xx", "3xx", "4xx", "5xx"]
 
     private let routes: [Route]
-    /// Of each route, and of requests for none, each class.
+    /// A histogram for each route and class of status; the last row is for requests without a route.
     private var seconds: [Histogram?]
     private var problems: [ProblemCode: UInt64] = [:]
 
