@@ -1,11 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-<<<<<<< HEAD
 // a8a5af6ff0a5d3f2ad30b8f9d633a2a73efe26db3ba13798128e65f4dba30479
-=======
-// a8a5af6ff0a5d3f2ad30b8f9d633a2a73efe26db3ba13798128e65f4dba30479
->>>>>>> 884a199 (API: handlers check, call a service and shape the answer)
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
