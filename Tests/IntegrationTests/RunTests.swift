@@ -66,7 +66,7 @@ import Testing
         let count = try #require(activity["active"]?.int)
         #expect(count > 0)
         #expect(try ladle.request("GET", "/v1/status").json["runs"]?["active"]?.int == count)
-        #expect(try ladle.request("GET", "/metrics").body.contains("\nladle_runs_active \(count)\n"))
+        #expect(try ladle.request("GET", "/metrics").body.contains("\nladle_runs_active \(count).0\n"))
         let path = "/v1/events?snapshot=true&types=summary&timeout=1"
         let lines = try ladle.request("GET", path, ["Accept: application/x-ndjson"]).body.split(separator: "\n")
         let summary = try JSONDocument(parsing: Array(try #require(lines.last).utf8)).root
