@@ -1,6 +1,6 @@
 package import EventLoops
 package import Outbox
-package import Store
+import Store
 
 /// Entries as the database has them.
 package final class OutboxReader {
