@@ -1,27 +1,20 @@
 import DemoGateway
-import FoundationEssentials
 import JSONBytes
+import TestSupport
 import Testing
 
-/// Checks every frame that the gateway sends against the published schemas. They are not in this repository: without them
-/// beside the checkout the test is skipped.
+/// Checks every frame that the gateway sends against the protocol's schemas.
 struct SchemaTests {
-    static func schema(_ name: String) -> SchemaCheck? {
-        var root = URL(filePath: #filePath)
-        for _ in 1...3 { root.deleteLastPathComponent() }
-        let file = root.appending(path: "../shared/data/\(name).schema.json")
-        guard let data = try? Data(contentsOf: file),
-            let document = try? JSONDocument(parsing: [UInt8](data), limits: .gateway)
-        else { return nil }
-        return SchemaCheck(root: document.root)
+    static func schema(_ name: String) throws -> SchemaCheck {
+        SchemaCheck(root: try TestData.document("\(name).schema.json"))
     }
 
     /// In the shutdown event the recorded gateway writes null where the schema allows no member at all.
     private static let knownDeviations = ["shutdown"]
 
-    @Test(.enabled(if: schema("protocol-latest") != nil, "the schemas are not here"), arguments: DemoRelease.allCases)
+    @Test(arguments: DemoRelease.allCases)
     func `frames fit the schema of their protocol`(_ release: DemoRelease) throws {
-        let schema = try #require(Self.schema(release == .march ? "protocol-2026-03" : "protocol-latest"))
+        let schema = try Self.schema(release == .march ? "protocol-2026-03" : "protocol-latest")
         let bench = try GatewayBench(release)
         let client = bench.client(scopes: [
             "operator.read", "operator.write", "operator.admin", "operator.approvals", "operator.pairing",

@@ -163,7 +163,7 @@ def run(number=0, session="agent:main:main"):
 
 
 def seeds():
-    """Frames of every kind the program looks into; the recorded ones too where they are beside the repository."""
+    """Frames of every kind that the program reads, and the recorded ones."""
     said = {"role": "assistant", "content": [{"type": "text", "text": "words"}], "timestamp": 1767225606000}
     tool = {"phase": "start", "name": "exec", "toolCallId": "call_9", "args": {"command": "ls -l | grep x"}}
     request = {"command": "rm -r build", "cwd": "/srv", "host": "gateway", "agentId": "main", "sessionKey": "agent:main:main"}
@@ -188,7 +188,7 @@ def seeds():
         ("health", {"ok": True}), ("tick", {"ts": 1}), ("cron", {"jobId": "j", "action": "run"}), ("heartbeat", {"ts": 1}),
     ]
     found = [{"type": "event", "event": name, "payload": payload} for name, payload in payloads]
-    for file in sorted((ROOT / "../shared/data/captures").glob("*.jsonl")):
+    for file in sorted((ROOT / "Tests/Data/captures").glob("*.jsonl")):
         for line in file.read_text().splitlines()[:40]:
             entry = json.loads(line)
             said = entry.get("frame")

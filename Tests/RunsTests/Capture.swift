@@ -1,6 +1,7 @@
 import Basics
 import JSONBytes
 import Labels
+import TestSupport
 
 @testable import Runs
 
@@ -16,14 +17,9 @@ struct Capture {
     var entries: [(at: Int64, entry: Entry)] = []
 
     init(named name: String) throws {
-        try self.init(lines: SharedData.bytes("captures/\(name).jsonl"))
-    }
-
-    init(lines bytes: [UInt8]) throws {
         var sessions: [String: String] = [:]
         var sends: [String: String] = [:]
-        for line in bytes.split(separator: UInt8(ascii: "\n")) {
-            let root = try JSONDocument(parsing: Array(line), limits: .gateway).root
+        for root in try TestData.capture(name) {
             guard let frame = root["frame"] else { continue }
             let at = root["t"]?.int ?? 0
             let id = frame["id"]?.string ?? ""

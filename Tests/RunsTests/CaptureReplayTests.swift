@@ -1,5 +1,6 @@
 import JSONBytes
 import Labels
+import TestSupport
 import Testing
 
 @testable import Runs
@@ -30,7 +31,6 @@ struct ExpectedRun: Sendable {
     }
 }
 
-@Suite(.enabled(if: SharedData.isPresent))
 struct CaptureReplayTests {
     static let sunny = "It is **sunny**, 21 °C. I saved it to `weather.txt`."
     static let counted = "number 1, number 2, number 3, number 4, number 5, number 6, number 7, number 8, number"
@@ -288,8 +288,8 @@ struct CaptureReplayTests {
     /// frames name its calls.
     @Test func `every recorded run has the end, the text and the calls that its frames name`() throws {
         var count = 0
-        for name in try SharedData.names(in: "captures") where name.hasSuffix(".jsonl") {
-            let capture = try Capture(named: String(name.dropLast(6)))
+        for name in TestData.captures {
+            let capture = try Capture(named: name)
             var ends: [String: (state: Run.State, text: String?)] = [:]
             var calls: [String: Set<String>] = [:]
             var seen: Set<String> = []
@@ -350,8 +350,8 @@ struct CaptureReplayTests {
     }
 
     @Test func `every recording replays without a run left open`() throws {
-        for name in try SharedData.names(in: "captures") where name.hasSuffix(".jsonl") {
-            let capture = try Capture(named: String(name.dropLast(6)))
+        for name in TestData.captures {
+            let capture = try Capture(named: name)
             for labels in LabelTable.allCases {
                 let replay = capture.replay(labels: labels)
                 let cut = ["bootstrap-setup-code", "connect-control-ui-nodevice", "exec-approval"].contains {

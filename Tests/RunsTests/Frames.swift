@@ -106,3 +106,12 @@ func quoted(_ text: String) -> String {
     writer.string(text)
     return String(decoding: writer.bytes, as: UTF8.self)
 }
+
+/// JSON written in a test.
+func json(_ text: String) -> JSONValue {
+    do {
+        return try JSONDocument(parsing: text, limits: .gateway).root
+    } catch {
+        fatalError("test JSON at byte \(error.offset): \(error.reason)")
+    }
+}

@@ -255,7 +255,6 @@ struct MessageTests {
     }
 }
 
-@Suite(.enabled(if: SharedData.isPresent))
 struct RecordedHistoryTests {
     private func messages(_ name: String) throws -> [ChatMessage] {
         let capture = try Capture(named: name)

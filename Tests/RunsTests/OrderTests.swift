@@ -7,7 +7,6 @@ import Testing
 @testable import Runs
 
 /// The frames of a run may come in any order and more than once.
-@Suite(.enabled(if: SharedData.isPresent))
 struct OrderTests {
     /// What must be the same; the order of first sight may differ.
     struct Outcome: Equatable {

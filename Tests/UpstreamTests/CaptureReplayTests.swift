@@ -1,12 +1,13 @@
 import Gateway
 import JSONBytes
+import TestSupport
 import Testing
 
 @testable import Upstream
 
 /// Frames recorded from real gateways, through the whole machine: its own requests stand in for the recorded ones, and the
 /// recorded answers come back under its ids.
-@Suite(.serialized, .enabled(if: !SharedData.captures.isEmpty, "the recorded frames are not beside the repository"))
+@Suite(.serialized)
 struct CaptureReplayTests {
     struct Line {
         var direction: String
@@ -15,11 +16,9 @@ struct CaptureReplayTests {
 
     /// The lines of each connection of a file.
     static func connections(_ name: String) throws -> [[Line]] {
-        let bytes = try #require(SharedData.bytes("captures/" + name))
         var byConnection: [String: [Line]] = [:]
         var order: [String] = []
-        for text in bytes.split(separator: UInt8(ascii: "\n")) {
-            let root = try JSONDocument(parsing: Array(text), limits: .gateway).root
+        for root in try TestData.capture(name) {
             guard let direction = root["dir"]?.string, let frame = root["frame"] else { continue }
             let connection = root["conn"]?.string ?? ""
             if byConnection[connection] == nil { order.append(connection) }
@@ -75,7 +74,7 @@ struct CaptureReplayTests {
         return writer.bytes
     }
 
-    @Test(arguments: SharedData.captures)
+    @Test(arguments: TestData.captures)
     func `every recorded connection replays without an unknown frame`(_ name: String) throws {
         for lines in try Self.connections(name) {
             let link = try Self.replay(lines)
@@ -120,7 +119,7 @@ struct CaptureReplayTests {
 
     @Test(arguments: endings)
     func `the ending is named as the gateway named it`(_ name: String, _ state: LinkState, _ code: String) throws {
-        for file in SharedData.captures where file.hasPrefix(name + ".v") {
+        for file in TestData.captures where file.hasPrefix(name + ".v") {
             // 2026.3.1 does not enforce the limit that the scenario is about.
             if name == "limit-preauth-payload", file.contains("2026.3") { continue }
             let lines = try #require(try Self.connections(file).first)

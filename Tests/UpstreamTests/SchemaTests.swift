@@ -1,11 +1,11 @@
 import Gateway
 import JSONBytes
+import TestSupport
 import Testing
 
 @testable import Upstream
 
 /// What we send fits the closed parameter schemas of both protocols.
-@Suite(.enabled(if: !SharedData.schemas.isEmpty, "the protocol's schema files are not beside the repository"))
 struct SchemaTests {
     struct Sample: Sendable, CustomTestStringConvertible {
         var definition: String
@@ -69,18 +69,18 @@ struct SchemaTests {
         ),
     ]
 
-    @Test(arguments: SharedData.schemas, samples)
+    @Test(arguments: TestData.schemas, samples)
     func `parameters fit`(_ file: String, _ sample: Sample) throws {
-        let schema = JSONSchema(root: try #require(SharedData.document(file)).root)
+        let schema = JSONSchema(root: try TestData.document(file))
         let value = try JSONDocument(parsing: sample.params).root
         // What only the later one knows is refused by the earlier one, and so must not be sent to it.
         let isKnown = !sample.onlyLatest || file.contains("latest")
         #expect(schema.problems(value, sample.definition).isEmpty == isKnown)
     }
 
-    @Test(arguments: SharedData.schemas)
+    @Test(arguments: TestData.schemas)
     func `the connect request and every request frame fit`(_ file: String) throws {
-        let schema = JSONSchema(root: try #require(SharedData.document(file)).root)
+        let schema = JSONSchema(root: try TestData.document(file))
         let key = DeviceTokenStore.Key(
             gateway: "ws://127.0.0.1:18789",
             deviceId: try TestSigner().deviceId,
@@ -99,7 +99,7 @@ struct SchemaTests {
     }
 
     @Test func `the validator itself refuses what does not fit`() throws {
-        let schema = JSONSchema(root: try #require(SharedData.document(SharedData.schemas[0])).root)
+        let schema = JSONSchema(root: try TestData.document(TestData.schemas[0]))
         for text in [
             #"{}"#, #"{"sessionKey":""}"#, #"{"sessionKey":"a","limit":0}"#, #"{"sessionKey":"a","x":1}"#, "[]",
         ] {
