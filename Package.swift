@@ -68,9 +68,9 @@ let package = Package(
         + layer("WebSocket", uses: ["HTTP1", "HTTPModel", "Basics"])
         + layer("EventStream", uses: ["Basics"])
         + layer("ReadableText", uses: ["JSONBytes", "Basics"], isTested: false)
-        + layer("Gateway", uses: ["JSONBytes"], isTested: false)
+        + layer("Gateway", uses: ["JSONBytes", "Basics"])
         + layer("Labels", uses: ["JSONBytes", "Basics"])
-        + layer("Runs", uses: ["Labels", "JSONBytes", "Basics"])
+        + layer("Runs", uses: ["Gateway", "Labels", "JSONBytes", "Basics"])
         + layer("Documents", uses: ["JSONBytes", "Basics"])
         + layer("Outbox", uses: ["JSONBytes", "Basics"], testsUse: ["Store", "SQLite"])
         // Wrappers: each over one C module. Only POSIX and EventLoops call the system.

@@ -1,4 +1,4 @@
-/// What one run or one session may hold: the gateway's frames are not trusted with our memory.
+/// Bounds on what is kept of one run and of one session, so that no gateway can fill our memory.
 package enum ActivityLimits {
     /// Longest text kept of one run, in UTF-8 bytes. The gateway itself cuts history texts at 12,000 characters.
     package static let runTextBytes = 1 << 20
@@ -8,10 +8,6 @@ package enum ActivityLimits {
     package static let errorCharacters = 1_000
     /// Longest reasoning text kept as the detail of a thinking step, in characters.
     package static let thinkingCharacters = 4_000
-    /// A tool's text result beyond this is not searched for a JSON error object.
-    package static let resultJSONBytes = 20_000
-    /// Longest id taken from the gateway (run, call, message), in UTF-8 bytes; longer ones are cut.
-    package static let identifierBytes = 256
     /// Ended runs remembered per session, so that late frames find them.
     package static let endedRunsPerSession = 64
     /// Active runs per session; a gateway runs one and queues the rest.
@@ -19,15 +15,13 @@ package enum ActivityLimits {
     /// Sessions with reducers in memory.
     package static let sessions = 1_024
     /// Memory of all runs together, as `RunReducer.weight` counts it. Thousands of usual runs, dozens of the largest.
-    package static let bookBytes = 64 << 20
+    package static let trackerBytes = 64 << 20
     /// Text kept of one thought while it streams: more than its detail shows.
     package static let thoughtBytes = 64 << 10
-    /// Runs of our own housekeeping that are remembered in order to be hidden.
+    /// Runs of our own housekeeping that are remembered, so that they stay hidden.
     package static let hiddenRuns = 1_000
     /// Text operations that may still be put in order when frames of one run overtake each other.
     package static let reorderWindow = 32
-    /// Rows of one history page, and blocks of one row, that are looked at; the gateway's own limit of a page.
-    package static let historyRows = 1_000
-    /// Attachments told of one message.
+    /// Attachments listed of one message.
     package static let attachmentsPerMessage = 32
 }

@@ -1,12 +1,13 @@
 package import Basics
+import Gateway
 package import JSONBytes
 import Labels
 
-/// What is going on now, for `GET /v1/activity`.
+/// The active runs, for `GET /v1/activity`.
 package struct ActivityView: Sendable {
     package let runs: [Run]
 
-    /// Of all runs, those that are active, in the order in which they began.
+    /// Keeps the active ones of all runs, in the order in which they began.
     package init(_ runs: [Run]) {
         self.runs = runs.filter(\.state.isActive).sorted { ($0.startedAt, $0.id) < ($1.startedAt, $1.id) }
     }

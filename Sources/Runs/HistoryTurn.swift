@@ -1,6 +1,7 @@
 import Basics
+import Gateway
 
-/// A user's row and what follows it up to the next one. Rows that name their run stand alone.
+/// A user's row and the rows up to the next one. A row that names another run is a turn by itself.
 struct HistoryTurn: Sendable {
     var user: HistoryRow?
     var rows: [HistoryRow] = []
@@ -11,7 +12,7 @@ struct HistoryTurn: Sendable {
 
     var callIDs: [String] {
         rows.flatMap { row in
-            let own = row.toolCallID.map { [$0] } ?? []
+            let own = row.toolCallId.map { [$0] } ?? []
             return own + row.blocks.compactMap { if case .toolCall(let id, _, _) = $0 { id } else { nil } }
         }
     }
@@ -25,8 +26,8 @@ struct HistoryTurn: Sendable {
                 if current.user != nil || !current.rows.isEmpty { turns.append(current) }
                 turns += apart
                 apart.removeAll()
-                current = HistoryTurn(user: row, key: row.key)
-            } else if let key = row.key, key != current.key {
+                current = HistoryTurn(user: row, key: row.runKey)
+            } else if let key = row.runKey, key != current.key {
                 apart.append(HistoryTurn(rows: [row], key: key))
             } else if row.role != .other {
                 current.rows.append(row)

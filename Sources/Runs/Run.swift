@@ -1,4 +1,5 @@
 package import Basics
+package import Gateway
 package import JSONBytes
 
 /// One turn of the agent as the API shows it.
@@ -18,7 +19,7 @@ package struct Run: Sendable, Equatable {
     /// In the order in which they began.
     package var steps: [Step]
     package var error: String?
-    package var usage: RunUsage?
+    package var usage: TokenUsage?
 
     /// What the run is doing now, for headlines: the newest open step, else that it writes or thinks.
     package var currentLabel: String {
@@ -54,5 +55,18 @@ package struct Run: Sendable, Equatable {
 extension Run: JSONWritable {
     package func write(to writer: inout JSONWriter) {
         write(to: &writer, includingSteps: true)
+    }
+}
+
+extension TokenUsage: JSONWritable {
+    package func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("input", input)
+            writer.member("output", output)
+            writer.member("cacheRead", cacheRead)
+            writer.member("cacheWrite", cacheWrite)
+            writer.member("totalTokens", totalTokens)
+            writer.member("cost", cost)
+        }
     }
 }

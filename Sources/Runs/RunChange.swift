@@ -1,4 +1,6 @@
-/// What happened to a run, in the order in which it must be told; each maps to one event of the stream.
+package import Gateway
+
+/// A change of a run, in the order in which changes are published; most are one event of the stream.
 package enum RunChange: Sendable, Equatable {
     case started(Run)
     case stepChanged(Step)
@@ -6,8 +8,8 @@ package enum RunChange: Sendable, Equatable {
     case textAppended(run: String, offset: Int, text: String)
     case textReplaced(run: String, text: String)
     case ended(Run)
-    /// A busy send is answered later, under a run of the gateway's own.
+    /// The gateway is busy and answers our send later, in a run of its own.
     case deferred(String, session: SessionKey)
-    /// A busy send is answered by a run of the gateway's own: what was sent as `from` is the run `to` from now on.
+    /// The run `to` answers the deferred send `from`.
     case reassigned(from: String, to: String)
 }

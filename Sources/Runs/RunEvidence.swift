@@ -1,21 +1,21 @@
 import Basics
 
-/// How a run ended, out of what was told about it. The gateway tells it more than once and not always alike.
+/// How a run ended, out of the gateway's reports, which come more than once and do not always agree.
 struct RunEvidence: Sendable {
     /// Terminal chat events.
     private(set) var wasAborted = false
-    private(set) var chatFailed = false
-    private(set) var chatFinal = false
-    private(set) var chatError: (sequence: Int64, text: String)?
+    private var chatFailed = false
+    private var chatFinal = false
+    private var chatError: (sequence: Int64, text: String)?
     /// Lifecycle phases, by their number.
-    private(set) var lastStart: Int64 = .min
-    private(set) var lastEnd: (sequence: Int64, failed: Bool, aborted: Bool)?
-    private(set) var lifecycleError: (sequence: Int64, text: String)?
-    /// From history: the transcript says that the turn is over.
-    private(set) var rowState: Run.State?
-    private(set) var rowError: String?
+    private var lastStart: Int64 = .min
+    private var lastEnd: (sequence: Int64, failed: Bool, aborted: Bool)?
+    private var lifecycleError: (sequence: Int64, text: String)?
+    /// The end according to the transcript.
+    private var rowState: Run.State?
+    private var rowError: String?
     /// Without a terminal chat event the run ends at this time by our clock.
-    private(set) var deadline: Timestamp?
+    private var deadline: Timestamp?
     private var isSettled = false
 
     mutating func aborted() { wasAborted = true }
@@ -68,8 +68,8 @@ struct RunEvidence: Sendable {
         return lifecycleError?.text ?? chatError?.text ?? rowError ?? "The model stopped with an error."
     }
 
-    /// The chat event follows the end of the run at once; this long we wait for it.
-    static let endGrace: Int64 = 3_000
-    /// Releases of spring 2026 tell the error up to 57 s after the first failure, with tries in between.
-    static let errorGrace: Int64 = 60_000
+    /// The wait for the terminal chat event, which follows the end of the run at once.
+    private static let endGrace: Int64 = 3_000
+    /// Releases of spring 2026 report the error up to 57 s after the first failure, with tries in between.
+    private static let errorGrace: Int64 = 60_000
 }

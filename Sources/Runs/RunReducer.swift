@@ -1,74 +1,66 @@
 import Basics
-import JSONBytes
+import Gateway
 import Labels
 
-/// One run, out of everything the gateway tells about it: agent events, chat events, tool events, history rows, in any
-/// order, repeated and with gaps. Facts are collected; what is shown is computed from them, and differences become changes.
+/// One run, made of everything the gateway tells about it: agent events, chat events and transcript rows, in any order, repeated
+/// and with gaps. It collects facts; the run shown is computed from them, and differences become changes.
 struct RunReducer: Sendable {
     let id: String
     let session: SessionKey
-    let labels: LabelTable
-    let createdAt: Timestamp
+    private let createdAt: Timestamp
 
-    var agentText = TextAssembler(.messages)
-    var chatText = TextAssembler(.whole)
-    var thoughts: [LiveThought] = []
-    /// The text of the terminal chat event; it wins over the streams. Beside an abort a final is another story.
-    var finalText: [UInt8]?
-    var abortedText: [UInt8]?
-    /// The text so far that a history page brought, and the transcript's own.
-    var snapshot: [UInt8] = []
-    var rowTexts: [(row: String, text: [UInt8])] = []
-    var evidence = RunEvidence()
-    var startedAt: Timestamp?
-    var firstEvent: Timestamp?
-    var endedAt: (sequence: Int64, time: Timestamp)?
-    var chatEndedAt: Timestamp?
-    var records: [StepRecord] = []
-    var places: [String: Int] = [:]
-    var usageByRow: [String: RunUsage] = [:]
-    var finalUsage: RunUsage?
-    /// Something was lost: the next history page is wanted.
-    var hasGap = false
-    var sawToolEvents = false
-    /// The gateway keeps part of what happens for its history, and a page of that is wanted.
-    var isQuiet = false
-    var needsRows = false
-    /// Its end is known, and told once history has shown the rest, or at this time.
-    var heldUntil: Timestamp?
-    var wasHeld = false
-    /// When our own message was sent, for runs that we started.
+    private(set) var steps: StepTable
+    /// The text of our own message, for runs that we started.
     var sentText: String?
-    var lastEvent: Timestamp
-    var openThought: Int?
-    /// Number of the agent event that is being taken.
-    var frame: Int64?
-    /// The highest number of a terminal chat event; what comes behind it belongs to no one.
-    var terminalSequence: Int64?
-    /// Thoughts known from the transcript, and the texts of all, so that one is not told twice.
-    var thoughtKeys: Set<String> = []
+    /// The tracker's share of memory that it counts for this run.
+    var countedWeight = 0
+    private(set) var sawToolEvents = false
+    /// Its end is known and not published yet: a page of the transcript is awaited until then.
+    private var endHeldUntil: Timestamp?
+    private var wasHeld = false
+    private var hasGap = false
+    private var needsRows = false
 
-    private var shown: [UInt8] = []
-    private var shownUnits = 0
-    private var published: [Step?] = []
-    private var dirty: Set<Int> = []
-    private var hasStarted = false
-    private var isFormer = false
-    /// Numbers of the steps that an earlier process told, by step id, and the highest: a number is never used twice.
-    private var formerSteps: [String: Int] = [:]
-    private var formerSequence = 0
-    private var toldState: Run.State?
+    private var agentText = TextAssembler(.messages)
+    private var chatText = TextAssembler(.whole)
+    /// The text of the terminal chat event; it wins over the streams. After an abort the text of a final event does not count.
+    private var finalText: [UInt8]?
+    private var abortedText: [UInt8]?
+    /// The text so far that a history page gave.
+    private var snapshot: [UInt8] = []
+    /// The texts of the run's assistant rows.
+    private var rowTexts: [(row: String, text: [UInt8])] = []
+
+    private var evidence = RunEvidence()
+    private var startedAt: Timestamp?
+    private var firstEvent: Timestamp?
+    private var endedAt: (sequence: Int64, time: Timestamp)?
+    private var chatEndedAt: Timestamp?
+    private var lastEvent: Timestamp
+    private var usageByRow: [String: TokenUsage] = [:]
+    private var finalUsage: TokenUsage?
+
+    private var publishedText: [UInt8] = []
+    private var publishedUnits = 0
+    private var publishedState: Run.State?
+    /// `started` was published, in this process or in an earlier one.
+    private(set) var isStartPublished = false
+    /// An earlier process followed this run.
+    private var isResumed = false
+    private var hasNews = false
 
     init(id: String, session: SessionKey, labels: LabelTable, now: Timestamp) {
         self.id = id
         self.session = session
-        self.labels = labels
         createdAt = now
         lastEvent = now
+        steps = StepTable(runID: id, labels: labels)
     }
 
+    // MARK: Reading
+
     var state: Run.State {
-        let state = heldUntil == nil ? evidence.state : .running
+        let state = endHeldUntil == nil ? evidence.state : .running
         return state == .running && !hasBegun ? .queued : state
     }
 
@@ -76,106 +68,332 @@ struct RunReducer: Sendable {
     var hasBegun: Bool {
         startedAt != nil || firstEvent != nil || !agentText.isEmpty || !chatText.isEmpty || !snapshot.isEmpty
     }
+
     var isActive: Bool { state.isActive }
-    var hasEnded: Bool { toldState != nil }
-    var hasText: Bool { !shown.isEmpty }
-    /// Something of it was told since this was last false.
-    var wasHeard = false
-    /// What the book counts for it.
-    var weighed = 0
+    var isEndHeld: Bool { endHeldUntil != nil }
+    /// Events were lost, or the transcript alone has a result.
+    var needsHistory: Bool { hasGap || needsRows }
+    var start: Timestamp { startedAt ?? firstEvent ?? createdAt }
+    /// The end, or the last event before it.
+    var lastSeen: Timestamp { endedAt?.time ?? chatEndedAt ?? lastEvent }
+
+    /// It answers a message of ours, so its id is the message's key.
+    var isOwn: Bool { sentText != nil || (isResumed && UUIDv7.isWellFormed(String(id.prefix(36)))) }
+
+    /// An earlier process followed it, and the gateway has shown nothing of it since.
+    var isUnaccountedFor: Bool {
+        isResumed && publishedText.isEmpty && rowTexts.isEmpty && snapshot.isEmpty && steps.isEmpty
+    }
 
     var run: Run {
         let state = self.state
         let end = endTime(state)
-        // One that was aborted while it waited is first heard of after its end.
-        let start = startedAt ?? firstEvent ?? createdAt
         return Run(
             id: id,
             session: session,
             state: state,
+            // The first event of a run that was aborted while it waited comes after its end.
             startedAt: min(start, end ?? start),
             endedAt: end,
-            text: String(decoding: shown, as: UTF8.self),
-            steps: steps(state, end: end),
+            text: String(decoding: publishedText, as: UTF8.self),
+            steps: steps.steps(of: state, end: end),
             error: evidence.error.map { SecretMask.text($0).cut(to: ActivityLimits.errorCharacters) },
-            usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(RunUsage(), +)
+            usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )
     }
 
-    private func endTime(_ state: Run.State) -> Timestamp? {
-        state.isActive ? nil : endedAt?.time ?? chatEndedAt ?? lastEvent
-    }
+    private func endTime(_ state: Run.State) -> Timestamp? { state.isActive ? nil : lastSeen }
 
-    private func steps(_ state: Run.State, end: Timestamp?) -> [Step] {
-        records.filter(isShown).map { $0.step(runID: id, run: state, end: end) }.sorted {
-            ($0.startedAt, $0.sequence) < ($1.startedAt, $1.sequence)
-        }
-    }
-
-    /// About the memory it takes, in bytes: texts count as often as they are kept on the way to the subscribers.
+    /// About its memory in bytes; texts count as often as they are kept on the way to the subscribers.
     var weight: Int {
-        let streams = agentText.byteCount + chatText.byteCount + thoughts.reduce(0) { $0 + $1.text.byteCount }
-        let told = rowTexts.reduce(snapshot.count) { $0 + $1.text.count } + (finalText?.count ?? 0)
-        return 4_096 + 2_048 * records.count + 2 * streams + told + 3 * shown.count + 2 * (sentText?.utf8.count ?? 0)
+        let streams = agentText.byteCount + chatText.byteCount + steps.thoughtBytes
+        let known = rowTexts.reduce(snapshot.count) { $0 + $1.text.count } + (finalText?.count ?? 0)
+        let sent = sentText?.utf8.count ?? 0
+        return 4_096 + 2_048 * steps.count + 2 * streams + known + 3 * publishedText.count + 2 * sent
     }
 
-    // MARK: steps
+    // MARK: Agent events
 
-    /// Steps of a try after the run's end belong to no one, also where their frames overtook the end.
-    private func isShown(_ record: StepRecord) -> Bool {
-        if record.isHidden { return false }
-        guard let terminal = terminalSequence, terminal > 1, let first = record.firstFrame else { return true }
-        return first <= terminal || record.rows.start != nil || record.rows.end != nil
-    }
-
-    /// The place of the step with that key, made where it is new; nil when the run holds too many.
-    mutating func place(_ key: String, kind: Step.Kind, at time: Timestamp, label: () -> ActivityLabel) -> Int? {
-        if let known = places[key] {
-            dirty.insert(known)
-            records[known].firstSeen = min(records[known].firstSeen, time)
-            if let frame { records[known].firstFrame = min(records[known].firstFrame ?? frame, frame) }
-            return known
+    /// - Parameter resultsInRows: the gateway leaves the output of commands out of its events; the transcript has it.
+    mutating func take(_ event: AgentEvent, resultsInRows: Bool, now: Timestamp) {
+        let time = event.time ?? now
+        let sequence = event.sequence
+        lastEvent = max(lastEvent, time)
+        guard let content = event.content else { return }
+        // Events behind the end, under the same id, belong to another try.
+        if let terminal = steps.terminalSequence, terminal > 1, sequence > terminal { return }
+        steps.eventSequence = sequence
+        defer { steps.eventSequence = nil }
+        switch content {
+        case .assistant(let text):
+            steps.closeThought()
+            take(text, sequence: sequence)
+        case .tool(let call):
+            guard call.phase != nil else { return }
+            sawToolEvents = true
+            began(at: time)
+            steps.closeThought()
+            steps.take(call, at: time, resultsInRows: resultsInRows)
+        case .lifecycle(let lifecycle): take(lifecycle, sequence: sequence, at: time, now: now)
+        case .item(let item):
+            sawToolEvents = true
+            began(at: time)
+            steps.take(item, at: time)
+        case .commandOutput(let output):
+            guard output.isEnd, let call = output.toolCallId else { return }
+            began(at: time)
+            steps.take(output, of: call, at: time)
+        case .thinking(let thought):
+            began(at: time)
+            steps.take(thought, sequence: sequence, at: time)
+        case .compaction(let isStart):
+            began(at: time)
+            steps.takeCompaction(isStart: isStart, at: time)
+        case .fallback(let fallback):
+            began(at: time)
+            steps.take(fallback, sequence: sequence, at: time)
+        case .approval(let approval):
+            guard let id = approval.id else { return }
+            began(at: time)
+            steps.take(approval, id: id, at: time)
+        case .framesLost: hasGap = true
+        case .other: break
         }
-        guard records.count < ActivityLimits.stepsPerRun else { return nil }
-        let place = records.count
-        let sequence = formerSteps["\(id):\(key)"] ?? formerSequence + place + 1
-        records.append(StepRecord(key: key, sequence: sequence, kind: kind, label: label(), firstSeen: time))
-        records[place].firstFrame = frame
-        published.append(nil)
-        places[key] = place
-        dirty.insert(place)
-        return place
     }
 
-    mutating func touch(_ place: Int) { dirty.insert(place) }
+    mutating func began(at time: Timestamp) {
+        firstEvent = firstEvent.map { min($0, time) } ?? time
+    }
 
-    // MARK: publishing
+    private mutating func take(_ text: AgentEvent.Text, sequence: Int64) {
+        let replaces = text.replaces
+        if let soFar = text.soFar, !(soFar.isEmpty && !replaces) {
+            _ = agentText.take(replaces ? .replacement(Array(soFar)) : .sofar(Array(soFar)), sequence: sequence)
+        } else if let delta = text.delta, !delta.isEmpty || replaces {
+            _ = agentText.take(replaces ? .replacement(Array(delta)) : .piece(Array(delta)), sequence: sequence)
+        }
+    }
 
-    /// A run of an earlier process; its start was told then, unless `isTold` is false.
-    mutating func resumed(at time: Timestamp, isTold: Bool, steps: [String: Int] = [:]) {
-        formerSteps = steps
-        formerSequence = steps.values.max() ?? 0
+    private mutating func take(_ event: AgentEvent.Lifecycle, sequence: Int64, at time: Timestamp, now: Timestamp) {
+        switch event.phase {
+        case .start:
+            let start = event.startedAt ?? time
+            startedAt = startedAt.map { min($0, start) } ?? start
+            evidence.started(sequence: sequence)
+        case .end: end(event, failed: false, sequence: sequence, at: time, now: now)
+        case .error: end(event, failed: true, sequence: sequence, at: time, now: now)
+        case .fallback:
+            began(at: time)
+            steps.take(event.fallback, sequence: sequence, at: time)
+        case .other: break
+        }
+    }
+
+    private mutating func end(
+        _ event: AgentEvent.Lifecycle,
+        failed: Bool,
+        sequence: Int64,
+        at time: Timestamp,
+        now: Timestamp
+    ) {
+        let aborted = event.isAborted
+        began(at: time)
+        if endedAt.map({ sequence >= $0.sequence }) ?? true { endedAt = (sequence, event.endedAt ?? time) }
+        evidence.ended(
+            sequence: sequence,
+            error: failed && !aborted ? event.error : nil,
+            failed: failed,
+            aborted: aborted,
+            isFinal: event.isFallbackExhausted,
+            now: now
+        )
+    }
+
+    /// The session's own event about the end of the run.
+    mutating func sessionEnded(aborted: Bool, now: Timestamp) {
+        evidence.ended(sequence: .max, error: nil, failed: false, aborted: aborted, isFinal: true, now: now)
+    }
+
+    mutating func takeApproval(_ approval: ApprovalEvent, id: String, at time: Timestamp) {
+        began(at: time)
+        steps.takeApproval(id: id, approval.request, decision: approval.decision, at: time)
+    }
+
+    mutating func noteGap() { hasGap = true }
+
+    // MARK: Chat events
+
+    mutating func take(_ event: ChatEvent, now: Timestamp) {
+        guard let state = event.state else { return }
+        let sequence = event.sequence
+        let time = event.time
+        if let time { lastEvent = max(lastEvent, time) }
+        if state == .delta {
+            began(at: time ?? now)
+            return takeDelta(event, sequence: sequence)
+        }
+        guard state != .other else { return }
+        steps.runEnded(sequence: sequence)
+        began(at: time ?? now)
+        if let time { chatEndedAt = chatEndedAt.map { min($0, time) } ?? time }
+        if finalUsage == nil { finalUsage = event.usage }
+        let text = event.message?.text.map { ReplyText.clean($0) }
+        switch state {
+        case .final:
+            evidence.finished()
+            if let text, !text.isEmpty { finalText = Array(text.utf8) }
+        case .aborted:
+            evidence.aborted()
+            if let text, !text.isEmpty { abortedText = Array(text.utf8) }
+        // The message of an error only repeats it, so the partial text stays.
+        case .error: evidence.failed(event.errorMessage ?? text, sequence: sequence)
+        case .delta, .other: break
+        }
+    }
+
+    /// A message holds the whole text; otherwise `deltaText` is added to it, or replaces it.
+    private mutating func takeDelta(_ event: ChatEvent, sequence: Int64) {
+        if let text = event.message?.onlyText {
+            _ = chatText.take(.sofar(Array(text)), sequence: sequence)
+        } else if let text = event.message?.text {
+            _ = chatText.take(.sofar(Array(ReplyText.clean(text).utf8)), sequence: sequence)
+        } else if let piece = event.deltaText {
+            _ = chatText.take(event.replaces ? .replacement(Array(piece)) : .piece(Array(piece)), sequence: sequence)
+        }
+    }
+
+    // MARK: The transcript
+
+    /// Rows of this run's turn, without the user's: thoughts, calls, results, usage, errors, and the text where the events
+    /// did not give it.
+    mutating func take(_ rows: [HistoryRow]) {
+        for row in rows {
+            switch row.role {
+            case .assistant: takeAssistant(row)
+            case .toolResult: takeResult(of: row.toolCallId, row.toolName, row.isError, row.toolResult, at: row.time)
+            case .user, .system, .other: break
+            }
+        }
+        for row in rows where row.role == .assistant && !row.text.isEmpty && row.stopReason != .error {
+            let text = Self.limited(Array(ReplyText.clean(row.text).utf8))
+            if let known = rowTexts.firstIndex(where: { $0.row == row.identity }) {
+                rowTexts[known].text = text
+            } else if rowTexts.last?.text != text, rowTexts.count < GatewayLimits.historyRows {
+                rowTexts.append((row.identity, text))
+            }
+        }
+    }
+
+    private mutating func takeAssistant(_ row: HistoryRow) {
+        let time = row.time ?? startedAt ?? createdAt
+        if usageByRow.count < GatewayLimits.historyRows, let usage = row.usage { usageByRow[row.identity] = usage }
+        for (number, block) in row.blocks.enumerated() {
+            switch block {
+            case .thinking(let text, let summary, let signature):
+                steps.takeRow(thought: text, summary: summary, signature: signature, number: number, at: time)
+            case .toolCall(let id, let name, let arguments):
+                steps.takeRow(call: id, name: name, arguments: arguments, at: time)
+            case .toolResult(let id, let name, let isError, let result):
+                takeResult(of: id, name, isError, result, at: row.time)
+            case .text, .attachment: break
+            }
+        }
+    }
+
+    private mutating func takeResult(
+        of call: String?,
+        _ name: String?,
+        _ isError: Bool,
+        _ result: ToolResult,
+        at time: Timestamp?
+    ) {
+        let seen = time ?? startedAt ?? createdAt
+        steps.takeRow(resultOf: call, name: name, isError: isError, result, at: time, seen: seen)
+    }
+
+    /// The text so far that a page gives for this run.
+    mutating func take(snapshot text: String) {
+        if !text.isEmpty { snapshot = Self.limited(Array(text.utf8)) }
+    }
+
+    /// A transcript that shows the end of the turn ends a run whose own end was missed.
+    mutating func end(by rows: [HistoryRow]) {
+        guard let last = rows.last(where: { $0.role == .assistant }), isActive else { return }
+        if let time = last.time { lastEvent = max(lastEvent, time) }
+        switch last.stopReason {
+        case .completed: evidence.settled(.completed, error: nil)
+        case .error: evidence.settled(.failed, error: last.errorMessage)
+        case .aborted: evidence.settled(.aborted, error: nil)
+        case .toolUse, .other, nil: if last.isAbortNote { evidence.settled(.aborted, error: nil) }
+        }
+    }
+
+    mutating func wantRows() { needsRows = true }
+
+    /// A page has shown the turn of this run, or has none of it.
+    mutating func pageSeen() {
+        hasGap = false
+        endHeldUntil = nil
+        needsRows = isActive && steps.awaitsRows
+    }
+
+    // MARK: Ending by decision
+
+    /// Waits once for the transcript before the end is published: thoughts and results of commands are only there.
+    mutating func holdEnd(until time: Timestamp) -> Bool {
+        guard !wasHeld, publishedState == nil, !evidence.state.isActive else { return false }
+        wasHeld = true
+        endHeldUntil = time
+        return true
+    }
+
+    /// True when the clock has just ended the run, or the wait for a page.
+    mutating func settle(now: Timestamp) -> Bool {
+        guard let held = endHeldUntil else { return evidence.settle(now: now) }
+        guard now >= held else { return false }
+        endHeldUntil = nil
+        return true
+    }
+
+    /// Ends the run where no event told its end.
+    /// - Parameter time: the end, where it is not that of the last event.
+    mutating func settle(_ state: Run.State, error: String? = nil, at time: Timestamp? = nil) {
+        if let time { lastEvent = time }
+        evidence.settled(state, error: error)
+    }
+
+    /// Our deferred message counts as answered by an earlier run.
+    mutating func finishDeferred(at time: Timestamp) {
+        began(at: time)
+        evidence.finished()
+    }
+
+    // MARK: Publishing
+
+    /// Takes up a run that an earlier process followed.
+    /// - Parameter sequences: the numbers of the steps published then, by step id.
+    mutating func resume(at time: Timestamp, isStartPublished: Bool, sequences: [String: Int] = [:]) {
+        steps.resume(sequences: sequences)
         startedAt = time
-        hasStarted = isTold
-        isFormer = true
+        self.isStartPublished = isStartPublished
+        isResumed = true
     }
 
-    var isTold: Bool { hasStarted }
+    /// Whether something was published since the last call.
+    mutating func takeNews() -> Bool {
+        defer { hasNews = false }
+        return hasNews
+    }
 
-    /// It answers a message of ours, so that its id is the message's key.
-    var isOwn: Bool { sentText != nil || (isFormer && UUIDv7.isWellFormed(String(id.prefix(36)))) }
-
-    /// Of an earlier process, and the gateway showed nothing of it since.
-    var isUnaccountedFor: Bool { isFormer && !hasText && rowTexts.isEmpty && snapshot.isEmpty && records.isEmpty }
-
-    /// Appends what changed since the last call. Its session, when the run has just ended for the first time.
+    /// Appends the differences since the last call.
+    /// - Returns: the session, when the run has just ended for the first time.
     mutating func publish(to changes: inout [RunChange]) -> SessionKey? {
         let state = self.state
         guard state != .queued else { return nil }
         let known = changes.count
-        defer { if changes.count > known { wasHeard = true } }
-        if !hasStarted {
-            hasStarted = true
+        defer { if changes.count > known { hasNews = true } }
+        if !isStartPublished {
+            isStartPublished = true
             var first = run
             first.state = .running
             first.endedAt = nil
@@ -185,64 +403,45 @@ struct RunReducer: Sendable {
             changes.append(.started(first))
         }
         let hasEnded = !state.isActive
+        let end = endTime(state)
         publishText(isFinal: hasEnded, to: &changes)
-        if hasEnded { close(state) }
-        publishSteps(state, to: &changes)
-        guard hasEnded, toldState != state else { return nil }
-        let isFirst = toldState == nil
-        toldState = state
+        if hasEnded {
+            if publishedState != state { steps.closeAll() }
+            if state == .failed, let error = evidence.error { steps.fail(error, at: lastSeen) }
+        }
+        steps.publish(of: state, end: end, to: &changes)
+        guard hasEnded, publishedState != state else { return nil }
+        let isFirst = publishedState == nil
+        publishedState = state
         changes.append(.ended(run))
         return isFirst ? session : nil
     }
 
-    /// The run's end closes the steps that are open, and a failure is a step of its own.
-    private mutating func close(_ state: Run.State) {
-        if toldState != state { dirty.formUnion(records.indices) }
-        guard state == .failed, let error = evidence.error else { return }
-        let time = endTime(state) ?? lastEvent
-        guard let place = place("error", kind: .error, at: time, label: { ActivityLabel("", .generic) }) else { return }
-        let text = SecretMask.text(LabelText.collapsed(error)).cut(to: ActivityLimits.errorCharacters)
-        records[place].label = ActivityLabel("Stopped with an error: \(text)", .generic, detail: text)
-        records[place].firstSeen = time
-    }
-
-    private mutating func publishSteps(_ state: Run.State, to changes: inout [RunChange]) {
-        guard !dirty.isEmpty else { return }
-        let end = endTime(state)
-        for place in dirty.sorted() where isShown(records[place]) {
-            let step = records[place].step(runID: id, run: state, end: end)
-            guard published[place] != step else { continue }
-            published[place] = step
-            changes.append(.stepChanged(step))
-        }
-        dirty.removeAll(keepingCapacity: true)
-    }
-
     private mutating func publishText(isFinal: Bool, to changes: inout [RunChange]) {
         let text = Self.limited(visibleText(isFinal: isFinal))
-        // What an earlier process told of it is not known here.
-        if text.hasBytes(shown), !isFormer || !shown.isEmpty || text.isEmpty {
-            guard text.count > shown.count else { return }
-            let piece = String(decoding: text[shown.count...], as: UTF8.self)
-            changes.append(.textAppended(run: id, offset: shownUnits, text: piece))
-            shownUnits += piece.utf16.count
+        // The text that an earlier process published is not known here, so the first one replaces it.
+        if text.hasBytes(publishedText), !isResumed || !publishedText.isEmpty || text.isEmpty {
+            guard text.count > publishedText.count else { return }
+            let piece = String(decoding: text[publishedText.count...], as: UTF8.self)
+            changes.append(.textAppended(run: id, offset: publishedUnits, text: piece))
+            publishedUnits += piece.utf16.count
         } else {
             let whole = String(decoding: text, as: UTF8.self)
             changes.append(.textReplaced(run: id, text: whole))
-            shownUnits = whole.utf16.count
+            publishedUnits = whole.utf16.count
         }
-        shown = text
+        publishedText = text
     }
 
     /// Cut between characters.
-    static func limited(_ text: [UInt8]) -> [UInt8] {
+    private static func limited(_ text: [UInt8]) -> [UInt8] {
         guard text.count > ActivityLimits.runTextBytes else { return text }
         var end = ActivityLimits.runTextBytes
         while end > 0, text[end] & 0xC0 == 0x80 { end -= 1 }
         return Array(text[..<end])
     }
 
-    /// One source at a time: the terminal event, else agent events, else chat events, else what history told.
+    /// From one source at a time: the terminal event, else agent events, else chat events, else the transcript.
     private func visibleText(isFinal: Bool) -> [UInt8] {
         if let last = evidence.wasAborted ? abortedText : finalText { return SilentReply.matches(last) ? [] : last }
         let stream = agentText.isEmpty ? chatText : agentText
@@ -253,7 +452,7 @@ struct RunReducer: Sendable {
         return known
     }
 
-    /// The end of the text from the transcript, where the stream's was missed.
+    /// Adds the end of the text from the transcript, where the stream's end was missed.
     private func completed(_ text: [UInt8], _ stream: TextAssembler) -> [UInt8] {
         guard let last = rowTexts.last?.text, !SilentReply.matches(last) else { return text }
         if text.isEmpty, stream.isEmpty { return last }
@@ -262,11 +461,4 @@ struct RunReducer: Sendable {
         }
         return stream.closed + rowTexts[open...].flatMap(\.text)
     }
-}
-
-/// A thought as it streams; the gateway sends the text so far.
-struct LiveThought: Sendable {
-    var first: Int64
-    var last: Int64
-    var text: TextAssembler
 }

@@ -2,9 +2,9 @@ import Basics
 import JSONBytes
 import Labels
 
-/// All that is known about one step; the step shown is computed from it, so that the order of the facts does not matter.
+/// All that is known about one step. The step shown is computed from it, so that the order of the facts does not matter.
 struct StepRecord: Sendable {
-    /// Who measured a time; each start is only compared with the end of the same source.
+    /// Times from one source: a start is only compared with the end from the same source.
     struct Times: Sendable, Equatable {
         var start: Timestamp?
         var end: Timestamp?
@@ -12,7 +12,7 @@ struct StepRecord: Sendable {
         mutating func started(_ time: Timestamp) { start = start.map { min($0, time) } ?? time }
         mutating func ended(_ time: Timestamp) { end = end.map { max($0, time) } ?? time }
 
-        /// Nothing is told about a difference of zero: clocks of a millisecond do not measure it.
+        /// Nil for a difference of zero, which a clock of milliseconds does not measure.
         var duration: Int64? {
             guard let start, let end, end > start else { return nil }
             return end.milliseconds - start.milliseconds
@@ -30,11 +30,11 @@ struct StepRecord: Sendable {
     var toolCallID: String?
     var label: ActivityLabel
     var hasArguments = false
-    /// Fingerprint of the call's command, to find the call that an approval is about.
-    var command: String?
+    /// Hash of the call's command, to find the call that an approval is about.
+    var command: UInt64?
     var firstSeen: Timestamp
     /// The lowest number of an agent event about it.
-    var firstFrame: Int64?
+    var firstEvent: Int64?
     var live = Times()
     var item = Times()
     var rows = Times()
@@ -46,10 +46,12 @@ struct StepRecord: Sendable {
     var process: String?
     var processEnd: Timestamp?
     var isHidden = false
-    /// It is over, and only its row tells what it came to.
+    /// The call is over, and only the transcript has its result.
     var awaitsRow = false
     /// A thought that may still grow.
     var isOpenThought = false
+    /// The step as it was published last.
+    var published: Step?
 
     init(key: String, sequence: Int, kind: Step.Kind, label: ActivityLabel, firstSeen: Timestamp) {
         self.key = key
@@ -59,7 +61,7 @@ struct StepRecord: Sendable {
         self.firstSeen = firstSeen
     }
 
-    /// Facts add up: a failure is never taken back, and what was reported once stays.
+    /// Facts add up: a failure is never taken back, and a value reported once stays.
     mutating func take(_ new: ToolOutcome) {
         guard var known = outcome else {
             outcome = new
@@ -107,11 +109,11 @@ struct StepRecord: Sendable {
         )
     }
 
-    /// Without regard to the run's end.
+    /// The state without regard to the run's end.
     private var ownState: Step.State {
         if kind == .error { return .failed }
         if kind == .thinking { return isOpenThought ? .running : .done }
-        // What has come to something was allowed, whatever was heard of it.
+        // A call with an exit code ran, so it was allowed, also where the decision was missed.
         if approval == .requested, outcome?.exitCode == nil { return .waiting }
         if approval == .denied, outcome == nil || kind == .approval { return .failed }
         if kind == .approval { return .done }
@@ -139,7 +141,7 @@ struct StepRecord: Sendable {
         }
     }
 
-    /// What the tool reported, else the time between the two events, else between the two rows.
+    /// The duration that the tool reported, else the time between the two events, else between the two rows.
     private func duration(_ closedByRun: Bool) -> Int64? {
         guard !closedByRun else { return nil }
         if let processEnd, let start = live.start ?? rows.start, processEnd > start {

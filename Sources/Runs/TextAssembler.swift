@@ -36,7 +36,7 @@ struct TextAssembler: Sendable {
     private(set) var closed: [UInt8] = []
     private(set) var open: [UInt8] = []
 
-    /// Once at hand, this much is kept; what would go beyond it is not taken.
+    /// Frames that would take the text beyond this many bytes are not taken.
     private let limit: Int
 
     init(_ form: Form, limit: Int = 2 * ActivityLimits.runTextBytes) {
@@ -95,7 +95,7 @@ struct TextAssembler: Sendable {
             } else if bytes.hasBytes(open) {
                 open = bytes
             } else if open.hasBytes(bytes) {
-                // The open message cut short: told already.
+                // An older, shorter state of the open message.
             } else if !closed.isEmpty, bytes.hasBytes(closed) {
                 // This gateway goes on with the text of the whole run.
                 closed = []
@@ -111,7 +111,7 @@ struct TextAssembler: Sendable {
         }
     }
 
-    /// Old pieces become one: nothing between them will come any more.
+    /// Joins old pieces: frames that belong between them no longer come.
     private mutating func joinPieces() {
         let window = ActivityLimits.reorderWindow
         guard entries.count - openStart > 2 * window else { return }

@@ -1,10 +1,10 @@
 package import EventLoops
-import Gateway
+package import Gateway
 import JSONBytes
 package import Labels
 package import Observability
 package import Outbox
-package import Runs
+import Runs
 package import Store
 import Upstream
 

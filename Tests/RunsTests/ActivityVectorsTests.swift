@@ -1,3 +1,4 @@
+import Gateway
 import Basics
 import JSONBytes
 import Labels
@@ -40,10 +41,10 @@ struct ActivityVectorsTests {
                         """
                     )
                 )
-                reducer.history([try #require(row)])
+                reducer.take([try #require(row)])
             }
             let fields = String(decoding: result.raw.dropFirst().dropLast(), as: UTF8.self)
-            reducer.history([
+            reducer.take([
                 try #require(HistoryRow(json("{\"role\":\"toolResult\",\"toolCallId\":\"c1\",\(fields)}")))
             ])
             let step = try #require(reducer.run.steps.first, "\(name)")
@@ -68,10 +69,10 @@ struct ActivityVectorsTests {
             var text = ""
             for (number, delta) in deltas.enumerated() {
                 text += delta
-                replay.take(.event(name: "chat", payload: ChatFrame.delta("r", number + 1, text)), at: Int64(number))
+                replay.take(.named("chat", ChatFrame.delta("r", number + 1, text)), at: Int64(number))
                 if vector["expected"]?["visible"]?.isNull ?? true { #expect(replay.text("r").isEmpty) }
             }
-            replay.take(.event(name: "chat", payload: ChatFrame.final("r", deltas.count + 1, nil)), at: 100)
+            replay.take(.named("chat", ChatFrame.final("r", deltas.count + 1, nil)), at: 100)
             #expect(replay.text("r") == vector["expected"]?["visible"]?.string ?? "", "\(vector["name"]?.string ?? "")")
         }
     }
@@ -88,7 +89,7 @@ struct ActivityVectorsTests {
             )
             reducer.began(at: Timestamp(milliseconds: 1))
             if let partial { reducer.agent(AgentFrame.text("r", 1, partial), now: Timestamp(milliseconds: 2)) }
-            reducer.close([try #require(HistoryRow(item))])
+            reducer.end(by: [try #require(HistoryRow(item))])
             var changes: [RunChange] = []
             _ = reducer.publish(to: &changes)
             let expected = vector["expected"]
@@ -113,7 +114,7 @@ struct ActivityVectorsTests {
             for event in try #require(vector["input"]?["events"]).elements {
                 reducer.agent(event, now: Timestamp(milliseconds: 5))
             }
-            reducer.history(HistoryRow.rows(vector["input"]?["items"]))
+            reducer.take(HistoryRow.list(vector["input"]?["items"]))
             let steps = reducer.run.steps
             #expect(steps.count == vector["expected"]?["stepCount"]?.int.map { Int($0) })
             #expect(steps.map(\.label) == vector["expected"]?["steps"]?.elements.map { $0["label"]?.string ?? "" })
@@ -141,10 +142,10 @@ struct ActivityVectorsTests {
                 labels: .extended,
                 now: Timestamp(milliseconds: 1)
             )
-            reducer.history([try #require(row)])
-            reducer.history([try #require(row)])
+            reducer.take([try #require(row)])
+            reducer.take([try #require(row)])
             #expect(reducer.run.steps.count == 1)
-            let key = try #require(reducer.thoughtKeys.first)
+            let key = try #require(reducer.steps.thoughtKeys.first)
             let expected = vector["expected"]?["dedupeKey"]?.string
             switch expected {
             case let known? where known.hasPrefix("rs_"): #expect(key == known)
@@ -158,17 +159,17 @@ struct ActivityVectorsTests {
         for vector in try Self.vectors("timeFilter") {
             guard let item = vector["input"]?["itemTimestampMs"]?.int, let start = vector["input"]?["runStartMs"]?.int
             else { continue }
-            var book = RunTracker()
+            var tracker = RunTracker()
             let now = Timestamp(milliseconds: start)
-            _ = book.receive(event: "agent", payload: AgentFrame.start("r", start), now: now)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start("r", start), now: now)
             let page = json(
                 """
                 {"messages":[{"role":"assistant","timestamp":\(item),"content":[{"type":"thinking","thinking":"Checking trains"}]}]}
                 """
             )
-            _ = book.receive(history: page, session: SessionKey(canonical: "agent:main:main"), now: now)
+            _ = tracker.receive(history: page, session: SessionKey(canonical: "agent:main:main"), now: now)
             #expect(
-                book.run("r")?.steps.isEmpty == vector["expected"]?["keep"]?.bool.map { !$0 },
+                tracker.run("r")?.steps.isEmpty == vector["expected"]?["keep"]?.bool.map { !$0 },
                 "\(vector["name"]?.string ?? "")"
             )
         }
@@ -178,10 +179,10 @@ struct ActivityVectorsTests {
         for vector in try Self.vectors("verboseParse") {
             var replay = Replay(labels: .extended)
             replay.take(
-                .event(name: "chat", payload: ChatFrame.delta("r", 1, vector["input"]?["chatDeltaText"]?.string ?? "")),
+                .named("chat", ChatFrame.delta("r", 1, vector["input"]?["chatDeltaText"]?.string ?? "")),
                 at: 1
             )
-            #expect(replay.book.run("r")?.steps.isEmpty == true)
+            #expect(replay.tracker.run("r")?.steps.isEmpty == true)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Gateway
 import Basics
 import JSONBytes
 import Labels
@@ -10,8 +11,12 @@ struct Capture {
     enum Entry {
         case sent(id: String, session: String, text: String)
         case aborted(id: String)
-        case event(name: String, payload: JSONValue)
-        case history(session: String, payload: JSONValue)
+        case event(GatewayEventPayload)
+        case history(session: String, ChatHistory.Output)
+
+        static func named(_ event: String, _ payload: JSONValue) -> Entry {
+            .event(GatewayEventPayload(event: event, payload))
+        }
     }
 
     var entries: [(at: Int64, entry: Entry)] = []
@@ -34,16 +39,16 @@ struct Capture {
                     entries.append((at, .sent(id: key, session: sessions[id] ?? "main", text: text)))
                 }
             } else if let name = frame["event"]?.string, let payload = frame["payload"] {
-                entries.append((at, .event(name: name, payload: payload)))
+                entries.append((at, .event(GatewayEventPayload(event: name, payload))))
             } else if let payload = frame["payload"], payload["messages"] != nil, let session = sessions[id] {
-                entries.append((at, .history(session: session, payload: payload)))
+                entries.append((at, .history(session: session, ChatHistory.Output(payload))))
             } else if let key = sends[id], frame["payload"]?["aborted"] != nil || frame["ok"]?.bool == false {
                 entries.append((at, .aborted(id: key)))
             }
         }
     }
 
-    /// All of it through one book; time stands still but for the entries' own.
+    /// All of it through one tracker; time stands still but for the entries' own.
     func replay(labels: LabelTable = .extended) -> Replay {
         var replay = Replay(labels: labels)
         for (at, entry) in entries { replay.take(entry, at: at) }
@@ -53,7 +58,7 @@ struct Capture {
 }
 
 struct Replay {
-    var book: RunTracker
+    var tracker: RunTracker
     var changes: [RunChange] = []
     /// What a client that follows the changes holds.
     var texts: [String: [UInt16]] = [:]
@@ -62,23 +67,23 @@ struct Replay {
     var ended: [String: Run] = [:]
     private var now = Timestamp(milliseconds: 1_795_183_000_000)
 
-    init(labels: LabelTable = .extended) { book = RunTracker(labels: labels) }
+    init(labels: LabelTable = .extended) { tracker = RunTracker(labels: labels) }
 
     mutating func take(_ entry: Capture.Entry, at: Int64) {
         now = Timestamp(milliseconds: 1_795_183_000_000 + at)
-        follow(book.tick(now: now))
+        follow(tracker.tick(now: now))
         switch entry {
         case .sent(let id, let session, let text):
-            book.sent(id, session: book.defaults.tolerant(session), text: text, now: now)
-        case .aborted(let id): book.sendFailed(id)
-        case .event(let name, let payload): follow(book.receive(event: name, payload: payload, now: now))
-        case .history(let session, let payload):
-            follow(book.receive(history: payload, session: book.defaults.tolerant(session), now: now))
+            tracker.sent(id, session: tracker.defaults.tolerant(session), text: text, now: now)
+        case .aborted(let id): tracker.sendFailed(id)
+        case .event(let event): follow(tracker.receive(event, now: now))
+        case .history(let session, let page):
+            follow(tracker.receive(page, session: tracker.defaults.tolerant(session), now: now))
         }
     }
 
     mutating func finish() {
-        follow(book.tick(now: now.adding(milliseconds: 120_000)))
+        follow(tracker.tick(now: now.adding(milliseconds: 120_000)))
     }
 
     private mutating func follow(_ new: [RunChange]) {
@@ -97,7 +102,7 @@ struct Replay {
         }
     }
 
-    func run(_ prefix: String) -> Run? { book.runs().first { $0.id.hasPrefix(prefix) } }
+    func run(_ prefix: String) -> Run? { tracker.runs().first { $0.id.hasPrefix(prefix) } }
 
     func text(_ id: String) -> String { String(decoding: texts[id, default: []], as: UTF16.self) }
 }

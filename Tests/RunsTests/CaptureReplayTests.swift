@@ -1,3 +1,4 @@
+import Gateway
 import JSONBytes
 import Labels
 import TestSupport
@@ -294,29 +295,29 @@ struct CaptureReplayTests {
             var calls: [String: Set<String>] = [:]
             var seen: Set<String> = []
             for case (_, .sent(let id, _, _)) in capture.entries { seen.insert(id) }
-            for case (_, .event(let event, let payload)) in capture.entries {
-                guard let run = payload["runId"]?.string, !run.hasPrefix("inject-"), ends[run] == nil else { continue }
-                if event == "agent", let call = payload["data"]?["toolCallId"]?.string {
-                    calls[run, default: []].insert(call)
-                }
-                guard event == "chat", let state = payload["state"]?.string else {
+            for case (_, .event(let event)) in capture.entries {
+                switch event {
+                case .agent(let event), .sessionTool(let event):
+                    guard let run = event.runId, ends[run] == nil else { continue }
                     seen.insert(run)
-                    continue
-                }
-                // The failure of a run that began before the recording is no one's.
-                guard state == "final" || seen.contains(run) else { continue }
-                let message = payload["message"]
-                let text = message.flatMap { ReplyText.of(message: $0) }
-                switch state {
-                case "final" where message != nil: ends[run] = (.completed, text)
-                case "aborted": ends[run] = (.aborted, nil)
-                case "error": ends[run] = (.failed, nil)
+                    if let call = event.callId { calls[run, default: []].insert(call) }
+                case .sessionsChanged(let event): if let run = event.runId, ends[run] == nil { seen.insert(run) }
+                case .chat(let event):
+                    guard let run = event.runId, !run.hasPrefix("inject-"), ends[run] == nil else { continue }
+                    // The failure of a run that began before the recording belongs to no run.
+                    guard event.state == .final || seen.contains(run) else { continue }
+                    switch event.state {
+                    case .final where event.message != nil: ends[run] = (.completed, event.message?.text)
+                    case .aborted: ends[run] = (.aborted, nil)
+                    case .error: ends[run] = (.failed, nil)
+                    default: break
+                    }
                 default: break
                 }
             }
-            let book = capture.replay().book
+            let tracker = capture.replay().tracker
             for (id, end) in ends {
-                let found = book.run(id)
+                let found = tracker.run(id)
                 let run = try #require(found, "\(name) \(id)")
                 #expect(run.state == end.state, "\(name) \(id)")
                 if let text = end.text, !["NO_REPLY", "HEARTBEAT_OK"].contains(text) {
@@ -336,7 +337,7 @@ struct CaptureReplayTests {
             ("chat-send-while-busy.v2026.3.1", 2),
             ("chat-stop-command.v2026.3.1", 1), ("sessions.v2026.3.1", 3),
         ] {
-            #expect(try Capture(named: capture).replay().book.runs().count == count, "\(capture)")
+            #expect(try Capture(named: capture).replay().tracker.runs().count == count, "\(capture)")
         }
     }
 
@@ -345,7 +346,7 @@ struct CaptureReplayTests {
         let sent = "d94ce47e-0559-4bf6-8f1b-d75788eb98fe"
         let answer = "4004e40a-78e5-44a4-8445-758dfe509333"
         #expect(replay.changes.contains(.reassigned(from: sent, to: answer)))
-        #expect(replay.book.run(sent)?.id == answer)
+        #expect(replay.tracker.run(sent)?.id == answer)
         #expect(replay.ended[sent] == nil)
     }
 
@@ -357,7 +358,7 @@ struct CaptureReplayTests {
                 let cut = ["bootstrap-setup-code", "connect-control-ui-nodevice", "exec-approval"].contains {
                     name.hasPrefix($0)
                 }
-                for run in replay.book.runs() where !cut {
+                for run in replay.tracker.runs() where !cut {
                     #expect(!run.state.isActive, "\(name): \(run.id) \(run.state)")
                     #expect(run.steps.allSatisfy { !$0.state.isOpen }, "\(name)")
                     #expect(replay.text(run.id) == run.text, "\(name)")

@@ -1,4 +1,8 @@
+import Basics
+import Gateway
 import JSONBytes
+
+@testable import Runs
 
 /// Frames as gateways send them, small. `session` is what protocol 3 and 4 write in events.
 enum AgentFrame {
@@ -113,5 +117,46 @@ func json(_ text: String) -> JSONValue {
         return try JSONDocument(parsing: text, limits: .gateway).root
     } catch {
         fatalError("test JSON at byte \(error.offset): \(error.reason)")
+    }
+}
+
+extension AgentEvent {
+    /// The tool call that the event is about.
+    var callId: String? {
+        switch content {
+        case .tool(let call): call.id
+        case .item(let item): item.toolCallId
+        case .commandOutput(let output): output.toolCallId
+        case .approval(let approval): approval.toolCallId
+        default: nil
+        }
+    }
+}
+
+extension RunTracker {
+    mutating func receive(event name: String, payload: JSONValue, now: Timestamp) -> [RunChange] {
+        receive(GatewayEventPayload(event: name, payload), now: now)
+    }
+
+    mutating func receive(history payload: JSONValue, session: SessionKey, now: Timestamp) -> [RunChange] {
+        receive(ChatHistory.Output(payload), session: session, now: now)
+    }
+}
+
+extension RunReducer {
+    mutating func agent(_ payload: JSONValue, now: Timestamp) {
+        take(AgentEvent(payload), resultsInRows: false, now: now)
+    }
+}
+
+extension MessagePage {
+    init(
+        history payload: JSONValue,
+        session: SessionKey,
+        tracker: RunTracker,
+        entries: [String: String] = [:],
+        now: Timestamp
+    ) {
+        self.init(ChatHistory.Output(payload), session: session, tracker: tracker, entries: entries, now: now)
     }
 }

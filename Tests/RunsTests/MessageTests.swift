@@ -1,3 +1,4 @@
+import Gateway
 import Basics
 import JSONBytes
 import Testing
@@ -8,10 +9,17 @@ struct MessageTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_100_000)
 
-    private func page(_ rows: String, book: RunTracker = RunTracker(), entries: [String: String] = [:]) -> [ChatMessage]
+    private func page(_ rows: String, tracker: RunTracker = RunTracker(), entries: [String: String] = [:])
+        -> [ChatMessage]
     {
-        MessagePage(history: json("{\"messages\":[\(rows)]}"), session: main, book: book, entries: entries, now: now)
-            .messages
+        MessagePage(
+            history: json("{\"messages\":[\(rows)]}"),
+            session: main,
+            tracker: tracker,
+            entries: entries,
+            now: now
+        )
+        .messages
     }
 
     @Test func `rows of a turn become two messages, the tools steps of the answer`() throws {
@@ -68,11 +76,11 @@ struct MessageTests {
     }
 
     @Test func `hidden runs of our own never show`() {
-        var book = RunTracker()
-        book.hide("house")
+        var tracker = RunTracker()
+        tracker.hide("house")
         let rows =
             #"{"role":"user","content":"do it","idempotencyKey":"house:user"},{"role":"assistant","content":"done","idempotencyKey":"house"}"#
-        #expect(page(rows, book: book).isEmpty)
+        #expect(page(rows, tracker: tracker).isEmpty)
     }
 
     @Test func `an alert of a heartbeat shows, its prompt does not`() {
@@ -102,9 +110,9 @@ struct MessageTests {
     }
 
     @Test func `the run's own error says more than the transcript's`() {
-        var book = RunTracker()
-        book.sent("k", session: main, text: "hi", now: now)
-        _ = book.receive(
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "hi", now: now)
+        _ = tracker.receive(
             event: "chat",
             payload: ChatFrame.make("k", 2, "error", #","errorMessage":"500 exploded""#),
             now: now
@@ -115,7 +123,7 @@ struct MessageTests {
             {"role":"user","content":"hi","idempotencyKey":"k:user","timestamp":1795000000000},
             {"role":"assistant","content":"The agent run failed before producing a reply.","stopReason":"error","timestamp":1795000002000}
             """#
-        let messages = page(rows, book: book)
+        let messages = page(rows, tracker: tracker)
         #expect(messages.map(\.role) == [.user, .assistant])
         #expect(messages[1].error == "500 exploded")
         #expect(messages[1].runID == "k")
@@ -144,22 +152,6 @@ struct MessageTests {
         #expect(paths[0].attachments.map(\.name) == ["a.png"])
     }
 
-    @Test(arguments: [
-        ("System: [2026-11-20 13:59:36 UTC] Reasoning ON.\n\n[Fri 2026-11-20 13:59 UTC] please think", "please think"),
-        (
-            "System: [2026-11-20 14:08:55 UTC] Exec finished (code 0)\nsunny 21C\n\nwind 3\n\n[Fri 2026-11-20 14:09 UTC] and now?",
-            "and now?"
-        ),
-        ("System: [one\nSystem: [two\n\nhello", "hello"), ("System: [only]", "System: [only]"),
-        ("[Fri 2026-11-20 13:59 UTC] hello", "hello"),
-        ("Conversation info (untrusted metadata):\n```json\n{\"a\":1}\n```\n\nhello", "hello"),
-        ("[not a stamp] hello", "[not a stamp] hello"),
-        ("plain\n\ntext", "plain\n\ntext"),
-    ])
-    func `what gateways put around a user's words is taken off`(text: String, expected: String) {
-        #expect(InboundEnvelope.stripped(text) == expected)
-    }
-
     @Test func `reasoning tags in a reply are hidden`() {
         #expect(ReplyText.clean("<think>hm</think>Yes.") == "Yes.")
         #expect(ReplyText.clean("<think>never closed") == "")
@@ -182,7 +174,7 @@ struct MessageTests {
         let page = MessagePage(
             history: json("{\"messages\":[\(rows.joined(separator: ","))]}"),
             session: main,
-            book: RunTracker(),
+            tracker: RunTracker(),
             now: now
         )
         let newest = page.slice(limit: 4)
@@ -220,14 +212,17 @@ struct MessageTests {
         )
     }
 
-    @Test func `a message event is the message of its row`() {
-        let event = json(
-            #"{"sessionKey":"agent:main:main","message":{"role":"user","content":"hi","timestamp":1795000000000,"idempotencyKey":"k:user"},"messageId":"q"}"#
+    @Test func `a message event is the message of its row`() throws {
+        let event = SessionMessageEvent(
+            json(
+                #"{"sessionKey":"agent:main:main","message":{"role":"user","content":"hi","timestamp":1795000000000,"idempotencyKey":"k:user"},"messageId":"q"}"#
+            )
         )
+        let row = try #require(event.row)
         let message = MessagePage.message(
-            event: event,
+            row,
             session: main,
-            book: RunTracker(),
+            tracker: RunTracker(),
             entries: ["k": "e"],
             now: now
         )
@@ -260,12 +255,12 @@ struct RecordedHistoryTests {
         let capture = try Capture(named: name)
         let replay = capture.replay()
         var found: [ChatMessage] = []
-        for case (_, .history(let session, let payload)) in capture.entries {
+        for case (_, .history(let session, let page)) in capture.entries {
             found =
                 MessagePage(
-                    history: payload,
-                    session: replay.book.defaults.tolerant(session),
-                    book: replay.book,
+                    page,
+                    session: replay.tracker.defaults.tolerant(session),
+                    tracker: replay.tracker,
                     now: Timestamp(milliseconds: 0)
                 ).messages
         }

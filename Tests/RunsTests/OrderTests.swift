@@ -19,7 +19,7 @@ struct OrderTests {
 
     private static func outcomes(_ replay: Replay) -> [String: Outcome] {
         var found: [String: Outcome] = [:]
-        for run in replay.book.runs() {
+        for run in replay.tracker.runs() {
             found[run.id] = Outcome(
                 state: run.state,
                 text: run.text,

@@ -1,3 +1,4 @@
+import Gateway
 import Basics
 import JSONBytes
 import Labels
@@ -6,7 +7,7 @@ import Testing
 
 @testable import Runs
 
-/// Whatever a gateway sends, the book goes on.
+/// Whatever a gateway sends, the tracker goes on.
 struct RubbishTests {
     private static let keys = [
         "runId", "seq", "stream", "data", "ts", "sessionKey", "phase", "name", "toolCallId", "args", "result",
@@ -47,11 +48,11 @@ struct RubbishTests {
         return "{" + names.sorted().map { "\(quoted($0)):\(value(&random, depth: depth))" }.joined(separator: ",") + "}"
     }
 
-    @Test(arguments: [1, 2, 3, 4]) func `random frames and pages never stop the book`(seed: UInt64) throws {
+    @Test(arguments: [1, 2, 3, 4]) func `random frames and pages never stop the tracker`(seed: UInt64) throws {
         var random = SeededRandom(seed)
-        var book = RunTracker(labels: seed % 2 == 0 ? .extended : .chowder)
+        var tracker = RunTracker(labels: seed % 2 == 0 ? .extended : .chowder)
         let session = SessionKey(canonical: "agent:main:main")
-        book.sent("r1", session: session, text: "hi", now: Timestamp(milliseconds: 1))
+        tracker.sent("r1", session: session, text: "hi", now: Timestamp(milliseconds: 1))
         var texts: [String: Int] = [:]
         for round in 0..<2_500 {
             let now = Timestamp(milliseconds: 1_795_000_000_000 + Int64(round) * 50)
@@ -71,11 +72,11 @@ struct RubbishTests {
             for name in [
                 "agent", "chat", "session.tool", "session.message", "sessions.changed", "exec.approval.requested",
             ] {
-                changes += book.receive(event: name, payload: payload, now: now)
+                changes += tracker.receive(event: name, payload: payload, now: now)
             }
-            changes += book.receive(history: payload, session: session, now: now)
-            changes += book.tick(now: now)
-            if round % 500 == 499 { book.linkLost() }
+            changes += tracker.receive(history: payload, session: session, now: now)
+            changes += tracker.tick(now: now)
+            if round % 500 == 499 { tracker.linkLost() }
             for change in changes {
                 switch change {
                 case .textAppended(let run, let offset, let text):
@@ -85,9 +86,9 @@ struct RubbishTests {
                 default: break
                 }
             }
-            _ = MessagePage(history: payload, session: session, book: book, now: now).slice(limit: 5)
+            _ = MessagePage(history: payload, session: session, tracker: tracker, now: now).slice(limit: 5)
         }
-        for run in book.runs() {
+        for run in tracker.runs() {
             var writer = JSONWriter()
             run.write(to: &writer)
             _ = json(String(decoding: writer.bytes, as: UTF8.self))

@@ -1,3 +1,4 @@
+import Gateway
 import Basics
 import JSONBytes
 import Labels
@@ -11,7 +12,7 @@ struct RunReducerTests {
     private func replay(_ frames: [(String, JSONValue)], labels: LabelTable = .extended) -> Replay {
         var replay = Replay(labels: labels)
         for (place, frame) in frames.enumerated() {
-            replay.take(.event(name: frame.0, payload: frame.1), at: Int64(place))
+            replay.take(.named(frame.0, frame.1), at: Int64(place))
         }
         return replay
     }
@@ -102,7 +103,7 @@ struct RunReducerTests {
     @Test func `a run's text is bounded and cut between characters`() {
         let block = String(repeating: "é", count: 400_000)
         let run = agent(AgentFrame.text("r", 2, block), AgentFrame.text("r", 3, block + block))
-        let text = run.book.run("r")?.text ?? ""
+        let text = run.tracker.run("r")?.text ?? ""
         #expect(text.utf8.count <= ActivityLimits.runTextBytes)
         #expect(text.allSatisfy { $0 == "é" })
     }
@@ -116,7 +117,7 @@ struct RunReducerTests {
             ("agent", AgentFrame.toolStart("r", 3, "b", "read", "{\"path\":\"x/y.md\"}", at: 150)),
             ("agent", AgentFrame.toolResult("r", 4, "b", "read", at: 400)),
         ]
-        let half = try #require(replay(frames).book.run("r"))
+        let half = try #require(replay(frames).tracker.run("r"))
         #expect(half.steps.map(\.label) == ["Running tests...", "Read y.md (250ms)"])
         #expect(half.steps.map(\.state) == [.running, .done])
         #expect(half.currentLabel == "Running tests...")
@@ -133,7 +134,7 @@ struct RunReducerTests {
                 )
             )
         )
-        let run = try #require(replay(frames).book.run("r"))
+        let run = try #require(replay(frames).tracker.run("r"))
         #expect(run.steps[0].label == "Running tests failed (exit 1, 5.3s)")
         #expect(run.steps[0].exitCode == 1)
         #expect(run.steps[0].durationMilliseconds == 5321)
@@ -149,7 +150,7 @@ struct RunReducerTests {
             ("agent", AgentFrame.toolStart("r", 2, "a", "exec", "{\"command\":\"npm test\"}", at: 100)),
             ("chat", ChatFrame.make("r", 3, state, state == "error" ? ",\"errorMessage\":\"quota\"" : "")),
         ])
-        let step = try #require(run.book.run("r")?.steps.first)
+        let step = try #require(run.tracker.run("r")?.steps.first)
         #expect(step.state == expected)
         #expect(step.label == label)
         #expect(step.durationMilliseconds == nil)
@@ -161,7 +162,7 @@ struct RunReducerTests {
                 ("agent", AgentFrame.toolStart("r", 2, "a", "exec", "{\"command\":\"npm test\"}", at: 100)),
                 ("agent", AgentFrame.toolResult("r", 3, "a", "exec", at: end)),
             ])
-            return try #require(run.book.run("r")?.steps.first)
+            return try #require(run.tracker.run("r")?.steps.first)
         }
         #expect(try run(to: 100).durationMilliseconds == nil)
         #expect(try run(to: 100).label == "Ran tests")
@@ -178,7 +179,7 @@ struct RunReducerTests {
             ("agent", AgentFrame.toolStart("r", 2, "a", "exec", "{\"command\":\"make\"}", at: 100)),
             ("agent", AgentFrame.toolResult("r", 3, "a", "exec", result, at: 200)),
         ])
-        let step = try #require(run.book.run("r")?.steps.first)
+        let step = try #require(run.tracker.run("r")?.steps.first)
         #expect(step.exitCode == code)
         #expect(step.error == error)
         #expect(step.state == (code == nil && error == nil ? .done : .failed))
@@ -196,7 +197,7 @@ struct RunReducerTests {
                 at: 5
             )
         )
-        let step = try #require(run.book.run("r")?.steps.first)
+        let step = try #require(run.tracker.run("r")?.steps.first)
         #expect(step.state == .failed)
         #expect(step.tool == "web_fetch")
         #expect(step.label == "Fetching data failed")
@@ -212,7 +213,7 @@ struct RunReducerTests {
                 at: Int64(place) * 10
             )
         }
-        let steps = try #require(replay(frames.map { ("agent", $0) }).book.run("r")?.steps)
+        let steps = try #require(replay(frames.map { ("agent", $0) }).tracker.run("r")?.steps)
         #expect(steps.map(\.label) == ["Read f0.md (10ms)", "Read f2.md (10ms)"])
     }
 
@@ -231,8 +232,8 @@ struct RunReducerTests {
                 )
             ),
         ]
-        #expect(replay(frames).book.run("r")?.steps.first?.label == "Starting the app (in background)")
-        #expect(replay(frames).book.run("r")?.steps.first?.state == .running)
+        #expect(replay(frames).tracker.run("r")?.steps.first?.label == "Starting the app (in background)")
+        #expect(replay(frames).tracker.run("r")?.steps.first?.state == .running)
         frames += [
             (
                 "agent",
@@ -250,7 +251,7 @@ struct RunReducerTests {
                 )
             ),
         ]
-        let steps = try #require(replay(frames).book.run("r")?.steps)
+        let steps = try #require(replay(frames).tracker.run("r")?.steps)
         #expect(steps.map(\.label) == ["Started the app (3s)", "Checked a running command (1s)"])
     }
 
@@ -262,7 +263,7 @@ struct RunReducerTests {
             ("agent", AgentFrame.toolStart("r", 2, "a", "exec", "{\"command\":\"rm -rf build\"}", at: 100)),
             ("exec.approval.requested", json(request)),
         ]
-        let step = try #require(replay(frames).book.run("r")?.steps.first)
+        let step = try #require(replay(frames).tracker.run("r")?.steps.first)
         #expect(step.kind == .approval)
         #expect(step.state == .waiting)
         #expect(step.category == .approval)
@@ -274,9 +275,9 @@ struct RunReducerTests {
                 json(#"{"id":"ap-1","decision":"allow-once","ts":1795000000500,"request":{"sessionKey":"main"}}"#)
             )
         )
-        #expect(replay(frames).book.run("r")?.steps.first?.label == "Deleting build...")
+        #expect(replay(frames).tracker.run("r")?.steps.first?.label == "Deleting build...")
         frames.append(("agent", AgentFrame.toolResult("r", 3, "a", "exec", at: 900)))
-        let done = try #require(replay(frames).book.run("r")?.steps)
+        let done = try #require(replay(frames).tracker.run("r")?.steps)
         #expect(done.map(\.label) == ["Deleted build (800ms)"])
         #expect(done.map(\.kind) == [.tool])
     }
@@ -293,7 +294,7 @@ struct RunReducerTests {
                 json(#"{"id":"ap-2","decision":"deny","ts":1795000000500,"request":{"sessionKey":"main"}}"#)
             ),
         ]
-        let step = try #require(replay(frames).book.run("r")?.steps.first)
+        let step = try #require(replay(frames).tracker.run("r")?.steps.first)
         #expect(step.label == "Denied: Pushing changes")
         #expect(step.state == .failed)
     }
@@ -304,9 +305,9 @@ struct RunReducerTests {
             ("agent", AgentFrame.make("r", 2, "thinking", #"{"text":"Reasoning:\n_Looking_"}"#, at: 10)),
             ("agent", AgentFrame.make("r", 3, "thinking", #"{"text":"Reasoning:\n_Looking at trains_"}"#, at: 900)),
         ])
-        #expect(run.book.run("r")?.steps.map(\.label) == ["Looking at trains..."])
-        run.take(.event(name: "agent", payload: AgentFrame.text("r", 4, "Here")), at: 50)
-        #expect(run.book.run("r")?.steps.map(\.label) == ["Looked at trains"])
+        #expect(run.tracker.run("r")?.steps.map(\.label) == ["Looking at trains..."])
+        run.take(.named("agent", AgentFrame.text("r", 4, "Here")), at: 50)
+        #expect(run.tracker.run("r")?.steps.map(\.label) == ["Looked at trains"])
         run.take(
             .history(
                 session: "main",
@@ -318,7 +319,7 @@ struct RunReducerTests {
             ),
             at: 60
         )
-        #expect(run.book.run("r")?.steps.map(\.label) == ["Looked at trains", "Compared prices"])
+        #expect(run.tracker.run("r")?.steps.map(\.label) == ["Looked at trains", "Compared prices"])
     }
 
     @Test func `another model is a notice, not a failure`() throws {
@@ -331,11 +332,11 @@ struct RunReducerTests {
                 #"{"phase":"fallback_step","fallbackStepToModel":"small-2","fallbackStepFromFailureDetail":"429 busy"}"#
             )
         )
-        let step = try #require(run.book.run("r")?.steps.first)
+        let step = try #require(run.tracker.run("r")?.steps.first)
         #expect(step.kind == .notice)
         #expect(step.label == "Switched to small-2")
         #expect(step.detail == "429 busy")
-        #expect(run.book.run("r")?.state == .running)
+        #expect(run.tracker.run("r")?.state == .running)
     }
 
     @Test func `items of newer gateways join the call, obey the hide flags and stand alone without one`() throws {
@@ -367,7 +368,7 @@ struct RunReducerTests {
             ),
             AgentFrame.make("r", 6, "item", #"{"itemId":"h","phase":"start","title":"Secret","hidden":true}"#)
         )
-        let steps = try #require(run.book.run("r")?.steps)
+        let steps = try #require(run.tracker.run("r")?.steps)
         #expect(steps.map(\.label) == ["Ran a command (1.2s)", "Searching docs failed (500ms)"])
         #expect(steps[0].detail == "list files")
     }
@@ -376,9 +377,9 @@ struct RunReducerTests {
         var replay = Replay(labels: .extended)
         for number in 0..<ActivityLimits.stepsPerRun + 50 {
             let frame = AgentFrame.toolStart("r", number + 1, "c\(number)", "read", "{}", at: Int64(number))
-            replay.take(.event(name: "agent", payload: frame), at: Int64(number))
+            replay.take(.named("agent", frame), at: Int64(number))
         }
-        #expect(replay.book.run("r")?.steps.count == ActivityLimits.stepsPerRun)
+        #expect(replay.tracker.run("r")?.steps.count == ActivityLimits.stepsPerRun)
     }
 
     // MARK: ends
@@ -406,30 +407,30 @@ struct RunReducerTests {
     }
 
     @Test func `without a terminal chat event the run ends a little after its lifecycle`() {
-        var book = RunTracker()
+        var tracker = RunTracker()
         var now = Timestamp(milliseconds: 1_795_000_000_000)
-        _ = book.receive(event: "agent", payload: AgentFrame.start("r"), now: now)
-        _ = book.receive(event: "agent", payload: AgentFrame.end("r", 5), now: now)
-        #expect(book.tick(now: now.adding(milliseconds: 2_000)).isEmpty)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("r"), now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.end("r", 5), now: now)
+        #expect(tracker.tick(now: now.adding(milliseconds: 2_000)).isEmpty)
         now = now.adding(milliseconds: RunEvidence.endGrace)
         #expect(
-            book.tick(now: now).contains { if case .ended(let run) = $0 { run.state == .completed } else { false } }
+            tracker.tick(now: now).contains { if case .ended(let run) = $0 { run.state == .completed } else { false } }
         )
-        #expect(book.tick(now: now.adding(milliseconds: 10)).isEmpty)
+        #expect(tracker.tick(now: now.adding(milliseconds: 10)).isEmpty)
     }
 
     @Test func `an error that is tried again does not end the run`() {
-        var book = RunTracker()
+        var tracker = RunTracker()
         let now = Timestamp(milliseconds: 1_795_000_000_000)
         for frame in [
             AgentFrame.start("r"),
             AgentFrame.make("r", 2, "lifecycle", #"{"phase":"error","error":"529 overloaded"}"#),
             AgentFrame.make("r", 3, "lifecycle", #"{"phase":"start"}"#),
-        ] { _ = book.receive(event: "agent", payload: frame, now: now) }
-        #expect(book.tick(now: now.adding(milliseconds: 120_000)).isEmpty)
-        _ = book.receive(event: "chat", payload: ChatFrame.final("r", 9, "Done."), now: now)
-        #expect(book.run("r")?.state == .completed)
-        #expect(book.run("r")?.error == nil)
+        ] { _ = tracker.receive(event: "agent", payload: frame, now: now) }
+        #expect(tracker.tick(now: now.adding(milliseconds: 120_000)).isEmpty)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("r", 9, "Done."), now: now)
+        #expect(tracker.run("r")?.state == .completed)
+        #expect(tracker.run("r")?.error == nil)
     }
 
     @Test func `secrets in errors and thoughts are masked`() throws {

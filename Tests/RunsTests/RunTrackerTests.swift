@@ -1,3 +1,4 @@
+import Gateway
 import Basics
 import JSONBytes
 import Labels
@@ -5,72 +6,72 @@ import Testing
 
 @testable import Runs
 
-struct RunBookTests {
+struct RunTrackerTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_000_000)
 
     @Test func `a send is queued until the gateway begins, and forgotten when it is refused`() {
-        var book = RunTracker()
-        book.sent("k1", session: main, text: "hi", now: now)
-        #expect(book.run("k1")?.state == .queued)
-        #expect(book.wantsHistoryPoll(main) == false)
-        book.sendFailed("k1")
-        #expect(book.run("k1") == nil)
-        book.sent("k2", session: main, text: "hi", now: now)
-        let changes = book.receive(event: "agent", payload: AgentFrame.start("k2"), now: now)
+        var tracker = RunTracker()
+        tracker.sent("k1", session: main, text: "hi", now: now)
+        #expect(tracker.run("k1")?.state == .queued)
+        #expect(tracker.wantsHistoryPoll(main) == false)
+        tracker.sendFailed("k1")
+        #expect(tracker.run("k1") == nil)
+        tracker.sent("k2", session: main, text: "hi", now: now)
+        let changes = tracker.receive(event: "agent", payload: AgentFrame.start("k2"), now: now)
         #expect(changes.count == 1)
-        #expect(book.run("k2")?.state == .running)
-        book.sendFailed("k2")
-        #expect(book.run("k2")?.state == .running)
+        #expect(tracker.run("k2")?.state == .running)
+        tracker.sendFailed("k2")
+        #expect(tracker.run("k2")?.state == .running)
     }
 
     @Test func `aliases of a session key are one session`() {
-        var book = RunTracker()
-        book.sent("k", session: main, text: "/verbose on", now: now)
-        _ = book.receive(event: "chat", payload: ChatFrame.final("k", 1, "Done.", session: "main"), now: now)
-        #expect(book.runs(session: main).map(\.state) == [.completed])
-        #expect(book.run("k")?.session == main)
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "/verbose on", now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("k", 1, "Done.", session: "main"), now: now)
+        #expect(tracker.runs(session: main).map(\.state) == [.completed])
+        #expect(tracker.run("k")?.session == main)
     }
 
     @Test func `runs of others are adopted when they begin, not when they end`() {
-        var book = RunTracker()
+        var tracker = RunTracker()
         for payload in [
             AgentFrame.end("old", 7), AgentFrame.make("old", 8, "lifecycle", #"{"phase":"error","error":"x"}"#),
             AgentFrame.make("old", 8, "compaction", #"{"phase":"start"}"#),
-        ] { #expect(book.receive(event: "agent", payload: payload, now: now).isEmpty) }
-        #expect(book.receive(event: "chat", payload: ChatFrame.final("old", 7, nil), now: now).isEmpty)
-        #expect(book.receive(event: "chat", payload: ChatFrame.make("old", 7, "error"), now: now).isEmpty)
-        #expect(book.receive(event: "chat", payload: ChatFrame.final("inject-1", 0, "[note]"), now: now).isEmpty)
-        #expect(book.runs().isEmpty)
-        _ = book.receive(
+        ] { #expect(tracker.receive(event: "agent", payload: payload, now: now).isEmpty) }
+        #expect(tracker.receive(event: "chat", payload: ChatFrame.final("old", 7, nil), now: now).isEmpty)
+        #expect(tracker.receive(event: "chat", payload: ChatFrame.make("old", 7, "error"), now: now).isEmpty)
+        #expect(tracker.receive(event: "chat", payload: ChatFrame.final("inject-1", 0, "[note]"), now: now).isEmpty)
+        #expect(tracker.runs().isEmpty)
+        _ = tracker.receive(
             event: "agent",
             payload: AgentFrame.start("new", session: "agent:main:telegram:group:5"),
             now: now
         )
-        #expect(book.runs().map(\.session.text) == ["agent:main:telegram:group:5"])
+        #expect(tracker.runs().map(\.session.text) == ["agent:main:telegram:group:5"])
     }
 
     @Test func `frames without a session are no one's`() {
-        var book = RunTracker()
+        var tracker = RunTracker()
         let stray = json(#"{"runId":"s","seq":3,"stream":"lifecycle","ts":1795000000000,"data":{"phase":"start"}}"#)
-        #expect(book.receive(event: "agent", payload: stray, now: now).isEmpty)
-        #expect(book.runs().isEmpty)
+        #expect(tracker.receive(event: "agent", payload: stray, now: now).isEmpty)
+        #expect(tracker.runs().isEmpty)
     }
 
     @Test func `a run that has to make room is told to its end`() {
-        var book = RunTracker()
+        var tracker = RunTracker()
         var changes: [RunChange] = []
         for number in 0...ActivityLimits.activeRunsPerSession {
-            changes += book.receive(event: "agent", payload: AgentFrame.start("r\(number)"), now: now)
+            changes += tracker.receive(event: "agent", payload: AgentFrame.start("r\(number)"), now: now)
         }
         let ended = changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
         #expect(ended.map(\.id) == ["r0"])
         #expect(ended.first?.state == .failed && ended.first?.error == RunTracker.tooMany)
-        #expect(book.run("r0") == nil && book.activeCount == ActivityLimits.activeRunsPerSession)
+        #expect(tracker.run("r0") == nil && tracker.activeCount == ActivityLimits.activeRunsPerSession)
     }
 
     @Test func `all runs together keep to a bound, and each that began ends`() {
-        var book = RunTracker()
+        var tracker = RunTracker()
         var open: Set<String> = []
         let text = String(repeating: "w", count: ActivityLimits.runTextBytes)
         for number in 0..<200 {
@@ -80,7 +81,7 @@ struct RunBookTests {
                 AgentFrame.start(id, session: session),
                 AgentFrame.make(id, 2, "assistant", "{\"text\":\"\(text)\"}", session: session),
             ] {
-                for change in book.receive(
+                for change in tracker.receive(
                     event: "agent",
                     payload: payload,
                     now: now.adding(milliseconds: Int64(number))
@@ -90,48 +91,48 @@ struct RunBookTests {
                 }
             }
         }
-        #expect(open == Set(book.runs().map(\.id)) && open.contains("r199") && !open.contains("r0"))
-        #expect(open.count * ActivityLimits.runTextBytes <= ActivityLimits.bookBytes)
+        #expect(open == Set(tracker.runs().map(\.id)) && open.contains("r199") && !open.contains("r0"))
+        #expect(open.count * ActivityLimits.runTextBytes <= ActivityLimits.trackerBytes)
         #expect(open.count >= 8)
     }
 
     @Test func `hidden runs leave no trace`() {
-        var book = RunTracker()
-        book.hide("house")
-        #expect(book.receive(event: "agent", payload: AgentFrame.start("house"), now: now).isEmpty)
-        #expect(book.receive(event: "chat", payload: ChatFrame.final("house", 2, "ok"), now: now).isEmpty)
+        var tracker = RunTracker()
+        tracker.hide("house")
+        #expect(tracker.receive(event: "agent", payload: AgentFrame.start("house"), now: now).isEmpty)
+        #expect(tracker.receive(event: "chat", payload: ChatFrame.final("house", 2, "ok"), now: now).isEmpty)
         let page = json(#"{"messages":[],"inFlightRun":{"runId":"house","text":"x"}}"#)
-        #expect(book.receive(history: page, session: main, now: now).isEmpty)
-        #expect(book.runs().isEmpty)
+        #expect(tracker.receive(history: page, session: main, now: now).isEmpty)
+        #expect(tracker.runs().isEmpty)
     }
 
     @Test func `a send that waits behind the run at work has not begun, though the page names it`() {
-        var book = RunTracker()
-        for id in ["a", "b"] { book.sent(id, session: main, text: id, now: now) }
-        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        var tracker = RunTracker()
+        for id in ["a", "b"] { tracker.sent(id, session: main, text: id, now: now) }
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         let page = json(#"{"messages":[],"inFlightRun":{"runId":"b","text":""}}"#)
-        #expect(book.receive(history: page, session: main, now: now.adding(milliseconds: 500)).isEmpty)
-        #expect(book.run("b")?.state == .queued)
+        #expect(tracker.receive(history: page, session: main, now: now.adding(milliseconds: 500)).isEmpty)
+        #expect(tracker.run("b")?.state == .queued)
         let thought = json(
             #"""
             {"sessionKey":"agent:main:main","message":{"role":"assistant","timestamp":1795000000700,
             "content":[{"type":"thinking","thinking":"About a"}]}}
             """#
         )
-        _ = book.receive(event: "session.message", payload: thought, now: now.adding(milliseconds: 700))
-        #expect(book.run("a")?.steps.map(\.label) == ["About a"])
-        #expect(book.run("b")?.steps.isEmpty == true)
+        _ = tracker.receive(event: "session.message", payload: thought, now: now.adding(milliseconds: 700))
+        #expect(tracker.run("a")?.steps.map(\.label) == ["About a"])
+        #expect(tracker.run("b")?.steps.isEmpty == true)
     }
 
     @Test func `a run that was aborted while it waited does not end before it began`() {
-        var book = RunTracker()
-        for id in ["a", "b"] { book.sent(id, session: main, text: id, now: now) }
-        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        var tracker = RunTracker()
+        for id in ["a", "b"] { tracker.sent(id, session: main, text: id, now: now) }
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         let later = now.adding(milliseconds: 900)
-        _ = book.receive(event: "chat", payload: ChatFrame.make("b", 1, "aborted"), now: later)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.make("b", 1, "aborted"), now: later)
         let data = #"{"phase":"end","status":"cancelled","aborted":true,"endedAt":1795000000200}"#
-        _ = book.receive(event: "agent", payload: AgentFrame.make("b", 1, "lifecycle", data, at: 900), now: later)
-        let run = book.run("b")
+        _ = tracker.receive(event: "agent", payload: AgentFrame.make("b", 1, "lifecycle", data, at: 900), now: later)
+        let run = tracker.run("b")
         #expect(run?.state == .aborted && run?.endedAt == now.adding(milliseconds: 200))
         #expect(run?.startedAt == run?.endedAt)
     }
@@ -139,19 +140,19 @@ struct RunBookTests {
     // MARK: polling
 
     @Test func `history is polled only while a run is active whose tools are not seen live`() {
-        var book = RunTracker()
-        book.sent("a", session: main, text: "x", now: now)
-        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
-        #expect(book.sessionsToPoll == [main])
-        _ = book.receive(event: "agent", payload: AgentFrame.toolStart("a", 2, "c", "read", "{}", at: 1), now: now)
-        #expect(book.sessionsToPoll.isEmpty)
-        _ = book.receive(event: "chat", payload: ChatFrame.final("a", 9, "ok"), now: now)
+        var tracker = RunTracker()
+        tracker.sent("a", session: main, text: "x", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        #expect(tracker.sessionsToPoll == [main])
+        _ = tracker.receive(event: "agent", payload: AgentFrame.toolStart("a", 2, "c", "read", "{}", at: 1), now: now)
+        #expect(tracker.sessionsToPoll.isEmpty)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("a", 9, "ok"), now: now)
         // Our own runs are covered from now on; those of others are not, on protocol 3.
-        book.sent("b", session: main, text: "x", now: now)
-        _ = book.receive(event: "agent", payload: AgentFrame.start("b"), now: now)
-        #expect(book.sessionsToPoll.isEmpty)
-        _ = book.receive(event: "agent", payload: AgentFrame.start("foreign", session: "agent:main:side"), now: now)
-        #expect(book.sessionsToPoll.map(\.text) == ["agent:main:side"])
+        tracker.sent("b", session: main, text: "x", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("b"), now: now)
+        #expect(tracker.sessionsToPoll.isEmpty)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("foreign", session: "agent:main:side"), now: now)
+        #expect(tracker.sessionsToPoll.map(\.text) == ["agent:main:side"])
         let item = AgentFrame.make(
             "foreign",
             2,
@@ -159,8 +160,8 @@ struct RunBookTests {
             #"{"itemId":"i","phase":"start","title":"x"}"#,
             session: "agent:main:side"
         )
-        _ = book.receive(event: "agent", payload: item, now: now)
-        #expect(book.sessionsToPoll.isEmpty)
+        _ = tracker.receive(event: "agent", payload: item, now: now)
+        #expect(tracker.sessionsToPoll.isEmpty)
     }
 
     // MARK: gateways that keep thoughts and results for their history
@@ -174,25 +175,25 @@ struct RunBookTests {
         """#
 
     private func quietBook() -> RunTracker {
-        var book = RunTracker()
-        book.tellsRows = false
-        book.sent("a", session: main, text: "x", now: now)
-        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
-        return book
+        var tracker = RunTracker()
+        tracker.gatewaySendsRows = false
+        tracker.sent("a", session: main, text: "x", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        return tracker
     }
 
     @Test func `what a command came to is asked of history while the run goes on`() {
-        var book = quietBook()
+        var tracker = quietBook()
         let call = AgentFrame.toolStart("a", 2, "c", "exec", #"{"command":"make test"}"#, at: 1_000)
-        _ = book.receive(event: "agent", payload: call, now: now)
-        _ = book.receive(event: "agent", payload: AgentFrame.toolResult("a", 3, "c", "exec", at: 3_000), now: now)
-        #expect(book.run("a")?.steps.map(\.label) == ["Running tests..."])
-        let due = [book.takePageDue(), book.takePageDue()]
+        _ = tracker.receive(event: "agent", payload: call, now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.toolResult("a", 3, "c", "exec", at: 3_000), now: now)
+        #expect(tracker.run("a")?.steps.map(\.label) == ["Running tests..."])
+        let due = [tracker.takePageRequest(), tracker.takePageRequest()]
         #expect(due == [true, false])
-        #expect(book.sessionsToPoll == [main])
-        _ = book.receive(history: json("{\"messages\":[\(Self.turn)]}"), session: main, now: now)
-        #expect(book.run("a")?.steps.map(\.label) == ["Tried it", "Running tests failed (exit 2, 2s)"])
-        #expect(book.sessionsToPoll.isEmpty)
+        #expect(tracker.sessionsToPoll == [main])
+        _ = tracker.receive(history: json("{\"messages\":[\(Self.turn)]}"), session: main, now: now)
+        #expect(tracker.run("a")?.steps.map(\.label) == ["Tried it", "Running tests failed (exit 2, 2s)"])
+        #expect(tracker.sessionsToPoll.isEmpty)
     }
 
     @Test func `a run's end is told with what its last page shows, or after a second without one`() {
@@ -200,73 +201,73 @@ struct RunBookTests {
         func ended(_ changes: [RunChange]) -> [Run] {
             changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
         }
-        var book = quietBook()
-        #expect(ended(book.receive(event: "chat", payload: final, now: now)).isEmpty)
-        let isDue = book.takePageDue()
+        var tracker = quietBook()
+        #expect(ended(tracker.receive(event: "chat", payload: final, now: now)).isEmpty)
+        let isDue = tracker.takePageRequest()
         #expect(isDue)
-        #expect(book.sessionsToPoll == [main])
-        #expect(book.activeCount == 1)
+        #expect(tracker.sessionsToPoll == [main])
+        #expect(tracker.activeCount == 1)
         let page = json("{\"messages\":[\(Self.turn)]}")
-        let told = ended(book.receive(history: page, session: main, now: now))
+        let told = ended(tracker.receive(history: page, session: main, now: now))
         #expect(told.first?.steps.map(\.state) == [.done, .failed])
         #expect(told.first?.text == "ok")
-        #expect(book.sessionsToPoll.isEmpty && book.activeCount == 0)
-        #expect(book.receive(event: "chat", payload: final, now: now).isEmpty)
+        #expect(tracker.sessionsToPoll.isEmpty && tracker.activeCount == 0)
+        #expect(tracker.receive(event: "chat", payload: final, now: now).isEmpty)
 
-        book = quietBook()
-        _ = book.receive(event: "chat", payload: final, now: now)
-        #expect(ended(book.receive(history: json(#"{"messages":[]}"#), session: main, now: now)).count == 1)
+        tracker = quietBook()
+        _ = tracker.receive(event: "chat", payload: final, now: now)
+        #expect(ended(tracker.receive(history: json(#"{"messages":[]}"#), session: main, now: now)).count == 1)
 
-        book = quietBook()
-        _ = book.receive(event: "chat", payload: final, now: now)
-        #expect(book.tick(now: now.adding(milliseconds: 999)).isEmpty)
-        #expect(ended(book.tick(now: now.adding(milliseconds: 1_000))).count == 1)
+        tracker = quietBook()
+        _ = tracker.receive(event: "chat", payload: final, now: now)
+        #expect(tracker.tick(now: now.adding(milliseconds: 999)).isEmpty)
+        #expect(ended(tracker.tick(now: now.adding(milliseconds: 1_000))).count == 1)
     }
 
     @Test func `lost frames and a lost link ask for history again`() {
-        var book = RunTracker()
-        book.sent("a", session: main, text: "x", now: now)
+        var tracker = RunTracker()
+        tracker.sent("a", session: main, text: "x", now: now)
         for frame in [AgentFrame.start("a"), AgentFrame.toolStart("a", 2, "c", "read", "{}", at: 1)] {
-            _ = book.receive(event: "agent", payload: frame, now: now)
+            _ = tracker.receive(event: "agent", payload: frame, now: now)
         }
-        book.framesLost()
-        #expect(book.sessionsToPoll == [main])
+        tracker.framesLost()
+        #expect(tracker.sessionsToPoll == [main])
         let page = json(
             #"{"messages":[{"role":"user","content":"x","timestamp":1795000000000,"idempotencyKey":"a:user"},{"role":"toolResult","toolCallId":"c","toolName":"read","content":[],"timestamp":1795000000300}]}"#
         )
-        _ = book.receive(history: page, session: main, now: now)
-        #expect(book.sessionsToPoll.isEmpty)
-        #expect(book.run("a")?.steps.first?.state == .done)
-        book.linkLost()
-        #expect(book.sessionsToPoll == [main])
+        _ = tracker.receive(history: page, session: main, now: now)
+        #expect(tracker.sessionsToPoll.isEmpty)
+        #expect(tracker.run("a")?.steps.first?.state == .done)
+        tracker.linkLost()
+        #expect(tracker.sessionsToPoll == [main])
     }
 
     @Test(arguments: [("done", Run.State.completed), ("killed", .aborted), ("failed", .failed)])
     func `after a lost link the page tells how the run ended`(status: String, expected: Run.State) {
-        var book = RunTracker()
-        book.sent("a", session: main, text: "x", now: now)
-        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        var tracker = RunTracker()
+        tracker.sent("a", session: main, text: "x", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         let info = "\"sessionInfo\":{\"hasActiveRun\":false,\"status\":\"\(status)\"}"
         let page = json(
             "{\"messages\":[{\"role\":\"user\",\"content\":\"x\",\"timestamp\":1795000000000},{\"role\":\"assistant\",\"content\":\"Hi.\",\"timestamp\":1795000001000}],\(info)}"
         )
-        #expect(book.receive(history: page, session: main, now: now).isEmpty)
-        book.linkLost()
-        _ = book.receive(history: page, session: main, now: now)
-        #expect(book.run("a")?.state == expected)
-        #expect(book.run("a")?.text == "Hi.")
-        #expect(book.sessionsToPoll.isEmpty)
+        #expect(tracker.receive(history: page, session: main, now: now).isEmpty)
+        tracker.linkLost()
+        _ = tracker.receive(history: page, session: main, now: now)
+        #expect(tracker.run("a")?.state == expected)
+        #expect(tracker.run("a")?.text == "Hi.")
+        #expect(tracker.sessionsToPoll.isEmpty)
     }
 
     @Test func `on protocol 3 the transcript's own end closes a run whose end was missed`() {
-        var book = RunTracker()
-        book.sent("a", session: main, text: "hello there", now: now)
-        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
-        book.linkLost()
+        var tracker = RunTracker()
+        tracker.sent("a", session: main, text: "hello there", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        tracker.linkLost()
         let page = json(
             #"{"messages":[{"role":"user","content":[{"type":"text","text":"hello there"}],"timestamp":1795000000001},{"role":"assistant","content":[{"type":"text","text":"Hi."}],"stopReason":"stop","timestamp":1795000001000}]}"#
         )
-        let changes = book.receive(history: page, session: main, now: now)
+        let changes = tracker.receive(history: page, session: main, now: now)
         #expect(
             changes.contains {
                 if case .ended(let run) = $0 { run.text == "Hi." && run.state == .completed } else { false }
@@ -275,22 +276,26 @@ struct RunBookTests {
     }
 
     @Test func `a page names a run in flight with its text so far`() {
-        var book = RunTracker()
+        var tracker = RunTracker()
         let page = json(#"{"messages":[],"inFlightRun":{"runId":"f","text":"number 1, number"}}"#)
-        _ = book.receive(history: page, session: main, now: now)
-        #expect(book.run("f")?.text == "number 1, number")
-        let changes = book.receive(event: "agent", payload: AgentFrame.text("f", 9, "number 1, number 2"), now: now)
+        _ = tracker.receive(history: page, session: main, now: now)
+        #expect(tracker.run("f")?.text == "number 1, number")
+        let changes = tracker.receive(event: "agent", payload: AgentFrame.text("f", 9, "number 1, number 2"), now: now)
         #expect(changes == [.textAppended(run: "f", offset: 16, text: " 2")])
     }
 
     // MARK: history and clocks
 
     @Test func `two equal questions in a row keep their steps apart`() {
-        var book = RunTracker()
+        var tracker = RunTracker()
         for (id, start) in [("a", Int64(1_795_000_000_000)), ("b", 1_795_000_004_000)] {
-            book.sent(id, session: main, text: "weather?", now: Timestamp(milliseconds: start))
-            _ = book.receive(event: "agent", payload: AgentFrame.start(id, start), now: Timestamp(milliseconds: start))
-            _ = book.receive(
+            tracker.sent(id, session: main, text: "weather?", now: Timestamp(milliseconds: start))
+            _ = tracker.receive(
+                event: "agent",
+                payload: AgentFrame.start(id, start),
+                now: Timestamp(milliseconds: start)
+            )
+            _ = tracker.receive(
                 event: "chat",
                 payload: json(
                     "{\"runId\":\"\(id)\",\"sessionKey\":\"main\",\"seq\":9,\"state\":\"final\",\"message\":{\"role\":\"assistant\",\"content\":\"Sunny.\",\"timestamp\":\(start + 2_000)}}"
@@ -307,15 +312,15 @@ struct RunBookTests {
         let page = json(
             "{\"messages\":[\(turn(1_795_000_000_000, "Checking the sky")),\(turn(1_795_000_004_000, "Checking again"))]}"
         )
-        for _ in 0..<3 { _ = book.receive(history: page, session: main, now: now) }
-        #expect(book.run("a")?.steps.map(\.label) == ["Checked the sky"])
-        #expect(book.run("b")?.steps.map(\.label) == ["Checked again"])
+        for _ in 0..<3 { _ = tracker.receive(history: page, session: main, now: now) }
+        #expect(tracker.run("a")?.steps.map(\.label) == ["Checked the sky"])
+        #expect(tracker.run("b")?.steps.map(\.label) == ["Checked again"])
     }
 
     @Test func `usage is the sum of the model calls, each once`() throws {
-        var book = RunTracker()
-        book.sent("a", session: main, text: "x", now: now)
-        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        var tracker = RunTracker()
+        tracker.sent("a", session: main, text: "x", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         let usage = #""usage":{"input":10,"output":2,"totalTokens":12,"cost":{"total":0.5}}"#
         let page = json(
             """
@@ -323,8 +328,8 @@ struct RunBookTests {
             {"role":"assistant","content":[],"timestamp":1795000000100,\(usage)},{"role":"assistant","content":"y","timestamp":1795000000200,\(usage)}]}
             """
         )
-        for _ in 0..<2 { _ = book.receive(history: page, session: main, now: now) }
-        let found = try #require(book.run("a")?.usage)
+        for _ in 0..<2 { _ = tracker.receive(history: page, session: main, now: now) }
+        let found = try #require(tracker.run("a")?.usage)
         #expect(found.totalTokens == 24)
         #expect(found.cost == 1.0)
     }
@@ -332,60 +337,60 @@ struct RunBookTests {
     // MARK: bounds
 
     @Test func `ended runs and idle sessions are dropped, active ones stay`() {
-        var book = RunTracker()
+        var tracker = RunTracker()
         for number in 0..<ActivityLimits.endedRunsPerSession + 20 {
-            _ = book.receive(event: "agent", payload: AgentFrame.start("r\(number)"), now: now)
-            _ = book.receive(event: "chat", payload: ChatFrame.final("r\(number)", 2, "x"), now: now)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start("r\(number)"), now: now)
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final("r\(number)", 2, "x"), now: now)
         }
-        #expect(book.runs(session: main).count == ActivityLimits.endedRunsPerSession)
-        _ = book.receive(event: "agent", payload: AgentFrame.start("keep"), now: now)
+        #expect(tracker.runs(session: main).count == ActivityLimits.endedRunsPerSession)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("keep"), now: now)
         for number in 0..<ActivityLimits.sessions + 10 {
             let key = "agent:main:s\(number)"
             let time = now.adding(milliseconds: Int64(number))
-            _ = book.receive(event: "agent", payload: AgentFrame.start("x\(number)", session: key), now: time)
-            _ = book.receive(event: "chat", payload: ChatFrame.final("x\(number)", 2, "x", session: key), now: time)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start("x\(number)", session: key), now: time)
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final("x\(number)", 2, "x", session: key), now: time)
         }
-        #expect(book.sessions.count == ActivityLimits.sessions)
-        #expect(book.run("keep")?.state == .running)
-        #expect(book.run("x0") == nil)
+        #expect(Set(tracker.runs().map(\.session)).count == ActivityLimits.sessions)
+        #expect(tracker.run("keep")?.state == .running)
+        #expect(tracker.run("x0") == nil)
     }
 
     // MARK: the view
 
     @Test func `the headline is the one run's label, a count, or idle`() {
-        var book = RunTracker()
-        #expect(ActivityView(book.runs()).headline == "idle")
-        #expect(ActivityView(book.runs()).plainText(now: now) == "idle\n")
-        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
-        #expect(ActivityView(book.runs()).headline == "Thinking...")
-        _ = book.receive(
+        var tracker = RunTracker()
+        #expect(ActivityView(tracker.runs()).headline == "idle")
+        #expect(ActivityView(tracker.runs()).plainText(now: now) == "idle\n")
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        #expect(ActivityView(tracker.runs()).headline == "Thinking...")
+        _ = tracker.receive(
             event: "agent",
             payload: AgentFrame.toolStart("a", 2, "c", "exec", "{\"command\":\"cat weather.txt\"}", at: 0),
             now: now
         )
-        #expect(ActivityView(book.runs()).headline == "Reading weather.txt...")
+        #expect(ActivityView(tracker.runs()).headline == "Reading weather.txt...")
         #expect(
-            ActivityView(book.runs()).plainText(now: now.adding(milliseconds: 3_200))
+            ActivityView(tracker.runs()).plainText(now: now.adding(milliseconds: 3_200))
                 == "agent:main:main  Reading weather.txt... (3s)\n"
         )
-        _ = book.receive(event: "agent", payload: AgentFrame.start("b", session: "agent:main:side"), now: now)
-        #expect(ActivityView(book.runs()).headline == "2 active")
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("b", session: "agent:main:side"), now: now)
+        #expect(ActivityView(tracker.runs()).headline == "2 active")
         var writer = JSONWriter()
-        ActivityView(book.runs()).write(to: &writer)
+        ActivityView(tracker.runs()).write(to: &writer)
         let root = json(String(decoding: writer.bytes, as: UTF8.self))
         #expect(root["active"]?.int == 2)
         #expect(root["runs"]?.count == 2)
     }
 
     @Test func `a run and its steps have the shape of the contract`() throws {
-        var book = RunTracker()
-        _ = book.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
-        _ = book.receive(
+        var tracker = RunTracker()
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        _ = tracker.receive(
             event: "agent",
             payload: AgentFrame.toolStart("a", 2, "c1", "exec", "{\"command\":\"npm test\"}", at: 0),
             now: now
         )
-        _ = book.receive(
+        _ = tracker.receive(
             event: "agent",
             payload: AgentFrame.toolResult(
                 "a",
@@ -397,7 +402,7 @@ struct RunBookTests {
             ),
             now: now
         )
-        let run = try #require(book.run("a"))
+        let run = try #require(tracker.run("a"))
         var writer = JSONWriter()
         run.write(to: &writer)
         #expect(

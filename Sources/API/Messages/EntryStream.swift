@@ -1,3 +1,4 @@
+import Gateway
 import Access
 import EventLoops
 import HTTPModel

@@ -6,7 +6,6 @@ package struct AgentsList: GatewayCall {
         package let name: String?
         package let emoji: String?
         package let avatar: String?
-        package let whole: JSONValue
     }
 
     package struct Output: Sendable {
@@ -30,8 +29,7 @@ package struct AgentsList: GatewayCall {
                 id: id,
                 name: row["name"]?.string ?? identity?["name"]?.string,
                 emoji: identity?["emoji"]?.string,
-                avatar: identity?["avatar"]?.string,
-                whole: row
+                avatar: identity?["avatar"]?.string
             )
         }
         return Output(defaultId: payload["defaultId"]?.string, mainKey: payload["mainKey"]?.string, agents: agents)
@@ -41,10 +39,7 @@ package struct AgentsList: GatewayCall {
 /// One of the files an agent works from.
 package struct AgentFile: Sendable {
     package let name: String
-    package let path: String?
     package let missing: Bool
-    package let size: Int64?
-    package let updatedAtMs: Int64?
     package let content: String?
     /// Newer gateways: SHA-256 of the content, for guarded writes.
     package let hash: String?
@@ -52,10 +47,7 @@ package struct AgentFile: Sendable {
     init?(_ file: JSONValue) {
         guard let name = file["name"]?.string else { return nil }
         self.name = name
-        path = file["path"]?.string
         missing = file["missing"]?.bool ?? false
-        size = file["size"]?.int
-        updatedAtMs = file["updatedAtMs"]?.int
         content = file["content"]?.string
         hash = file["hash"]?.string
     }
@@ -87,8 +79,8 @@ package struct AgentsFilesGet: GatewayCall {
 
 /// Overwrites a whole file; needs `operator.admin`.
 package struct AgentsFilesSet: GatewayCall {
-    /// What the file has to be still, or the gateway refuses. Only for gateways that tell hashes: older ones refuse a call
-    /// with such a member.
+    /// The state in which the file has to be, or the gateway refuses. Older gateways, which send no hashes, refuse a call with
+    /// such a member.
     package enum Guard: Sendable, Equatable {
         case hash(String)
         case missing

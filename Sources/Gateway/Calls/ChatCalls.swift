@@ -18,10 +18,25 @@ package struct ChatSend: GatewayCall {
     }
 
     package struct Output: Sendable {
-        /// `started`, `in_flight`, `ok`, `timeout`; for a stop word there is none and the runs it aborted are listed.
-        package let status: String?
+        package enum Status: Sendable {
+            /// Accepted by this call, or by an earlier one with the same key.
+            case started, inFlight
+            /// A repeat whose run is over, or a stop word, which starts no run.
+            case finished
+        }
+
+        package let status: Status
         package let runId: String?
-        package let abortedRunIds: [String]
+
+        package init(_ payload: JSONValue?) {
+            status =
+                switch payload?["status"]?.string {
+                case "started", "accepted": .started
+                case "in_flight": .inFlight
+                default: .finished
+                }
+            runId = payload?["runId"]?.string
+        }
     }
 
     package static let method = "chat.send"
@@ -64,29 +79,60 @@ package struct ChatSend: GatewayCall {
     }
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> Output {
-        Output(
-            status: payload["status"]?.string,
-            runId: payload["runId"]?.string,
-            abortedRunIds: payload["runIds"]?.elements.compactMap(\.string) ?? []
-        )
+        Output(payload)
+    }
+
+    /// A repeat of a key whose run failed is answered with an error and that run's summary: the message was taken.
+    package static func failedRun(_ payload: JSONValue?) -> String? {
+        payload?["summary"] == nil ? nil : payload?["runId"]?.string
     }
 }
 
 /// The newest messages of a session, oldest first; an unknown session gives none.
 package struct ChatHistory: GatewayCall {
+    package enum RunEnd: Sendable {
+        case completed, failed, aborted
+    }
+
     package struct Output: Sendable {
-        package let sessionKey: String?
-        package let sessionId: String?
-        package let messages: [JSONValue]
-        package let thinkingLevel: String?
-        package let verboseLevel: String?
+        package let rows: [HistoryRow]
+        /// Messages in the answer, also those that are no rows.
+        package let messageCount: Int
+        /// Of the whole answer.
+        package let byteCount: Int
+        /// Newer gateways: whether older messages are left.
+        package let hasMore: Bool?
         /// Newer gateways: the run going on now, and its text so far.
         package let inFlightRunId: String?
         package let inFlightText: String?
-        package let whole: JSONValue
+        /// Nil where the gateway says nothing about a run in flight.
+        package let hasInFlightRun: Bool?
+        package let hasActiveRun: Bool?
+        /// How the session's last run ended; meaningful while none is active.
+        package let lastRunEnd: RunEnd
+
+        package init(_ payload: JSONValue) {
+            let messages = payload["messages"]
+            rows = HistoryRow.list(messages)
+            messageCount = messages?.count ?? 0
+            byteCount = payload.raw.count
+            hasMore = payload["hasMore"]?.bool
+            let run = payload["inFlightRun"]
+            inFlightRunId = run?["runId"]?.string
+            inFlightText = run?["text"]?.string
+            hasInFlightRun = run.map { !$0.isNull }
+            let session = payload["sessionInfo"]
+            hasActiveRun = session?["hasActiveRun"]?.bool
+            lastRunEnd =
+                switch session?["status"]?.string {
+                case "killed": .aborted
+                case "failed", "timeout": .failed
+                default: .completed
+                }
+        }
     }
 
-    /// What the gateway accepts.
+    /// Rows that the gateway gives at once.
     package static let limits = 1...1_000
 
     package static let method = "chat.history"
@@ -107,17 +153,7 @@ package struct ChatHistory: GatewayCall {
         guard let messages = payload["messages"], messages.kind == .array else {
             throw GatewayShapeError(method: method, missing: "messages")
         }
-        let run = payload["inFlightRun"]
-        return Output(
-            sessionKey: payload["sessionKey"]?.string,
-            sessionId: payload["sessionId"]?.string,
-            messages: Array(messages.elements),
-            thinkingLevel: payload["thinkingLevel"]?.string,
-            verboseLevel: payload["verboseLevel"]?.string,
-            inFlightRunId: run?["runId"]?.string,
-            inFlightText: run?["text"]?.string,
-            whole: payload
-        )
+        return Output(payload)
     }
 }
 

@@ -1,22 +1,6 @@
 package import JSONBytes
 
 package struct SessionsList: GatewayCall {
-    package struct Row: Sendable {
-        package let key: String
-        package let kind: String?
-        package let sessionId: String?
-        package let label: String?
-        package let displayName: String?
-        package let derivedTitle: String?
-        package let lastMessagePreview: String?
-        package let model: String?
-        package let thinkingLevel: String?
-        package let verboseLevel: String?
-        package let status: String?
-        package let updatedAt: Int64?
-        package let whole: JSONValue
-    }
-
     package static let method = "sessions.list"
     package var limit: Int?
     package var agentId: String?
@@ -42,28 +26,11 @@ package struct SessionsList: GatewayCall {
         writer.member("includeLastMessage", includeLastMessage)
     }
 
-    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [Row] {
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [SessionRow] {
         guard let rows = payload["sessions"], rows.kind == .array else {
             throw GatewayShapeError(method: method, missing: "sessions")
         }
-        return rows.elements.compactMap { row in
-            guard let key = row["key"]?.string else { return nil }
-            return Row(
-                key: key,
-                kind: row["kind"]?.string,
-                sessionId: row["sessionId"]?.string,
-                label: row["label"]?.string,
-                displayName: row["displayName"]?.string,
-                derivedTitle: row["derivedTitle"]?.string,
-                lastMessagePreview: row["lastMessagePreview"]?.string,
-                model: row["model"]?.string,
-                thinkingLevel: row["thinkingLevel"]?.string,
-                verboseLevel: row["verboseLevel"]?.string,
-                status: row["status"]?.string,
-                updatedAt: row["updatedAt"]?.int,
-                whole: row
-            )
-        }
+        return rows.elements.map { SessionRow($0) }.filter { $0.key != nil }
     }
 }
 

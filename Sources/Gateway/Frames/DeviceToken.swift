@@ -1,4 +1,4 @@
-/// What a gateway issued to this device for one role; a secret.
+/// A token that a gateway issued to this device for one role; a secret.
 package struct DeviceToken: Sendable, Equatable {
     package var token: String
     package var scopes: [String]

@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// One frame of the gateway protocol. Objects are open: what we do not know is ignored, never refused.
+/// One frame of the gateway protocol. Objects are open: unknown members are ignored, never refused.
 package enum GatewayFrame: Sendable {
     case response(GatewayResponse)
     case event(GatewayEvent)
@@ -12,7 +12,7 @@ package enum GatewayFrame: Sendable {
         let type = root["type"]?.string
         switch type {
         case "res":
-            // Gateways give back what they were sent; an id that is no text is still an answer, to nobody here.
+            // An answer whose id is no text answers none of our requests.
             guard let given = root["id"] else { break }
             let id = given.string ?? String(decoding: given.raw.prefix(64), as: UTF8.self)
             self = .response(GatewayResponse(id: id, root))
@@ -39,23 +39,5 @@ package struct GatewayResponse: Sendable {
         payload = frame["payload"]
         // Anything but a clear yes is a no: a torn answer must not count as success.
         error = frame["ok"]?.bool == true ? nil : GatewayError(frame["error"])
-    }
-}
-
-/// Something the gateway tells without being asked.
-package struct GatewayEvent: Sendable {
-    package let name: String
-    package let payload: JSONValue?
-    /// Counts broadcasts; events sent to chosen connections carry none.
-    package let seq: Int64?
-    package let presenceVersion: Int64?
-    package let healthVersion: Int64?
-
-    package init(name: String, _ frame: JSONValue) {
-        self.name = name
-        payload = frame["payload"]
-        seq = frame["seq"]?.int
-        presenceVersion = frame["stateVersion"]?["presence"]?.int
-        healthVersion = frame["stateVersion"]?["health"]?.int
     }
 }

@@ -1,19 +1,32 @@
-import Basics
-import JSONBytes
+package import Basics
+package import JSONBytes
 
-/// Times as gateways and transcripts write them: milliseconds, seconds, numeric text, ISO.
-enum GatewayTime {
-    static func read(_ value: JSONValue?) -> Timestamp? {
+/// Times as gateways and transcripts write them: milliseconds, seconds, numeric text, ISO 8601.
+package enum GatewayTime {
+    package static func read(_ value: JSONValue?) -> Timestamp? {
         guard let value else { return nil }
-        if let number = value.double { return of(number) }
+        if let number = value.double { return time(number) }
         guard let text = value.string else { return nil }
-        return Double(text).flatMap { of($0) } ?? Timestamp(rfc3339: text)
+        return Double(text).flatMap { time($0) } ?? Timestamp(rfc3339: text)
     }
 
-    /// A number below 10^10 counts seconds. What is no time of this millennium is none.
-    private static func of(_ number: Double) -> Timestamp? {
+    /// Milliseconds; nil for what is no duration.
+    static func duration(_ value: JSONValue?) -> Int64? {
+        value?.double.flatMap { $0 >= 0 && $0 < 1e12 ? Int64($0) : nil }
+    }
+
+    /// A number below 10^10 counts seconds. Times before 2000 and after 3000 are taken for garbage.
+    private static func time(_ number: Double) -> Timestamp? {
         let milliseconds = number < 1e10 ? number * 1000 : number
         guard milliseconds >= 946_684_800_000, milliseconds < 32_503_680_000_000 else { return nil }
         return Timestamp(milliseconds: Int64(milliseconds))
+    }
+}
+
+extension JSONValue {
+    /// A text that is not empty, cut to the longest id that is kept.
+    var identifier: String? {
+        guard let text = string, !text.isEmpty else { return nil }
+        return text.cut(toBytes: GatewayLimits.identifierBytes)
     }
 }

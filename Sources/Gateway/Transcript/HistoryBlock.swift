@@ -1,13 +1,12 @@
-import Basics
-import JSONBytes
+package import JSONBytes
 
-/// One part of a message's content; both the gateway's own names and those of the providers are understood.
-enum HistoryBlock: Sendable {
+/// One part of a message's content, under the gateway's own names and under those of the model providers.
+package enum HistoryBlock: Sendable {
     case text(String)
     case thinking(text: String, summary: String?, signature: String?)
     case toolCall(id: String?, name: String, arguments: JSONValue?)
-    case toolResult(id: String?, value: JSONValue)
-    case attachment(MessageAttachment)
+    case toolResult(id: String?, name: String?, isError: Bool, ToolResult)
+    case attachment(HistoryAttachment)
 
     init?(_ value: JSONValue) {
         if let text = value.string {
@@ -27,41 +26,52 @@ enum HistoryBlock: Sendable {
             )
         case "toolcall", "tool_call", "tool_use", "tooluse":
             self = .toolCall(
-                id: Self.identifier(value["id"] ?? value["toolCallId"] ?? value["tool_call_id"]),
+                id: (value["id"] ?? value["toolCallId"] ?? value["tool_call_id"])?.identifier,
                 name: value["name"]?.string ?? value["toolName"]?.string ?? "tool",
                 arguments: value["arguments"] ?? value["input"] ?? value["args"] ?? value["partialJson"]
             )
         case "toolresult", "tool_result":
             self = .toolResult(
-                id: Self.identifier(
-                    value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"] ?? value["id"]
-                ),
-                value: value
+                id: (value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"] ?? value["id"])?.identifier,
+                name: value["name"]?.string ?? value["toolName"]?.string,
+                isError: ToolResult.isError(value),
+                ToolResult(value)
             )
         case "image", "image_url", "input_image", "file", "audio", "video", "document", "input_file", "attachment":
-            guard let attachment = MessageAttachment(block: value) else { return nil }
-            self = .attachment(attachment)
+            self = .attachment(HistoryAttachment(value))
         default: return nil
         }
     }
 
-    static func identifier(_ value: JSONValue?) -> String? {
-        guard let text = value?.string, !text.isEmpty else { return nil }
-        return text.cut(toBytes: ActivityLimits.identifierBytes)
-    }
+    package var text: String? { if case .text(let text) = self { text } else { nil } }
 
     /// The id in a signature, which is an object or such an object's JSON text.
     private static func signature(_ value: JSONValue?) -> String? {
         guard let value else { return nil }
-        if value.kind == .object { return identifier(value["id"]) }
+        if value.kind == .object { return value["id"]?.identifier }
         guard let text = value.string, text.hasPrefix("{") else { return nil }
-        return identifier((try? JSONDocument(parsing: text))?.root["id"])
+        return (try? JSONDocument(parsing: text))?.root["id"]?.identifier
     }
 
     /// The blocks of a content that is a text, a list or missing.
     static func list(_ content: JSONValue?) -> [HistoryBlock] {
         guard let content else { return [] }
         if let text = content.string { return [.text(text)] }
-        return content.elements.prefix(ActivityLimits.historyRows).compactMap { HistoryBlock($0) }
+        return content.elements.prefix(GatewayLimits.historyRows).compactMap { HistoryBlock($0) }
+    }
+}
+
+/// What a block tells about a file; never its content.
+package struct HistoryAttachment: Sendable {
+    package let name: String?
+    package let mimeType: String?
+    package let bytes: Int64?
+
+    init(_ block: JSONValue) {
+        name = (block["fileName"] ?? block["name"] ?? block["filename"])?.string
+        let type = block["mimeType"] ?? block["media_type"] ?? block["source"]?["media_type"] ?? block["mediaType"]
+        let isImage = block["type"]?.string?.contains("image") ?? false
+        mimeType = type?.string ?? (isImage ? "image/*" : nil)
+        bytes = (block["bytes"] ?? block["size"])?.int.map { max($0, 0) }
     }
 }

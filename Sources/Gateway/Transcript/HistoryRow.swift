@@ -1,26 +1,32 @@
 package import Basics
 package import JSONBytes
 
-/// One row of a transcript, from `chat.history`, `sessions.get` or a `session.message` event.
+/// One row of a transcript, from `chat.history` or a `session.message` event.
 package struct HistoryRow: Sendable {
-    enum Role: Sendable {
+    package enum Role: Sendable {
         case user, assistant, toolResult, system, other
     }
 
-    var role: Role
-    var value: JSONValue
+    /// Why the model stopped.
+    package enum StopReason: Sendable {
+        case completed, toolUse, error, aborted, other
+    }
+
+    package let role: Role
     /// The transcript's own id; stable where there is one.
-    var id: String?
-    var sequence: Int64?
-    package var time: Timestamp?
+    package let id: String?
+    package let time: Timestamp?
     /// The send that caused the row, where the gateway says so: its key is the run's id.
-    package var key: String?
-    var blocks: [HistoryBlock]
-    var stopReason: String?
-    var errorMessage: String?
-    /// Written by the gateway itself: a command's answer, an abort's partial text.
-    var isInjected: Bool
-    var isAbortNote: Bool
+    package let runKey: String?
+    package let blocks: [HistoryBlock]
+    package let stopReason: StopReason?
+    package let errorMessage: String?
+    /// The gateway's note of the partial text of an aborted run.
+    package let isAbortNote: Bool
+    private let value: JSONValue
+
+    /// The name under which the gateway's own answers stand.
+    static let gatewayModel = "gateway-injected"
 
     package init?(_ value: JSONValue) {
         guard value.kind == .object, let role = value["role"]?.string else { return nil }
@@ -33,66 +39,83 @@ package struct HistoryRow: Sendable {
         default: self.role = .other
         }
         let own = value["__openclaw"]
-        id = HistoryBlock.identifier(own?["id"]) ?? HistoryBlock.identifier(value["id"])
-        sequence = own?["seq"]?.int
+        id = own?["id"]?.identifier ?? value["id"]?.identifier
         time =
             GatewayTime.read(value["timestamp"]) ?? GatewayTime.read(value["createdAtMs"])
             ?? GatewayTime.read(value["ts"])
-        blocks = HistoryBlock.list(value["content"])
-        if blocks.isEmpty, let text = value["text"]?.string { blocks = [.text(text)] }
-        stopReason = value["stopReason"]?.string
+        let listed = HistoryBlock.list(value["content"])
+        blocks = listed.isEmpty ? value["text"]?.string.map { [.text($0)] } ?? [] : listed
+        stopReason = value["stopReason"]?.string.map { Self.stopReason($0) }
         errorMessage = value["errorMessage"]?.string.flatMap { $0.isEmpty ? nil : $0 }
-        isInjected = value["model"]?.equals("gateway-injected") ?? false
         isAbortNote = value["openclawAbort"]?["aborted"]?.bool ?? false
         let written =
-            HistoryBlock.identifier(value["openclawAbort"]?["runId"]) ?? HistoryBlock.identifier(value["runId"])
-            ?? HistoryBlock.identifier(value["idempotencyKey"]) ?? HistoryBlock.identifier(own?["idempotencyKey"])
-        key = written.map { Self.run(ofKey: $0) }
+            value["openclawAbort"]?["runId"]?.identifier ?? value["runId"]?.identifier
+            ?? value["idempotencyKey"]?.identifier ?? own?["idempotencyKey"]?.identifier
+        runKey = written.map { Self.bareKey($0) }
+    }
+
+    private static func stopReason(_ name: String) -> StopReason {
+        switch name {
+        case "stop", "length", "end_turn", "max_tokens": .completed
+        case "toolUse": .toolUse
+        case "error": .error
+        case "aborted": .aborted
+        default: .other
+        }
     }
 
     /// Keys come bare and as `KEY:user`, `KEY:assistant`.
-    static func run(ofKey key: String) -> String {
+    package static func bareKey(_ key: String) -> String {
         for ending in [":user", ":assistant"] where key.hasSuffix(ending) && key.count > ending.count {
             return String(key.dropLast(ending.count))
         }
         return key
     }
 
-    /// Text parts joined by new lines.
-    var text: String {
-        blocks.compactMap { if case .text(let text) = $0 { text } else { nil } }.joined(separator: "\n")
+    /// The row's own idempotency key, as written: the run that a row names may be another, which answers it.
+    package var idempotencyKey: String? { Self.idempotencyKey(of: value) }
+
+    static func idempotencyKey(of row: JSONValue) -> String? {
+        row["idempotencyKey"]?.string ?? row["__openclaw"]?["idempotencyKey"]?.string
     }
 
-    package var isUser: Bool { role == .user }
+    /// Text parts joined by new lines.
+    package var text: String { blocks.compactMap(\.text).joined(separator: "\n") }
 
-    /// What the user wrote.
+    /// The text without what the gateway put around the user's words.
     package var words: String { InboundEnvelope.stripped(text) }
 
-    var toolCallID: String? {
-        HistoryBlock.identifier(value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"])
+    package var toolCallId: String? {
+        (value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"])?.identifier
     }
 
-    var toolName: String? { (value["toolName"] ?? value["tool_name"] ?? value["name"])?.string }
+    package var toolName: String? { (value["toolName"] ?? value["tool_name"] ?? value["name"])?.string }
+    package var toolResult: ToolResult { ToolResult(value) }
+    package var isError: Bool { ToolResult.isError(value) }
+    package var usage: TokenUsage? { TokenUsage(value["usage"]) }
+
+    /// A prompt between sessions, or from the gateway itself.
+    package var isInternalPrompt: Bool {
+        guard let kind = value["provenance"]?["kind"]?.string else { return false }
+        return kind == "inter_session" || kind == "internal_system"
+    }
+
+    /// Files that came with a user's message, where the blocks do not name them.
+    package var mediaFiles: [(path: String, mimeType: String?)] {
+        let types = value["MediaTypes"]?.elements.map(\.string) ?? []
+        let paths = value["MediaPaths"]?.elements.compactMap(\.string) ?? []
+        return paths.enumerated().map { ($1, types.indices.contains($0) ? types[$0] : nil) }
+    }
 
     /// Tells rows apart where the gateway gives no id.
-    var identity: String {
+    package var identity: String {
         if let id { return id }
         let content = value["content"]?.raw ?? value.raw
-        return "\(role):\(time?.milliseconds ?? 0):\(toolCallID ?? ""):\(Fingerprint.of(content))"
+        return "\(role):\(time?.milliseconds ?? 0):\(toolCallId ?? ""):\(FNV1a.name(content))"
     }
 
-    static func rows(_ messages: JSONValue?) -> [HistoryRow] {
+    package static func list(_ messages: JSONValue?) -> [HistoryRow] {
         guard let messages else { return [] }
-        return messages.elements.prefix(ActivityLimits.historyRows).compactMap { HistoryRow($0) }
-    }
-}
-
-/// A short stable name for bytes: FNV-1a, 64 bits. It names things and protects nothing.
-enum Fingerprint {
-    static func of(_ bytes: some Sequence<UInt8>) -> String {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        let text = String(hash, radix: 16)
-        return String(repeating: "0", count: 16 - text.count) + text
+        return messages.elements.prefix(GatewayLimits.historyRows).compactMap { HistoryRow($0) }
     }
 }

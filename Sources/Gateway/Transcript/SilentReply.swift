@@ -1,15 +1,15 @@
-/// Replies that mean "say nothing": they are never shown, nor are their beginnings while they may still become one.
-enum SilentReply {
+/// Replies that mean "say nothing". They are never shown, and neither is a text that may still become one.
+package enum SilentReply {
     private static let tokens = ["NO_REPLY", "NOREPLY", "HEARTBEAT_OK"].map { Array($0.utf8) }
 
     /// The whole text is such a token.
-    static func matches(_ text: some Collection<UInt8>) -> Bool {
+    package static func matches(_ text: some Collection<UInt8>) -> Bool {
         guard let words = trimmed(text) else { return false }
         return tokens.contains { $0 == words }
     }
 
-    /// The text is a beginning of such a token, or one.
-    static func mayBecome(_ text: some Collection<UInt8>) -> Bool {
+    /// The text is such a token, or the beginning of one.
+    package static func mayBecome(_ text: some Collection<UInt8>) -> Bool {
         guard text.count <= 64, let words = trimmed(text) else { return false }
         return tokens.contains { $0.starts(with: words) }
     }

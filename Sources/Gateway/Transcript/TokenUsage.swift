@@ -1,7 +1,7 @@
-package import JSONBytes
+import JSONBytes
 
-/// Tokens and money of a run: the sum over the model calls that were seen, each counted once.
-package struct RunUsage: Sendable, Equatable {
+/// Tokens and money that model calls took.
+package struct TokenUsage: Sendable, Equatable {
     package var input: Int64 = 0
     package var output: Int64 = 0
     package var cacheRead: Int64 = 0
@@ -11,8 +11,8 @@ package struct RunUsage: Sendable, Equatable {
 
     package init() {}
 
-    /// Nil where the value holds no usage, or only zeros as the gateway's own command replies do.
-    package init?(_ value: JSONValue?) {
+    /// Nil where the value holds no usage, or only zeros, as in the gateway's own command replies.
+    init?(_ value: JSONValue?) {
         guard let value, value.kind == .object else { return nil }
         func tokens(_ key: String) -> Int64 { min(max(value[key]?.int ?? 0, 0), Self.largest) }
         input = tokens("input")
@@ -21,10 +21,10 @@ package struct RunUsage: Sendable, Equatable {
         cacheWrite = tokens("cacheWrite")
         totalTokens = tokens("totalTokens")
         if let amount = value["cost"]?["total"]?.double, amount >= 0 { cost = amount }
-        if self == RunUsage() || (totalTokens == 0 && input == 0 && output == 0 && (cost ?? 0) == 0) { return nil }
+        if self == TokenUsage() || (totalTokens == 0 && input == 0 && output == 0 && (cost ?? 0) == 0) { return nil }
     }
 
-    package static func + (left: RunUsage, right: RunUsage) -> RunUsage {
+    package static func + (left: TokenUsage, right: TokenUsage) -> TokenUsage {
         var sum = left
         sum.input = min(left.input + right.input, largest)
         sum.output = min(left.output + right.output, largest)
@@ -37,17 +37,4 @@ package struct RunUsage: Sendable, Equatable {
 
     /// Far above any real count and far below overflow.
     private static let largest: Int64 = 1 << 48
-}
-
-extension RunUsage: JSONWritable {
-    package func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("input", input)
-            writer.member("output", output)
-            writer.member("cacheRead", cacheRead)
-            writer.member("cacheWrite", cacheWrite)
-            writer.member("totalTokens", totalTokens)
-            writer.member("cost", cost)
-        }
-    }
 }

@@ -1,20 +1,18 @@
 import Basics
+import Gateway
 package import JSONBytes
 import Labels
 
-/// What is known about a file sent with a message; never its content.
+/// A file sent with a message: its name and size, never its content.
 package struct MessageAttachment: Sendable, Equatable {
     package var name: String?
     package var mimeType: String?
     package var bytes: Int64?
 
-    init?(block: JSONValue) {
-        let source = block["source"]
-        name = (block["fileName"] ?? block["name"] ?? block["filename"])?.string.map { Self.shown($0) }
-        mimeType = (block["mimeType"] ?? block["media_type"] ?? source?["media_type"] ?? block["mediaType"])?.string.map
-        { Self.shown($0) }
-        bytes = (block["bytes"] ?? block["size"])?.int.map { max($0, 0) }
-        if mimeType == nil, let type = block["type"]?.string { mimeType = type.contains("image") ? "image/*" : nil }
+    init(_ attachment: HistoryAttachment) {
+        name = attachment.name.map { Self.shown($0) }
+        mimeType = attachment.mimeType.map { Self.shown($0) }
+        bytes = attachment.bytes
     }
 
     init(path: String, type: String?) {

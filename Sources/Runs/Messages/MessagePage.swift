@@ -1,72 +1,69 @@
 package import Basics
-package import JSONBytes
-import Labels
+package import Gateway
 
-/// The messages of a history page: rows of tools become steps, housekeeping and doubles are gone.
+/// The messages of a history page: tool rows become steps, housekeeping and duplicates are gone.
 package struct MessagePage: Sendable {
     package private(set) var messages: [ChatMessage] = []
-    /// Rows the gateway sent; fewer than asked for means that nothing older is there.
-    package private(set) var rowCount = 0
+    /// Messages in the gateway's answer; fewer than asked for means that nothing older is there.
+    package let rowCount: Int
     /// The last turn may still go on.
-    private var isOpen = false
+    private let isOpen: Bool
 
-    /// Without the answer that is still being given.
+    /// All messages but those of an answer that is still being given.
     package var settled: ArraySlice<ChatMessage> {
         guard isOpen else { return messages[...] }
         let end = messages.lastIndex { $0.role == .user }.map { $0 + 1 } ?? 0
         return messages[..<end]
     }
 
-    /// `entries` maps idempotency keys to ids of our own: a message sent through us keeps its entry's id.
+    /// - Parameter entries: ids of our outbox entries by idempotency key. A message sent through us keeps its entry's id.
     package init(
-        history payload: JSONValue,
+        _ history: ChatHistory.Output,
         session: SessionKey,
-        book: RunTracker,
+        tracker: RunTracker,
         entries: [String: String] = [:],
         now: Timestamp
     ) {
-        let rows = HistoryRow.rows(payload["messages"])
-        rowCount = payload["messages"]?.count ?? 0
-        let last = rows.last { $0.role != .system && $0.role != .other }
+        rowCount = history.messageCount
+        let last = history.rows.last { $0.role != .system && $0.role != .other }
         isOpen =
-            payload["inFlightRun"].map { !$0.isNull } ?? payload["sessionInfo"]?["hasActiveRun"]?.bool
-            ?? (last?.role != .assistant || last?.stopReason == "toolUse")
-        var builder = MessageBuilder(session: session, book: book, entries: entries, now: now)
-        for turn in HistoryTurn.split(Self.withoutAbortDoubles(rows)) { builder.add(turn) }
+            history.hasInFlightRun ?? history.hasActiveRun
+            ?? (last?.role != .assistant || last?.stopReason == .toolUse)
+        var builder = MessageBuilder(session: session, tracker: tracker, entries: entries, now: now)
+        for turn in HistoryTurn.split(Self.withoutAbortDuplicates(history.rows)) { builder.add(turn) }
         messages = builder.messages
     }
 
-    /// The one message of a `session.message` event; nil when it is none that people see.
+    /// The message of one row; nil for a row that nobody is to see.
     package static func message(
-        event payload: JSONValue,
+        _ row: HistoryRow,
         session: SessionKey,
-        book: RunTracker,
+        tracker: RunTracker,
         entries: [String: String] = [:],
         now: Timestamp
     ) -> ChatMessage? {
-        guard let row = payload["message"].flatMap({ HistoryRow($0) }) else { return nil }
-        var builder = MessageBuilder(session: session, book: book, entries: entries, now: now)
+        var builder = MessageBuilder(session: session, tracker: tracker, entries: entries, now: now)
         for turn in HistoryTurn.split([row]) { builder.add(turn) }
         return builder.messages.last
     }
 
-    /// After an abort the partial answer stands in the transcript twice: as the gateway's note, which may even come before
-    /// the user's row, and as the model's own row.
-    private static func withoutAbortDoubles(_ rows: [HistoryRow]) -> [HistoryRow] {
+    /// After an abort the transcript has the partial answer twice: as the gateway's note, which may even come before the
+    /// user's row, and as the model's own row.
+    private static func withoutAbortDuplicates(_ rows: [HistoryRow]) -> [HistoryRow] {
         var kept: [HistoryRow] = []
         var displaced: [HistoryRow] = []
         for (place, row) in rows.enumerated() {
             if row.isAbortNote {
                 let text = row.text.trimmingBlanks()
-                let double = rows.firstIndex { other in
-                    guard !other.isAbortNote, other.role == .assistant, other.stopReason == "aborted" else {
+                let duplicate = rows.firstIndex { other in
+                    guard !other.isAbortNote, other.role == .assistant, other.stopReason == .aborted else {
                         return false
                     }
                     let own = other.text.trimmingBlanks()
                     return own == text || (!own.isEmpty && text.hasPrefix(own))
                         || (!text.isEmpty && own.hasPrefix(text))
                 }
-                if double != nil { continue }
+                if duplicate != nil { continue }
                 if let next = rows[(place + 1)...].first, next.role == .user, let said = next.time,
                     let noted = row.time, said < noted
                 {
@@ -82,154 +79,50 @@ package struct MessagePage: Sendable {
         }
         return kept + displaced
     }
-}
 
-/// Builds messages turn by turn.
-struct MessageBuilder {
-    let session: SessionKey
-    let book: RunTracker
-    let entries: [String: String]
-    private(set) var messages: [ChatMessage] = []
-    private var lastTime: Timestamp
-    private var ids: Set<String> = []
-    private var keys: Set<String> = []
+    // MARK: Slices
 
-    init(session: SessionKey, book: RunTracker, entries: [String: String], now: Timestamp) {
-        self.session = session
-        self.book = book
-        self.entries = entries
-        lastTime = now
+    package struct Slice: Sendable {
+        package var messages: [ChatMessage]
+        /// For the next older and the next newer page; nil where nothing is left.
+        package var before: MessageCursor?
+        package var after: MessageCursor?
     }
 
-    mutating func add(_ turn: HistoryTurn) {
-        if let key = turn.key, book.isHidden(key) { return }
-        let runID = book.run(of: turn, session: session) ?? turn.key
-        var hidesAnswers = false
-        if let user = turn.user {
-            hidesAnswers = Housekeeping.hidesAnswer(user.text)
-            addUser(user, runID: runID)
+    package func slice(
+        limit: Int,
+        before: MessageCursor? = nil,
+        after: MessageCursor? = nil,
+        hasOlder: Bool = false
+    ) -> Slice {
+        Self.slice(of: messages, limit: limit, before: before, after: after, hasOlder: hasOlder)
+    }
+
+    /// `limit` messages before or after a cursor, newest last.
+    /// - Parameter hasOlder: the gateway may have older messages than these.
+    package static func slice(
+        of messages: [ChatMessage],
+        limit: Int,
+        before: MessageCursor? = nil,
+        after: MessageCursor? = nil,
+        hasOlder: Bool = false
+    ) -> Slice {
+        var range = messages[...]
+        if let before {
+            let end =
+                messages.firstIndex { $0.id == before.id } ?? messages.firstIndex { $0.at >= before.at }
+                ?? messages.endIndex
+            range = messages[..<end]
         }
-        guard !hidesAnswers else { return }
-        var reducer = RunReducer(
-            id: runID ?? "history",
-            session: session,
-            labels: book.labels,
-            now: turn.time ?? lastTime
-        )
-        var owners: [(message: Int, records: Range<Int>)] = []
-        var told = 0
-        for row in turn.rows {
-            reducer.history([row])
-            guard row.role == .assistant || row.role == .system, let message = answer(row, runID: runID) else {
-                continue
-            }
-            if message.state == .failed, let last = messages.last, last.state == .failed, last.runID == message.runID,
-                runID != nil
-            {
-                // Each try leaves a row of its own.
-                messages[messages.count - 1] = message
-            } else {
-                append(message)
-            }
-            if row.role == .assistant {
-                owners.append((messages.count - 1, told..<reducer.records.count))
-                told = reducer.records.count
-            }
+        if let after {
+            let place = messages.lastIndex { $0.id == after.id } ?? messages.lastIndex { $0.at <= after.at }
+            // Where `after` lies behind `before`, nothing is between them.
+            range = range[min(place.map { $0 + 1 } ?? 0, range.endIndex)...]
         }
-        if told < reducer.records.count, let last = owners.popLast() {
-            owners.append((last.message, last.records.lowerBound..<reducer.records.count))
-        }
-        attach(owners, reducer, runID: runID)
-    }
-
-    /// Steps as the run knows them, where it is known: events measure better than rows.
-    private mutating func attach(_ owners: [(message: Int, records: Range<Int>)], _ reducer: RunReducer, runID: String?)
-    {
-        let known = runID.flatMap { book.run($0) }
-        for (place, records) in owners where !records.isEmpty {
-            messages[place].steps += reducer.records[records].map { record in
-                let own = record.step(runID: reducer.id, run: known?.state ?? .completed, end: known?.endedAt)
-                return known?.steps.first { $0.toolCallID != nil && $0.toolCallID == own.toolCallID } ?? own
-            }
-        }
-    }
-
-    private mutating func addUser(_ row: HistoryRow, runID: String?) {
-        let text = row.words
-        if Housekeeping.isPrompt(text) || isInternal(row) { return }
-        if let key = row.key, !keys.insert(key).inserted { return }
-        let id = row.key.flatMap { entries[$0] }
-        append(
-            ChatMessage(
-                id: id ?? stableID(row),
-                role: .user,
-                text: text.trimmingBlanks().isEmpty ? "" : text.cut(toBytes: ActivityLimits.runTextBytes),
-                at: time(row),
-                runID: runID,
-                attachments: attachments(row)
-            )
-        )
-    }
-
-    /// Prompts between sessions and from the gateway itself.
-    private func isInternal(_ row: HistoryRow) -> Bool {
-        guard let kind = row.value["provenance"]?["kind"]?.string else { return false }
-        return kind == "inter_session" || kind == "internal_system"
-    }
-
-    private mutating func answer(_ row: HistoryRow, runID: String?) -> ChatMessage? {
-        let id = row.key ?? runID
-        var message = ChatMessage(id: stableID(row), role: .assistant, text: "", at: time(row), runID: id)
-        message.text = ReplyText.clean(row.text).trimmingBlanks().cut(toBytes: ActivityLimits.runTextBytes)
-        message.attachments = attachments(row)
-        if row.role == .system {
-            message.role = .system
-            message.runID = nil
-            return message.isEmpty ? nil : message
-        }
-        if row.stopReason == "error" || (row.errorMessage != nil && row.stopReason != "aborted") {
-            let told = row.errorMessage ?? id.flatMap { book.run($0)?.error }
-            let error = told ?? (message.text.isEmpty ? "The model stopped with an error." : message.text)
-            if row.errorMessage == nil { message.text = "" }
-            message.error = SecretMask.text(error).cut(to: ActivityLimits.errorCharacters)
-            message.state = .failed
-            return message
-        }
-        if Housekeeping.isAnswer(message.text) { return nil }
-        return message.isEmpty ? nil : message
-    }
-
-    private func attachments(_ row: HistoryRow) -> [MessageAttachment] {
-        var found = row.blocks.compactMap { if case .attachment(let attachment) = $0 { attachment } else { nil } }
-        let paths = row.value["MediaPaths"]?.elements.compactMap(\.string) ?? []
-        let types = row.value["MediaTypes"]?.elements.map(\.string) ?? []
-        if found.isEmpty {
-            for (place, path) in paths.enumerated() {
-                found.append(MessageAttachment(path: path, type: types.indices.contains(place) ? types[place] : nil))
-            }
-        }
-        return Array(found.prefix(ActivityLimits.attachmentsPerMessage))
-    }
-
-    private mutating func append(_ message: ChatMessage) {
-        if !message.isEmpty { messages.append(message) }
-    }
-
-    /// A row without a time stands where the one before it stood.
-    private mutating func time(_ row: HistoryRow) -> Timestamp {
-        if let time = row.time { lastTime = time }
-        return lastTime
-    }
-
-    /// The transcript's id, else one made of what does not change; equal rows are counted.
-    private mutating func stableID(_ row: HistoryRow) -> String {
-        let base = row.id ?? "h-" + Fingerprint.of(row.identity.utf8)
-        var id = base
-        var count = 1
-        while !ids.insert(id).inserted {
-            count += 1
-            id = "\(base)-\(count)"
-        }
-        return id
+        let kept = after != nil && before == nil ? range.prefix(max(limit, 0)) : range.suffix(max(limit, 0))
+        var slice = Slice(messages: Array(kept))
+        if let first = kept.first, kept.startIndex > 0 || hasOlder { slice.before = MessageCursor(first) }
+        if let last = kept.last, kept.endIndex < messages.endIndex { slice.after = MessageCursor(last) }
+        return slice
     }
 }

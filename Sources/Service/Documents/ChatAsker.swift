@@ -2,7 +2,6 @@ import Basics
 import Documents
 import EventLoops
 import Gateway
-import JSONBytes
 import TLS
 import Upstream
 
@@ -45,16 +44,13 @@ final class ChatAsker {
     }
 
     func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
-        guard !waiting.isEmpty, event.name == "chat", let payload = event.payload,
-            let run = payload["runId"]?.string, waiting[run] != nil
-        else { return }
-        switch payload["state"]?.string {
-        case "final":
-            let blocks = payload["message"]?["content"]
-            let text = blocks?.string ?? blocks?.elements.compactMap { $0["text"]?.string }.joined() ?? ""
-            finish(run, .success(text), on: loop)
-        case "error", "aborted": finish(run, .failure(.agentSilent), on: loop)
-        default: return
+        guard !waiting.isEmpty, case .chat(let chat) = event.payload, let run = chat.runId, waiting[run] != nil else {
+            return
+        }
+        switch chat.state {
+        case .final: finish(run, .success(chat.message?.text ?? ""), on: loop)
+        case .error, .aborted: finish(run, .failure(.agentSilent), on: loop)
+        case .delta, .other, nil: return
         }
     }
 

@@ -1,6 +1,6 @@
 import Basics
+package import Gateway
 import JSONBytes
-package import Runs
 package import Store
 
 /// Kept from one process to the next, so that messages accepted before the gateway is reached go to the right session.

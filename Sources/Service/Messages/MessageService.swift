@@ -65,7 +65,7 @@ package final class MessageService {
             switch result {
             case .failure(let failure): use(.failure(failure))
             case .success(let output):
-                let page = page(output.whole, session, now: loop.wallClock)
+                let page = page(output, session, now: loop.wallClock)
                 let hasOlder = page.rowCount >= rows
                 let most = ChatHistory.limits.upperBound
                 if hasOlder, rows < most, !isEnough(page) {
@@ -77,33 +77,29 @@ package final class MessageService {
         }
     }
 
-    private func page(_ payload: JSONValue, _ session: String, now: Timestamp) -> MessagePage {
-        let entries = Self.entries(in: payload["messages"])
-        return runs.reading { book in
+    private func page(_ history: ChatHistory.Output, _ session: String, now: Timestamp) -> MessagePage {
+        let entries = Self.entries(of: history.rows)
+        return runs.reading { tracker in
             MessagePage(
-                history: payload,
+                history,
                 session: SessionKey(canonical: session),
-                book: book,
+                tracker: tracker,
                 entries: entries,
                 now: now
             )
         }
     }
 
-    /// Our keys among those that the rows show, each with its entry.
-    private static func entries(in rows: JSONValue?) -> [String: String] {
+    /// Our entries among the keys of the rows, by key.
+    private static func entries(of rows: [HistoryRow]) -> [String: String] {
         var entries: [String: String] = [:]
-        guard let rows else { return entries }
-        for row in rows.elements { note(row, in: &entries) }
+        for row in rows {
+            guard let written = row.idempotencyKey else { continue }
+            let key = OutboxEntry.bareKey(written)
+            let id = OutboxEntry.entryID(ofKey: key)
+            if UUIDv7.isWellFormed(id) { entries[key] = id }
+        }
         return entries
-    }
-
-    private static func note(_ row: JSONValue, in entries: inout [String: String]) {
-        let written = row["idempotencyKey"]?.string ?? row["__openclaw"]?["idempotencyKey"]?.string
-        guard let written else { return }
-        let key = OutboxEntry.bareKey(written)
-        let id = OutboxEntry.entryID(ofKey: key)
-        if UUIDv7.isWellFormed(id) { entries[key] = id }
     }
 
     // MARK: The cache
@@ -173,7 +169,7 @@ package final class MessageService {
         let session = run.session.text
         transcript.read(session, rows: Self.rowsAfterRun, on: loop) { [weak self] result in
             guard let self, case .success(let output) = result else { return }
-            let page = self.page(output.whole, session, now: loop.wallClock)
+            let page = self.page(output, session, now: loop.wallClock)
             let own = page.messages.filter { $0.runID.map(self.runs.resolved) == run.id && $0.role != .user }
             if own.isEmpty, !run.text.isEmpty || run.error != nil, !isLast {
                 loop.after(milliseconds: Self.secondLookMilliseconds) { [weak self] in
@@ -190,15 +186,12 @@ package final class MessageService {
 
     /// Publishes at once the words of people who write through other clients, where the gateway reports them.
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
-        guard event.name == "session.message", let payload = event.payload, let row = payload["message"],
-            row["role"]?.equals("user") ?? false, let key = payload["sessionKey"]?.string
+        guard case .sessionMessage(let event) = event.payload, let row = event.row, row.role == .user,
+            let key = event.sessionKey, Self.entries(of: [row]).isEmpty
         else { return }
         let session = runs.canonical(key)
-        var entries: [String: String] = [:]
-        Self.note(row, in: &entries)
-        guard entries.isEmpty else { return }
-        let message = runs.reading { book in
-            MessagePage.message(event: payload, session: session, book: book, now: loop.wallClock)
+        let message = runs.reading { tracker in
+            MessagePage.message(row, session: session, tracker: tracker, now: loop.wallClock)
         }
         if let message { publish(message, session.text, on: loop) }
     }
@@ -211,7 +204,7 @@ package final class MessageService {
                 guard let self else { return }
                 self.reloading.remove(session)
                 guard case .success(let output) = result else { return }
-                let page = self.page(output.whole, key, now: loop.wallClock)
+                let page = self.page(output, key, now: loop.wallClock)
                 for message in page.settled where message.at >= since && !self.isUnderWay(message) {
                     self.publish(message, key, on: loop)
                 }

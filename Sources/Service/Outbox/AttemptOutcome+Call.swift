@@ -1,5 +1,4 @@
 import Gateway
-import JSONBytes
 import Outbox
 import Upstream
 
@@ -7,16 +6,16 @@ extension AttemptOutcome {
     init(_ outcome: CallOutcome) {
         switch outcome {
         case .ok(let payload):
+            let answer = ChatSend.Output(payload)
             let status: Acknowledgement.Status =
-                switch payload?["status"]?.string {
-                case "started", "accepted": .started
-                case "in_flight": .inFlight
-                default: .finished
+                switch answer.status {
+                case .started: .started
+                case .inFlight: .inFlight
+                case .finished: .finished
                 }
-            self = .acknowledged(Acknowledgement(status: status, runID: payload?["runId"]?.string))
+            self = .acknowledged(Acknowledgement(status: status, runID: answer.runId))
         case .failed(let error, let payload):
-            // A repeat of a key whose run failed is answered by an error with that run's summary: the message was taken.
-            if payload?["summary"] != nil, let run = payload?["runId"]?.string {
+            if let run = ChatSend.failedRun(payload) {
                 self = .acknowledged(Acknowledgement(status: .finished, runID: run))
                 return
             }

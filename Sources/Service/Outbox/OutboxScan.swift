@@ -1,9 +1,7 @@
 import Basics
 import EventLoops
 import Gateway
-import JSONBytes
 import Outbox
-import Runs
 import Upstream
 
 /// Looks for one entry in a session's history: ever larger pages, since only newer gateways can page back.
@@ -38,11 +36,11 @@ final class OutboxScan {
         transcript.read(order.entry.session, rows: Self.pages[step], on: loop) { [self] result in
             guard case .success(let page) = result else { return report(.failed) }
             let found = scan.report(
-                on: Self.rows(page.messages),
+                on: Self.rows(page.rows),
                 isWhole: Self.isWhole(page, rowsBefore: rowsBefore),
                 hasActiveRun: page.inFlightRunId != nil
             )
-            rowsBefore = page.messages.count
+            rowsBefore = page.messageCount
             step += 1
             if found.isComplete || found.proof == .history || step == Self.pages.count { return report(found) }
             ask(on: loop, then: report)
@@ -52,17 +50,16 @@ final class OutboxScan {
     /// Rows that nobody is to see are taken out after the newest were counted off: fewer than were asked for may not be all.
     /// Where the gateway does not say so, they are when asking for more brings no more.
     static func isWhole(_ page: ChatHistory.Output, rowsBefore: Int?) -> Bool {
-        if let hasMore = page.whole["hasMore"]?.bool { return !hasMore }
-        return page.messages.count == rowsBefore && page.whole.raw.count < wholeBytes
+        if let hasMore = page.hasMore { return !hasMore }
+        return page.messageCount == rowsBefore && page.byteCount < wholeBytes
     }
 
-    static func rows(_ messages: [JSONValue]) -> [HistoryScan.Row] {
-        messages.compactMap { message in
-            guard let row = Runs.HistoryRow(message) else { return nil }
+    static func rows(_ rows: [HistoryRow]) -> [HistoryScan.Row] {
+        rows.map { row in
             // Its own key first: the run that a row names may be the gateway's, which answers it under an id of its own.
-            return HistoryScan.Row(
-                key: message["idempotencyKey"]?.string ?? message["__openclaw"]?["idempotencyKey"]?.string ?? row.key,
-                isUser: row.isUser,
+            HistoryScan.Row(
+                key: row.idempotencyKey ?? row.runKey,
+                isUser: row.role == .user,
                 text: row.words,
                 at: row.time
             )

@@ -1,3 +1,4 @@
+import Gateway
 import Basics
 import EventLoops
 import JSONBytes

@@ -108,8 +108,8 @@ package final class RunService {
             tracker.defaults = defaults
             events.notify(.defaultsChanged(defaults), on: loop)
         }
-        tracker.tellsRows = hello.methods.contains("sessions.subscribe")
-        reportUnderWay(hello, on: loop)
+        tracker.gatewaySendsRows = hello.methods.contains("sessions.subscribe")
+        reportBusyRuns(hello, on: loop)
     }
 
     /// After the outbox has heard of the link.
@@ -125,11 +125,9 @@ package final class RunService {
     }
 
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
-        if let payload = event.payload {
-            prove(event.name, payload, on: loop)
-            publish(tracker.receive(event: event.name, payload: payload, now: loop.wallClock), on: loop)
-            if tracker.takePageDue() { poll(on: loop) }
-        }
+        prove(event.payload, on: loop)
+        publish(tracker.receive(event.payload, now: loop.wallClock), on: loop)
+        if tracker.takePageRequest() { poll(on: loop) }
         keepTicking(on: loop)
     }
 
@@ -137,30 +135,32 @@ package final class RunService {
 
     /// The outbox has to wait for runs that go on, also for the ones that began before this connection. The runs of
     /// another process of the gateway ended with that process.
-    private func reportUnderWay(_ hello: Hello, on loop: isolated EventLoop) {
+    private func reportBusyRuns(_ hello: Hello, on loop: isolated EventLoop) {
         let now = loop.wallClock.adding(milliseconds: gateway.clockSkewMs).milliseconds
         let start = hello.uptimeMs.map { now &- $0 &- GatewayEvents.slackMilliseconds } ?? .min
-        for run in tracker.underWay where run.since.milliseconds >= start { report(run, on: loop) }
+        for run in tracker.busyRuns where run.since.milliseconds >= start { report(run, on: loop) }
     }
 
-    private func report(_ run: RunTracker.UnderWay, on loop: isolated EventLoop) {
+    private func report(_ run: RunTracker.BusyRun, on loop: isolated EventLoop) {
         outbox.run(run.id, in: run.session.text, run.isDeferred ? .deferred : .active, on: loop)
     }
 
     /// Any event of a run whose id is one of our keys shows that the gateway took the message.
-    private func prove(_ name: String, _ payload: JSONValue, on loop: isolated EventLoop) {
-        switch name {
-        case "agent", "chat", "session.tool":
-            guard let run = payload["runId"]?.string else { return }
-            orphans.heard(run)
-            guard UUIDv7.isWellFormed(String(run.prefix(36))) else { return }
-            outbox.saw(key: run, .runEvent, on: loop)
-        case "session.message":
-            let message = payload["message"]
-            let key = message?["idempotencyKey"]?.string ?? message?["__openclaw"]?["idempotencyKey"]?.string
-            if let key { outbox.saw(key: key, .messageEvent, on: loop) }
+    private func prove(_ event: GatewayEventPayload, on loop: isolated EventLoop) {
+        switch event {
+        case .agent(let event), .sessionTool(let event): prove(run: event.runId, on: loop)
+        case .chat(let event): prove(run: event.runId, on: loop)
+        case .sessionMessage(let event):
+            if let key = event.idempotencyKey { outbox.saw(key: key, .messageEvent, on: loop) }
         default: return
         }
+    }
+
+    private func prove(run: String?, on loop: isolated EventLoop) {
+        guard let run else { return }
+        orphans.heard(run)
+        guard UUIDv7.isWellFormed(String(run.prefix(36))) else { return }
+        outbox.saw(key: run, .runEvent, on: loop)
     }
 
     private func publish(_ changes: [RunChange], on loop: isolated EventLoop) {
@@ -196,7 +196,7 @@ package final class RunService {
             self.ticker = nil
             self.publish(self.tracker.tick(now: loop.wallClock), on: loop)
             // While the gateway is away nothing is known of its runs; the next connection reports those still under way.
-            for run in self.tracker.takeHeard() where self.isOnline { self.report(run, on: loop) }
+            for run in self.tracker.takeChangedBusyRuns() where self.isOnline { self.report(run, on: loop) }
             for id in self.orphans.due(now: loop.wallClock) {
                 self.publish(self.tracker.giveUp(id, now: loop.wallClock), on: loop)
             }
@@ -216,7 +216,7 @@ package final class RunService {
                 guard let self else { return }
                 self.polling.remove(session)
                 guard case .success(let page) = result else { return }
-                self.publish(self.tracker.receive(history: page.whole, session: session, now: loop.wallClock), on: loop)
+                self.publish(self.tracker.receive(page, session: session, now: loop.wallClock), on: loop)
             }
         }
     }

@@ -1,8 +1,7 @@
 import Basics
 import Documents
-import Gateway
+package import Gateway
 package import JSONBytes
-package import Runs
 import Upstream
 
 /// A conversation as the list of sessions shows it.
@@ -23,23 +22,23 @@ package struct SessionInfo: Sendable {
     /// In bytes: a session is one line of a list, however long the gateway's texts are.
     private static let longestText = 2000
 
-    package init(_ row: JSONValue, key: SessionKey) {
-        func text(_ name: String) -> String? { row[name]?.string.map { $0.cut(toBytes: Self.longestText) } }
+    package init(_ row: SessionRow, key: SessionKey) {
+        func short(_ text: String?) -> String? { text.map { $0.cut(toBytes: Self.longestText) } }
         /// nil for the chat in which the agent was asked for its files: nobody wrote it.
-        func said(_ name: String) -> String? {
-            text(name).flatMap { SyncFrame.isRequest($0) || SyncFrame.isReply($0) ? nil : $0 }
+        func visible(_ text: String?) -> String? {
+            short(text).flatMap { SyncFrame.isRequest($0) || SyncFrame.isReply($0) ? nil : $0 }
         }
         self.key = key.text
         agent = key.agent
-        kind = text("kind")
-        label = text("label")
-        title = said("displayName") ?? said("derivedTitle")
-        preview = said("lastMessagePreview")
-        model = text("model")
-        thinking = text("thinkingLevel")
-        verbose = text("verboseLevel")
-        status = text("status")
-        updatedAt = row["updatedAt"]?.int.map { Timestamp(milliseconds: $0) }
+        kind = short(row.kind)
+        label = short(row.label)
+        title = visible(row.displayName) ?? visible(row.derivedTitle)
+        preview = visible(row.lastMessagePreview)
+        model = short(row.model)
+        thinking = short(row.thinkingLevel)
+        verbose = short(row.verboseLevel)
+        status = short(row.status)
+        updatedAt = row.updatedAt.map { Timestamp(milliseconds: $0) }
     }
 
     /// Members whose change is published; runs and messages have events of their own.

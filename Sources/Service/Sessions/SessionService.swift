@@ -30,21 +30,19 @@ package final class SessionService {
     }
 
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
-        guard event.name == "sessions.changed", let payload = event.payload,
-            let written = payload["sessionKey"]?.string ?? payload["key"]?.string
-        else { return }
+        guard case .sessionsChanged(let event) = event.payload, let written = event.sessionKey else { return }
         let key = runs.canonical(written)
-        let reason = payload["reason"]?.string
+        let reason = event.reason
         if reason == "reset" || reason == "delete" { messages.forget(key.text) }
         if reason == "delete" {
             lasting[key.text] = nil
             outbox.routeChanged(key.text, detail: "the session was deleted", on: loop)
-            return publish(reason, SessionInfo(payload["session"] ?? payload, key: key), on: loop)
+            return publish(reason, SessionInfo(event.session, key: key), on: loop)
         }
         if reason == "reset", !outbox.asked(toReset: key.text, now: loop.wallClock) {
             outbox.routeChanged(key.text, detail: "the session was reset", on: loop)
         }
-        let info = SessionInfo(payload["session"] ?? payload, key: key)
+        let info = SessionInfo(event.session, key: key)
         // Each run changes its session twice, and has events of its own.
         guard reason != nil || lasting[key.text] != info.lasting else { return }
         note([info])

@@ -1,5 +1,5 @@
 import Basics
-package import JSONBytes
+import JSONBytes
 
 /// Parameters of `connect`: only members and enum values that the oldest supported schema knows.
 package struct ConnectRequest: Sendable {
@@ -100,19 +100,10 @@ package struct Challenge: Sendable, Equatable {
     package let nonce: String
     let timestampMs: Int64
 
-    package init(nonce: String, timestampMs: Int64) {
+    package init?(nonce: String?, timestampMs: Int64) {
+        // The nonce goes into signed text and back on the wire: no separator, no absurd size.
+        guard let nonce, !nonce.isEmpty, nonce.utf8.count <= 512, !nonce.contains("|") else { return nil }
         self.nonce = nonce
         self.timestampMs = timestampMs
-    }
-
-    /// `fallback` stands in for a missing time.
-    package init?(_ payload: JSONValue?, fallback: Int64) {
-        // The nonce goes into signed text and back on the wire: no separator, no absurd size.
-        guard let nonce = payload?["nonce"]?.string, !nonce.isEmpty, nonce.utf8.count <= 512, !nonce.contains("|")
-        else {
-            return nil
-        }
-        self.nonce = nonce
-        timestampMs = payload?["ts"]?.int ?? fallback
     }
 }

@@ -30,8 +30,9 @@ package struct HandshakeState: Sendable {
 
     package mutating func receive(_ frame: GatewayFrame, wallClockMs: Int64) -> Action {
         switch (state, frame) {
-        case (.awaitingChallenge, .event(let event)) where event.name == "connect.challenge":
-            guard let challenge = Challenge(event.payload, fallback: wallClockMs) else {
+        case (.awaitingChallenge, .event(let event)):
+            guard case .challenge(let nonce, let timestampMs) = event.payload else { return .ignored }
+            guard let challenge = Challenge(nonce: nonce, timestampMs: timestampMs ?? wallClockMs) else {
                 state = .done
                 return .unusable("its challenge has no usable nonce")
             }

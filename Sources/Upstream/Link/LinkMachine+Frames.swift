@@ -99,11 +99,11 @@ extension LinkMachine {
             }
         case .behind, .inOrder, nil: break
         }
-        switch event.name {
-        case "tick", "connect.challenge":
+        switch event.payload {
+        case .tick, .challenge:
             return actions
-        case "shutdown":
-            announceRestart(now, expectedMs: event.payload?["restartExpectedMs"]?.int)
+        case .shutdown(let restartExpectedMs):
+            announceRestart(now, expectedMs: restartExpectedMs)
             isShuttingDown = true
         default: break
         }

@@ -1,3 +1,4 @@
+import Gateway
 import Basics
 import JSONBytes
 import Labels
@@ -6,7 +7,7 @@ import Testing
 @testable import Runs
 
 /// Runs that an earlier process saw begin, or whose message it sent.
-struct FormerRunTests {
+struct OrphanedRunTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_000_000)
     private let own = "01a1fc79-0000-7000-8000-000000000001"
@@ -47,79 +48,79 @@ struct FormerRunTests {
     }
 
     @Test func `a run whose start nobody saw is told whole from history`() {
-        var book = RunTracker()
-        book.recover(own, session: main, text: "hi", sentAt: now)
-        let changes = book.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
+        var tracker = RunTracker()
+        tracker.recover(own, session: main, text: "hi", sentAt: now)
+        let changes = tracker.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
         #expect(told(changes) == ["started", "replaced Hello.", "completed Hello."])
-        #expect(book.run(own)?.endedAt == now.adding(milliseconds: 910))
+        #expect(tracker.run(own)?.endedAt == now.adding(milliseconds: 910))
     }
 
     @Test func `a run that came and went while the link was down is told whole from history`() {
-        var book = RunTracker()
-        book.sent(own, session: main, text: "hi", now: now)
-        book.linkLost()
-        #expect(book.sessionsToPoll.isEmpty)
-        book.recover(own, session: main, text: "hi", sentAt: now)
-        #expect(book.sessionsToPoll == [main])
-        let changes = book.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
+        var tracker = RunTracker()
+        tracker.sent(own, session: main, text: "hi", now: now)
+        tracker.linkLost()
+        #expect(tracker.sessionsToPoll.isEmpty)
+        tracker.recover(own, session: main, text: "hi", sentAt: now)
+        #expect(tracker.sessionsToPoll == [main])
+        let changes = tracker.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
         #expect(told(changes) == ["started", "replaced Hello.", "completed Hello."])
     }
 
     @Test func `where history shows nothing of it, nothing is told`() {
-        var book = RunTracker()
-        book.recover(own, session: main, text: "hi", sentAt: now)
-        #expect(book.receive(history: page([]), session: main, now: now).isEmpty)
-        #expect(book.run(own) == nil)
-        book.recover(own, session: main, text: "hi", sentAt: now)
-        #expect(book.giveUp(own, now: now).isEmpty)
-        #expect(book.run(own) == nil)
+        var tracker = RunTracker()
+        tracker.recover(own, session: main, text: "hi", sentAt: now)
+        #expect(tracker.receive(history: page([]), session: main, now: now).isEmpty)
+        #expect(tracker.run(own) == nil)
+        tracker.recover(own, session: main, text: "hi", sentAt: now)
+        #expect(tracker.giveUp(own, now: now).isEmpty)
+        #expect(tracker.run(own) == nil)
     }
 
     @Test func `the turn before does not end a run that goes on`() {
-        var book = RunTracker()
-        book.resume(own, session: main, startedAt: now)
+        var tracker = RunTracker()
+        tracker.resume(own, session: main, startedAt: now)
         let rows = turn(other, "The one before.", at: -3000)
-        let changes = book.receive(history: page(rows, active: own, text: "Now "), session: main, now: now)
+        let changes = tracker.receive(history: page(rows, active: own, text: "Now "), session: main, now: now)
         #expect(told(changes) == ["replaced Now "])
-        #expect(book.run(own)?.state == .running)
-        let more = book.receive(event: "agent", payload: AgentFrame.text(own, 7, "Now this."), now: now)
+        #expect(tracker.run(own)?.state == .running)
+        let more = tracker.receive(event: "agent", payload: AgentFrame.text(own, 7, "Now this."), now: now)
         #expect(told(more) == ["4 this."])
     }
 
     @Test func `the first text after a restart replaces what an earlier process told`() {
-        var book = RunTracker()
-        book.resume(own, session: main, startedAt: now)
-        let changes = book.receive(event: "agent", payload: AgentFrame.text(own, 7, "Half of"), now: now)
+        var tracker = RunTracker()
+        tracker.resume(own, session: main, startedAt: now)
+        let changes = tracker.receive(event: "agent", payload: AgentFrame.text(own, 7, "Half of"), now: now)
         #expect(told(changes) == ["replaced Half of"])
     }
 
     @Test func `a text whose end was missed is completed from the transcript`() {
-        var book = RunTracker()
-        book.sent(own, session: main, text: "hi", now: now)
-        _ = book.receive(event: "agent", payload: AgentFrame.start(own), now: now)
-        _ = book.receive(event: "agent", payload: AgentFrame.text(own, 2, "One two"), now: now)
-        book.linkLost()
-        let changes = book.receive(history: page(turn(own, "One two three.", at: 10)), session: main, now: now)
+        var tracker = RunTracker()
+        tracker.sent(own, session: main, text: "hi", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text(own, 2, "One two"), now: now)
+        tracker.linkLost()
+        let changes = tracker.receive(history: page(turn(own, "One two three.", at: 10)), session: main, now: now)
         #expect(told(changes) == ["7  three.", "completed One two three."])
     }
 
     @Test func `the transcript's words come before those that an earlier page showed`() {
-        var book = RunTracker()
-        book.resume(own, session: main, startedAt: now)
-        _ = book.receive(history: page([], active: own, text: "Let me check."), session: main, now: now)
-        book.linkLost()
-        let changes = book.receive(history: page(turn(own, "It is done.", at: 10)), session: main, now: now)
+        var tracker = RunTracker()
+        tracker.resume(own, session: main, startedAt: now)
+        _ = tracker.receive(history: page([], active: own, text: "Let me check."), session: main, now: now)
+        tracker.linkLost()
+        let changes = tracker.receive(history: page(turn(own, "It is done.", at: 10)), session: main, now: now)
         #expect(told(changes) == ["replaced It is done.", "completed It is done."])
     }
 
     @Test func `numbers of steps go on behind those told before`() {
-        var book = RunTracker()
+        var tracker = RunTracker()
         let steps = ["\(own):c1": 2, "\(own):thinking:x": 1]
-        book.resume(own, session: main, startedAt: now, steps: steps)
+        tracker.resume(own, session: main, startedAt: now, steps: steps)
         for (frame, call) in ["c1", "c2"].enumerated() {
             let payload = AgentFrame.toolStart(own, frame + 5, call, "read", #"{"path":"a"}"#, at: 5)
-            _ = book.receive(event: "agent", payload: payload, now: now)
+            _ = tracker.receive(event: "agent", payload: payload, now: now)
         }
-        #expect(book.run(own)?.steps.map(\.sequence).sorted() == [2, 4])
+        #expect(tracker.run(own)?.steps.map(\.sequence).sorted() == [2, 4])
     }
 }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Runs
+@testable import Gateway
 
 struct SessionKeyTests {
     private let defaults = SessionDefaults()

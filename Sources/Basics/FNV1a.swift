@@ -1,0 +1,14 @@
+/// FNV-1a, 64 bits: a short stable name for bytes. It names things and protects nothing.
+package enum FNV1a {
+    package static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        return hash
+    }
+
+    /// 16 hexadecimal digits.
+    package static func name(_ bytes: some Sequence<UInt8>) -> String {
+        let text = String(hash(bytes), radix: 16)
+        return String(repeating: "0", count: 16 - text.count) + text
+    }
+}

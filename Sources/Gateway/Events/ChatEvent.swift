@@ -1,0 +1,66 @@
+package import Basics
+package import JSONBytes
+
+/// The text of a run and its end.
+package struct ChatEvent: RunEvent {
+    package enum State: Sendable {
+        case delta, final, aborted, error, other
+    }
+
+    package let runId: String?
+    /// Nil where the event names no state.
+    package let state: State?
+    /// Nil also where the gateway says null.
+    package let message: ChatEventMessage?
+    private let payload: JSONValue
+
+    package init(_ payload: JSONValue) {
+        self.payload = payload
+        runId = payload["runId"]?.string
+        state = payload["state"].map { Self.state($0) }
+        message = payload["message"].flatMap { $0.isNull ? nil : ChatEventMessage($0) }
+    }
+
+    package var sessionKey: String? { payload["sessionKey"]?.string ?? payload["session"]?["key"]?.string }
+    package var isHeartbeat: Bool { payload["isHeartbeat"]?.bool ?? false }
+    /// The run's agent events have the same count.
+    package var sequence: Int64 { payload["seq"]?.int ?? 0 }
+    package var time: Timestamp? { message?.time ?? GatewayTime.read(payload["ts"]) }
+    /// The piece to add where there is no message, or with `replaces` the whole text.
+    package var deltaText: ArraySlice<UInt8>? { payload["deltaText"]?.utf8 }
+    package var replaces: Bool { payload["replace"]?.bool ?? false }
+    package var errorMessage: String? { payload["errorMessage"]?.string }
+    package var usage: TokenUsage? { TokenUsage(payload["usage"]) ?? message?.usage }
+
+    private static func state(_ name: JSONValue) -> State {
+        if name.equals("delta") { return .delta }
+        if name.equals("final") { return .final }
+        if name.equals("aborted") { return .aborted }
+        if name.equals("error") { return .error }
+        return .other
+    }
+}
+
+/// The message of a chat event.
+package struct ChatEventMessage: Sendable {
+    private let value: JSONValue
+
+    init(_ value: JSONValue) { self.value = value }
+
+    var time: Timestamp? { GatewayTime.read(value["timestamp"]) }
+    var usage: TokenUsage? { TokenUsage(value["usage"]) }
+
+    /// The usual form, without making a `String`: the text of the only block.
+    package var onlyText: ArraySlice<UInt8>? {
+        guard let content = value["content"], content.count == 1 else { return nil }
+        return content[0]?["text"]?.utf8
+    }
+
+    /// Text parts joined by new lines; nil where there are none.
+    package var text: String? {
+        if let text = value.string { return text }
+        guard let content = value["content"] else { return value["text"]?.string }
+        let parts = HistoryBlock.list(content).compactMap(\.text)
+        return parts.isEmpty ? nil : parts.joined(separator: "\n")
+    }
+}

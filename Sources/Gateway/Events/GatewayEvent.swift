@@ -1,0 +1,68 @@
+package import JSONBytes
+
+/// A frame that the gateway sends without being asked.
+package struct GatewayEvent: Sendable {
+    package let name: String
+    /// Counts broadcasts; events sent to chosen connections carry none.
+    package let seq: Int64?
+    package let payload: GatewayEventPayload
+
+    package init(name: String, _ frame: JSONValue) {
+        self.name = name
+        seq = frame["seq"]?.int
+        payload = GatewayEventPayload(event: name, frame["payload"])
+    }
+}
+
+/// The events that Ladle reads. Each is recognised once; its members are read from the received frame when they are needed.
+package enum GatewayEventPayload: Sendable {
+    case agent(AgentEvent)
+    /// Tool events of all runs, sent to connections with `sessions.subscribe`.
+    case sessionTool(AgentEvent)
+    case chat(ChatEvent)
+    case sessionMessage(SessionMessageEvent)
+    case sessionsChanged(SessionsChangedEvent)
+    case approval(ApprovalEvent)
+    case challenge(nonce: String?, timestampMs: Int64?)
+    case shutdown(restartExpectedMs: Int64?)
+    case tick
+    case other
+
+    package init(event name: String, _ payload: JSONValue?) {
+        switch name {
+        case "connect.challenge":
+            self = .challenge(nonce: payload?["nonce"]?.string, timestampMs: payload?["ts"]?.int)
+            return
+        case "shutdown":
+            self = .shutdown(restartExpectedMs: payload?["restartExpectedMs"]?.int)
+            return
+        case "tick":
+            self = .tick
+            return
+        default: break
+        }
+        guard let payload else {
+            self = .other
+            return
+        }
+        switch name {
+        case "agent": self = .agent(AgentEvent(payload))
+        case "session.tool": self = .sessionTool(AgentEvent(payload))
+        case "chat": self = .chat(ChatEvent(payload))
+        case "session.message": self = .sessionMessage(SessionMessageEvent(payload))
+        case "sessions.changed": self = .sessionsChanged(SessionsChangedEvent(payload))
+        case "exec.approval.requested", "exec.approval.resolved", "plugin.approval.requested",
+            "plugin.approval.resolved":
+            self = .approval(ApprovalEvent(payload))
+        default: self = .other
+        }
+    }
+}
+
+/// An event about one run.
+package protocol RunEvent: Sendable {
+    var runId: String? { get }
+    var sessionKey: String? { get }
+    /// The gateway started the run by itself, on its timer.
+    var isHeartbeat: Bool { get }
+}

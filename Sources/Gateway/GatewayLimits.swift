@@ -1,0 +1,7 @@
+/// Bounds on what is taken from one gateway frame: longer ids are cut, further rows and blocks are ignored.
+package enum GatewayLimits {
+    /// Longest id of a run, call or message, in UTF-8 bytes.
+    package static let identifierBytes = 256
+    /// Most rows of a history page and most blocks of a row; the gateway's own limit of a page.
+    package static let historyRows = 1_000
+}

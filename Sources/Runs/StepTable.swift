@@ -1,0 +1,385 @@
+import Basics
+import Gateway
+import JSONBytes
+import Labels
+
+/// The steps of one run: tool calls, thoughts, approvals and notices. Events and transcript rows add facts in any order; a call
+/// that both of them describe is one step.
+struct StepTable: Sendable {
+    private let runID: String
+    private let labels: LabelTable
+    private var records: [StepRecord] = []
+    private var places: [String: Int] = [:]
+    /// Places of records that changed since the last publication.
+    private var changed: Set<Int> = []
+    /// Thoughts as they stream.
+    private var thoughts: [TextAssembler] = []
+    /// Keys of the thoughts in the transcript, so that each is one step.
+    private(set) var thoughtKeys: Set<String> = []
+    /// The thought that may still grow.
+    private var openThought: Int?
+    /// Sequence numbers that an earlier process published, by step id, and the highest: a number is never used twice.
+    private var earlierSequences: [String: Int] = [:]
+    private var highestEarlierSequence = 0
+    /// Number of the agent event that is being taken; nil for rows.
+    var eventSequence: Int64?
+    /// The highest number of a terminal chat event. Events behind it belong to another try.
+    private(set) var terminalSequence: Int64?
+
+    init(runID: String, labels: LabelTable) {
+        self.runID = runID
+        self.labels = labels
+    }
+
+    // MARK: Reading
+
+    var isEmpty: Bool { records.isEmpty }
+    var count: Int { records.count }
+    var thoughtBytes: Int { thoughts.reduce(0) { $0 + $1.byteCount } }
+    /// A call is over and only the transcript says with which result.
+    var awaitsRows: Bool { records.contains { $0.awaitsRow && $0.outcome == nil } }
+
+    func contains(call: String) -> Bool { places[call] != nil }
+    func contains(approval id: String) -> Bool { records.contains { $0.approvalID == id } }
+
+    /// The visible steps in the order in which they began.
+    func steps(of run: Run.State, end: Timestamp?) -> [Step] {
+        records.filter(isShown).map { $0.step(runID: runID, run: run, end: end) }.sorted {
+            ($0.startedAt, $0.sequence) < ($1.startedAt, $1.sequence)
+        }
+    }
+
+    /// The steps that became known in that order.
+    func steps(in range: Range<Int>, of run: Run.State, end: Timestamp?) -> [Step] {
+        records[range].map { $0.step(runID: runID, run: run, end: end) }
+    }
+
+    /// Steps of a try after the run's end are hidden, also where their events overtook the end.
+    private func isShown(_ record: StepRecord) -> Bool {
+        if record.isHidden { return false }
+        guard let terminal = terminalSequence, terminal > 1, let first = record.firstEvent else { return true }
+        return first <= terminal || record.rows.start != nil || record.rows.end != nil
+    }
+
+    // MARK: The run
+
+    /// An earlier process published steps of this run with these numbers.
+    mutating func resume(sequences: [String: Int]) {
+        earlierSequences = sequences
+        highestEarlierSequence = sequences.values.max() ?? 0
+    }
+
+    mutating func runEnded(sequence: Int64) {
+        terminalSequence = max(terminalSequence ?? sequence, sequence)
+    }
+
+    /// The end of the run closes all open steps.
+    mutating func closeAll() { changed.formUnion(records.indices) }
+
+    /// The run's failure as a step of its own.
+    mutating func fail(_ error: String, at time: Timestamp) {
+        guard let place = place("error", kind: .error, at: time, label: { ActivityLabel("", .generic) }) else { return }
+        let text = SecretMask.text(LabelText.collapsed(error)).cut(to: ActivityLimits.errorCharacters)
+        records[place].label = ActivityLabel("Stopped with an error: \(text)", .generic, detail: text)
+        records[place].firstSeen = time
+    }
+
+    mutating func publish(of run: Run.State, end: Timestamp?, to changes: inout [RunChange]) {
+        guard !changed.isEmpty else { return }
+        for place in changed.sorted() where isShown(records[place]) {
+            let step = records[place].step(runID: runID, run: run, end: end)
+            guard records[place].published != step else { continue }
+            records[place].published = step
+            changes.append(.stepChanged(step))
+        }
+        changed.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Tool calls
+
+    /// - Parameter resultsInRows: the gateway leaves the output of commands out of its events; the transcript has it.
+    mutating func take(_ call: AgentEvent.ToolCall, at time: Timestamp, resultsInRows: Bool) {
+        let name = call.name
+        guard let place = toolPlace(id: call.id, name: name, opens: call.phase == .start, at: time) else { return }
+        if let arguments = call.arguments { learn(name, arguments, place) }
+        switch call.phase {
+        case .start: records[place].live.started(time)
+        case .result:
+            records[place].live.ended(time)
+            let result = call.result
+            // An exit code is no error of the tool, so the event alone cannot say that a command succeeded.
+            if resultsInRows, result == nil, !call.isError, ToolLabels.isShell(name.lowercased()) {
+                records[place].awaitsRow = true
+            } else {
+                take(ToolOutcome(isError: call.isError, result: result), result, place, at: time)
+            }
+        case .other, nil: break
+        }
+    }
+
+    mutating func take(_ item: AgentEvent.Item, at time: Timestamp) {
+        let start = item.startedAt
+        let found: Int?
+        if let id = item.toolCallId {
+            found = toolPlace(id: id, name: item.name ?? "tool", opens: true, at: start ?? time)
+        } else if let id = item.itemId {
+            let title = SecretMask.text(LabelText.collapsed(item.title ?? item.name ?? "Working"))
+            found = place("item:\(id)", kind: .tool, at: start ?? time) { ActivityLabel(title, .generic) }
+        } else {
+            found = nil
+        }
+        guard let place = found else { return }
+        if item.isHidden { records[place].isHidden = true }
+        if let meta = item.meta, records[place].label.detail == nil {
+            let line = meta.split(whereSeparator: \.isNewline).first ?? ""
+            records[place].label.detail = SecretMask.text(String(line)).cut(to: LabelLimits.detailCharacters)
+        }
+        if let start { records[place].item.started(start) }
+        if item.isEnd {
+            records[place].item.ended(item.endedAt ?? time)
+            records[place].itemFailed = item.isFailed || (records[place].itemFailed ?? false)
+        }
+    }
+
+    mutating func take(_ output: AgentEvent.CommandOutput, of call: String, at time: Timestamp) {
+        guard let place = toolPlace(id: call, name: output.name ?? "exec", opens: true, at: time) else { return }
+        var outcome = ToolOutcome(isError: output.isFailed, result: output.output)
+        outcome.exitCode = output.exitCode ?? outcome.exitCode
+        outcome.durationMilliseconds = output.durationMs
+        if (outcome.exitCode ?? 0) != 0 { outcome.state = .failed }
+        records[place].take(outcome)
+    }
+
+    /// A call in the transcript.
+    mutating func takeRow(call id: String?, name: String, arguments: JSONValue?, at time: Timestamp) {
+        guard let place = toolPlace(id: id, name: name, opens: true, at: time) else { return }
+        records[place].rows.started(time)
+        if let arguments { learn(name, arguments, place) }
+    }
+
+    /// A result in the transcript.
+    /// - Parameter seen: stands in for a missing time.
+    mutating func takeRow(
+        resultOf id: String?,
+        name: String?,
+        isError: Bool,
+        _ result: ToolResult,
+        at time: Timestamp?,
+        seen: Timestamp
+    ) {
+        guard let id, let place = toolPlace(id: id, name: name ?? "tool", opens: true, at: time ?? seen) else { return }
+        if let time { records[place].rows.ended(time) }
+        take(ToolOutcome(isError: isError, result: result), result, place, at: time ?? seen)
+    }
+
+    /// One step a call. Calls without an id are told apart by their order.
+    private mutating func toolPlace(id: String?, name: String, opens: Bool, at time: Timestamp) -> Int? {
+        var key = id ?? ""
+        if id == nil {
+            let open = records.lastIndex {
+                $0.toolCallID == nil && $0.tool == name && $0.kind == .tool && $0.outcome == nil && $0.live.end == nil
+            }
+            if !opens, let open {
+                changed.insert(open)
+                return open
+            }
+            key = "\(name)#\(records.count)"
+        }
+        let table = labels
+        let found = place(key, kind: .tool, at: time) { LabelRequest(tool: name, arguments: nil).label(table) }
+        guard let place = found else { return nil }
+        records[place].toolCallID = id
+        if records[place].tool == nil || records[place].tool == "tool" {
+            records[place].tool = name.cut(toBytes: GatewayLimits.identifierBytes)
+        }
+        return place
+    }
+
+    /// The arguments name the step; the first ones count.
+    private mutating func learn(_ name: String, _ arguments: JSONValue, _ place: Int) {
+        guard !records[place].hasArguments, arguments.kind == .string || arguments.count > 0 else { return }
+        let request = LabelRequest(tool: name, arguments: arguments)
+        records[place].hasArguments = true
+        records[place].label = request.label(labels)
+        records[place].command = request.arguments.command.map { FNV1a.hash($0.utf8) }
+        if name.lowercased() == "process" { records[place].process = request.arguments.text("sessionId") }
+    }
+
+    private mutating func take(_ outcome: ToolOutcome, _ result: ToolResult?, _ place: Int, at time: Timestamp) {
+        records[place].take(outcome)
+        if outcome.state == .running {
+            records[place].process = result?.processId ?? records[place].process
+        } else if records[place].tool?.lowercased() == "process", let handle = records[place].process {
+            // The tool that looks after background commands reports that one has ended.
+            let isOver = result?.status.map { $0 != "running" } ?? (outcome.exitCode != nil)
+            guard isOver else { return }
+            for other in records.indices
+            where records[other].process == handle && records[other].outcome?.state == .running {
+                records[other].processEnd = time
+                changed.insert(other)
+            }
+        }
+    }
+
+    // MARK: Approvals
+
+    /// A call that waits for a person is the same step, waiting. Without a known call the approval is a step of its own.
+    mutating func takeApproval(
+        id: String,
+        _ request: ApprovalRequest?,
+        decision: ApprovalEvent.Decision?,
+        at time: Timestamp
+    ) {
+        let command = request?.command.map { FNV1a.hash($0.utf8) }
+        let known = records.firstIndex { $0.approvalID == id }
+        let call = records.lastIndex { record in
+            record.kind == .tool && record.command != nil && record.command == command && record.approvalID == nil
+        }
+        guard let place = known ?? call ?? approvalPlace(id, request, at: time) else { return }
+        changed.insert(place)
+        records[place].approvalID = id
+        switch decision {
+        case nil: if records[place].approval == nil { records[place].approval = .requested }
+        case .deny: records[place].approval = .denied
+        case .allow: records[place].approval = .allowed
+        }
+    }
+
+    private mutating func approvalPlace(_ id: String, _ request: ApprovalRequest?, at time: Timestamp) -> Int? {
+        let label = LabelRequest(tool: "exec", arguments: request?.arguments).label(labels)
+        guard let place = place("approval:\(id)", kind: .approval, at: time, label: { label }) else { return nil }
+        records[place].tool = "exec"
+        records[place].live.started(time)
+        return place
+    }
+
+    mutating func take(_ approval: AgentEvent.Approval, id: String, at time: Timestamp) {
+        if let call = approval.toolCallId,
+            let place = toolPlace(id: call, name: approval.name ?? "exec", opens: true, at: time)
+        {
+            records[place].approvalID = id
+        }
+        takeApproval(id: id, approval.request, decision: approval.decision, at: time)
+    }
+
+    // MARK: Notices
+
+    mutating func take(_ fallback: AgentEvent.Fallback, sequence: Int64, at time: Timestamp) {
+        guard let model = fallback.model else { return }
+        let label = ActivityLabel("Switching to \(SecretMask.name(LabelText.collapsed(model)))", .generic)
+        guard let place = place("fallback:\(sequence)", kind: .notice, at: time, label: { label }) else { return }
+        let reason = fallback.reason.map { SecretMask.text($0).cut(to: LabelLimits.detailCharacters) }
+        records[place].label.detail = reason
+        records[place].live.ended(time)
+    }
+
+    mutating func takeCompaction(isStart: Bool, at time: Timestamp) {
+        let label = ActivityLabel("Compacting the conversation", .memory)
+        guard let place = place("compaction", kind: .notice, at: time, label: { label }) else { return }
+        if isStart { records[place].live.started(time) } else { records[place].live.ended(time) }
+    }
+
+    // MARK: Thoughts
+
+    /// A piece of a thought, or all of it so far.
+    mutating func take(_ thought: AgentEvent.Text, sequence: Int64, at time: Timestamp) {
+        let frame: TextAssembler.Frame
+        if let text = thought.soFar, !text.isEmpty {
+            frame = .sofar(Array(text))
+        } else if let delta = thought.delta, !delta.isEmpty {
+            frame = .piece(Array(delta))
+        } else {
+            return
+        }
+        guard let number = thoughtNumber(frame) else { return }
+        _ = thoughts[number].take(frame, sequence: sequence)
+        let bytes = thoughts[number].open.prefix(4 * ActivityLimits.thinkingCharacters)
+        let body = Self.withoutHeading(String(decoding: bytes, as: UTF8.self))
+        guard let line = ThinkingLabel.text(of: body) else { return }
+        let label = ActivityLabel(line, .thinking)
+        guard let place = place("thought:\(number + 1)", kind: .thinking, at: time, label: { label }) else { return }
+        records[place].label.active = line
+        records[place].label.detail = SecretMask.text(body.trimmingBlanks().cut(to: ActivityLimits.thinkingCharacters))
+        records[place].live.started(time)
+        records[place].live.ended(time)
+        records[place].isOpenThought = true
+        openThought = place
+    }
+
+    /// The thought that a frame goes on with, else a new one; nil when the run holds too many.
+    private mutating func thoughtNumber(_ frame: TextAssembler.Frame) -> Int? {
+        let words = Self.words(String(decoding: frame.bytes, as: UTF8.self))
+        let known = thoughts.lastIndex { thought in
+            guard case .sofar = frame else { return true }
+            let known = Self.words(String(decoding: thought.open, as: UTF8.self))
+            return words.hasPrefix(known) || known.hasPrefix(words)
+        }
+        if let known { return known }
+        guard thoughts.count < ActivityLimits.stepsPerRun else { return nil }
+        thoughts.append(TextAssembler(.whole, limit: ActivityLimits.thoughtBytes))
+        return thoughts.count - 1
+    }
+
+    /// A thought is over when the agent speaks or acts.
+    mutating func closeThought() {
+        guard let place = openThought else { return }
+        openThought = nil
+        records[place].isOpenThought = false
+        changed.insert(place)
+    }
+
+    /// A thought in the transcript. It is one step: by its signature, else by the message's time, the block's number and the
+    /// words; a thought that streamed has its step already.
+    mutating func takeRow(thought text: String, summary: String?, signature: String?, number: Int, at time: Timestamp) {
+        guard let line = ThinkingLabel.text(of: summary ?? text) else { return }
+        let key = signature ?? "\(time.milliseconds):\(number):\(FNV1a.name(line.utf8).prefix(12))"
+        let words = Self.words(text)
+        let isLive = thoughts.contains { Self.words(String(decoding: $0.open, as: UTF8.self)) == words }
+        guard !isLive, thoughtKeys.count < GatewayLimits.historyRows, thoughtKeys.insert(key).inserted else { return }
+        let label = ActivityLabel(line, .thinking)
+        guard let place = place("thinking:\(key)", kind: .thinking, at: time, label: { label }) else { return }
+        records[place].label.active = line
+        records[place].label.detail = SecretMask.text(text.trimmingBlanks().cut(to: ActivityLimits.thinkingCharacters))
+        records[place].rows.started(time)
+    }
+
+    /// Letters and digits alone: streamed reasoning has marks that the transcript's has not.
+    private static func words(_ text: String) -> String {
+        var words = text.lowercased().filter { $0.isLetter || $0.isNumber }.prefix(200)
+        if words.hasPrefix("reasoning") { words = words.dropFirst(9) }
+        return String(words.prefix(180))
+    }
+
+    /// The gateway puts a heading line before streamed reasoning.
+    private static func withoutHeading(_ text: String) -> String {
+        let lines = text.split(maxSplits: 1, omittingEmptySubsequences: true, whereSeparator: \.isNewline)
+        guard lines.count > 1,
+            ["reasoning:", "thinking:"].contains(lines[0].lowercased().filter { $0 != "*" && $0 != "_" })
+        else { return text }
+        return String(lines[1])
+    }
+
+    // MARK: Records
+
+    /// The place of the step with that key, made where it is new; nil when the run holds too many.
+    private mutating func place(_ key: String, kind: Step.Kind, at time: Timestamp, label: () -> ActivityLabel) -> Int?
+    {
+        if let known = places[key] {
+            changed.insert(known)
+            records[known].firstSeen = min(records[known].firstSeen, time)
+            if let eventSequence {
+                records[known].firstEvent = min(records[known].firstEvent ?? eventSequence, eventSequence)
+            }
+            return known
+        }
+        guard records.count < ActivityLimits.stepsPerRun else { return nil }
+        let place = records.count
+        let sequence = earlierSequences["\(runID):\(key)"] ?? highestEarlierSequence + place + 1
+        var record = StepRecord(key: key, sequence: sequence, kind: kind, label: label(), firstSeen: time)
+        record.firstEvent = eventSequence
+        records.append(record)
+        places[key] = place
+        changed.insert(place)
+        return place
+    }
+}
