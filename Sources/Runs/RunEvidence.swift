@@ -69,7 +69,7 @@ struct RunEvidence: Sendable {
     }
 
     /// The wait for the terminal chat event, which follows the end of the run at once.
-    private static let endGrace: Int64 = 3_000
+    static let endGrace: Int64 = 3_000
     /// Releases of spring 2026 report the error up to 57 s after the first failure, with tries in between.
     private static let errorGrace: Int64 = 60_000
 }

@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 import TestSupport
 import Testing

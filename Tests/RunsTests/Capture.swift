@@ -1,5 +1,5 @@
-import Gateway
 import Basics
+import Gateway
 import JSONBytes
 import Labels
 import TestSupport
@@ -13,6 +13,10 @@ struct Capture {
         case aborted(id: String)
         case event(GatewayEventPayload)
         case history(session: String, ChatHistory.Output)
+
+        static func page(_ session: String, _ payload: JSONValue) -> Entry {
+            .history(session: session, ChatHistory.Output(payload))
+        }
 
         static func named(_ event: String, _ payload: JSONValue) -> Entry {
             .event(GatewayEventPayload(event: event, payload))

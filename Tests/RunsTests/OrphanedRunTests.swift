@@ -1,5 +1,5 @@
-import Gateway
 import Basics
+import Gateway
 import JSONBytes
 import Labels
 import Testing

@@ -1,5 +1,5 @@
-import Gateway
 import Basics
+import Gateway
 import JSONBytes
 import Labels
 import Testing
@@ -309,9 +309,9 @@ struct RunReducerTests {
         run.take(.named("agent", AgentFrame.text("r", 4, "Here")), at: 50)
         #expect(run.tracker.run("r")?.steps.map(\.label) == ["Looked at trains"])
         run.take(
-            .history(
-                session: "main",
-                payload: json(
+            .page(
+                "main",
+                json(
                     #"""
                     {"messages":[{"role":"assistant","timestamp":1795000000100,"content":[{"type":"thinking","thinking":"Looking at trains"},{"type":"thinking","thinking":"Comparing prices"}]}]}
                     """#

@@ -3,6 +3,7 @@ import Basics
 import Commands
 import Configuration
 import EventStream
+import Gateway
 import Observability
 import POSIX
 import Runs
