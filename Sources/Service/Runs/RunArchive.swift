@@ -1,3 +1,4 @@
+import Gateway
 package import Basics
 package import EventLoops
 package import JSONBytes
