@@ -1,7 +1,7 @@
-/// Bytes waiting to be sent, as the arrays they came in: an event that goes to many streams is stored once.
+/// Bytes waiting to be sent, kept as the arrays they came in, so that an event for many streams is stored once.
 struct ByteQueue {
     private var chunks: [[UInt8]] = []
-    /// Bytes of the first chunk that are gone.
+    /// Bytes of the first chunk that have already been moved out.
     private var offset = 0
     private(set) var count = 0
 
@@ -13,7 +13,7 @@ struct ByteQueue {
         count += chunk.count
     }
 
-    /// Moves as much as fits and says how much that was.
+    /// Moves as many bytes as fit and returns their number.
     mutating func move(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         var moved = 0
         var used = 0

@@ -1,4 +1,4 @@
-/// What has happened and was not told yet. Events are moved out, because the heads in them are not cheap to copy.
+/// Events waiting for the application. Taking one moves it out, because copying the heads inside events is not cheap.
 struct EventQueue {
     private var events: [HTTP2Event?] = []
     private var first = 0

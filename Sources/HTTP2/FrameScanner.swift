@@ -1,14 +1,14 @@
-/// Follows the frame headers of a connection's input, before the library sees them, for the rules nghttp2 1.52 lacks.
+/// Checks the frame headers of the input before nghttp2 sees them, for the rules that nghttp2 1.52 does not enforce.
 ///
-/// Lengths are believed as they stand: the connection ends at a frame over 16 KiB, and what follows is moot.
+/// The scanner trusts the stated lengths: a frame over 16 KiB ends the connection, so nothing after it matters.
 struct FrameScanner {
     enum Violation: Equatable {
         case limit(HTTP2Abuse)
-        /// A stream id that its peer passed over before (RFC 9113 §5.1.1).
+        /// The peer uses a stream id that it skipped earlier (RFC 9113 §5.1.1).
         case skippedStream
-        /// The library looks at the size of every frame but CONTINUATION.
+        /// A CONTINUATION frame is too large; the library checks the size of every other frame.
         case frameSize
-        /// The library looks at the padding of DATA only where the stream is still open (RFC 9113 §6.1).
+        /// The padding of a DATA frame is too long (RFC 9113 §6.1); the library checks it only on open streams.
         case padding
     }
 
@@ -16,13 +16,13 @@ struct FrameScanner {
         case preface(remaining: Int)
         case header(PartialHeader)
         case payload(remaining: Int)
-        /// The byte that says how much of this DATA is padding.
+        /// The byte that gives the padding length of this DATA frame.
         case padding(of: Int)
     }
 
     private var state = State.preface(remaining: HTTP2Preface.bytes.count)
     private var isBlockOpen = false
-    /// The frame whose payload arrives is the last of a head.
+    /// The frame whose payload is arriving is the last one of a head.
     private var endsBlock = false
     private var streams = SkippedStreams()
     private let maximumContinuations: Int
@@ -50,8 +50,8 @@ struct FrameScanner {
         if case .preface = state { true } else { isBlockOpen }
     }
 
-    /// Looks through `input` and stops behind the first byte that shows a rule broken.
-    /// - Returns: the violation and how many bytes stand before that byte.
+    /// Scans `input` and stops after the first byte that breaks a rule.
+    /// - Returns: the violation, and how many bytes come before that byte.
     mutating func scan(_ input: Span<UInt8>, now: UInt64) -> (violation: Violation, fed: Int)? {
         var position = 0
         while position < input.count {
@@ -121,9 +121,9 @@ struct FrameScanner {
     }
 }
 
-/// The bytes of a frame header that have arrived.
+/// The bytes of a frame header that have arrived so far.
 struct PartialHeader {
-    /// Length, type and flags, then the stream; the ninth byte pushes the first out of the word.
+    /// Length, type and flags, then the stream id; the ninth byte pushes the first one out of the word.
     private var word: UInt64 = 0
     private var first: UInt8 = 0
     private var count = 0
@@ -155,7 +155,7 @@ struct FrameHeader {
         case priorityUpdate = 0x10
     }
 
-    /// What we take, because we never said otherwise (RFC 9113 §6.5.2).
+    /// The largest frame we accept: the protocol's default, which our SETTINGS never change (RFC 9113 §6.5.2).
     static let largest = 1 << 14
 
     let length: Int
@@ -168,10 +168,10 @@ struct FrameHeader {
     var endsStream: Bool { flags & 1 != 0 }
     var isPadded: Bool { flags & 8 != 0 }
     var endsHead: Bool { flags & 4 != 0 && (kind == .headers || kind == .continuation) }
-    /// DATA that moves nothing: without bytes, or of a size that padding alone can have.
+    /// Whether this DATA frame may carry no data: it is empty, or small enough to be padding alone.
     var mayCarryNothing: Bool { !endsStream && (length == 0 || isPadded && length <= 256) }
 
-    /// A whole GOAWAY frame (RFC 9113 §6.8).
+    /// Makes a whole GOAWAY frame (RFC 9113 §6.8).
     static func goAway(last: Int32, _ code: HTTP2ErrorCode) -> [UInt8] {
         var bytes: [UInt8] = [0, 0, 8, Kind.goAway.rawValue, 0, 0, 0, 0, 0]
         for word in [UInt32(bitPattern: last), code.rawValue] {

@@ -1,4 +1,4 @@
-/// Why a stream or connection ended (RFC 9113 §7). Unknown codes are kept as they are.
+/// The reason why a stream or connection ended (RFC 9113 §7). Unknown codes are kept unchanged.
 package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt32
 

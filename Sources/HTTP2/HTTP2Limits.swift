@@ -1,13 +1,13 @@
-/// What one connection may ask of us. Each limit has its reason; a peer that goes over is told ENHANCE_YOUR_CALM.
+/// Bounds on the work and memory one connection may demand. A peer that exceeds a bound gets ENHANCE_YOUR_CALM.
 package struct HTTP2Limits: Sendable {
-    /// Requests at once: what browsers expect, and the bound on streams a peer can hold open.
+    /// Requests open at once: the number browsers expect, and the most streams a peer can hold open.
     package var concurrentStreams: UInt32 = 100
-    /// Decoded field bytes of a head, counted as RFC 9113 §6.5.2 does: 16 KiB, as in HTTP/1.1. Over it: answer 431.
+    /// Decoded field bytes of a head, counted as in RFC 9113 §6.5.2: 16 KiB, as in HTTP/1.1. A larger head gets a 431.
     package var headBytes = 16 * 1024
-    /// Fields of a head, as in HTTP/1.1. Over it: answer 431.
+    /// Fields of a head, as in HTTP/1.1. A head with more gets a 431.
     package var headFields = 64
-    /// Decoded bytes of one head after which the connection ends: small HPACK input can name a large entry thousands
-    /// of times.
+    /// Decoded bytes of one head after which the connection ends: a few HPACK bytes can repeat a large table entry
+    /// thousands of times.
     package var headBombBytes = 64 * 1024
     /// CONTINUATION frames after a HEADERS frame (VU#421644): eight of 16 KiB hold any head we accept.
     package var continuations = 8
@@ -15,25 +15,25 @@ package struct HTTP2Limits: Sendable {
     var settingsEntries = 32
     /// Acknowledgements of PING and SETTINGS waiting for a peer that does not read.
     var outboundAcknowledgements = 200
-    /// Body bytes a stream may send ahead of the application.
+    /// Body bytes a client may send on one stream before the application consumes them.
     package var streamWindow: UInt32 = 256 * 1024
-    /// The same for all streams together: the most memory unread bodies of a connection can take.
+    /// The same for all streams together: the most memory that the unread bodies of a connection can take.
     package var connectionWindow: Int32 = 1024 * 1024
-    /// A peer that takes less than this from a waiting stream has not made progress: a window opened byte by byte is a
-    /// stall too.
+    /// A waiting stream has made progress once its peer takes this many bytes. A peer that opens the window byte by
+    /// byte therefore counts as stalled.
     var stallProgressBytes = 4 * 1024
 
     /// Resets by the peer (CVE-2023-44487): a page that closes may cancel all its streams a few times over.
     package var resets = Rate(burst: 300, perSecond: 30)
-    /// Resets the peer's mistakes force us to send (CVE-2025-8671): the same work by another way.
+    /// Resets that the peer's mistakes force us to send (CVE-2025-8671): they cost the same work as its own resets.
     var forcedResets = Rate(burst: 100, perSecond: 10)
-    /// Some clients ping for each burst of data to measure bandwidth.
+    /// PING frames: some clients send one for each burst of data to measure bandwidth.
     package var pings = Rate(burst: 100, perSecond: 10)
-    /// Settings change once or twice in a connection's life.
+    /// SETTINGS frames: settings change once or twice in a connection's life.
     package var settings = Rate(burst: 20, perSecond: 1)
-    /// DATA without bytes or end costs work and moves no window.
+    /// DATA frames without bytes and without END_STREAM: they cost work and move no window.
     package var emptyData = Rate(burst: 100, perSecond: 10)
-    /// PRIORITY and PRIORITY_UPDATE: one per request in browsers, and a few at the start.
+    /// PRIORITY and PRIORITY_UPDATE frames: browsers send one per request and a few at the start.
     package var priorities = Rate(burst: 200, perSecond: 100)
     /// Frames of unknown types are legal (RFC 9113 §4.1) and useless.
     package var unknownFrames = Rate(burst: 50, perSecond: 5)

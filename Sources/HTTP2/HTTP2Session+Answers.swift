@@ -1,8 +1,8 @@
 package import HTTPModel
 
-/// What the application does with its streams.
+/// The application's calls for its streams.
 extension HTTP2Session {
-    /// Returns body bytes to the peer's window, once the application has used or stored them.
+    /// Reopens the peer's window by `count` bytes, once the application has used or stored them.
     package func consume(_ count: Int, on stream: HTTP2StreamID) {
         guard let state = streams.find(stream), count > 0 else { return }
         let used = min(count, state.unconsumed)
@@ -10,15 +10,15 @@ extension HTTP2Session {
         handle.consume(stream, used)
     }
 
-    /// An interim head, such as 100 (RFC 9110 §15.2).
+    /// Sends an interim head, such as 100 (RFC 9110 §15.2).
     package func inform(_ stream: HTTP2StreamID, _ head: ResponseHead) {
         guard let state = streams.find(stream), !state.condemned, !state.responseStarted else { return }
         block.fill(head)
         handle.inform(stream, &block)
     }
 
-    /// The head of the answer; with `end`, all of it.
-    /// - Parameter length: the body's, where the head does not say it itself.
+    /// Sends the head of the answer; with `end`, the answer has no body.
+    /// - Parameter length: the body's length, unless the head states it.
     package func respond(
         _ stream: HTTP2StreamID,
         _ head: ResponseHead,
@@ -33,8 +33,8 @@ extension HTTP2Session {
         handle.respond(stream, &block, hasBody: !end)
     }
 
-    /// Queues body bytes behind what waits already; the array is kept, not copied. There is no limit here: see
-    /// `pendingBytes`, and the `drained` event.
+    /// Queues body bytes behind the waiting ones, keeping the array instead of copying it. The queue has no limit:
+    /// callers watch `pendingBytes` and the `drained` event.
     /// - Returns: how many bytes wait on the stream now.
     @discardableResult
     package func send(_ bytes: [UInt8], on stream: HTTP2StreamID, end: Bool) -> Int {
@@ -54,7 +54,7 @@ extension HTTP2Session {
         return count
     }
 
-    /// Body bytes not yet in an output. Who is told that some wait is told by `drained` when none does any more.
+    /// Body bytes not yet taken as output. After a count above zero, a `drained` event says when none are left.
     package func pendingBytes(on stream: HTTP2StreamID) -> Int {
         guard let state = streams.find(stream), !state.pending.isEmpty else { return 0 }
         state.hasWaited = true
@@ -68,7 +68,7 @@ extension HTTP2Session {
         handle.reset(stream, code)
     }
 
-    /// Streams whose bytes the peer's windows have kept back for at least `nanoseconds`: reset them, or close.
+    /// Streams that the peer's windows have stalled for at least `nanoseconds`. The caller resets them or closes.
     package func stalledStreams(for nanoseconds: UInt64, now: UInt64) -> [HTTP2StreamID] {
         guard waiting > 0 else { return [] }
         return streams.all.compactMap { state in

@@ -1,4 +1,4 @@
-/// What the library tells while it reads and writes. Nothing here calls into it: that has to wait in `afterwards`.
+/// The session's reactions to nghttp2's callbacks. No reaction calls the library: it queues the call in `afterwards`.
 extension HTTP2Session {
     func beganHead(_ stream: HTTP2StreamID) {
         highestStream = max(highestStream, stream)
@@ -12,7 +12,7 @@ extension HTTP2Session {
         case .taken: break
         case .bomb: sawHeadBomb = true
         case .trailer:
-            // Nothing here reads them, they only count.
+            // Ladle reads no trailers; their bytes only count against the limit.
             guard let state = streams.find(stream) else { return }
             state.trailerBytes += name.count + value.count + 32
             if state.trailerBytes > limits.headBytes { condemn(stream, .enhanceYourCalm) }
@@ -58,7 +58,7 @@ extension HTTP2Session {
         events.append(.goingAway(code))
     }
 
-    /// The next bytes of a body, or nil to wait for `send`.
+    /// Gives the next bytes of a body, or nil to wait for `send`.
     @unsafe func nextBody(
         _ stream: HTTP2StreamID,
         into buffer: UnsafeMutableRawBufferPointer
@@ -81,7 +81,7 @@ extension HTTP2Session {
         return (count, isLast)
     }
 
-    /// RFC 9113 §8.1: when the answer is complete and the request is not, its rest is not wanted.
+    /// RFC 9113 §8.1: after a complete answer the server resets the stream if the request is still arriving.
     func responseEnded(_ stream: HTTP2StreamID) {
         guard let state = streams.find(stream) else { return }
         if !state.requestEnded {

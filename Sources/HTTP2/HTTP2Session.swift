@@ -1,7 +1,7 @@
-/// The server's side of one HTTP/2 connection as bytes in, events out, and bytes out; the socket is the caller's.
+/// The server's side of one HTTP/2 connection: bytes in, events out, bytes out. The caller owns the socket.
 ///
-/// Belongs to its connection, on one loop. `receive` and `takeOutput` leave events to be taken. Times are monotonic
-/// nanoseconds. Calls for a stream that is gone do nothing: the peer may reset one at any time.
+/// Belongs to its connection, on one loop. After `receive` and `takeOutput` the caller takes the new events. Times are
+/// monotonic nanoseconds. Calls for a stream that is gone do nothing, because the peer may reset a stream at any time.
 package final class HTTP2Session {
     enum Afterwards {
         case reset(HTTP2StreamID, HTTP2ErrorCode)
@@ -13,26 +13,26 @@ package final class HTTP2Session {
     private var scanner: FrameScanner
     private var forcedResets: TokenBucket
     var streams = StreamTable()
-    /// How many streams have bytes to send.
+    /// The number of streams with bytes to send.
     var waiting = 0
-    /// Body bytes of all streams that are in no output yet.
+    /// Body bytes of all streams not yet taken as output.
     package internal(set) var waitingBytes = 0
-    /// The request head whose block is arriving; blocks never interleave (RFC 9113 §4.3).
+    /// The request head whose block is arriving. Blocks never interleave (RFC 9113 §4.3).
     var builder: HeadBuilder
     var block = ResponseBlock()
     var highestStream: HTTP2StreamID = 0
     var events = EventQueue()
-    /// What callbacks found necessary; they must not call into the library themselves.
+    /// Actions that callbacks requested; a callback must not call the library itself.
     var afterwards: [Afterwards] = []
     var resetsToCount = 0
     var sawHeadBomb = false
     private var abuse: HTTP2Abuse?
     private var hasReportedFailure = false
-    /// The library can do nothing more; what is left to send is `farewell`.
+    /// The library cannot be used any more; only `farewell` is left to send.
     private var isBroken = false
     private var farewell: [UInt8] = []
 
-    /// Streams that were reset for a fault of the peer's.
+    /// Streams that were reset because the peer made a mistake.
     package internal(set) var streamErrors: UInt64 = 0
 
     package init(limits: HTTP2Limits = .standard) throws(HTTP2Error) {
@@ -45,24 +45,24 @@ package final class HTTP2Session {
         handle.submitSettings(limits)
     }
 
-    /// Requests open now.
+    /// Requests that are open now.
     package var openStreams: Int { streams.all.count }
 
-    /// The peer is in the middle of a head, or has yet to say that it speaks HTTP/2 at all.
+    /// The peer is in the middle of a head, or has not finished the HTTP/2 preface.
     package var isHeadOpen: Bool { scanner.isHeadOpen }
 
-    /// Whether `takeOutput` may have something to give.
+    /// Whether `takeOutput` may have bytes to give.
     package var hasOutput: Bool { isBroken ? !farewell.isEmpty : handle.wantsWrite }
 
-    /// Nothing more will come or go: close the socket.
+    /// Both directions are finished: close the socket.
     package var isFinished: Bool { isBroken ? farewell.isEmpty : !handle.wantsRead && !handle.wantsWrite }
 
     // MARK: Bytes
 
-    /// Takes bytes from the socket, with the preface, also where `HTTP2Preface` has looked at it.
+    /// Takes bytes from the socket, including the preface, even after `HTTP2Preface` has examined it.
     ///
-    /// Throws when there is nobody to explain things to: the socket can only be closed. A peer's breach of the protocol
-    /// is an event instead, with GOAWAY in the output; input after that is ignored.
+    /// Throws when a GOAWAY is impossible, so that the caller can only close the socket. After a peer's breach of the
+    /// protocol there is a `failed` event instead and a GOAWAY in the output; further input is ignored.
     package func receive(_ bytes: Span<UInt8>, now: UInt64) throws(HTTP2Error) {
         guard !isBroken, abuse == nil, handle.wantsRead else { return }
         let found = scanner.scan(bytes, now: now)
@@ -85,11 +85,11 @@ package final class HTTP2Session {
 
     package var hasEvents: Bool { !events.isEmpty }
 
-    /// The next of what has happened, in order.
+    /// The next event, in order of occurrence.
     package func nextEvent() -> HTTP2Event? { events.next() }
 
-    /// Appends output until it has reached `limit` bytes or there is no more. Frames are not cut, so one may pass the
-    /// limit.
+    /// Appends output until it has reached `limit` bytes or none is left. Frames are not cut, so the last one may
+    /// exceed the limit.
     package func takeOutput(into output: inout [UInt8], limit: Int = .max, now: UInt64) throws(HTTP2Error) {
         let start = output.count
         while !isBroken, output.count - start < limit {
@@ -115,13 +115,14 @@ package final class HTTP2Session {
 
     // MARK: The connection
 
-    /// The first GOAWAY of a drain: no new streams, please; those on their way are still served (RFC 9113 §6.8).
+    /// Sends the first GOAWAY of a drain: it asks for no new streams; requests under way are still served (RFC 9113
+    /// §6.8).
     package func beginDrain() {
         guard !isBroken else { return }
         handle.announceShutdown()
     }
 
-    /// The second GOAWAY, a round trip later: streams after this are not served. `isFinished` follows the last answer.
+    /// Sends the second GOAWAY, a round trip later: newer streams are not served. `isFinished` follows the last answer.
     package func finishDrain() {
         guard !isBroken else { return }
         handle.goAway()
@@ -141,7 +142,7 @@ package final class HTTP2Session {
         handle.terminate(.enhanceYourCalm)
     }
 
-    /// After an error the library must not be used again, so the GOAWAY is our own.
+    /// After an error the library must not be used again, so Ladle writes the GOAWAY frame itself.
     private func breakOff(_ error: HTTP2Error) throws(HTTP2Error) {
         isBroken = true
         guard error == .flooded else { throw error }
@@ -150,7 +151,7 @@ package final class HTTP2Session {
         report(.enhanceYourCalm)
     }
 
-    /// Does what callbacks asked for; false when there was nothing.
+    /// Performs the actions that callbacks requested; false when there were none.
     @discardableResult
     private func settle(now: UInt64) -> Bool {
         var acted = false
@@ -173,7 +174,7 @@ package final class HTTP2Session {
         return acted
     }
 
-    /// Called when the library has nothing more to send: what still waits is held by the peer's windows.
+    /// Called when the library has nothing more to send: the peer's windows hold back all bytes that still wait.
     private func noteStalls(now: UInt64) {
         guard waiting > 0 else { return }
         for state in streams.all where !state.pending.isEmpty && state.stalledSince == nil {

@@ -1,51 +1,51 @@
 import HTTPModel
 
-/// Gathers a head field by field under the limits, and finds the faults the library does not look for. One for all heads
-/// of a connection: a GET with the very same fields as the last one is that head again, and nothing is built for it.
+/// Gathers a head field by field under the limits, and finds faults that the library does not check. One builder serves
+/// all heads of a connection: a GET with exactly the last one's fields reuses the last head and builds nothing.
 struct HeadBuilder {
     enum Outcome {
         case head(RequestHead)
         case refused(HTTP2Refusal)
-        /// RFC 9113 §8.1.1: a malformed request is a stream error.
+        /// The request is malformed: a stream error (RFC 9113 §8.1.1).
         case malformed
     }
 
     enum Step {
         case taken
-        /// So many decoded bytes that the connection has to end.
+        /// The head has so many decoded bytes that the connection has to end.
         case bomb
         /// Of a stream whose head is complete: trailers.
         case trailer
     }
 
-    /// What of the last head the one that arrives has repeated so far; nil once it differs.
+    /// The part of the last head that the arriving head has repeated so far; nil once they differ.
     private struct Repetition {
         var method = false
         var scheme = false
         var authority = false
         var path = false
-        /// The next field behind the pseudo-fields.
+        /// The index of the next field after the pseudo-fields.
         var slot: Int
     }
 
     private let limits: HTTP2Limits
-    /// 0 between heads.
+    /// The stream of the head being built; 0 between heads.
     private var stream: HTTP2StreamID = 0
     private var method = HTTPMethod.get
     private var isHTTP = false
     private var authority: [UInt8] = []
     private var target: [UInt8] = []
-    /// Made at the first field behind the pseudo-fields; the library sees to that order.
+    /// Made at the first field after the pseudo-fields; the library enforces that order.
     private var head: RequestHead?
     private var bytes = 0
     private var fields = 0
     private var refusal: HTTP2Refusal?
     private var isMalformed = false
 
-    /// The last GET, where there was one.
+    /// The last GET; valid only while `hasLast` is set.
     private var last = RequestHead()
     private var hasLast = false
-    /// Its first field is its `:authority`.
+    /// The first field of `last` holds its `:authority`.
     private var lastHasAuthority = false
     private var repetition: Repetition?
 
@@ -81,12 +81,12 @@ struct HeadBuilder {
         return bytes > limits.headBombBytes ? .bomb : .taken
     }
 
-    /// nil when the head is of another stream.
+    /// Ends the head; nil when the head belongs to another stream.
     mutating func finish(_ stream: HTTP2StreamID) -> Outcome? {
         guard stream == self.stream else { return nil }
         self.stream = 0
         if refusal == nil, let repetition {
-            // Written out: asked of a method, the whole builder would be copied for it.
+            // Written out here, because a method call would copy the whole builder.
             let isWhole =
                 repetition.method && repetition.scheme && repetition.path && repetition.authority == lastHasAuthority
                 && repetition.slot == last.fields.count
@@ -112,7 +112,7 @@ struct HeadBuilder {
             return
         }
         if name.equals(":method") {
-            // The two usual ones without making text of them.
+            // GET and POST are recognized without making a string.
             method = value.equals("GET") ? .get : value.equals("POST") ? .post : HTTPMethod(Array(copying: value))
         } else if name.equals(":scheme") {
             isHTTP = value.equals("https") || value.equals("http")
@@ -123,7 +123,7 @@ struct HeadBuilder {
         }
     }
 
-    /// Turns the pseudo-fields into a head. Without a scheme it is CONNECT, which has no target either.
+    /// Turns the pseudo-fields into a head. A request without a scheme is CONNECT, which has no target either.
     private mutating func makeHead() {
         guard head == nil, refusal == nil else { return }
         guard isHTTP else {
@@ -150,9 +150,9 @@ struct HeadBuilder {
         }
     }
 
-    /// False when the field must not be kept.
+    /// Counts a field against the limits; false when the field must not be kept.
     private mutating func count(_ size: Int, isPseudo: Bool) -> Bool {
-        // RFC 9113 §6.5.2: 32 bytes beside name and value for each line.
+        // RFC 9113 §6.5.2: each line counts 32 bytes beside its name and value.
         bytes += size + 32
         if !isPseudo { fields += 1 }
         if refusal == nil {
@@ -165,10 +165,10 @@ struct HeadBuilder {
         return refusal == nil
     }
 
-    // MARK: The last head again
+    // MARK: Repeating the last head
 
-    /// Whether this field stands in the last head where it stands in this one. No method is asked about `last`: the whole
-    /// builder would be copied for the call.
+    /// Whether this field has the same place in the last head. The code calls no method on `last`, because such a call
+    /// would copy the whole builder.
     private mutating func repeats(name: Span<UInt8>, value: Span<UInt8>, isPseudo: Bool) -> Bool {
         guard isPseudo else {
             guard let place = repetition?.slot, place < last.fields.count else { return false }
@@ -179,7 +179,7 @@ struct HeadBuilder {
             repetition?.slot = place + 1
             return true
         }
-        // Told apart by their length.
+        // The length tells the pseudo-fields apart.
         switch name.count {
         case 5 where value.isSame(as: last.fields.bytes.span.extracting(last.targetRange)):
             repetition?.path = true
@@ -194,7 +194,7 @@ struct HeadBuilder {
         return true
     }
 
-    /// It was another head after all: what it had of the last one is taken as if it had been kept field by field.
+    /// The new head differs after all: adds the fields it repeated so far, as if each had been kept on arrival.
     private mutating func replay() {
         guard let same = repetition else { return }
         repetition = nil
@@ -223,7 +223,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// Eight bytes at a time.
+    /// Compares eight bytes at a time.
     func isSame(as other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         guard count >= 8 else {

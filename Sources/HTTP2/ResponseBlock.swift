@@ -1,8 +1,8 @@
 package import HTTPModel
 
-/// A response's head as field lines: status first, names in lower case, and without the fields that belong to a
-/// connection, which make a message malformed here (RFC 9113 §8.2.2). Filled again for each head that differs from the last
-/// one, so that answering allocates nothing.
+/// A response's head as field lines: status first, names in lower case. Connection fields are left out, because they
+/// make an HTTP/2 message malformed (RFC 9113 §8.2.2). The block is refilled only for a head that differs from the last
+/// one, so repeated answers allocate nothing.
 struct ResponseBlock {
     struct Line {
         var start: Int
@@ -12,15 +12,15 @@ struct ResponseBlock {
 
     fileprivate var bytes: [UInt8] = []
     fileprivate var lines: [Line] = []
-    /// The value of Content-Length; empty where it is not said. Apart, because it alone differs between most answers.
+    /// The value of Content-Length, empty when not stated. It is stored apart, because most answers differ in it alone.
     private var length: [UInt8] = []
 
-    /// What the lines were made from: they are good for the next head with the same.
+    /// The input of the stored lines; the lines are reused for the next head with the same input.
     private var status: UInt16 = 0
     private var fields = HeaderFields()
     private var common: HTTP2CommonFields?
 
-    /// - Parameter length: the body's, where it is said.
+    /// - Parameter length: the body's length, where it should be stated.
     mutating func fill(_ head: ResponseHead, length: Int? = nil, common: HTTP2CommonFields? = nil) {
         self.length.removeAll(keepingCapacity: true)
         if let length { appendDecimal(length) }
@@ -44,7 +44,7 @@ struct ResponseBlock {
         }
     }
 
-    /// Whether status and fields, our own ones too, are those of the last head.
+    /// Whether status, fields and common fields are the same as in the last head.
     private func isSame(_ head: ResponseHead, _ common: HTTP2CommonFields?) -> Bool {
         guard head.status.code == status, head.fields.isWireFormat, fields.isWireFormat else { return false }
         guard head.fields.bytes.span.isSame(as: fields.bytes.span) else { return false }
@@ -85,7 +85,7 @@ struct ResponseBlock {
         lines.append(Line(start: start, nameEnd: nameEnd, end: bytes.count))
     }
 
-    /// Lends the bytes and the lines in them, and the value of Content-Length; there is always the status.
+    /// Lends the bytes, the lines within them, and the value of Content-Length. The status line always exists.
     @unsafe func withUnsafeLines(_ body: (UnsafePointer<UInt8>, [Line], UnsafeBufferPointer<UInt8>) -> Void) {
         unsafe bytes.withUnsafeBufferPointer { buffer in
             guard let start = buffer.baseAddress else { return }
@@ -96,7 +96,7 @@ struct ResponseBlock {
     private static let status = Array(":status".utf8)
 }
 
-/// Fields that stand in many answers, made ready once.
+/// Fields that many answers share, encoded once.
 package struct HTTP2CommonFields: Sendable {
     fileprivate let bytes: [UInt8]
     fileprivate let lines: [ResponseBlock.Line]

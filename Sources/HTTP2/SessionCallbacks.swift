@@ -1,6 +1,6 @@
 import CNGHTTP2
 
-// Each function is named after the library's callback. They only tell the session what happened; it acts when the
+// Each function is named after the library's callback. A callback only reports to the session, which acts after the
 // outer call has returned.
 
 @unsafe func makeCallbacks() -> OpaquePointer? {
@@ -16,7 +16,7 @@ import CNGHTTP2
     return unsafe callbacks
 }
 
-/// Without a retain: the session is in the middle of the call that led here.
+/// Calls the session without retaining it: the session is inside the library call that led here, so it is alive.
 @unsafe private func tell(_ userData: UnsafeMutableRawPointer?, _ body: (HTTP2Session) -> Void) {
     guard let userData = unsafe userData else { return }
     unsafe Unmanaged<HTTP2Session>.fromOpaque(userData)._withUnsafeGuaranteedRef(body)
@@ -53,7 +53,7 @@ import CNGHTTP2
     return 0
 }
 
-/// Without this the library drops such fields and lets the request pass.
+/// Without this callback the library drops invalid fields and lets the request pass.
 @unsafe private func onInvalidHeader(
     _ session: OpaquePointer?,
     _ frame: UnsafePointer<nghttp2_frame>?,
@@ -139,7 +139,7 @@ import CNGHTTP2
     return 0
 }
 
-/// `nghttp2_data_source_read_callback`
+/// The library's `nghttp2_data_source_read_callback`.
 @unsafe func readBody(
     _ session: OpaquePointer?,
     _ stream: Int32,

@@ -1,6 +1,6 @@
 import CNGHTTP2
 
-/// Owns one `nghttp2_session` and turns its calls into Swift's types. Its callbacks go to the `HTTP2Session` it is attached to.
+/// Owns one `nghttp2_session` and turns its calls into Swift's types. Its callbacks go to the attached `HTTP2Session`.
 @safe final class SessionHandle {
     private let session: OpaquePointer
 
@@ -22,7 +22,7 @@ import CNGHTTP2
         unsafe nghttp2_session_del(session)
     }
 
-    /// Sends callbacks to `owner`, which holds this handle and so outlives it.
+    /// Directs callbacks to `owner`, which holds this handle and so outlives it.
     func attach(_ owner: HTTP2Session) {
         unsafe nghttp2_session_set_user_data(session, Unmanaged.passUnretained(owner).toOpaque())
     }
@@ -51,7 +51,7 @@ import CNGHTTP2
         _ = unsafe nghttp2_session_set_local_window_size(session, 0, 0, limits.connectionWindow)
     }
 
-    /// Gives the error after which the library must not be used again.
+    /// Returns an error after which the library must not be used again, or nil.
     func receive(_ bytes: Span<UInt8>) -> HTTP2Error? {
         let result = unsafe bytes.withUnsafeBufferPointer { bytes in
             unsafe nghttp2_shim_receive(session, bytes.baseAddress, bytes.count)
@@ -59,7 +59,7 @@ import CNGHTTP2
         return result < 0 ? Self.error(result) : nil
     }
 
-    /// Appends the library's next piece of output; false when there is none.
+    /// Appends the library's next piece of output; false when no output is left.
     func send(into output: inout [UInt8]) throws(HTTP2Error) -> Bool {
         var bytes: UnsafePointer<UInt8>?
         let count = unsafe nghttp2_shim_send(session, &bytes)
@@ -69,7 +69,7 @@ import CNGHTTP2
         return true
     }
 
-    /// - Parameter hasBody: whether body bytes will be asked for; without, the head ends the stream.
+    /// - Parameter hasBody: whether the library will ask for body bytes; if not, the head ends the stream.
     func respond(_ stream: HTTP2StreamID, _ block: inout ResponseBlock, hasBody: Bool) {
         unsafe withNameValues(&block) { fields in
             _ = unsafe nghttp2_shim_respond(
@@ -117,7 +117,7 @@ import CNGHTTP2
         _ = unsafe nghttp2_submit_goaway(session, 0, last, HTTP2ErrorCode.noError.rawValue, nil, 0)
     }
 
-    /// The library copies names and values before the call returns. `inout`, so that the block itself is not copied.
+    /// The library copies names and values before the call returns. The block is `inout` so that it is not copied.
     @unsafe private func withNameValues(
         _ block: inout ResponseBlock,
         _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Void
@@ -169,9 +169,9 @@ import CNGHTTP2
 @unsafe private func makeOptions(_ limits: HTTP2Limits) -> OpaquePointer? {
     var options: OpaquePointer?
     guard unsafe nghttp2_option_new(&options) == 0 else { return nil }
-    // Windows open when the application has used the bytes, not when they arrive.
+    // A window reopens when the application has used the bytes, not when they arrive.
     unsafe nghttp2_option_set_no_auto_window_update(options, 1)
-    // 1.52 counts each piece in which the nine bytes of a CONTINUATION header arrive; `FrameScanner` counts frames.
+    // nghttp2 1.52 counts every fragment of a nine-byte CONTINUATION header; `FrameScanner` counts frames.
     unsafe nghttp2_option_set_max_continuations(options, (limits.continuations + 1) * 9)
     unsafe nghttp2_option_set_max_settings(options, limits.settingsEntries)
     unsafe nghttp2_option_set_max_outbound_ack(options, limits.outboundAcknowledgements)

@@ -1,15 +1,15 @@
-/// Remembers which stream ids a peer passed over, so that using one later is told from trailers on an old stream.
+/// Remembers which stream ids a peer skipped, so that using one later is not mistaken for trailers on an old stream.
 ///
-/// RFC 9113 §5.1.1: a new stream closes all idle streams below it, and an id in that state must not open again. Clients
-/// hardly ever skip, so the record is a few ranges; a peer that skips all the time loses the oldest, and those ids
-/// are then merely ignored by the library as closed streams.
+/// RFC 9113 §5.1.1: a new stream closes all idle streams below it, and their ids must not be used again. Clients hardly
+/// ever skip ids, so the record is a few ranges. If a peer skips constantly, the oldest ranges are forgotten and the
+/// library ignores those ids as closed streams.
 struct SkippedStreams {
     private static let maximumRanges = 64
 
     private var highest: UInt32 = 0
     private var ranges: [ClosedRange<UInt32>] = []
 
-    /// False when `stream` was passed over before. Even ids and zero are the library's to refuse.
+    /// False when the peer skipped `stream` before. The library itself refuses even ids and zero.
     mutating func open(_ stream: UInt32) -> Bool {
         guard stream % 2 == 1 else { return true }
         guard stream > highest else {

@@ -1,29 +1,29 @@
-/// What the session knows of one request beside the library's own record. A class, so that queues grow in place.
+/// The session's record of one request, beside the library's own. A class, so that its queues grow in place.
 final class StreamState {
     let id: HTTP2StreamID
-    /// The application has heard of it.
+    /// The application has received an event for this stream.
     var announced = false
-    /// We decided to reset it; nothing more is told to the application.
+    /// The stream will be reset; the application gets no more events except `closed`.
     var condemned = false
-    /// The reset is the application's wish, not the peer's fault.
+    /// The server chose to reset the stream; the peer did nothing wrong.
     var resetByUs = false
-    /// The head was refused: its body is thrown away.
+    /// The head was refused, so the body is discarded.
     var discardsBody = false
     var trailerBytes = 0
     var requestEnded = false
     var responseStarted = false
-    /// Body bytes given to the application and not yet consumed.
+    /// Body bytes that the application has received but not yet consumed.
     var unconsumed = 0
 
     var pending = ByteQueue()
-    /// No more will be appended to `pending`.
+    /// No more bytes will be appended to `pending`.
     var closing = false
-    /// The library was told that there is nothing to send for now.
+    /// The library knows that this stream has nothing to send for now.
     var deferred = false
-    /// Output was taken and bytes stayed behind: the producer will hear when they are gone.
+    /// Output was taken while bytes of this stream had to stay behind; `drained` follows when they are gone.
     var hasWaited = false
 
-    /// Since when the peer's window has kept `pending` from going out.
+    /// The time since which the peer's window has kept `pending` from being sent.
     var stalledSince: UInt64?
     var sentSinceStall = 0
 

@@ -1,10 +1,10 @@
 import Basics
 
-/// The streams of a connection by id. They open in the order of their ids and are few, so that a sorted array finds one
-/// sooner than its id is hashed.
+/// The streams of a connection by id. Streams are few and open in the order of their ids, so searching a sorted array
+/// is faster than hashing.
 struct StreamTable {
     private(set) var all: [StreamState] = []
-    /// The one of the last look-up: calls and callbacks come in runs for one.
+    /// The stream of the last look-up: calls and callbacks mostly repeat the same stream.
     private var recent: StreamState?
 
     mutating func find(_ id: HTTP2StreamID) -> StreamState? {
@@ -27,7 +27,7 @@ struct StreamTable {
         return all.remove(at: place)
     }
 
-    /// Where it is, or would be.
+    /// The index of the stream with this id, or the index where it would be inserted.
     private func place(of id: HTTP2StreamID) -> Int {
         guard let last = all.last, id <= last.id else { return all.count }
         return all.partitioningIndex { $0.id >= id }

@@ -1,4 +1,4 @@
-/// Counts events against a rate; time is monotonic nanoseconds and comes in as an argument.
+/// Counts events against a rate. The caller passes the time in monotonic nanoseconds.
 struct TokenBucket {
     private let rate: HTTP2Limits.Rate
     private var tokens: UInt64
@@ -15,7 +15,7 @@ struct TokenBucket {
         let since = refilled ?? now
         let earned = now > since ? (now - since) / nanosecondsPerToken : 0
         tokens = min(rate.burst, tokens + min(earned, rate.burst))
-        // The part of a token already earned stays earned, unless the bucket is full.
+        // A partly earned token carries over, unless the bucket is full.
         refilled = tokens == rate.burst ? now : since + earned * nanosecondsPerToken
         guard tokens > 0 else { return false }
         tokens -= 1
