@@ -1,11 +1,11 @@
 import Basics
 import HTTPModel
 
-/// Takes a chunked body apart (RFC 9112 §7.1) and holds no bytes: data comes out as ranges of the input.
+/// Decodes a chunked body (RFC 9112 §7.1). It stores no bytes: data comes out as ranges of the input.
 ///
-/// Stricter than the grammar where leniency has been abused: no blanks around sizes and extensions, at most 16 size
-/// digits, CR LF everywhere. Trailer fields are checked for form, counted and dropped: nothing of ours reads them,
-/// and merging them into the head is how framing fields get smuggled.
+/// The decoder is stricter than the grammar where attackers abuse leniency: no blanks around sizes and extensions, at
+/// most 16 size digits, CR LF everywhere. Trailer fields are checked for form, counted and dropped: Ladle reads none,
+/// and merging them into the head would let an attacker smuggle framing fields.
 package struct HTTP1ChunkedDecoder: Sendable {
     package enum Event: Sendable, Equatable {
         case needMore
@@ -26,16 +26,16 @@ package struct HTTP1ChunkedDecoder: Sendable {
     private var digitCount: UInt8 = 0
     private var extensionBytes: UInt32 = 0
     private var trailerBytes: UInt32 = 0
-    /// Of the chunk being read.
+    /// Bytes left in the chunk being read.
     private var remaining: UInt64 = 0
-    /// Data bytes announced so far.
+    /// Data bytes that the chunk sizes have announced so far.
     private var total: UInt64 = 0
 
     package init() {}
 
     package var isDone: Bool { state == .done }
 
-    /// Takes what it can from `input`, moving `offset` past it.
+    /// Takes as much of `input` as it can and moves `offset` past it.
     package mutating func next(
         in input: Span<UInt8>,
         from offset: inout Int,

@@ -1,21 +1,21 @@
 package import HTTPModel
 
-/// How the end of a response's body is told (RFC 9112 §6.3).
+/// How a response marks the end of its body (RFC 9112 §6.3).
 package enum HTTP1BodyEnd: Sendable, Equatable {
     /// There is no body: HEAD, 204, 304, or an empty answer to an upgrade.
     case none
     case length(Int)
     case chunked
-    /// By closing: a stream to an HTTP/1.0 client.
+    /// The connection closes after the body: a stream to an HTTP/1.0 client.
     case close
 }
 
-/// What the response says about the connection.
+/// The `Connection` field of a response.
 package enum HTTP1ConnectionField: Sendable, Equatable {
-    /// Nothing: HTTP/1.1 stays open by itself.
+    /// No field: HTTP/1.1 stays open by default.
     case implied
     case close
-    /// For HTTP/1.0 clients that asked for it.
+    /// `keep-alive`, for HTTP/1.0 clients that asked for it.
     case keepAlive
 }
 
@@ -26,11 +26,11 @@ package enum HTTP1Encoder {
 
     /// Appends the whole head with its empty line.
     ///
-    /// Framing fields are ours alone: `Content-Length`, `Transfer-Encoding`, `Connection` and `Date` among the given
-    /// fields are left out, except that the fields of a 101 go as they are.
-    /// - Parameter bodyEnd: for HEAD, what GET would have; `omitsBody` then decides what follows.
+    /// The encoder alone writes framing fields: it leaves out `Content-Length`, `Transfer-Encoding`, `Connection` and
+    /// `Date` of the given fields. A 101 is an exception; its fields are written unchanged.
+    /// - Parameter bodyEnd: for HEAD, the value that GET would have; `omitsBody` then decides whether a body follows.
     /// - Parameter date: a whole line, from `HTTP1DateLine`.
-    /// - Parameter common: whole lines that every answer of a server has.
+    /// - Parameter common: whole lines that all answers of a server share.
     package static func appendHead(
         _ head: borrowing ResponseHead,
         bodyEnd: HTTP1BodyEnd,
@@ -65,15 +65,15 @@ package enum HTTP1Encoder {
         output.append(ASCII.lf)
     }
 
-    /// Whether no body byte may follow the head: whatever the handler produced is dropped.
+    /// Whether the head must not be followed by a body; the handler's body bytes are then dropped.
     package static func omitsBody(method: HTTPMethod, status: HTTPStatus) -> Bool {
         if case .head = method { true } else { status.forbidsBody }
     }
 
-    /// Appends one chunk. An empty one is not written: it would end the body.
-    /// The most that stands around the data of a chunk: sixteen digits and two line ends.
+    /// The most bytes around the data of a chunk: sixteen digits and two line ends.
     package static let chunkFrameBytes = 20
 
+    /// Appends one chunk. An empty chunk is not written, because it would end the body.
     package static func appendChunk(_ data: Span<UInt8>, to output: inout [UInt8]) {
         guard data.count > 0 else { return }
         appendChunkSize(data.count, to: &output)
@@ -90,7 +90,7 @@ package enum HTTP1Encoder {
         output.append(ASCII.lf)
     }
 
-    /// The line before the data; the caller appends the data and CR LF.
+    /// Appends the size line of a chunk; the caller appends the data and CR LF.
     static func appendChunkSize(_ size: Int, to output: inout [UInt8]) {
         var shift = 60
         while shift > 0, size >> shift & 15 == 0 { shift -= 4 }
@@ -103,7 +103,7 @@ package enum HTTP1Encoder {
         output.append(ASCII.lf)
     }
 
-    /// Concrete on purpose: a generic one from another target is not specialised here.
+    /// Takes `Int` on purpose: the compiler would not specialise a generic function of another target here.
     private static func appendDecimal(_ value: Int, to output: inout [UInt8]) {
         var divisor = 1
         while value / divisor >= 10 { divisor *= 10 }
@@ -156,7 +156,7 @@ package enum HTTP1Encoder {
         static let chunked = Array("Transfer-Encoding: chunked\r\n".utf8)
         static let close = Array("Connection: close\r\n".utf8)
         static let keepAlive = Array("Connection: keep-alive\r\n".utf8)
-        /// The status lines of 100 to 511.
+        /// The status lines of 100 to 511, encoded once.
         static let status: [[UInt8]] = (100...511).map { statusLine(HTTPStatus($0)) }
 
         static func statusLine(_ status: HTTPStatus) -> [UInt8] {
@@ -165,7 +165,7 @@ package enum HTTP1Encoder {
     }
 }
 
-/// The `Date` line, made again only when the second has changed.
+/// The `Date` line, rebuilt only when the second has changed.
 package struct HTTP1DateLine: Sendable {
     package private(set) var bytes: [UInt8]
     private var unixSeconds: Int64

@@ -1,15 +1,17 @@
-/// Bounds on what one message may cost before anything of it is believed. Each connection keeps them, so they are small.
+/// Bounds on the cost of one message, checked before any of it is trusted. Each connection stores them, so they are
+/// small.
 package struct HTTP1Limits: Sendable, Equatable {
-    /// Without its CR LF. Most servers and proxies take 8 KiB.
+    /// Length of the request line without its CR LF. Most servers and proxies take 8 KiB.
     package var requestLine: Int { Int(lineBound) }
-    /// All fields with their line ends and the empty line.
+    /// Length of all fields with their line ends and the empty line.
     package var fieldBlock: Int { Int(blockBound) }
     package var fieldCount: Int { Int(countBound) }
-    /// The default; a route may set another on the parser once it knows the head.
+    /// The default length of a body; a route may set another on the parser once it knows the head.
     package let body: Int
-    /// All chunk extensions of one body. Nothing uses them; one byte of data per long extension is an attack.
+    /// Length of all chunk extensions of one body. Ladle uses none; a long extension for each byte of data is an
+    /// attack.
     package var chunkExtensions: Int { Int(extensionBound) }
-    /// All trailer lines of one body. They are checked and dropped.
+    /// Length of all trailer lines of one body. They are checked and dropped.
     package var trailer: Int { Int(trailerBound) }
 
     private let lineBound: UInt16
@@ -18,7 +20,7 @@ package struct HTTP1Limits: Sendable, Equatable {
     private let extensionBound: UInt16
     private let trailerBound: UInt16
 
-    /// Sizes are cut to what the slot table can address.
+    /// Reduces sizes to the range that the slot table can address.
     package init(
         requestLine: Int = 8192,
         fieldBlock: Int = 16_384,
@@ -36,6 +38,6 @@ package struct HTTP1Limits: Sendable, Equatable {
     }
 
     package static let server = HTTP1Limits()
-    /// For answers to requests of ours: the peer chose the fields, but we chose the peer.
+    /// For answers to our own requests: the limits are wide, because we chose the peer.
     package static let client = HTTP1Limits(fieldBlock: 65_000, fieldCount: 256, body: 64 << 20)
 }

@@ -1,12 +1,12 @@
 package import HTTPModel
 
-/// Why a message is refused. After one of these the parser takes nothing more from the connection.
+/// The reason why a message is refused. After an error the parser takes nothing more from the connection.
 package enum HTTP1ParseError: Error, Equatable, Sendable {
     // Lines
     case bareCR, bareLF
     case controlByte(UInt8)
     // Request line
-    /// Three words of which none has a slash: not a faulty request but none, since every target and version has one.
+    /// The line has three words and no slash, so it is no HTTP at all: every target and every version has a slash.
     case notHTTP
     case requestLineTooLong(limit: Int)
     case badRequestLine
@@ -32,7 +32,7 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
     case chunkExtensionsTooLong(limit: Int)
     case badTrailer
     case trailerTooLarge(limit: Int)
-    /// The peer closed in the middle of a message.
+    /// The peer closed the connection in the middle of a message.
     case endedEarly
 
     package var status: HTTPStatus {
@@ -47,7 +47,7 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
         }
     }
 
-    /// One sentence for the person who reads the problem document.
+    /// One sentence for the reader of the problem document.
     package var text: String {
         switch self {
         case .bareCR: "A carriage return is not followed by a line feed."

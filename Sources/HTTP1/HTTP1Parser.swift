@@ -1,20 +1,20 @@
 package import HTTPModel
 
-/// Server side: takes requests out of a byte stream.
+/// Server side: parses requests out of a byte stream.
 ///
-/// Call `next` until it says `needMore`, starting each time at the offset it left; bytes it did not take stay with the
-/// caller. After `end` nothing is taken until `startNext`, so a pipelined request waits for the answer to the one
-/// before it. After a refusal nothing is taken ever again.
+/// Call `next` until it returns `needMore`, each time at the offset where it stopped. The caller keeps the bytes that
+/// the parser has not taken. After `end` the parser takes nothing until `startNext`, so a pipelined request waits until
+/// the one before it is answered. After a refusal the parser takes nothing more.
 ///
-/// A parser between requests holds no memory of its own, unless `startNext` is told to keep the head: then a request
-/// with the very same head, as of a client that asks again and again, is known by one comparison (`repeatsLast`).
+/// Between requests a parser holds no memory of its own, unless the caller asks `startNext` to keep the head. A client
+/// that repeats a request then sends the same head again, and one comparison recognizes it (`repeatsLast`).
 package struct HTTP1Parser: ~Copyable, Sendable {
     package enum Event: Sendable, Equatable {
-        /// Everything was taken; more bytes are needed.
+        /// All input was taken, and more bytes are needed.
         case needMore
-        /// `head` and `framing` are there.
+        /// The head is complete: `head` and `framing` are set.
         case head
-        /// A part of the body: a range of the input.
+        /// A part of the body, as a range of the input.
         case body(Range<Int>)
         /// The request is complete.
         case end
@@ -22,7 +22,7 @@ package struct HTTP1Parser: ~Copyable, Sendable {
 
     private enum State: Sendable {
         case head
-        /// Between `head` and the first look at the body, so that the caller can set the limit for this route.
+        /// The state between `head` and the first body byte, in which the caller can set the route's body limit.
         case beforeBody
         case length(remaining: Int)
         case chunked(HTTP1ChunkedDecoder)
@@ -32,9 +32,9 @@ package struct HTTP1Parser: ~Copyable, Sendable {
 
     package private(set) var head = RequestHead()
     package private(set) var framing = RequestFraming()
-    /// `head` is byte for byte that of the request before.
+    /// `head` is byte for byte the same as in the request before.
     package private(set) var repeatsLast = false
-    /// For the body of the current request; back to the default at `startNext`.
+    /// The limit for the body of the current request; `startNext` restores the default.
     package var bodyLimit: Int
     private let limits: HTTP1Limits
     private var state = State.head
@@ -42,7 +42,7 @@ package struct HTTP1Parser: ~Copyable, Sendable {
     private var hasStartLine = false
     private var skippedEmptyLine = false
     private var authority: Range<UInt32>?
-    /// `head` and `framing` are those of a request that is over.
+    /// `head` and `framing` belong to a request that is over.
     private var isHeadPast = false
 
     package init(limits: HTTP1Limits = .server) {
@@ -50,7 +50,7 @@ package struct HTTP1Parser: ~Copyable, Sendable {
         bodyLimit = limits.body
     }
 
-    /// Nothing of a request has come yet: the connection is idle, not slow.
+    /// No byte of a request has arrived: the connection is idle, not slow.
     package var isIdle: Bool {
         if case .head = state { isHeadPast || head.fields.bytes.isEmpty } else { false }
     }
@@ -59,7 +59,7 @@ package struct HTTP1Parser: ~Copyable, Sendable {
         if case .ended = state { true } else { false }
     }
 
-    /// The refusal, once there was one.
+    /// The refusal, if the parser has refused a request.
     package var refusal: HTTP1ParseError? {
         if case .refused(let error) = state { error } else { nil }
     }
@@ -102,7 +102,7 @@ package struct HTTP1Parser: ~Copyable, Sendable {
         }
     }
 
-    /// The peer will send nothing more. Throws `endedEarly` in the middle of a request.
+    /// Records that the peer will send nothing more. Throws `endedEarly` in the middle of a request.
     package mutating func receiveEnd() throws(HTTP1ParseError) {
         if isIdle || isEnded { return }
         if case .refused(let error) = state { throw error }
@@ -110,8 +110,8 @@ package struct HTTP1Parser: ~Copyable, Sendable {
         throw .endedEarly
     }
 
-    /// Makes ready for the next request. Without effect before `end` and after a refusal.
-    /// - Parameter keepingHead: for a connection that is busy; an idle one gives the memory back.
+    /// Prepares for the next request. It has no effect before `end` and after a refusal.
+    /// - Parameter keepingHead: true for a busy connection; an idle one releases the memory.
     package mutating func startNext(keepingHead: Bool) {
         guard case .ended = state else { return }
         state = .head
@@ -123,7 +123,7 @@ package struct HTTP1Parser: ~Copyable, Sendable {
         }
     }
 
-    /// Gives the head's storage back while the answer goes on: a subscriber's stream can last for days.
+    /// Releases the head's storage while the answer goes on, because a subscriber's stream can last for days.
     package mutating func releaseHead() {
         if case .head = state { return }
         head.removeAll(keepingCapacity: false)
@@ -159,11 +159,11 @@ package struct HTTP1Parser: ~Copyable, Sendable {
             }
             return .needMore
         }
-        // More than the limits is never looked at, so it need not be kept either.
+        // Bytes beyond the limits are never examined, so they are not kept either.
         let most = limits.requestLine + limits.fieldBlock + 8 - known
         let piece = input.extracting(offset..<min(input.count, offset + max(most, 1)))
         head.fields.bytes.append(copying: piece)
-        // The scan reads the bytes while it fills the slots: two parts of one value, so the bytes step out meanwhile.
+        // The scan reads the bytes while it fills the slots of the same value, so the bytes are moved out meanwhile.
         var bytes: [UInt8] = []
         swap(&bytes, &head.fields.bytes)
         let end = try scan(bytes.span)
@@ -178,7 +178,8 @@ package struct HTTP1Parser: ~Copyable, Sendable {
         return try finishHead()
     }
 
-    /// A head that was good is good again, and ends where it ended.
+    /// Whether the input begins with the last head. That head was valid, so the same bytes are valid and end at the
+    /// same place.
     private func isLastHead(_ input: Span<UInt8>, at offset: Int) -> Bool {
         HeadScanner.isEqual(head.fields.bytes.span, to: input, at: offset)
     }
@@ -187,7 +188,7 @@ package struct HTTP1Parser: ~Copyable, Sendable {
         while !hasStartLine {
             guard let end = try scanner.startLine(bytes, limit: limits.requestLine) else { return nil }
             if end == scanner.lineStart {
-                // One empty line after a body is an old habit of clients (RFC 9112 §2.2).
+                // Some old clients send one empty line after a body (RFC 9112 §2.2).
                 guard !skippedEmptyLine else { throw .badRequestLine }
                 skippedEmptyLine = true
             } else {
@@ -219,7 +220,7 @@ package struct HTTP1Parser: ~Copyable, Sendable {
         }
     }
 
-    /// A lone empty line before a request is no request yet: the connection stays idle.
+    /// A single empty line does not begin a request: the connection stays idle.
     private mutating func dropEmptyLine() {
         head.removeAll(keepingCapacity: false)
         scanner = HeadScanner()

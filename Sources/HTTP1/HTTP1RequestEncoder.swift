@@ -8,8 +8,8 @@ package enum HTTP1RequestEncoder {
         case chunked
     }
 
-    /// Appends the whole head with its empty line. `Host` and framing come from the arguments; the same names among
-    /// the fields of `head` are left out. `Connection` and `Upgrade` are the caller's.
+    /// Appends the whole head with its empty line. The arguments supply `Host` and the framing fields; fields of `head`
+    /// with these names are left out. The caller adds `Connection` and `Upgrade`.
     package static func appendHead(
         _ head: borrowing RequestHead,
         host: String,

@@ -1,13 +1,13 @@
 package import HTTPModel
 
-/// Client side: takes one response out of a byte stream, passing over informational ones. Start a new parser for the
-/// next response.
+/// Client side: parses one response out of a byte stream and skips informational ones. Start a new parser for the next
+/// response.
 ///
-/// As strict as the server side: our peers are the gateway, tailscaled and ourselves.
+/// The parser is as strict as the server's: our peers are the gateway, tailscaled and Ladle itself.
 package struct HTTP1ResponseParser: Sendable {
     package enum Event: Sendable, Equatable {
         case needMore
-        /// `head` is there. After a 101 the bytes that follow belong to the new protocol: `end` comes next.
+        /// `head` is complete. After a 101 `end` comes next, and the bytes that follow belong to the new protocol.
         case head
         case body(Range<Int>)
         case end
@@ -32,7 +32,7 @@ package struct HTTP1ResponseParser: Sendable {
     private var hasStatusLine = false
     private var informationalCount = 0
 
-    /// A server that sends more interim responses than this is not going to answer.
+    /// A server that sends more interim responses than this is assumed never to answer.
     static let maxInformational = 16
 
     package init(requestMethod: HTTPMethod, limits: HTTP1Limits = .client) {
@@ -92,7 +92,7 @@ package struct HTTP1ResponseParser: Sendable {
         }
     }
 
-    /// The peer closed. True when the response is complete by that.
+    /// Records that the peer closed. True when closing completes the response.
     package mutating func receiveEnd() throws(HTTP1ParseError) -> Bool {
         switch state {
         case .ended: return true
@@ -108,7 +108,7 @@ package struct HTTP1ResponseParser: Sendable {
 
     // MARK: Head
 
-    /// True when the head is complete; false when everything was taken and more is needed.
+    /// True when the head is complete; false when all input was taken and more is needed.
     private mutating func takeHead(_ input: Span<UInt8>, _ offset: inout Int) throws(HTTP1ParseError) -> Bool {
         let known = head.fields.bytes.count
         let most = limits.requestLine + limits.fieldBlock + 8 - known
@@ -137,7 +137,7 @@ package struct HTTP1ResponseParser: Sendable {
         return try scanner.fields(bytes, into: &head.fields, limits: limits, table: .shared)
     }
 
-    /// `HTTP/1.1 200 OK`; the blank before an empty reason may be missing.
+    /// Parses a line such as `HTTP/1.1 200 OK`; the blank before an empty reason may be missing.
     private mutating func takeStatusLine(
         _ bytes: Span<UInt8>,
         start: Int,

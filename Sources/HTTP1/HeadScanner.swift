@@ -1,27 +1,28 @@
 import HTTPModel
 
-/// Walks the lines of a message head. Every byte is looked at once, eight at a time, however the input is cut;
-/// the outcome never depends on the cuts.
+/// Scans the lines of a message head. It examines every byte once, eight at a time. The result never depends on how the
+/// input was split.
 ///
-/// Lines end with CR LF only (RFC 9112 §2.2 allows a bare LF; smuggling lives there). A control byte is refused when
-/// it is seen, all else of a line when the line is complete.
+/// Lines end with CR LF only: RFC 9112 §2.2 allows a bare LF, but request smuggling relies on it. A control byte is
+/// refused at once; all other checks of a line wait until the line is complete.
 struct HeadScanner {
-    /// Where the current line begins.
+    /// The start of the current line.
     private(set) var lineStart = 0
-    /// Everything of the current line before this has been looked at.
+    /// The bytes of the current line before this position have been examined.
     private var position = 0
-    /// The first colon of the current field line; 0 when not seen. A start line comes before any field, so 0 is free.
+    /// The first colon of the current field line; 0 when none was found, which is safe because the start line comes
+    /// first.
     private var colon = 0
-    /// Where the field block begins.
+    /// The start of the field block.
     private var blockStart = 0
 
-    /// The end of the start line (the position of its CR), or nil when bytes are missing.
+    /// Finds the end of the start line (the position of its CR); nil when bytes are missing.
     mutating func startLine(_ bytes: Span<UInt8>, limit: Int) throws(HTTP1ParseError) -> Int? {
         let window = lineStart &+ limit &+ 2
         return try lineEnd(bytes, window: window, tooLong: .requestLineTooLong(limit: limit))
     }
 
-    /// Steps over the start line, or over an empty line before it.
+    /// Moves past the start line, or past an empty line before it.
     mutating func advance(pastLineEnd end: Int) {
         lineStart = end &+ 2
         position = lineStart
@@ -29,7 +30,7 @@ struct HeadScanner {
         colon = 0
     }
 
-    /// Takes field lines until the empty one. The offset after it, or nil when bytes are missing.
+    /// Reads field lines up to the empty one. Returns the offset after the empty line, or nil when bytes are missing.
     mutating func fields(
         _ bytes: Span<UInt8>,
         into fields: inout HeaderFields,
@@ -73,8 +74,8 @@ struct HeadScanner {
         for index in lineStart..<colon where !ASCII.isToken(bytes[index]) { throw .badFieldName }
     }
 
-    /// Stops at the colon, or before the control byte that `lineEnd` will judge. A tab before the colon is wrong in
-    /// any case and refused here, because `lineEnd` lets tabs pass.
+    /// Stops at the colon, or before the control byte that `lineEnd` will check. A tab before the colon is always wrong
+    /// and is refused here, because `lineEnd` accepts tabs.
     @inline(__always)
     private mutating func findColon(_ bytes: Span<UInt8>, end: Int) throws(HTTP1ParseError) {
         let index = Self.firstControl(bytes, from: position, to: end, orColon: true)
@@ -91,7 +92,7 @@ struct HeadScanner {
         }
     }
 
-    /// The position of the CR that ends the line, or nil when it has not come yet.
+    /// Finds the CR that ends the line; nil when it has not arrived yet.
     /// - Parameter window: the line end must lie wholly before this offset.
     @inline(__always)
     private mutating func lineEnd(
@@ -139,10 +140,10 @@ struct HeadScanner {
         return true
     }
 
-    /// The first byte below 0x20 or equal to 0x7F (or a colon), else `end`.
+    /// The position of the first byte below 0x20 or equal to 0x7F (or of a colon), else `end`.
     ///
-    /// A mark in a word is a hint only: borrows and carries run upwards, so nothing before the lowest mark can be
-    /// meant, but the marked byte itself is judged on its own (0x7E after 0xFF is marked, for one).
+    /// A marked byte in a word is only a hint: borrows and carries move upwards, so no match can lie before the lowest
+    /// mark, but the marked byte itself still has to be checked (0x7E after 0xFF is marked, for example).
     @inline(__always)
     private static func firstControl(_ bytes: Span<UInt8>, from start: Int, to end: Int, orColon: Bool) -> Int {
         var index = start

@@ -1,6 +1,6 @@
 import HTTPModel
 
-/// What the fields of a request say about its body and its connection (RFC 9112 §6 and §9.3).
+/// The facts that a request's fields state about its body and its connection (RFC 9112 §6 and §9.3).
 package struct RequestFraming: Sendable, Equatable {
     package enum Body: Sendable, Equatable {
         case none
@@ -9,7 +9,7 @@ package struct RequestFraming: Sendable, Equatable {
     }
 
     package var body = Body.none
-    /// What the client wants after this exchange.
+    /// The client wants to keep the connection after this exchange.
     package var keepAlive = true
     /// The client waits for `100 Continue` before it sends its body.
     package var expectsContinue = false
@@ -17,7 +17,7 @@ package struct RequestFraming: Sendable, Equatable {
     package init() {}
 
     /// Checks every field that framing, routing or the connection depends on.
-    /// - Parameter authority: that of an absolute-form target.
+    /// - Parameter authority: the authority of an absolute-form target.
     init(checking head: borrowing RequestHead, authority: Range<Int>?) throws(HTTP1ParseError) {
         let bytes = head.fields.bytes.span
         var host: Range<Int>?
@@ -109,9 +109,9 @@ package struct RequestFraming: Sendable, Equatable {
     }
 }
 
-/// The one transfer coding there is.
+/// The value of `Transfer-Encoding`; `chunked` is the only coding supported.
 enum TransferCoding {
-    /// Returns when the value is exactly `chunked`, in any case.
+    /// Returns normally when the value is exactly `chunked`, in any case; throws otherwise.
     static func check(_ value: Span<UInt8>) throws(HTTP1ParseError) {
         let chunked: [UInt8] = Array("chunked".utf8)
         if value.count == chunked.count {
@@ -119,7 +119,8 @@ enum TransferCoding {
             while index < chunked.count, ASCII.lowercased(value[index]) == chunked[index] { index += 1 }
             if index == chunked.count { return }
         }
-        // A single other token is a coding we lack (501); everything else is a broken or a disguised list (400).
+        // Any other single token is an unsupported coding (501); everything else is a malformed or disguised list
+        // (400).
         guard value.count > 0 else { throw .badTransferEncoding }
         for index in value.indices where !ASCII.isToken(value[index]) { throw .badTransferEncoding }
         throw .unknownTransferCoding
@@ -127,7 +128,7 @@ enum TransferCoding {
 }
 
 enum ContentLength {
-    /// A plain decimal number without sign, blanks or leading zeros, at most 2^63 - 1.
+    /// Parses a plain decimal number without sign, blanks or leading zeros, at most 2^63 - 1.
     static func parse(_ value: Span<UInt8>) throws(HTTP1ParseError) -> Int {
         guard (1...19).contains(value.count), value.count == 1 || value[0] != 0x30 else { throw .badContentLength }
         var length: UInt64 = 0

@@ -1,8 +1,8 @@
 import HTTPModel
 
-/// Parses `METHOD SP TARGET SP HTTP/1.x` (RFC 9112 §3) in place: one blank at each place, nothing else.
+/// Parses `METHOD SP TARGET SP HTTP/1.x` (RFC 9112 §3) in place, with exactly one blank between the parts.
 enum RequestLine {
-    /// Fills method, version and target of the head from the bytes of the line, which begin at `start`.
+    /// Fills in the head's method, version and target from the bytes of the line, which begin at `start`.
     /// - Returns: the authority of an absolute-form target, which `Host` must agree with.
     static func parse(
         _ bytes: Span<UInt8>,
@@ -10,7 +10,7 @@ enum RequestLine {
         end: Int,
         into head: inout RequestHead
     ) throws(HTTP1ParseError) -> Range<Int>? {
-        // The shortest is `X / HTTP/1.1`: everything below indexes within these twelve bytes or is checked.
+        // The shortest line is `X / HTTP/1.1`: all indices below lie within these twelve bytes or are checked.
         guard end - start >= 12, bytes[end - 9] == ASCII.space else {
             throw shortLineError(bytes, start: start, end: end)
         }
@@ -42,7 +42,8 @@ enum RequestLine {
         }
     }
 
-    /// Every server must take the absolute form (RFC 9112 §3.2.2), although clients send it to proxies only.
+    /// Parses an absolute-form target. Every server must accept it (RFC 9112 §3.2.2), although only proxies should get
+    /// it.
     private static func absoluteForm(
         _ bytes: Span<UInt8>,
         _ target: Range<Int>,
@@ -58,14 +59,14 @@ enum RequestLine {
             let authorityStart = target.lowerBound + prefix.count
             var authorityEnd = authorityStart
             while authorityEnd < target.upperBound, bytes[authorityEnd] != 0x2F {
-                // A query or fragment right after the authority: a path is missing.
+                // A query or fragment follows the authority directly: the path is missing.
                 guard RequestTarget.allows(bytes[authorityEnd]), bytes[authorityEnd] != 0x3F else {
                     throw .badTarget(.notOriginForm)
                 }
                 authorityEnd += 1
             }
             if authorityEnd == target.upperBound {
-                // An absent path means `/`; the last slash of the scheme's `://` serves as one.
+                // A missing path means `/`; the last slash of the scheme's `://` stands in for it.
                 head.setTarget(start: authorityStart - 1, pathLength: 1, length: 1)
             } else {
                 let path = bytes.extracting(authorityEnd..<target.upperBound)
@@ -112,7 +113,7 @@ enum RequestLine {
         }
     }
 
-    /// Says what is wrong with a line that does not end in blank and version.
+    /// Finds the fault in a line that does not end with a blank and a version.
     private static func shortLineError(_ bytes: Span<UInt8>, start: Int, end: Int) -> HTTP1ParseError {
         var index = start
         while index < end, ASCII.isToken(bytes[index]) { index += 1 }
@@ -121,7 +122,7 @@ enum RequestLine {
         var hasMark = false
         for position in start..<end {
             if bytes[position] == ASCII.space { blanks += 1 }
-            // The slash of a target or a version, or the asterisk of OPTIONS.
+            // The slash of a target or version, or the asterisk of OPTIONS.
             if bytes[position] == 0x2F || bytes[position] == 0x2A { hasMark = true }
         }
         guard blanks == 2 else { return .badRequestLine }

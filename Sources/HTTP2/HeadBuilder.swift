@@ -14,7 +14,7 @@ struct HeadBuilder {
         case taken
         /// The head has so many decoded bytes that the connection has to end.
         case bomb
-        /// Of a stream whose head is complete: trailers.
+        /// The field belongs to a stream whose head is complete: it is a trailer.
         case trailer
     }
 

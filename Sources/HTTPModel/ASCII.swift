@@ -1,7 +1,7 @@
-/// Byte classes of HTTP's grammar and the word-wise view of a span that the scanners use.
+/// Byte classes of HTTP's grammar, and access to a span in eight-byte words for the scanners.
 ///
-/// It stands inside the per-byte loops of other targets, hence `@inlinable`; the members of a `package` type are
-/// inlined elsewhere only when the type itself is `@usableFromInline` (Swift 6.3).
+/// Other targets use these functions in per-byte loops, hence `@inlinable`. The compiler inlines members of a `package`
+/// type across targets only when the type itself is `@usableFromInline` (Swift 6.3).
 @usableFromInline
 package enum ASCII {
     @inlinable package static var tab: UInt8 { 0x09 }
@@ -30,19 +30,19 @@ package enum ASCII {
         byte &- 0x41 < 26 ? byte | 0x20 : byte
     }
 
-    /// What a field value may hold (RFC 9110 §5.5): visible bytes, blank, tab, and obs-text from 0x80 on.
+    /// Whether a field value may hold the byte (RFC 9110 §5.5): visible bytes, blank, tab, and obs-text from 0x80 on.
     @inlinable
     package static func isFieldValue(_ byte: UInt8) -> Bool {
         byte >= 0x20 ? byte != 0x7F : byte == tab
     }
 
-    /// Whether two byte sequences are the same when ASCII letters are compared without case.
+    /// Whether two byte sequences are equal when the case of ASCII letters is ignored.
     package static func equalIgnoringCase(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
         left.elementsEqual(right) { lowercased($0) == lowercased($1) }
     }
 }
 
-/// Eight bytes of the span as a little-endian word. The compiler makes one load of it.
+/// Eight bytes of the span as a little-endian word. The compiler emits one load for it.
 @inlinable
 @inline(__always)
 package func loadWord(_ bytes: Span<UInt8>, at offset: Int) -> UInt64 {
@@ -52,7 +52,7 @@ package func loadWord(_ bytes: Span<UInt8>, at offset: Int) -> UInt64 {
 }
 
 extension [UInt8] {
-    /// Appends the bytes of a span.
+    /// Appends a copy of the span's bytes.
     package mutating func append(copying bytes: Span<UInt8>) {
         append(addingCapacity: bytes.count) { (output: inout OutputSpan<UInt8>) in
             for index in bytes.indices { output.append(bytes[index]) }

@@ -1,21 +1,21 @@
 /// An `Accept` field: media ranges with their weights (RFC 9110 §12.5.1).
 package struct AcceptList: Sendable, Equatable {
     package struct Range: Sendable, Equatable {
-        /// `*` stands for any.
+        /// The type; `*` matches any.
         package var type: String
         var subtype: String
-        /// Media type parameters other than `q`; they make a range more specific.
+        /// Parameters other than `q`; they make a range more specific.
         package var parameters: [MediaType.Parameter]
-        /// Thousandths: 0 to 1000.
+        /// The weight in thousandths, from 0 to 1000.
         package var weight: Int
     }
 
-    /// Real clients send fewer than ten; the rest cannot change what we answer by much.
+    /// Real clients send fewer than ten ranges; more would hardly change the choice.
     static let maxRanges = 32
 
     package private(set) var ranges: [Range] = []
 
-    /// No `Accept` at all means anything.
+    /// The list of a request without `Accept`, which accepts any type.
     package static let anything = AcceptList()
 
     private init() {
@@ -36,18 +36,18 @@ package struct AcceptList: Sendable, Equatable {
                         throw HeaderValueError(.accept)
                     }
                     weight = parsed
-                    // What follows `q` were the old extension parameters; they select nothing.
+                    // The parameters after `q` are obsolete extensions; they select nothing.
                     break
                 }
                 parameters.append(parameter)
             }
             ranges.append(Range(type: media.type, subtype: media.subtype, parameters: parameters, weight: weight))
         }
-        // An empty field says the same as none (RFC 9110 §12.5.1 lets a server disregard it).
+        // An empty field counts as absent (RFC 9110 §12.5.1 lets a server disregard it).
         if ranges.isEmpty { self = .anything }
     }
 
-    /// The offer the client likes best; among equals the one that stands first. Nil means 406.
+    /// The index of the offer the client prefers; the first one wins a tie. Nil means 406.
     package func choose(among offers: [MediaType]) -> Int? {
         var best: (index: Int, weight: Int)?
         for (index, offer) in offers.enumerated() {
@@ -57,7 +57,7 @@ package struct AcceptList: Sendable, Equatable {
         return best?.index
     }
 
-    /// The weight of the most specific range that fits; 0 when none does.
+    /// The weight of the most specific range that matches; 0 when none matches.
     package func weight(of offer: MediaType) -> Int {
         var weight = 0
         var specificity = -1
@@ -75,7 +75,7 @@ package struct AcceptList: Sendable, Equatable {
         if range.subtype == "*" { return range.parameters.isEmpty ? 1 : nil }
         guard range.subtype == offer.subtype else { return nil }
         for parameter in range.parameters {
-            // We send UTF-8 text only, so a wish for it always fits.
+            // Ladle sends text as UTF-8 only, so a request for UTF-8 always matches.
             if parameter.name == "charset", ASCII.equalIgnoringCase(parameter.value.utf8, "utf-8".utf8) { continue }
             guard offer.parameter(parameter.name) == parameter.value else { return nil }
         }

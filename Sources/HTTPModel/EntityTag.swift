@@ -1,6 +1,6 @@
 /// An entity tag (RFC 9110 §8.8.3).
 package struct EntityTag: Sendable, Equatable {
-    /// Without the quotes.
+    /// The tag without its quotes.
     package var value: String
     package var isWeak: Bool
 
@@ -9,17 +9,17 @@ package struct EntityTag: Sendable, Equatable {
         self.isWeak = isWeak
     }
 
-    /// As it stands in `ETag`.
+    /// The tag as written in `ETag`.
     package var text: String { isWeak ? "W/\"\(value)\"" : "\"\(value)\"" }
 }
 
 /// An `If-Match` or `If-None-Match` field.
 package enum EntityTagCondition: Sendable, Equatable {
-    /// `*`: any current representation.
+    /// `*` matches any current representation.
     case any
     case tags([EntityTag])
 
-    /// One tag is usual; a list this long is not a question any more.
+    /// Clients usually send one tag; a longer list than this is refused.
     static let maxTags = 32
 
     /// - Parameter value: all lines of the field, joined by commas.
@@ -45,7 +45,7 @@ package enum EntityTagCondition: Sendable, Equatable {
         self = .tags(tags)
     }
 
-    /// For `If-Match`: a weak tag never matches.
+    /// The comparison of `If-Match`: a weak tag never matches.
     package func matchesStrongly(_ current: EntityTag?) -> Bool {
         guard let current else { return false }
         switch self {
@@ -54,7 +54,7 @@ package enum EntityTagCondition: Sendable, Equatable {
         }
     }
 
-    /// For `If-None-Match`: weakness is overlooked.
+    /// The comparison of `If-None-Match`: a weak tag matches too.
     package func matchesWeakly(_ current: EntityTag?) -> Bool {
         guard let current else { return false }
         switch self {
@@ -63,7 +63,7 @@ package enum EntityTagCondition: Sendable, Equatable {
         }
     }
 
-    /// A backslash in a tag is an ordinary character, so this is not a quoted string.
+    /// Reads one tag. A backslash in a tag is an ordinary character, so a tag is not a quoted string.
     private static func tag(_ scanner: inout ValueScanner, _ field: FieldName) throws(HeaderValueError) -> EntityTag {
         var isWeak = false
         if scanner.take(0x57) {

@@ -1,4 +1,4 @@
-/// A header field name that Ladle looks at or writes; every other name is `.other`.
+/// A header field name that Ladle reads or writes; every other name is `.other`.
 package enum FieldName: UInt8, CaseIterable, Sendable {
     case other
     case accept, acceptEncoding, acceptLanguage, acceptRanges
@@ -18,7 +18,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
     case te, traceparent, trailer, transferEncoding, upgrade, userAgent, vary, via, wwwAuthenticate
     case xAccelBuffering, xContentTypeOptions, xForwardedFor, xForwardedHost, xForwardedProto, xRealIP
 
-    /// The usual spelling. Empty for `.other`.
+    /// The usual spelling; empty for `.other`.
     package var canonical: String {
         switch self {
         case .other: ""

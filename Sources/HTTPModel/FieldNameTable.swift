@@ -1,19 +1,19 @@
-/// Finds a `FieldName` by its bytes: one hash of the first word and the length, then whole words compared.
+/// Finds a `FieldName` by its bytes: hashes the first word and the length, then compares whole words.
 ///
-/// A match proves that every byte is a token byte, so known names need no further check: setting bit 0x20 maps only
-/// the two cases of a letter onto a lower-case letter, and only itself (or a control byte, which never stands in a
-/// line) onto a digit or a hyphen.
+/// A match proves that every byte is a token byte, so known names need no further check: setting bit 0x20 maps only the
+/// two cases of a letter onto a lower-case letter. Onto a digit or a hyphen it maps only that byte itself, or a control
+/// byte, which a line never contains.
 ///
-/// A class, so that passing it on costs nothing.
+/// A class, so that passing the table on costs nothing.
 package final class FieldNameTable: Sendable {
     package static let shared = FieldNameTable()
 
-    /// The first word decides nearly always; the rest of a longer name is compared from `tails`.
+    /// The first word nearly always decides; the rest of a longer name is compared with `tails`.
     private struct Entry {
         var word: UInt64
         var length: UInt8
         var name: FieldName
-        /// The next entry of the same bucket; 0 ends the chain (entry 0 is `.other`).
+        /// The index of the next entry in the same bucket; 0 ends the chain (entry 0 is `.other`).
         var next: UInt8
     }
 
@@ -23,7 +23,7 @@ package final class FieldNameTable: Sendable {
     private let entries: [Entry]
     /// Four more words for each entry: the longest name, `Access-Control-Request-Private-Network`, has 38 bytes.
     private let tails: [UInt64]
-    /// `Name: ` in the canonical spelling, by raw value.
+    /// `Name: ` in the canonical spelling, indexed by raw value.
     private let prefixes: [[UInt8]]
 
     private init() {
@@ -52,7 +52,7 @@ package final class FieldNameTable: Sendable {
         self.prefixes = prefixes
     }
 
-    /// The known name that the bytes of `range` spell in any case, or `.other`.
+    /// The known name that these bytes spell in any case, or `.other`.
     package func lookup(_ bytes: Span<UInt8>, start: Int, length: Int) -> FieldName {
         guard length > 1, length <= 40 else { return .other }
         let first = Self.word(bytes, at: start, remaining: length)
@@ -82,8 +82,8 @@ package final class FieldNameTable: Sendable {
 
     func prefix(of name: FieldName) -> [UInt8] { prefixes[Int(name.rawValue)] }
 
-    /// Up to eight bytes from `start` in lower case, zero where the name has ended. Reads past the name while the
-    /// span reaches that far, because one masked load is cheaper than a loop.
+    /// Up to eight bytes from `start` in lower case, with zeros after the end of the name. The load may read past the
+    /// name within the span, because one masked load is cheaper than a loop.
     @inline(__always)
     private static func word(_ bytes: Span<UInt8>, at start: Int, remaining: Int) -> UInt64 {
         if remaining <= 0 { return 0 }

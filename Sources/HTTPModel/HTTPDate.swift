@@ -5,7 +5,7 @@ package enum HTTPDate {
     private static let days = Array("SunMonTueWedThuFriSat".utf8)
     private static let months = Array("JanFebMarAprMayJunJulAugSepOctNovDec".utf8)
 
-    /// - Parameter unixSeconds: taken within years 0 to 9999.
+    /// - Parameter unixSeconds: the time, limited to the years 0 to 9999.
     package static func bytes(unixSeconds: Int64) -> [UInt8] {
         let seconds = min(max(unixSeconds, -62_167_219_200), 253_402_300_799)
         var day = seconds / 86_400

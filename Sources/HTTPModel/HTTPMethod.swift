@@ -1,12 +1,12 @@
-/// A request method. Method names are case-sensitive: `get` is another token.
+/// A request method. Method names are case-sensitive: `get` is a different token.
 package enum HTTPMethod: Sendable, Hashable {
     case get, head, post, put, patch, delete, options
-    /// Known, and of no route: what TRACE echoes may hold a credential, and a QUERY (RFC 10008) is a GET here.
+    /// Known methods without a route: TRACE could echo a credential, and Ladle offers GET instead of QUERY (RFC 10008).
     case trace, query
-    /// Any other token; no route has it.
+    /// Any other token; no route uses it.
     case other(String)
 
-    /// The method whose token these bytes are. The caller has checked that they are token bytes.
+    /// Finds the method whose name these bytes spell. The caller has checked that they are token bytes.
     package init(_ token: some Collection<UInt8>) {
         for known in Self.known where known.name.utf8.elementsEqual(token) {
             self = known
@@ -33,7 +33,7 @@ package enum HTTPMethod: Sendable, Hashable {
     }
 }
 
-/// The version of HTTP a message came with.
+/// The HTTP version of a message.
 package enum HTTPVersion: UInt8, Sendable, Hashable {
     case http10, http11, http2
 

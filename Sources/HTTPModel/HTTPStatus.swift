@@ -2,16 +2,16 @@
 package struct HTTPStatus: Sendable, Hashable {
     package let code: UInt16
 
-    /// Codes outside 100 to 999 become 500: they cannot be written on the wire.
+    /// Turns codes outside 100 to 999 into 500, because they cannot be written on the wire.
     package init(_ code: Int) {
         self.code = (100...999).contains(code) ? UInt16(code) : 500
     }
 
     package var isInformational: Bool { code < 200 }
     package var isSuccess: Bool { (200..<300).contains(code) }
-    /// No body ever follows: RFC 9110 §6.4.1.
+    /// No body ever follows a head with this status (RFC 9110 §6.4.1).
     package var forbidsBody: Bool { code < 200 || code == 204 || code == 304 }
-    /// No `Content-Length` may be written: RFC 9110 §8.6 (304 may carry one, we write none).
+    /// No `Content-Length` may be written (RFC 9110 §8.6). A 304 may carry one, but Ladle writes none.
     package var forbidsContentLength: Bool { code < 200 || code == 204 }
 
     package static let `continue` = HTTPStatus(100)

@@ -1,5 +1,5 @@
 extension HeaderFields {
-    /// Whether a comma-separated field (all of its lines) has this token, compared without case.
+    /// Whether a comma-separated field contains this token in any of its lines, compared without case.
     package func has(_ name: FieldName, token: String) -> Bool {
         for slot in slots where slot.name == name {
             for element in ListElements(bytes[slot.valueRange])
@@ -10,7 +10,7 @@ extension HeaderFields {
         return false
     }
 
-    /// RFC 9110 §12.5.3: `gzip` with a weight above zero; `*` speaks for it where it is not named.
+    /// RFC 9110 §12.5.3: the client accepts `gzip` if its weight is above zero; `*` covers it when it is not named.
     package var acceptsGzip: Bool {
         var isNamed = false
         var weight = 0
@@ -28,8 +28,8 @@ extension HeaderFields {
     }
 }
 
-/// The elements of a comma-separated list (RFC 9110 §5.6.1) without blanks around them. Commas inside quoted strings
-/// do not split; empty elements are passed over, as a recipient must.
+/// The elements of a comma-separated list (RFC 9110 §5.6.1) without blanks around them. A comma inside a quoted string
+/// does not separate elements. Empty elements are skipped, as a recipient must.
 package struct ListElements: Sequence, IteratorProtocol {
     private var rest: ArraySlice<UInt8>
     private let separator: UInt8
@@ -64,7 +64,7 @@ package struct ListElements: Sequence, IteratorProtocol {
 }
 
 extension ArraySlice<UInt8> {
-    /// Without SP and HTAB at both ends. Bytes such as 0x85 or 0xA0 are not blanks here.
+    /// The slice without SP and HTAB at both ends. Bytes such as 0x85 or 0xA0 are not blanks here.
     package var trimmingBlanks: ArraySlice<UInt8> {
         var start = startIndex
         var end = endIndex

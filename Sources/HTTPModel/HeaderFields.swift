@@ -1,8 +1,8 @@
-/// Header fields as one byte buffer and a table of slots into it: no allocation per field.
+/// Header fields as one byte buffer and a table of slots into it, without an allocation for each field.
 ///
-/// Values come out as slices that share the buffer. Field order is kept; a name may occur more than once.
-/// Two writers fill it: a parser, which puts the received bytes in and then adds slots, and `append`, which writes
-/// `Name: value CR LF` so that a head made by us can be sent as it stands (`isWireFormat`).
+/// Values are slices that share the buffer. Field order is kept, and a name may occur more than once. A parser stores
+/// the received bytes and then adds slots. `append` writes `Name: value CR LF`, so that Ladle can send its own heads
+/// unchanged (`isWireFormat`).
 package struct HeaderFields: Sendable {
     package struct Slot: Sendable {
         package var nameStart: UInt32
@@ -23,13 +23,13 @@ package struct HeaderFields: Sendable {
         package var valueRange: Range<Int> { Int(valueStart)..<Int(valueStart) + Int(valueLength) }
     }
 
-    /// The longest name or value a slot can hold; every limit of a parser is below it.
+    /// The longest name or value a slot can hold; every parser limit is below it.
     static let maxPartBytes = 65_535
 
-    /// For parsers; everyone else reads through the slots.
+    /// The buffer; only parsers use it directly, other code reads through the slots.
     package var bytes: [UInt8] = []
     package private(set) var slots: [Slot] = []
-    /// True while `bytes` is exactly the fields as HTTP/1.1 writes them, in order and nothing else.
+    /// True while `bytes` holds the fields exactly as HTTP/1.1 writes them, in order and without other bytes.
     package private(set) var isWireFormat = true
 
     package init() {}
@@ -44,13 +44,13 @@ package struct HeaderFields: Sendable {
 
     // MARK: Reading
 
-    /// The value of the first field of this name, without the blanks around it.
+    /// The value of the first field with this name, without the blanks around it.
     package subscript(_ name: FieldName) -> ArraySlice<UInt8>? {
         for slot in slots where slot.name == name { return bytes[slot.valueRange] }
         return nil
     }
 
-    /// The value of the first field whose name is the same but for case.
+    /// The value of the first field with this name, compared without case.
     package subscript(_ name: String) -> ArraySlice<UInt8>? {
         for slot in slots
         where Int(slot.nameLength) == name.utf8.count && ASCII.equalIgnoringCase(bytes[slot.nameRange], name.utf8) {
@@ -59,7 +59,7 @@ package struct HeaderFields: Sendable {
         return nil
     }
 
-    /// The first value as text; bytes that are not UTF-8 come out as U+FFFD.
+    /// The first value as text; bytes that are not UTF-8 become U+FFFD.
     package func string(for name: FieldName) -> String? {
         self[name].map { String(decoding: $0, as: UTF8.self) }
     }
@@ -79,7 +79,7 @@ package struct HeaderFields: Sendable {
         return count
     }
 
-    /// All fields of a list-valued name as one list (RFC 9110 §5.3), or nil when there is none.
+    /// All fields of a list-valued name as one list (RFC 9110 §5.3); nil when there are none.
     package func list(for name: FieldName) -> [UInt8]? {
         var list: [UInt8]?
         for slot in slots where slot.name == name {
@@ -95,8 +95,8 @@ package struct HeaderFields: Sendable {
 
     // MARK: Writing
 
-    /// Adds a field of our own. Bytes that a value may not hold (CR, LF, NUL and other controls) become blanks, so
-    /// that no text from elsewhere can break the head; what does not fit a slot is cut.
+    /// Adds a field that Ladle writes. Bytes that a value may not hold (CR, LF, NUL and other controls) become blanks,
+    /// so that no foreign text can break the head. A value too long for a slot is cut.
     package mutating func append(_ name: FieldName, _ value: String) {
         let nameStart = bytes.count
         bytes.append(contentsOf: FieldNameTable.shared.prefix(of: name))
@@ -115,7 +115,7 @@ package struct HeaderFields: Sendable {
 
     package mutating func append(_ name: FieldName, _ value: Int) { append(name, String(value)) }
 
-    /// Adds a field by its text; a name that is no token is not added.
+    /// Adds a field by its name as text; a name that is not a token is ignored.
     package mutating func append(_ name: String, _ value: String) {
         let text = Array(name.utf8.prefix(Self.maxPartBytes))
         guard !text.isEmpty, text.allSatisfy(ASCII.isToken) else { return }
@@ -129,7 +129,7 @@ package struct HeaderFields: Sendable {
         finishLine(known, nameStart: nameStart, valueStart: valueStart)
     }
 
-    /// Makes the value that was appended harmless, adds its slot and the line end.
+    /// Makes the appended value harmless, then adds its slot and the line end.
     private mutating func finishLine(_ name: FieldName, nameStart: Int, valueStart: Int) {
         if bytes.count - valueStart > Self.maxPartBytes {
             bytes.removeLast(bytes.count - valueStart - Self.maxPartBytes)
@@ -148,8 +148,8 @@ package struct HeaderFields: Sendable {
         bytes.append(ASCII.lf)
     }
 
-    /// Adds a received field (HTTP/2). False, and nothing is added, when the name is not a lower-case token or the
-    /// value holds a forbidden byte or blanks at its ends (RFC 9113 §8.2.1).
+    /// Adds a received field (HTTP/2). Returns false and adds nothing when the name is not a lower-case token, or when
+    /// the value holds a forbidden byte or blanks at its ends (RFC 9113 §8.2.1).
     package mutating func appendReceived(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
         guard name.count > 0, name.count <= Self.maxPartBytes, value.count <= Self.maxPartBytes else { return false }
         for index in name.indices {
@@ -178,7 +178,7 @@ package struct HeaderFields: Sendable {
         return true
     }
 
-    /// For parsers: a field whose bytes are (or will be) in `bytes`.
+    /// For parsers: adds a field whose bytes are (or will be) in `bytes`.
     package mutating func addSlot(_ slot: Slot) {
         isWireFormat = false
         slots.append(slot)

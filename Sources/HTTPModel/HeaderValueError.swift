@@ -46,14 +46,14 @@ struct ValueScanner {
         return true
     }
 
-    /// One or more token bytes.
+    /// Reads one or more token bytes.
     mutating func token() -> ArraySlice<UInt8>? {
         let start = index
         while index < bytes.endIndex, ASCII.isToken(bytes[index]) { index += 1 }
         return index > start ? bytes[start..<index] : nil
     }
 
-    /// A quoted string with its backslashes resolved; nil when it does not end or holds a control byte.
+    /// Reads a quoted string and resolves its backslashes; nil when it does not end or holds a control byte.
     mutating func quotedString() -> [UInt8]? {
         guard take(0x22) else { return nil }
         var text: [UInt8] = []

@@ -1,7 +1,7 @@
 import Basics
 
 /// The value of `Host` or `:authority`: a host and perhaps a port (RFC 9110 §7.2). User information, empty hosts and
-/// percent-encoding are refused: no host of ours is written with them.
+/// percent-encoding are refused, because no host of Ladle's is written with them.
 package enum HostPort {
     /// A DNS name has at most 253 bytes; the port adds six.
     private static let maxBytes = 259
@@ -20,7 +20,7 @@ package enum HostPort {
                 if byte == ASCII.colon { colons += 1 }
                 end += 1
             }
-            // The longest literal is eight groups, the last two as an IPv4 address: 45 bytes.
+            // The longest literal is eight groups with the last two as an IPv4 address: 45 bytes.
             guard end < bytes.count, colons >= 2, end - start <= 45 else { return false }
             index = end + 1
         } else {
@@ -29,7 +29,7 @@ package enum HostPort {
             index = end
         }
         if index == bytes.count { return true }
-        // An empty port after the colon is in the grammar but means nothing; it is refused.
+        // The grammar allows an empty port after the colon, but it means nothing, so it is refused.
         guard bytes[index] == ASCII.colon, (1...5).contains(bytes.count - index - 1) else { return false }
         var port = 0
         for position in (index + 1)..<bytes.count {
@@ -39,7 +39,7 @@ package enum HostPort {
         return port <= 65_535
     }
 
-    /// Letters, digits, hyphen, dot, underscore: what registered names and IPv4 addresses are made of.
+    /// Whether the byte is a letter, digit, hyphen, dot or underscore, as in registered names and IPv4 addresses.
     @inline(__always)
     private static func isNameByte(_ byte: UInt8) -> Bool {
         let mask: UInt64 = byte < 0x40 ? 0x03FF_6000_0000_0000 : 0x07FF_FFFE_87FF_FFFE

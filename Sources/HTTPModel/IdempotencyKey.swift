@@ -1,5 +1,5 @@
-/// An `Idempotency-Key`: a structured-field string (RFC 8941 §3.3.3), or bare, as most clients send it.
-/// Quoted and bare spellings of one key are the same key.
+/// The value of `Idempotency-Key`: a structured-field string (RFC 8941 §3.3.3), or the same key without quotes, as most
+/// clients send it. Both spellings give the same key.
 package struct IdempotencyKey: Sendable, Hashable {
     package let value: String
 
@@ -12,7 +12,7 @@ package struct IdempotencyKey: Sendable, Hashable {
         if bytes.first == 0x22 {
             key = try Self.unquoted(bytes)
         } else {
-            // Visible ASCII without the bytes that would make it a list or another structured type.
+            // Visible ASCII, except the bytes that would make the value a list or another structured type.
             guard bytes.allSatisfy({ $0 > ASCII.space && $0 < 0x7F && $0 != 0x22 && $0 != 0x2C && $0 != 0x3B }) else {
                 throw HeaderValueError(.idempotencyKey)
             }
@@ -25,7 +25,7 @@ package struct IdempotencyKey: Sendable, Hashable {
         value = String(decoding: key, as: UTF8.self)
     }
 
-    /// A structured-field string is printable ASCII in quotes, only `\"` and `\\` escaped.
+    /// Decodes a structured-field string: printable ASCII in quotes, in which only `\"` and `\\` are escaped.
     private static func unquoted(_ bytes: ArraySlice<UInt8>) throws(HeaderValueError) -> [UInt8] {
         var text: [UInt8] = []
         var index = bytes.startIndex + 1

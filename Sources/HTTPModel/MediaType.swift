@@ -1,7 +1,7 @@
 /// A media type as in `Content-Type` (RFC 9110 §8.3.1): type and subtype in lower case, parameters in order.
 package struct MediaType: Sendable, Equatable {
     package struct Parameter: Sendable, Equatable {
-        /// Lower case.
+        /// The name in lower case.
         package var name: String
         package var value: String
 
@@ -39,7 +39,7 @@ package struct MediaType: Sendable, Equatable {
             if scanner.isAtEnd { return }
             guard scanner.take(0x3B) else { throw HeaderValueError(field) }
             scanner.skipBlanks()
-            // The grammar lets a parameter be empty: `text/plain;`.
+            // The grammar allows an empty parameter: `text/plain;`.
             if scanner.isAtEnd || scanner.peek == 0x3B { continue }
             guard let name = scanner.token(), scanner.take(0x3D), let text = scanner.tokenOrQuotedString() else {
                 throw HeaderValueError(field)

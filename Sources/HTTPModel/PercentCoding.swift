@@ -1,9 +1,9 @@
 import Basics
 
-/// Percent-decoding with the offset of what is wrong, and encoding for the links we write.
+/// Percent-decoding, which reports the offset of a fault, and encoding for the links Ladle writes.
 package enum PercentCoding {
-    /// - Parameter offset: where `bytes` begin in the text the caller reports on.
-    /// - Parameter plusIsBlank: the rule of queries and forms.
+    /// - Parameter offset: the position of `bytes` in the whole text, for error offsets.
+    /// - Parameter plusIsBlank: true for queries and forms, where `+` means a blank.
     package static func decode(
         _ bytes: ArraySlice<UInt8>,
         offset: Int,
@@ -29,7 +29,7 @@ package enum PercentCoding {
         return text
     }
 
-    /// Encodes everything but unreserved characters (RFC 3986 §2.3): fits a path segment and a query value.
+    /// Encodes all but unreserved characters (RFC 3986 §2.3). The result fits a path segment and a query value.
     package static func encode(_ text: String) -> String {
         var encoded: [UInt8] = []
         let digits = Array("0123456789ABCDEF".utf8)

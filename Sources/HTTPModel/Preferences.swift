@@ -1,7 +1,7 @@
-/// A `Prefer` field (RFC 7240). Preferences we do not know are ignored, as the RFC asks; a `wait` that is no number
-/// of seconds is an error, because the caller would otherwise wait for an answer that does not come.
+/// A `Prefer` field (RFC 7240). Unknown preferences are ignored, as the RFC asks. A `wait` that is not a number of
+/// seconds is an error, because the caller would otherwise expect an answer that does not come.
 package struct Preferences: Sendable, Equatable {
-    /// Seconds; values past a day are cut to a day.
+    /// The `wait` preference in seconds, at most one day.
     package var wait: Int?
     package var respondAsync = false
 
@@ -23,7 +23,7 @@ package struct Preferences: Sendable, Equatable {
             }
             scanner.skipBlanks()
             guard scanner.isAtEnd || scanner.peek == 0x3B else { throw HeaderValueError(.prefer) }
-            // The first of two equal preferences counts (RFC 7240 §2).
+            // If a preference occurs twice, the first one counts (RFC 7240 §2).
             if ASCII.equalIgnoringCase(name, "wait".utf8), wait == nil {
                 guard let argument, let seconds = Self.seconds(argument) else { throw HeaderValueError(.prefer) }
                 wait = seconds

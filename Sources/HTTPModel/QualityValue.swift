@@ -1,6 +1,6 @@
 /// The weights of content negotiation (RFC 9110 §12.4.2) in thousandths, from 0 to 1000.
 enum QualityValue {
-    /// `0`, `1`, `0.123`.
+    /// Parses a weight such as `0`, `1` or `0.123`; nil when malformed.
     static func thousandths(_ text: ArraySlice<UInt8>) -> Int? {
         guard let first = text.first, first == 0x30 || first == 0x31 else { return nil }
         var weight = first == 0x31 ? 1000 : 0
@@ -16,7 +16,7 @@ enum QualityValue {
         return weight <= 1000 ? weight : nil
     }
 
-    /// Of `q=0.5` behind a coding: 1000 where there is none, 0 where it says nothing that can be read.
+    /// The weight in the parameter of a list element, such as `q=0.5`: 1000 when it is absent, 0 when it is malformed.
     static func thousandths(ofParameter parameter: ArraySlice<UInt8>?) -> Int {
         guard let parameter else { return 1000 }
         guard parameter.count > 2, parameter.first.map(ASCII.lowercased) == UInt8(ascii: "q"),

@@ -1,20 +1,20 @@
-/// The `name=value` items of a query or of a form body, decoded, in order.
+/// The `name=value` items of a query or form body, decoded, in order.
 package struct QueryItems: Sendable, Equatable {
     package struct Item: Sendable, Equatable {
         package var name: String
-        /// Empty when there was no equals sign.
+        /// The value; empty when the item has no equals sign.
         package var value: String
         package var hasEqualsSign: Bool
     }
 
-    /// More than any call of ours can use; keeps a hostile query from costing thousands of strings.
+    /// More items than any Ladle request can use; the limit keeps a hostile query from creating thousands of strings.
     package static let maxItems = 64
 
     package private(set) var items: [Item] = []
 
     package init() {}
 
-    /// - Parameter offset: where the bytes begin in the request target (0 for a form body).
+    /// - Parameter offset: the position of the bytes in the request target (0 for a form body).
     package init(parsing bytes: ArraySlice<UInt8>, offset: Int = 0) throws(RequestTargetError) {
         var start = bytes.startIndex
         while start <= bytes.endIndex {
@@ -38,13 +38,13 @@ package struct QueryItems: Sendable, Equatable {
         }
     }
 
-    /// The value of the first item of this name.
+    /// The value of the first item with this name.
     package subscript(_ name: String) -> String? {
         for item in items where item.name == name { return item.value }
         return nil
     }
 
-    /// The first name that occurs twice: which of the two counts would be a guess.
+    /// The first name that occurs twice, because choosing one of its values would be a guess.
     package var repeatedName: String? {
         for (index, item) in items.enumerated() where items[..<index].contains(where: { $0.name == item.name }) {
             return item.name

@@ -1,10 +1,10 @@
-/// The head of a request, from HTTP/1 or HTTP/2: method, target and fields over one buffer.
+/// The head of a request from HTTP/1 or HTTP/2: method, target and fields over one buffer.
 package struct RequestHead: Sendable {
     package var method: HTTPMethod
     package var version: HTTPVersion
-    /// For HTTP/2 the authority stands here as a `Host` field.
+    /// The fields; for HTTP/2 they include the authority as a `Host` field.
     package var fields: HeaderFields
-    /// Path and query in `fields.bytes`.
+    /// The start of path and query in `fields.bytes`.
     private var targetStart: UInt32 = 0
     private var pathLength: UInt16 = 0
     private var targetLength: UInt16 = 0
@@ -16,7 +16,7 @@ package struct RequestHead: Sendable {
         fields = HeaderFields()
     }
 
-    /// A head with its target; the fields follow by `fields.appendReceived` or `fields.append`.
+    /// Makes a head with its target; the caller adds fields with `fields.appendReceived` or `fields.append`.
     /// - Parameter target: origin-form (`/path?query`), or `*` for OPTIONS.
     package init(method: HTTPMethod, target: Span<UInt8>, version: HTTPVersion) throws(RequestTargetError) {
         self.method = method
@@ -32,14 +32,14 @@ package struct RequestHead: Sendable {
         try self.init(method: method, target: bytes.span, version: version)
     }
 
-    /// For parsers: where path and query lie in `fields.bytes`.
+    /// For parsers: sets the position of path and query in `fields.bytes`.
     package mutating func setTarget(start: Int, pathLength: Int, length: Int) {
         targetStart = UInt32(truncatingIfNeeded: start)
         self.pathLength = UInt16(truncatingIfNeeded: pathLength)
         targetLength = UInt16(truncatingIfNeeded: length)
     }
 
-    /// Path and query in `fields.bytes`.
+    /// The range of path and query in `fields.bytes`.
     package var targetRange: Range<Int> { Int(targetStart)..<Int(targetStart) + Int(targetLength) }
 
     /// The raw path, still percent-encoded; `*` for the asterisk form.
@@ -48,7 +48,7 @@ package struct RequestHead: Sendable {
         return fields.bytes[start..<start + Int(pathLength)]
     }
 
-    /// The raw query without its question mark; nil when there is none.
+    /// The raw query without its question mark; nil when the target has none.
     package var query: ArraySlice<UInt8>? {
         guard targetLength > pathLength else { return nil }
         let start = Int(targetStart)
@@ -60,7 +60,7 @@ package struct RequestHead: Sendable {
         String(decoding: fields.bytes[targetRange], as: UTF8.self)
     }
 
-    /// The decoded query items; empty when there is no query.
+    /// The decoded query items; empty when the target has no query.
     package func queryItems() throws(RequestTargetError) -> QueryItems {
         guard let query else { return QueryItems() }
         return try QueryItems(parsing: query, offset: Int(pathLength) + 1)

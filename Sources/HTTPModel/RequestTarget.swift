@@ -1,12 +1,12 @@
-/// Why a request target cannot be taken. Offsets count bytes from the start of the target.
+/// The reason why a request target is refused. Offsets count bytes from the start of the target.
 package enum RequestTargetError: Error, Equatable, Sendable {
-    /// Neither a path nor, for OPTIONS, `*`.
+    /// The target is neither a path nor, for OPTIONS, `*`.
     case notOriginForm
-    /// A control byte, blank, fragment, quote, backslash or byte from 0x80 on.
+    /// The target contains a control byte, blank, fragment, quote, backslash or byte from 0x80 on.
     case forbiddenByte(UInt8, offset: Int)
-    /// `%` without two hexadecimal digits.
+    /// A `%` is not followed by two hexadecimal digits.
     case badPercentEncoding(offset: Int)
-    /// The decoded text of the part that begins here is not UTF-8.
+    /// The decoded text of the part at this offset is not UTF-8.
     case notUTF8(offset: Int)
     case tooManyQueryItems(limit: Int)
 
@@ -22,14 +22,14 @@ package enum RequestTargetError: Error, Equatable, Sendable {
     }
 }
 
-/// Checks and takes apart request targets (RFC 9112 §3.2).
+/// Checks and splits request targets (RFC 9112 §3.2).
 package enum RequestTarget {
     /// One bit per refused byte below 0x40: controls, blank, `"`, `#`, `<`, `>`.
     private static let refusedLow: UInt64 = 0x5000_000D_FFFF_FFFF
     /// The same from 0x40 to 0x7F: backslash and DEL. Browsers send `^ { | }` and the grave accent raw in queries.
     private static let refusedHigh: UInt64 = 0x8000_0000_1000_0000
 
-    /// Whether a byte may stand in a target.
+    /// Whether a target may contain the byte.
     package static func allows(_ byte: UInt8) -> Bool {
         guard byte < 0x80 else { return false }
         let mask = byte < 0x40 ? refusedLow : refusedHigh
@@ -56,14 +56,14 @@ package enum RequestTarget {
         return pathLength
     }
 
-    /// Whether the target is a path of letters, digits and `$%&'()*+,-./` only, looked at eight bytes at a time: the
-    /// usual call. Others are judged byte by byte.
+    /// A fast check, eight bytes at a time, for the usual target: a path of letters, digits and `$%&'()*+,-./` only.
+    /// Other targets are checked byte by byte.
     private static func isPlain(_ target: Span<UInt8>) -> Bool {
         guard target.count >= 8 else { return false }
         var offset = 0
         while true {
             let word = loadWord(target, at: offset)
-            // Below `$`, from DEL on, `:` to `?`, or a backslash; borrows can only mark too much.
+            // Marks bytes below `$`, from DEL on, `:` to `?`, and the backslash; borrows can only mark too many bytes.
             let low = (word &- 0x2424_2424_2424_2424) | (word &+ 0x0101_0101_0101_0101) | word
             let punctuation = (word & 0xFEFE_FEFE_FEFE_FEFE) ^ 0x3C3C_3C3C_3C3C_3C3C
             let question = (word & 0xFEFE_FEFE_FEFE_FEFE) ^ 0x3E3E_3E3E_3E3E_3E3E

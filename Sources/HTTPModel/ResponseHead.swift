@@ -1,4 +1,4 @@
-/// The head of a response: what we send, or what a client of ours received.
+/// The head of a response that Ladle sends, or that it receives as a client.
 package struct ResponseHead: Sendable {
     package var status: HTTPStatus
     package var fields: HeaderFields
