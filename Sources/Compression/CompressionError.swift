@@ -1,2 +1,2 @@
-/// zlib could not get the memory it begins with; nothing else can fail.
+/// zlib could not allocate its state; compression cannot fail in any other way.
 package struct CompressionError: Error, Sendable {}

@@ -1,6 +1,7 @@
 import CZlib
 
-/// Owns one `z_stream` for deflating in the gzip form (RFC 1952). zlib keeps the structure's address, so it lives on the heap.
+/// Owns one `z_stream` for deflating in the gzip form (RFC 1952). zlib keeps the structure's address, so the structure
+/// is heap-allocated.
 @safe final class DeflateHandle {
     private let stream: UnsafeMutablePointer<z_stream>
 
@@ -13,12 +14,13 @@ import CZlib
     }
 
     deinit {
-        // Harmless when beginning failed: zlib checks for a state.
+        // `deflateEnd` is harmless when initialization failed: zlib checks for a state.
         unsafe deflateEnd(stream)
         unsafe stream.deallocate()
     }
 
-    /// zlib's bound is for one call that ends the stream; a sync flush adds an empty block, and bits left of the one before.
+    /// zlib's bound covers one call that ends the stream. The added bytes cover the empty block of a sync flush and the
+    /// bits left of the block before.
     func most(for count: Int) -> Int {
         unsafe Int(clamping: deflateBound(stream, UInt(clamping: count))) + 8
     }

@@ -1,10 +1,10 @@
 import CZlib
 
-/// An event stream in the gzip coding: each piece can be read as soon as it arrives.
+/// An event stream in the gzip coding. A client can read each event as soon as it arrives.
 ///
-/// Belongs to its connection, on one loop. Costs about 54 KB while open, where zlib's usual settings take 268 KB: by
-/// zlib's own formula a window of 2^13 takes 32 KB and a memory level of 5 takes 16 KB, beside some 6 KB of state. Events
-/// repeat what stood a few kilobytes before, so the small window finds most of it.
+/// Belongs to its connection, on one loop. An open stream takes about 54 KB, where zlib's usual settings take 268 KB:
+/// by zlib's own formula a window of 2^13 takes 32 KB and a memory level of 5 takes 16 KB, beside some 6 KB of state.
+/// Events repeat text from a few kilobytes before, so the small window finds most repetitions.
 package final class GzipStream {
     private static let windowBits: Int32 = 13
     private static let memoryLevel: Int32 = 5
@@ -17,16 +17,16 @@ package final class GzipStream {
         handle = try DeflateHandle(level: Self.level, windowBits: Self.windowBits, memoryLevel: Self.memoryLevel)
     }
 
-    /// The most that an event of so many bytes becomes.
+    /// The most bytes that an event of `count` bytes can become.
     package func most(for count: Int) -> Int { handle.most(for: count) }
 
-    /// Appends the coded form of one event, ended by a sync flush; the first time with the gzip header before it.
+    /// Appends the coded form of one event, ended by a sync flush. The first call writes the gzip header before it.
     package func compress(_ event: RawSpan, into output: inout [UInt8]) {
         guard !finished, event.byteCount > 0 else { return }
         handle.deflate(event, flush: Z_SYNC_FLUSH, into: &output)
     }
 
-    /// As above; a span's bytes are unsafe to reach in targets without C.
+    /// The same for a `Span`, because targets without C interop cannot safely get a span's raw bytes.
     package func compress(_ event: Span<UInt8>, into output: inout [UInt8]) {
         unsafe compress(event.bytes, into: &output)
     }

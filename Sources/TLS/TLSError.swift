@@ -1,25 +1,25 @@
 import COpenSSL
 
-/// A failure inside OpenSSL: what was being done, who is to blame, and the library's own reasons.
+/// A failure inside OpenSSL: the operation, the side at fault, and the library's own reasons.
 ///
-/// Making one drains the calling thread's error queue, so that an old entry is never blamed on a later call.
+/// Making an error empties the calling thread's error queue, so that an old entry is never blamed on a later call.
 package struct TLSError: Error, Equatable, Sendable {
-    /// Who has to change something.
+    /// The side that has to change something.
     package enum Fault: Equatable, Sendable {
         /// The other side broke the protocol, failed verification or sent a fatal alert; only this session ends.
         case peer
         /// Our certificate, key, configuration or call was wrong.
         case ours
-        /// The session had ended before: after `close_notify`, an earlier failure, or a cut connection.
+        /// The session was already over: after `close_notify`, an earlier failure, or a cut connection.
         case closed
     }
 
     package let fault: Fault
-    /// What was attempted, in words for a log line.
+    /// The attempted operation, in words for a log line.
     package let operation: String
-    /// The drained queue, oldest first, without file names or memory addresses.
+    /// The entries of the error queue, oldest first, without file names or memory addresses.
     package let reasons: [String]
-    /// The peer's fatal alert (RFC 8446 §6), when that is why the session ended.
+    /// The peer's fatal alert (RFC 8446 §6), if it ended the session.
     package let alert: UInt8?
 
     package init(_ fault: Fault, _ operation: String, reasons: [String] = [], alert: UInt8? = nil) {
@@ -29,7 +29,7 @@ package struct TLSError: Error, Equatable, Sendable {
         self.alert = alert
     }
 
-    /// Takes everything from the error queue of this thread.
+    /// Makes an error from all entries of this thread's error queue and empties the queue.
     static func drained(_ fault: Fault, _ operation: String, extra: String? = nil) -> TLSError {
         var reasons: [String] = []
         var alert: UInt8?

@@ -4,7 +4,8 @@ import HTTPModel
 
 /// The client's half of the opening handshake (RFC 6455 §4.1): the request, then the check of the answer.
 ///
-/// Never sends `Origin`: it would put a native client under a gateway's browser rules. Offers no extension and no subprotocol.
+/// The request never contains `Origin`, which would put a native client under a gateway's browser rules. It offers no
+/// extension and no subprotocol.
 package struct ClientHandshake: Sendable {
     package let request: [UInt8]
     private let accept: String
@@ -30,7 +31,8 @@ package struct ClientHandshake: Sendable {
         request = Array(lines.joined(separator: "\r\n").utf8)
     }
 
-    /// How many bytes of `piece` belonged to the answer once the connection is upgraded; nil while more is needed.
+    /// Once the connection is upgraded, the number of bytes of `piece` that belong to the answer; nil while more are
+    /// needed.
     package mutating func receive(_ piece: Span<UInt8>) throws(HandshakeError) -> Int? {
         var offset = 0
         do throws(HTTP1ParseError) {
@@ -57,7 +59,8 @@ package struct ClientHandshake: Sendable {
         }
     }
 
-    /// Drops control characters, which could end a header line. Callers validate the text already; this is the last guard.
+    /// Drops control characters, which could end a header line. Callers validate the text already; this is the last
+    /// guard.
     private static func printable(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }))
     }

@@ -1,13 +1,14 @@
 import HTTP1
 
-/// Why an opening handshake failed, on either side.
+/// The reason why an opening handshake failed, on either side.
 package enum HandshakeError: Error, Equatable, Sendable {
     case headTooLong(limit: Int)
     case malformedHead
-    /// The server answered, but with another status; its `Retry-After` in seconds where it is a plain number.
+    /// The server answered with another status; `retryAfter` holds its `Retry-After` if that is a plain number of
+    /// seconds.
     case refused(status: Int, retryAfter: Int?)
     case notAnUpgrade
-    /// `Sec-WebSocket-Accept` does not answer our key: something in between replayed or guessed.
+    /// `Sec-WebSocket-Accept` does not match our key: some intermediary replayed or guessed an answer.
     case wrongAccept
     /// The server chose an extension or subprotocol that was not offered.
     case notOffered(String)
@@ -16,7 +17,7 @@ package enum HandshakeError: Error, Equatable, Sendable {
     case missingKey
     case unsupportedVersion(String?)
 
-    /// Status with which a server refuses the request.
+    /// The status with which a server refuses the request.
     package var status: Int {
         switch self {
         case .headTooLong: 431
@@ -39,6 +40,6 @@ extension HandshakeError {
 }
 
 extension HTTP1Limits {
-    /// A handshake needs well under 1 KiB; a proxy's cookies must fit as well. The body of a refusal is not read.
+    /// A handshake needs well under 1 KiB, but a proxy's cookies must fit as well. The body of a refusal is not read.
     static let handshake = HTTP1Limits(requestLine: 16_384, fieldBlock: 16_384, fieldCount: 100, body: .max)
 }

@@ -1,4 +1,4 @@
-/// SHA-1 for `Sec-WebSocket-Accept` alone (RFC 6455 §1.3), where it is an echo check and protects nothing.
+/// SHA-1 for `Sec-WebSocket-Accept` alone (RFC 6455 §1.3), where it only shows that the server read the key.
 enum SHA1 {
     static func digest(of message: [UInt8]) -> [UInt8] {
         var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]

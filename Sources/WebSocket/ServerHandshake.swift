@@ -1,7 +1,7 @@
 import HTTP1
 package import HTTPModel
 
-/// A client's request to upgrade, checked (RFC 6455 §4.2.1), and the bytes that accept or refuse it.
+/// A client's checked upgrade request (RFC 6455 §4.2.1), and the bytes that accept or refuse it.
 package struct ServerHandshake: Sendable {
     package let head: RequestHead
     package let host: String
@@ -26,14 +26,14 @@ package struct ServerHandshake: Sendable {
         self.key = key
     }
 
-    /// Takes a handshake out of a byte stream.
+    /// Reads a handshake from a byte stream.
     package final class Reader {
         private var parser = HTTP1Parser(limits: .handshake)
 
         package init() {}
 
-        /// The handshake once its head is complete, and how many bytes of `piece` it used; nil while more is needed. The
-        /// bytes behind it belong to the frames.
+        /// Returns the handshake once its head is complete, and the number of bytes of `piece` it used; nil while more
+        /// are needed. The bytes after it belong to the frames.
         package func receive(
             _ piece: Span<UInt8>
         ) throws(HandshakeError) -> (handshake: ServerHandshake, used: Int)? {
@@ -59,7 +59,7 @@ package struct ServerHandshake: Sendable {
         return Array(lines.joined(separator: "\r\n").utf8)
     }
 
-    /// A whole answer that refuses a request and asks for the connection to end.
+    /// A complete answer that refuses the request and asks to end the connection.
     package static func refusal(_ error: HandshakeError) -> [UInt8] {
         var lines = ["HTTP/1.1 \(error.status) \(phrase(error.status))", "Connection: close", "Content-Length: 0"]
         if error.status == 426 { lines += ["Upgrade: websocket", "Sec-WebSocket-Version: 13"] }
@@ -78,7 +78,7 @@ package struct ServerHandshake: Sendable {
 }
 
 extension HeaderFields {
-    /// The one value of a field; nil when it is absent or sent twice, as no handshake field may be repeated.
+    /// The value of a field that occurs exactly once, else nil: no handshake field may be repeated.
     func only(_ name: FieldName) -> String? {
         count(of: name) == 1 ? string(for: name) : nil
     }

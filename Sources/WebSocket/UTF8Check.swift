@@ -1,16 +1,16 @@
-/// Says whether bytes that arrive in pieces are UTF-8, as early as the first wrong byte.
+/// Checks whether bytes that arrive in pieces are UTF-8, and reports the first wrong byte at once.
 ///
-/// Follows the well-formed byte sequences of the Unicode standard (table 3-7): no overlong forms, no surrogates,
-/// nothing above U+10FFFF.
+/// Follows the table of well-formed byte sequences in the Unicode standard (table 3-7): no overlong forms, no
+/// surrogates, no code point above U+10FFFF.
 package struct UTF8Check: Sendable {
-    /// Continuation bytes still due, and the range allowed for the next of them.
+    /// Continuation bytes still due; the two bounds below limit the next one.
     private var due = 0
     private var lowest: UInt8 = 0x80
     private var highest: UInt8 = 0xBF
 
     package init() {}
 
-    /// True between characters; a message that ends elsewhere is torn.
+    /// True between characters; a message that ends elsewhere is cut.
     package var isComplete: Bool { due == 0 }
 
     /// False as soon as a byte cannot belong to any UTF-8 text.
@@ -49,7 +49,8 @@ package struct UTF8Check: Sendable {
         return true
     }
 
-    /// Sixteen bytes a step: chat text is mostly ASCII, and the fixed-size inner loop becomes one vector instruction.
+    /// Checks sixteen bytes a step: chat text is mostly ASCII, and the fixed-size inner loop becomes one vector
+    /// instruction.
     private static func endOfASCII(_ bytes: Span<UInt8>, from start: Int) -> Int {
         var index = start
         while index &+ 16 <= bytes.count {

@@ -1,6 +1,6 @@
 /// Status and reason of a close frame (RFC 6455 §5.5.1).
 package struct WebSocketClose: Sendable, Equatable {
-    /// 1005 when the frame carried no status, 1006 when no frame came at all; neither is ever written to the wire.
+    /// 1005 when the close frame has no status, 1006 when no close frame arrived; neither is ever written to the wire.
     package var code: UInt16
     package var reason: String
 
@@ -19,7 +19,7 @@ package struct WebSocketClose: Sendable, Equatable {
     package static let serviceRestart: UInt16 = 1012
     package static let tryAgainLater: UInt16 = 1013
 
-    /// Codes a peer may put on the wire: the registered ones and the ranges for libraries and applications
+    /// Whether a close frame may contain this code: the registered codes and the ranges for libraries and applications
     /// (RFC 6455 §7.4 and the IANA registry; 1004 to 1006 and 1015 are reserved for local use).
     package static func mayAppear(_ code: UInt16) -> Bool {
         switch code {
@@ -28,7 +28,7 @@ package struct WebSocketClose: Sendable, Equatable {
         }
     }
 
-    /// The payload of a close frame: the reason is cut at a character so that the frame keeps to 125 bytes.
+    /// The payload of a close frame. The reason is cut between characters to keep the payload within 125 bytes.
     package var payload: [UInt8] {
         guard Self.mayAppear(code) else { return [] }
         var bytes: [UInt8] = [UInt8(truncatingIfNeeded: code >> 8), UInt8(truncatingIfNeeded: code)]

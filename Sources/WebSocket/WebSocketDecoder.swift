@@ -1,10 +1,10 @@
-/// Bytes in, whole messages and control frames out (RFC 6455 §5), torn anywhere.
+/// Turns bytes, split anywhere, into whole messages and control frames (RFC 6455 §5).
 ///
-/// Holds at most one message and one control payload within `limits`; a payload's announced size is never reserved
-/// before its bytes arrive. After an error it accepts nothing more.
+/// The decoder holds at most one message and one control payload within `limits`. It never reserves memory for an
+/// announced size before the bytes arrive. After an error it accepts no more input.
 package struct WebSocketDecoder: Sendable {
     package let role: WebSocketRole
-    /// May be changed between pieces; it holds from the next frame header on.
+    /// May change between calls of `receive`; a change applies from the next frame header on.
     package var limits: WebSocketLimits
 
     private var header = WebSocketFrameHeader()
@@ -24,7 +24,7 @@ package struct WebSocketDecoder: Sendable {
         self.limits = limits
     }
 
-    /// Appends what `bytes` complete to `events`; on an error the events before it are there as well.
+    /// Appends the events that `bytes` complete to `events`; if it throws, `events` still holds the earlier ones.
     package mutating func receive(
         _ bytes: Span<UInt8>,
         into events: inout [WebSocketEvent]
@@ -66,7 +66,8 @@ package struct WebSocketDecoder: Sendable {
             guard header.length <= UInt64(limits.frameBytes) else {
                 throw .frameTooBig(bytes: header.length, limit: limits.frameBytes)
             }
-            // Both terms fit: the message so far is within the limit, the frame within Int by the check above.
+            // The sum cannot overflow: the message so far is within the limit, and the check above keeps the frame
+            // within Int.
             guard message.count + Int(header.length) <= limits.messageBytes else {
                 throw .messageTooBig(limit: limits.messageBytes)
             }

@@ -1,4 +1,4 @@
-/// Writes frames. A mask makes it a client's frame; servers pass nil (RFC 6455 §5.1).
+/// Writes frames. Clients pass a mask; servers pass nil (RFC 6455 §5.1).
 package enum WebSocketEncoder {
     package static func append(
         _ opcode: WebSocketOpcode,

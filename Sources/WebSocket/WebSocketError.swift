@@ -1,13 +1,13 @@
-/// Why a byte stream stopped being WebSocket; each ends the connection with `closeCode`.
+/// The reason why a byte stream is not valid WebSocket; each error ends the connection with `closeCode`.
 package enum WebSocketError: Error, Equatable, Sendable {
     case reservedBits(UInt8)
     case reservedOpcode(UInt8)
-    /// A client's frame came unmasked, or a server's frame masked (RFC 6455 §5.1).
+    /// A client sent an unmasked frame, or a server a masked one (RFC 6455 §5.1).
     case maskRequired
     case maskForbidden
     case controlFrameTooLong
     case controlFrameFragmented
-    /// A length written in more bytes than it needs, or with its top bit set (RFC 6455 §5.2).
+    /// A length uses more bytes than it needs, or has its top bit set (RFC 6455 §5.2).
     case malformedLength
     case continuationWithoutStart
     case messageInsideMessage

@@ -1,9 +1,9 @@
-/// The two to fourteen bytes before a payload, read one byte at a time because they may be torn anywhere.
+/// The two to fourteen bytes before a payload, read one at a time because the input may be split anywhere.
 struct WebSocketFrameHeader: Sendable {
     private enum Step: Sendable {
         case first
         case second
-        /// `over` is the largest value the shorter form would have held.
+        /// `over` is the largest value that the shorter form of the length can hold.
         case length(left: Int, over: UInt64)
         case key(left: Int)
         case done
@@ -16,8 +16,8 @@ struct WebSocketFrameHeader: Sendable {
     private var step = Step.first
     private var isMasked = false
 
-    /// True when `byte` completed the header. Rules that need no context are checked here, at the first byte that
-    /// breaks them.
+    /// True when `byte` completes the header. Rules that need no context are checked at the first byte that breaks
+    /// them.
     mutating func take(_ byte: UInt8, role: WebSocketRole) throws(WebSocketError) -> Bool {
         switch step {
         case .first:
@@ -44,7 +44,7 @@ struct WebSocketFrameHeader: Sendable {
                 step = isMasked ? .key(left: 4) : .done
             }
         case .length(let left, let over):
-            // The first of eight length bytes leaves the top bit clear.
+            // The first of eight length bytes must leave the top bit clear.
             guard left != 8 || byte & 0x80 == 0 else { throw .malformedLength }
             length = length << 8 | UInt64(byte)
             if left > 1 {

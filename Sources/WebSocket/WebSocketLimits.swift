@@ -1,13 +1,15 @@
-/// What a peer may make us hold. Changeable while connected: a gateway states its own sizes in its hello.
+/// Bounds on the memory a peer can make Ladle hold. They can change while connected: a gateway states its own in its
+/// hello.
 package struct WebSocketLimits: Sendable, Equatable {
-    /// Control frames are never longer (RFC 6455 §5.5).
+    /// The longest payload of a control frame (RFC 6455 §5.5).
     package static let controlPayload = 125
 
-    /// Largest payload one frame may announce; refused at the header, before a byte of it is kept.
+    /// The largest payload one frame may announce. A larger one is refused at its header, before any byte of it is
+    /// kept.
     package var frameBytes: Int
-    /// Largest message, its fragments summed.
+    /// The largest message, as the sum of its fragments.
     package var messageBytes: Int
-    /// Empty or tiny fragments cost work without adding bytes; past this many the message is refused.
+    /// The most fragments of one message. Empty or tiny fragments cost work without adding bytes.
     package var fragments: Int
 
     package init(frameBytes: Int, messageBytes: Int, fragments: Int = 65_536) {

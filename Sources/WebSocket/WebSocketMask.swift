@@ -1,4 +1,4 @@
-/// The four-byte exclusive-or of RFC 6455 §5.3, held as the bytes appear on the wire: the first in the low eight bits.
+/// The four-byte exclusive-or key of RFC 6455 §5.3. Its bytes are held in wire order: the first in the low eight bits.
 package struct WebSocketMask: Sendable, Equatable {
     package var key: UInt32
 
@@ -6,13 +6,13 @@ package struct WebSocketMask: Sendable, Equatable {
         self.key = key
     }
 
-    /// The key as it applies to payload bytes from `offset` on, for payloads that arrive in pieces.
+    /// The key for payload bytes from `offset` on, for payloads that arrive in pieces.
     package func advanced(by offset: Int) -> WebSocketMask {
         let bits = UInt32(truncatingIfNeeded: offset & 3) &* 8
         return bits == 0 ? self : WebSocketMask(key >> bits | key << (32 &- bits))
     }
 
-    /// Appends `bytes` to `output`, masked or unmasked; eight at a time, the rest one by one.
+    /// Appends `bytes` to `output`, masked or unmasked: eight at a time, the rest one by one.
     package func append(_ bytes: Span<UInt8>, to output: inout [UInt8]) {
         let start = output.count
         output.append(addingCapacity: bytes.count) { (room: inout OutputSpan<UInt8>) in

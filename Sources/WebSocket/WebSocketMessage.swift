@@ -14,7 +14,7 @@ package struct WebSocketMessage: Sendable, Equatable {
     }
 }
 
-/// What the decoder found. Control frames come out where they stood, also between the fragments of a message.
+/// A result of the decoder. Control frames keep their place, even between the fragments of a message.
 package enum WebSocketEvent: Sendable, Equatable {
     case message(WebSocketMessage)
     case ping([UInt8])

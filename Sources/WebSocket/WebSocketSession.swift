@@ -1,18 +1,19 @@
-/// One open WebSocket without its socket: decoder, replies to control frames and the closing handshake
-/// (RFC 6455 §5.5 and §7.1).
+/// One open WebSocket without its socket: decoder, replies to control frames and the closing handshake (RFC 6455 §5.5
+/// and §7.1).
 ///
-/// The owner performs the returned actions in order and passes each outgoing frame a fresh mask key; servers ignore it.
+/// The owner performs the returned actions in order and passes a fresh mask key for each outgoing frame; servers ignore
+/// it.
 package struct WebSocketSession: Sendable {
     package enum Action: Sendable, Equatable {
         case message(WebSocketMessage)
-        /// Answer with `send(.pong, payload)`; skipping all but the newest is allowed (§5.5.3).
+        /// Answer with `send(.pong, payload)`; only the newest ping needs an answer (§5.5.3).
         case answerPing([UInt8])
         case pong([UInt8])
         /// Send this close frame with `close`.
         case answerClose(WebSocketClose)
-        /// Nothing more will come: close the transport. `clean` when both sides sent a close frame.
+        /// No more input will come: close the transport. `clean` when both sides sent a close frame.
         case finished(WebSocketClose, clean: Bool)
-        /// The peer broke the protocol: call `close` with the error's code; it answers with `finished`.
+        /// The peer broke the protocol: call `close` with the error's code, which returns `finished`.
         case failed(WebSocketError)
     }
 
@@ -79,7 +80,7 @@ package struct WebSocketSession: Sendable {
         return actions
     }
 
-    /// Appends one whole message or a ping/pong; false when the closing handshake forbids it.
+    /// Appends one whole message or a ping or pong; false when the closing handshake forbids it.
     package mutating func send(
         _ opcode: WebSocketOpcode,
         _ payload: Span<UInt8>,
@@ -91,7 +92,7 @@ package struct WebSocketSession: Sendable {
         return true
     }
 
-    /// Appends a close frame, once. The session is finished when the peer's close frame is there as well.
+    /// Appends a close frame, once. The session is finished when the peer's close frame has arrived as well.
     package mutating func close(_ close: WebSocketClose, maskKey: UInt32, to output: inout [UInt8]) -> [Action] {
         switch state {
         case .open:

@@ -12,7 +12,7 @@ import COpenSSL
         unsafe X509_free(pointer)
     }
 
-    /// Every certificate of a PEM text, in its order; other blocks, such as a key in the same file, are passed over.
+    /// Reads all certificates of a PEM text in order and skips other blocks, such as a key in the same file.
     static func all(inPEM pem: [UInt8]) throws(TLSError) -> [CertificateHandle] {
         let memory = MemoryBIO(reading: pem)
         ERR_clear_error()
@@ -20,7 +20,7 @@ import COpenSSL
         while let pointer = unsafe PEM_read_bio_X509(memory.pointer, nil, nil, nil) {
             unsafe found.append(CertificateHandle(owning: pointer))
         }
-        // The end of the text is reported as "no start line"; anything else is a damaged block.
+        // OpenSSL reports the end of the text as "no start line"; any other error means a damaged block.
         let last = ERR_peek_last_error()
         guard !found.isEmpty, ERR_GET_LIB(last) == ERR_LIB_PEM, ERR_GET_REASON(last) == PEM_R_NO_START_LINE else {
             throw TLSError.drained(.ours, "read certificates from PEM")
@@ -29,7 +29,7 @@ import COpenSSL
         return found
     }
 
-    /// SHA-256 over the DER form: the pin.
+    /// SHA-256 over the DER form, which clients pin.
     var sha256: [UInt8] {
         unsafe Self.sha256(of: pointer)
     }
@@ -50,7 +50,7 @@ import COpenSSL
         return memory.contents
     }
 
-    /// DNS names and addresses of the subjectAltName extension; nothing for other kinds.
+    /// The DNS names and addresses of the subjectAltName extension; other kinds of names are left out.
     var alternativeNames: [CertificateName] {
         guard let raw = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil) else { return [] }
         let names = OpaquePointer(raw)

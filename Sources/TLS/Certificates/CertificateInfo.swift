@@ -1,7 +1,7 @@
 package import Basics
 import COpenSSL
 
-/// What an operator wants to know of a certificate, read from PEM.
+/// The facts about a certificate that an operator needs, read from PEM.
 package struct CertificateInfo: Equatable, Sendable {
     package let names: [CertificateName]
     package let notBefore: Timestamp
@@ -9,9 +9,9 @@ package struct CertificateInfo: Equatable, Sendable {
     /// SHA-256 over the DER form.
     package let sha256: [UInt8]
 
-    /// The first certificate of a PEM text: the server's own, in a chain file.
+    /// Reads the first certificate of a PEM text: in a chain file, the server's own.
     package init(pem: [UInt8]) throws(TLSError) {
-        // `all` never gives an empty list.
+        // `all` never returns an empty list.
         self.init(try CertificateHandle.all(inPEM: pem)[0])
     }
 
@@ -22,7 +22,7 @@ package struct CertificateInfo: Equatable, Sendable {
         sha256 = certificate.sha256
     }
 
-    /// 1970 for a time that cannot be read, which makes such a certificate expired.
+    /// Converts a time. An unreadable one becomes 1970, so that its certificate counts as expired.
     @unsafe private static func timestamp(_ time: UnsafePointer<ASN1_TIME>?) -> Timestamp {
         guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return Timestamp(milliseconds: 0) }
         defer { unsafe ASN1_TIME_free(epoch) }

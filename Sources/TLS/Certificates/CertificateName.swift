@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// A name a certificate is for: a DNS name in lower case, perhaps with a first label `*`, or the 4 or 16 bytes of an address.
+/// A name in a certificate: a DNS name in lower case, whose first label may be `*`, or the 4 or 16 bytes of an address.
 package enum CertificateName: Hashable, Sendable {
     case dns(String)
     case address([UInt8])
 
-    /// Reads an IP literal or a DNS name; nil for text that could not stand in a certificate.
+    /// Reads an IP literal or a DNS name; nil for text that a certificate cannot contain.
     package init?(_ text: String) {
         if let bytes = Self.addressBytes(text) {
             self = .address(bytes)
@@ -22,7 +22,7 @@ package enum CertificateName: Hashable, Sendable {
         self = .dns(name)
     }
 
-    /// Whether a client asking for `host` may be given this name (RFC 6125 §6.4: a wildcard stands for one label).
+    /// Whether this name covers `host` (RFC 6125 §6.4: a wildcard covers exactly one label).
     package func matches(_ host: String) -> Bool {
         guard case .dns(let pattern) = self else { return CertificateName(host) == self }
         let host = host.lowercased()

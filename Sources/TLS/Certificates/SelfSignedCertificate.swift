@@ -1,13 +1,13 @@
 import COpenSSL
 
-/// A new P-256 key with a certificate that signs itself, for a host that has no other; clients trust it by its pin.
+/// A new P-256 key with a self-signed certificate, for a host without another; clients trust it by its pin.
 package struct SelfSignedCertificate: Sendable {
     package let certificatePEM: [UInt8]
     package let keyPEM: [UInt8]
     /// SHA-256 over the DER form.
     package let pin: [UInt8]
 
-    /// The longest validity some clients (Apple's) accept for a certificate trusted by hand.
+    /// The longest validity that some clients (Apple's) accept for a manually trusted certificate.
     static let maximumDays = 825
 
     /// - Parameter names: DNS names and IP literals; the first also becomes the subject.
@@ -43,12 +43,13 @@ package struct SelfSignedCertificate: Sendable {
         commonName: CertificateName,
         validDays: Int
     ) -> Bool {
-        // RFC 5280 §4.1.2.2: positive and at most 20 octets; 127 random bits keep re-made certificates apart.
+        // RFC 5280 §4.1.2.2: positive, at most 20 octets. 127 random bits give every new certificate a different
+        // serial.
         var serial = SecureRandom.bytes(16)
         serial[0] = serial[0] & 0x7f | 0x40
         let hour = 3600
         let subject = unsafe X509_get_subject_name(certificate.pointer)
-        // X.520 limits the common name to 64 characters; the alternative names are what clients read.
+        // X.520 limits the common name to 64 characters; clients read the alternative names anyway.
         let name = Array(commonName.description.utf8.prefix(64))
         return unsafe X509_set_version(certificate.pointer, 2) == 1
             && serial.withUnsafeBufferPointer { bytes in
@@ -56,7 +57,7 @@ package struct SelfSignedCertificate: Sendable {
                 defer { unsafe BN_free(number) }
                 return unsafe BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate.pointer)) != nil
             }
-            // An hour back, for clients whose clock is a little behind.
+            // Validity starts an hour ago, for clients whose clock is a little slow.
             && X509_gmtime_adj(X509_getm_notBefore(certificate.pointer), -hour) != nil
             && X509_gmtime_adj(X509_getm_notAfter(certificate.pointer), validDays * 24 * hour) != nil
             && name.withUnsafeBufferPointer { bytes in

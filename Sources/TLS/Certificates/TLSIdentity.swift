@@ -1,12 +1,12 @@
 import COpenSSL
 
-/// A certificate chain and its private key, as PEM text, checked to belong together.
+/// A certificate chain and its private key as PEM text; the initializer checks that they belong together.
 package struct TLSIdentity: Sendable {
     package let chainPEM: [UInt8]
     package let keyPEM: [UInt8]
     package let info: CertificateInfo
 
-    /// A chain is leaf first; the form `tailscale cert` and ACME clients write.
+    /// The chain begins with the leaf, as `tailscale cert` and ACME clients write it.
     package init(chainPEM: [UInt8], keyPEM: [UInt8]) throws(TLSError) {
         let leaf = try CertificateHandle.all(inPEM: chainPEM)[0]
         ERR_clear_error()

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// One-shot hashes. SHA-1 is here for the WebSocket handshake (RFC 6455 §4.2.2) alone; it proves nothing.
+/// One-shot hashes. SHA-1 serves the WebSocket handshake alone (RFC 6455 §4.2.2), where it proves nothing.
 package enum Digest {
     package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
         unsafe sha256(bytes.span.bytes)
@@ -16,7 +16,7 @@ package enum Digest {
     }
 }
 
-/// Equality whose time depends on the lengths alone: for tokens, digests and tags.
+/// Compares in a time that depends on the lengths alone: for tokens, digests and tags.
 package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     guard left.count == right.count else { return false }
     return unsafe left.withUnsafeBytes { left in
@@ -27,7 +27,7 @@ package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The bytes for a C call; an empty buffer gives a valid pointer, because some calls take nil for "none given".
+    /// The bytes for a C call. An empty buffer gives a valid pointer, because some calls read nil as "none given".
     var bytesOrEmpty: UnsafePointer<UInt8>? {
         unsafe baseAddress?.assumingMemoryBound(to: UInt8.self) ?? EmptyBytes.pointer
     }

@@ -2,12 +2,12 @@ import COpenSSL
 
 /// An Ed25519 private key (RFC 8032) as its 32-byte seed.
 ///
-/// The value holds the seed and makes the library's key at each use: signing is rare (one per connection attempt), and a
-/// value of bytes is Sendable without a promise about C objects.
+/// The value holds the seed and makes the library's key at each use. Signing is rare (once per connection attempt), and
+/// plain bytes are Sendable without promises about C objects.
 package struct Ed25519PrivateKey: Equatable, Sendable {
     static let seedLength = 32
 
-    /// The secret itself; for storing it, never for a log.
+    /// The secret itself: it may be stored but never logged.
     package let seed: [UInt8]
     package let publicKey: Ed25519PublicKey
 
@@ -43,7 +43,7 @@ package struct Ed25519PrivateKey: Equatable, Sendable {
         try Ed25519PrivateKey(seed: SecureRandom.bytes(seedLength))
     }
 
-    /// 64 bytes; the same message gives the same signature.
+    /// Returns a 64-byte signature; the same message gives the same signature.
     package func sign(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
         guard let key = KeyHandle.ed25519(seed: seed) else { throw TLSError.drained(.ours, "make an Ed25519 key") }
         let context = DigestContext()
@@ -66,7 +66,7 @@ package struct Ed25519PrivateKey: Equatable, Sendable {
         return signature
     }
 
-    /// PKCS#8 PEM text.
+    /// The key as PKCS#8 PEM text.
     package func pem() throws(TLSError) -> [UInt8] {
         guard let key = KeyHandle.ed25519(seed: seed) else { throw TLSError.drained(.ours, "make an Ed25519 key") }
         return try key.privateKeyPEM()
@@ -86,7 +86,7 @@ package struct Ed25519PublicKey: Hashable, Sendable {
         self.raw = raw
     }
 
-    /// False for a wrong signature, a wrong length, or bytes that are no point of the curve.
+    /// False when the signature is wrong or has a wrong length, or when the key is not a point of the curve.
     package func verify(_ signature: [UInt8], of message: [UInt8]) -> Bool {
         guard signature.count == 64, let key = KeyHandle.ed25519(publicKey: raw) else {
             ERR_clear_error()

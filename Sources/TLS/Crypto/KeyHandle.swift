@@ -26,7 +26,8 @@ import COpenSSL
         return unsafe pointer.map { unsafe KeyHandle(owning: $0) }
     }
 
-    /// PKCS#8, SEC 1 or PKCS#1, unencrypted: an encrypted key gives nil instead of a prompt on the terminal.
+    /// Reads an unencrypted PKCS#8, SEC 1 or PKCS#1 key. An encrypted key gives nil instead of a prompt on the
+    /// terminal.
     static func privateKey(pem: [UInt8]) -> KeyHandle? {
         let memory = MemoryBIO(reading: pem)
         let pointer = unsafe PEM_read_bio_PrivateKey(memory.pointer, nil, noPassword, nil)
@@ -42,6 +43,6 @@ import COpenSSL
     }
 }
 
-/// OpenSSL would ask on the terminal without a password callback.
+/// Without a password callback OpenSSL would prompt on the terminal.
 private let noPassword: @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32 =
     { _, _, _, _ in -1 }

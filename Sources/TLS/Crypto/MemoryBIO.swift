@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// Owns one growing memory `BIO`: how PEM text goes in and out of OpenSSL.
+/// Owns one growing memory `BIO`, through which PEM text enters and leaves OpenSSL.
 @safe final class MemoryBIO {
     let pointer: OpaquePointer
 
@@ -9,7 +9,7 @@ import COpenSSL
         unsafe pointer = made
     }
 
-    /// Holds a copy of `bytes`.
+    /// Makes a BIO that holds a copy of `bytes`.
     convenience init(reading bytes: [UInt8]) {
         self.init()
         unsafe bytes.withUnsafeBytes { bytes in

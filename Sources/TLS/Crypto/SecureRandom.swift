@@ -1,8 +1,8 @@
 import COpenSSL
 
-/// Bytes from OpenSSL's generator, which the kernel seeds.
+/// Random bytes from OpenSSL's generator, which the kernel seeds.
 package enum SecureRandom {
-    /// A machine without randomness cannot make tokens or keys; no input leads here, so failing stops the process.
+    /// Stops the process on failure: without randomness Ladle can make no tokens or keys, and no input can cause this.
     package static func bytes(_ count: Int) -> [UInt8] {
         guard count > 0 else { return [] }
         return unsafe [UInt8](unsafeUninitializedCapacity: count) { output, initialized in

@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// Owns one `SSL_CTX` with the settings every context of ours shares.
+/// Owns one `SSL_CTX` with the settings that all contexts share.
 @safe final class ContextHandle {
     let pointer: OpaquePointer
 
-    /// The library's own list begins with AES-256, which costs a tenth more and protects nothing that AES-128 does not. Who
-    /// has no AES in hardware says so by naming ChaCha first, and gets it.
+    /// OpenSSL's own list begins with AES-256, which costs a tenth more and protects no better than AES-128 here. A
+    /// client without AES hardware lists ChaCha first, and the server then uses it.
     private static let tls13Suites = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
     /// RFC 9113 §9.2.2 forbids most TLS 1.2 suites under HTTP/2; these have forward secrecy and AEAD.
@@ -13,10 +13,11 @@ import COpenSSL
         "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
         + "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
 
-    /// Without the finite fields: the largest costs the server tens of milliseconds for a client that only asks.
+    /// Finite-field groups are left out: any client could make the server spend tens of milliseconds on the largest
+    /// one.
     private static let groups = "X25519:P-256:P-384"
 
-    /// What a peer's certificate chain may hold in bytes; real chains have 3 to 10 KB, the library's default is 100 KB.
+    /// The most bytes of a peer's certificate chain; real chains have 3 to 10 KB, the library's default is 100 KB.
     private static let maximumCertificateBytes = 32 * 1024
 
     init(server: Bool) throws(TLSError) {
@@ -27,7 +28,7 @@ import COpenSSL
         unsafe pointer = made
         unsafe openssl_context_defaults(made)
         unsafe openssl_context_max_certificate_list(made, Self.maximumCertificateBytes)
-        // Tickets carry sessions to the client; nothing is kept here.
+        // The client stores its session in a ticket, so the server keeps no cache.
         unsafe openssl_context_session_cache(made, SSL_SESS_CACHE_OFF)
         guard
             unsafe SSL_CTX_set_ciphersuites(made, Self.tls13Suites) == 1,
@@ -57,7 +58,7 @@ import COpenSSL
     }
 }
 
-/// ALPN names in their wire form: each with a length byte before it (RFC 7301 §3.1).
+/// ALPN names in their wire form: a length byte before each name (RFC 7301 §3.1).
 func alpnWireForm(_ protocols: [String]) -> [UInt8] {
     protocols.flatMap { name in
         let bytes = name.utf8.prefix(255)

@@ -1,18 +1,18 @@
 import COpenSSL
 
-/// What makes a server the right one.
+/// The rule by which a client accepts a server.
 package enum TLSTrust: Equatable, Sendable {
-    /// The system's authorities, and the host name.
+    /// One of the system's authorities signed the chain, and the host name matches.
     case system
-    /// These authorities instead of the system's, and the host name.
+    /// One of these authorities signed the chain, instead of the system's, and the host name matches.
     case authorities(pem: [UInt8])
-    /// The server's own certificate has this SHA-256; chain, name and dates are not looked at.
+    /// The server's own certificate has this SHA-256; chain, name and dates are not checked.
     case pin(sha256: [UInt8])
 }
 
-/// How we connect: trust, offered protocols and, where a server wants one, our certificate.
+/// A client's settings: the trust rule, the offered protocols and, where a server requires one, its certificate.
 ///
-/// Unchecked: everything is set in `init` and never after; see `TLSServerContext`.
+/// Unchecked: `init` sets everything, and nothing changes later; see `TLSServerContext`.
 @safe package final class TLSClientContext: @unchecked Sendable {
     private let context: ContextHandle
     private let pin: [UInt8]?
@@ -39,7 +39,7 @@ package enum TLSTrust: Equatable, Sendable {
     }
 
     /// Starts a session; its first output is the ClientHello.
-    /// - Parameter host: the name or IP literal the server must prove to be.
+    /// - Parameter host: the name or IP literal that the server's certificate must prove.
     package func makeSession(host: String, resuming ticket: TLSResumption? = nil) throws(TLSError) -> TLSSession {
         guard let name = CertificateName(host) else { throw TLSError(.ours, "the host is no DNS name or address") }
         return try TLSSession(context: context, owner: self, role: .client(name), resuming: ticket)
@@ -70,7 +70,7 @@ package enum TLSTrust: Equatable, Sendable {
     }
 }
 
-/// The callback of `SSL_CTX_set_cert_verify_callback`
+/// The callback of `SSL_CTX_set_cert_verify_callback`.
 private let verifyPin: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { store, argument in
     guard
         let argument = unsafe argument,
@@ -85,9 +85,10 @@ private let verifyPin: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?)
     return 1
 }
 
-/// What a later session needs to skip the certificate exchange (RFC 8446 §2.2). Good for the context it came from.
+/// A session ticket with which a later session skips the certificate exchange (RFC 8446 §2.2). It works with its own
+/// context only.
 ///
-/// Unchecked: an `SSL_SESSION` is not changed once taken, and its reference count is atomic.
+/// Unchecked: an `SSL_SESSION` does not change once it is taken, and its reference count is atomic.
 @safe package final class TLSResumption: @unchecked Sendable {
     let pointer: OpaquePointer
 

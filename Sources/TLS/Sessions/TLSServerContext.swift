@@ -1,28 +1,28 @@
 import COpenSSL
 
-/// Whether clients show certificates. Listed by its fingerprint, a certificate is trusted whatever its chain; with
-/// authorities its chain must lead to one of them, and where there is a list too it must be listed as well. A client whose
-/// certificate does not count is refused in the handshake.
+/// The rule for client certificates. A certificate listed by its fingerprint is trusted whatever its chain. With
+/// authorities the chain must lead to one of them; with a list too, the certificate must also be listed. The handshake
+/// refuses a client whose certificate fails the rule.
 package enum ClientCertificates: Equatable, Sendable {
     case none
     case optional(allowed: Set<[UInt8]>)
     case required(allowed: Set<[UInt8]>)
-    /// An empty list allows whoever the authorities vouch for.
+    /// An empty list allows every certificate that the authorities issued.
     case issued(by: [UInt8], allowed: Set<[UInt8]>)
 }
 
-/// What a listener offers: certificates by name, protocols and the client certificate rule.
+/// A listener's settings: certificates by name, protocols and the client certificate rule.
 ///
-/// Reloading is making a new context and using it for new connections; sessions hold the context they began with.
-/// A new context has new ticket keys, so what an old ticket vouched for is checked again.
+/// To reload, make a new context and use it for new connections; existing sessions keep their own. A new context has
+/// new ticket keys, so a client with an old ticket is checked again.
 ///
-/// Unchecked: everything is set in `init` and never after; OpenSSL counts references to an `SSL_CTX` atomically and locks
-/// what sessions share in it.
+/// Unchecked: `init` sets everything, and nothing changes later. OpenSSL counts references to an `SSL_CTX` atomically
+/// and locks the state that its sessions share.
 @safe package final class TLSServerContext: @unchecked Sendable {
-    /// Beside its identity, the context that has it; the first answers clients that name no known host.
+    /// The names of each identity and its context; the first one serves clients that name no known host.
     private let hosts: [(names: [CertificateName], context: ContextHandle)]
     private let alpn: [UInt8]
-    /// nil: whoever the authorities vouch for.
+    /// nil when every certificate that the authorities issued is allowed.
     private let allowedClients: Set<[UInt8]>?
     fileprivate let checksChains: Bool
 
@@ -62,11 +62,11 @@ package enum ClientCertificates: Equatable, Sendable {
     }
 
     private func configure(_ context: ContextHandle, _ rule: ClientCertificates) {
-        // Callbacks get this object unretained: it owns the contexts, and each session holds it.
+        // Callbacks receive this object unretained: it owns the contexts, and each session holds it.
         let me = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe SSL_CTX_set_alpn_select_cb(context.pointer, selectProtocol, me)
         unsafe openssl_context_server_name(context.pointer, selectCertificate, me)
-        // One ticket: HTTP clients keep connections, and each resumption brings the next ticket.
+        // One ticket is enough: HTTP clients keep connections, and each resumption brings the next ticket.
         unsafe SSL_CTX_set_num_tickets(context.pointer, 1)
         let mode =
             switch rule {
@@ -77,14 +77,14 @@ package enum ClientCertificates: Equatable, Sendable {
         guard mode != SSL_VERIFY_NONE else { return }
         unsafe SSL_CTX_set_verify(context.pointer, mode, nil)
         unsafe SSL_CTX_set_cert_verify_callback(context.pointer, verifyClient, me)
-        // Without a session id context OpenSSL refuses to resume sessions that carry a client certificate.
+        // Without a session id context OpenSSL refuses to resume sessions that have a client certificate.
         let id: [UInt8] = Array("ladle".utf8)
         unsafe id.withUnsafeBufferPointer { bytes in
             _ = unsafe SSL_CTX_set_session_id_context(context.pointer, bytes.baseAddress, UInt32(bytes.count))
         }
     }
 
-    /// Our order decides; the answer is a range of the client's own list, as the library wants it.
+    /// Selects by the server's order of preference; the result is a range of the client's list, as OpenSSL requires.
     fileprivate func choose(from offered: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
         var wanted = alpn[...]
         while let length = wanted.first {
@@ -115,7 +115,7 @@ package enum ClientCertificates: Equatable, Sendable {
     unsafe pointer.map { unsafe Unmanaged<TLSServerContext>.fromOpaque($0).takeUnretainedValue() }
 }
 
-/// `SSL_CTX_alpn_select_cb_func`
+/// The callback of `SSL_CTX_set_alpn_select_cb`.
 private let selectProtocol:
     @convention(c) (
         OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>?, UnsafeMutablePointer<UInt8>?,
@@ -128,7 +128,7 @@ private let selectProtocol:
         return SSL_TLSEXT_ERR_OK
     }
 
-/// The callback of `SSL_CTX_set_tlsext_servername_callback`
+/// The callback of `SSL_CTX_set_tlsext_servername_callback`.
 private let selectCertificate:
     @convention(c) (OpaquePointer?, UnsafeMutablePointer<Int32>?, UnsafeMutableRawPointer?) -> Int32 = {
         ssl,
@@ -141,7 +141,7 @@ private let selectCertificate:
         return unsafe SSL_set_SSL_CTX(ssl, context.pointer) == nil ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK
     }
 
-/// The callback of `SSL_CTX_set_cert_verify_callback`
+/// The callback of `SSL_CTX_set_cert_verify_callback`.
 private let verifyClient: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { store, argument in
     guard let owner = unsafe server(argument) else { return 0 }
     if owner.checksChains, unsafe X509_verify_cert(store) != 1 { return 0 }

@@ -1,9 +1,9 @@
 import COpenSSL
 
-/// One TLS connection as bytes in and bytes out; the socket is the caller's.
+/// One TLS connection: bytes in, bytes out. The caller owns the socket.
 ///
-/// Belongs to whoever owns the connection, on one loop. After any call, `takeOutput(into:)` gives what must go to the
-/// peer, also after a failure: the last output is the alert that tells the peer why.
+/// Belongs to the connection's owner, on one loop. After any call, `takeOutput(into:)` returns the bytes for the peer,
+/// even after a failure: the last output is the alert that tells the peer the reason.
 @safe package final class TLSSession {
     enum Role {
         case server
@@ -17,30 +17,32 @@ import COpenSSL
     }
 
     let ssl: OpaquePointer
-    /// Keeps the context's callbacks' user data alive.
+    /// Keeps the context alive, which the callbacks use as their user data.
     private let owner: AnyObject
     private var state = State.handshaking
     private var output: [UInt8] = []
-    /// Bytes lent by `receive` for the time of the call.
+    /// Bytes that `receive` lends for the time of the call.
     private var input = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-    /// What the library has answered by itself since the handshake.
+    /// Output bytes the library has produced by itself since the handshake.
     private var replied = 0
-    /// Input since there was plaintext.
+    /// Input bytes since the last plaintext.
     private var silent = 0
 
-    /// The peer said it will send no more; a cut without this is a truncation (RFC 8446 §6.1).
+    /// The peer sent `close_notify`; a connection cut without it is a truncation (RFC 8446 §6.1).
     package private(set) var peerClosed = false
-    /// We said the same.
+    /// Ladle sent `close_notify`.
     package private(set) var closed = false
 
-    /// Output storage kept between calls: an SSE event or a small answer fits, and ten thousand of them stay small.
+    /// Output storage kept between calls: it fits an SSE event or a small answer, and ten thousand sessions stay small.
     private static let retainedOutputBytes = 1024
-    /// What an unfinished record from before may add to what new input decrypts to: one record's plaintext (RFC 8446 §5.1).
+    /// The most plaintext an earlier unfinished record can add to that of new input: one record (RFC 8446 §5.1).
     package static let heldBytes = 16 * 1024
-    /// Replies to key updates and to attempts to renegotiate, in a session's life: at 2^24 records between two key updates
-    /// nobody needs the six hundred that this is, and a peer that does not read them makes us keep them.
+    /// The most reply bytes to key updates and renegotiation attempts in a session's life. This is about six hundred
+    /// replies; with 2^24 records between two key updates no peer needs as many. A peer that does not read them makes
+    /// Ladle store them.
     private static let mostReplied = 16 << 10
-    /// The same messages without a reply cost time: three whole records more than any plaintext needs.
+    /// The most input bytes without plaintext. Such messages cost time even without a reply; the limit is three whole
+    /// records more than any plaintext needs.
     private static let mostSilent = 64 << 10
 
     init(
@@ -54,7 +56,7 @@ import COpenSSL
         unsafe ssl = made
         self.owner = owner
         guard let bio = unsafe TransferBIO.make(for: self) else { throw TLSError.drained(.ours, "make a TLS session") }
-        // Both directions share it; the session owns it from here.
+        // Both directions share the BIO; the session owns it from here on.
         unsafe SSL_set_bio(ssl, bio, bio)
         switch role {
         case .server:
@@ -77,7 +79,7 @@ import COpenSSL
         state == .open
     }
 
-    /// The protocol agreed by ALPN, once the handshake is complete.
+    /// The protocol that ALPN selected, once the handshake is complete.
     package var alpn: String? {
         var name: UnsafePointer<UInt8>?
         var length: UInt32 = 0
@@ -86,7 +88,7 @@ import COpenSSL
         return unsafe String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
     }
 
-    /// The name the client asked for.
+    /// The server name that the client requested.
     package var serverName: String? {
         unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { unsafe String(cString: $0) }
     }
@@ -105,17 +107,18 @@ import COpenSSL
         return unsafe CertificateHandle(owning: pointer).sha256
     }
 
-    /// For the next connection to the same server; TLS 1.3 servers send it after the handshake, so ask late.
+    /// A ticket for the next connection to the same server. TLS 1.3 servers send it after the handshake, so read it
+    /// late.
     package var resumption: TLSResumption? {
         guard let pointer = unsafe SSL_get1_session(ssl) else { return nil }
         let ticket = unsafe TLSResumption(owning: pointer)
         return unsafe SSL_SESSION_is_resumable(pointer) == 1 ? ticket : nil
     }
 
-    /// Takes bytes from the socket, all of them, and appends what they decrypt to, which must have room: never more than
-    /// came in and `heldBytes`.
+    /// Takes all bytes from the socket and appends their plaintext. `plaintext` needs room for as many bytes as came in
+    /// plus `heldBytes`.
     ///
-    /// To hold the peer back, stop reading its socket; the session keeps at most one unfinished record.
+    /// To slow the peer down, stop reading its socket; the session keeps at most one unfinished record.
     package func receive(ciphertext: Span<UInt8>, into plaintext: inout OutputSpan<UInt8>) throws(TLSError) {
         guard state != .failed else { throw TLSError(.closed, "receive on a failed TLS session") }
         unsafe ciphertext.withUnsafeBytes { unsafe input = $0 }
@@ -136,7 +139,7 @@ import COpenSSL
         }
     }
 
-    /// The socket's end. Throws when the peer had not said that it was done.
+    /// Records the end of the socket. Throws when the peer had not sent `close_notify`.
     package func receiveEnd() throws(TLSError) {
         guard !peerClosed else { return }
         let early = state == .handshaking
@@ -165,7 +168,7 @@ import COpenSSL
         guard done else { throw fail("write to TLS") }
     }
 
-    /// Says that we are done; the peer may still send.
+    /// Sends `close_notify`; the peer may still send.
     package func close() {
         guard state == .open, !closed else { return }
         closed = true
@@ -178,7 +181,8 @@ import COpenSSL
         !output.isEmpty
     }
 
-    /// Appends everything for the socket and forgets it. An empty destination changes places with it: nothing is copied.
+    /// Appends all output for the socket and drops it here. An empty destination is swapped with the output, without a
+    /// copy.
     package func takeOutput(into destination: inout [UInt8]) {
         if destination.isEmpty {
             swap(&destination, &output)
@@ -200,7 +204,7 @@ import COpenSSL
         case .dns(let host):
             accepted = unsafe SSL_set1_host(ssl, host) == 1 && openssl_set_server_name(ssl, host) == 1
         case .address(let bytes):
-            // RFC 6066 §3: no server name for an address.
+            // RFC 6066 §3: the client sends no server name when the host is an address.
             accepted = unsafe bytes.withUnsafeBufferPointer { bytes in
                 unsafe X509_VERIFY_PARAM_set1_ip(parameters, bytes.baseAddress, bytes.count) == 1
             }
@@ -218,8 +222,9 @@ import COpenSSL
         }
     }
 
-    /// False when the session has failed. That it waits for more is asked of the session itself: `SSL_get_error` goes by the
-    /// thread's error queue first, which would have to be emptied before each call, at a fifteenth of what a record costs.
+    /// Returns false when the session has failed. `SSL_want` tells whether the session waits for more input:
+    /// `SSL_get_error` reads the thread's error queue first, and emptying it before each call would cost a fifteenth of
+    /// a record.
     @unsafe private func decrypt(into plaintext: UnsafeMutableBufferPointer<UInt8>, _ filled: inout Int) -> Bool {
         while filled < plaintext.count {
             var count = 0
@@ -230,7 +235,7 @@ import COpenSSL
                 return peerClosed
             }
             filled += count
-            // To ask for more when there is none would cost as much as a record.
+            // Reading once more without input would cost as much as a record.
             if unsafe input.isEmpty, unsafe SSL_pending(ssl) == 0 { return true }
         }
         return false
@@ -242,13 +247,14 @@ import COpenSSL
         let reason =
             verification == Int(X509_V_OK)
             ? nil : unsafe X509_verify_cert_error_string(verification).map { unsafe String(cString: $0) }
-        // Only a lack of memory or a bug of the library is ours; everything else came from the peer's bytes.
+        // Ladle is at fault only for lack of memory or a bug in the library; the peer's bytes cause every other
+        // failure.
         let code = ERR_GET_REASON(ERR_peek_error())
         let ours = code == ERR_R_MALLOC_FAILURE || code == ERR_R_INTERNAL_ERROR
         return TLSError.drained(ours ? .ours : .peer, operation, extra: reason)
     }
 
-    /// For `TransferBIO`.
+    /// `TransferBIO` reads input through this function.
     @unsafe func takeInput(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let count = unsafe min(buffer.count, input.count)
         guard count > 0 else { return 0 }
@@ -257,7 +263,7 @@ import COpenSSL
         return count
     }
 
-    /// For `TransferBIO`.
+    /// `TransferBIO` writes output through this function.
     @unsafe func appendOutput(_ bytes: UnsafeRawBufferPointer) {
         unsafe output.append(contentsOf: bytes)
     }

@@ -1,9 +1,10 @@
 import COpenSSL
 
-/// The `BIO` of a session: reads from the bytes lent for the current call, appends to the session's output, keeps nothing.
+/// A session's `BIO`: it reads from the bytes lent for the current call and appends to the session's output. It keeps
+/// no bytes.
 ///
-/// A memory BIO would hold its largest buffer for the life of a connection; at thousands of idle streams that is most of
-/// the cost.
+/// A memory BIO would hold its largest buffer for the life of a connection. With thousands of idle streams that would
+/// be most of the memory they cost.
 enum TransferBIO {
     @unsafe static func make(for session: TLSSession) -> OpaquePointer? {
         guard let method = unsafe method.pointer, let bio = unsafe BIO_new(method) else { return nil }
@@ -16,7 +17,7 @@ enum TransferBIO {
 
     /// One table of callbacks for the process, never freed.
     ///
-    /// Unchecked: written in `init` only.
+    /// Unchecked: only `init` writes it.
     @safe private final class Method: @unchecked Sendable {
         let pointer: OpaquePointer?
 
@@ -60,6 +61,6 @@ private let bioControl: @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutabl
     command,
     _,
     _ in
-    // The library flushes after each flight and asks for nothing else that matters here.
+    // The library flushes after each flight; no other control command matters here.
     command == BIO_CTRL_FLUSH ? 1 : 0
 }
