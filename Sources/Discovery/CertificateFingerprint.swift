@@ -4,7 +4,7 @@ import Basics
 package struct CertificateFingerprint: Sendable, Equatable {
     package let text: String
 
-    /// Drops a `sha256:` or `SHA-256` in front, then everything that is no hexadecimal digit.
+    /// Drops a leading `sha256:` or `SHA-256`, then every character that is not a hexadecimal digit.
     package init?(_ text: String) {
         var rest = text.lowercased()[...].drop { $0 == " " || $0 == "\t" }
         for prefix in ["sha256", "sha-256"] where rest.hasPrefix(prefix) { rest = rest.dropFirst(prefix.count) }
@@ -14,17 +14,17 @@ package struct CertificateFingerprint: Sendable, Equatable {
     }
 }
 
-/// What to pin after discovery.
+/// The fingerprint to pin after discovery.
 package enum FingerprintChoice: Sendable, Equatable {
-    /// The stored one, whatever was announced.
+    /// Keep the stored fingerprint; the gateway announced the same one or none.
     case stored(CertificateFingerprint)
-    /// The stored one; and the announcement differs, which people should hear of.
+    /// Keep the stored fingerprint, and tell the user that the gateway announced a different one.
     case storedDespite(CertificateFingerprint, announced: CertificateFingerprint)
-    /// Nothing is stored: to be confirmed by a person before it is.
+    /// No fingerprint is stored; a person must confirm the announced one before it is.
     case confirm(CertificateFingerprint)
     case nothing
 
-    /// Announcements are unauthenticated: anyone on the network can send one, so none ever replaces what is stored.
+    /// An announcement never replaces a stored fingerprint: anyone on the network can send one without authentication.
     package static func choose(stored: CertificateFingerprint?, announced: CertificateFingerprint?) -> FingerprintChoice
     {
         guard let stored else { return announced.map { .confirm($0) } ?? .nothing }

@@ -1,6 +1,6 @@
 import Basics
 
-/// One DNS message (RFC 1035 §4). Reading is strict about structure and indifferent to contents it does not know.
+/// One DNS message (RFC 1035 §4). Reading checks the structure strictly and accepts unknown contents.
 package struct DNSMessage: Sendable, Equatable {
     package var id: UInt16
     package var isResponse: Bool
@@ -9,7 +9,7 @@ package struct DNSMessage: Sendable, Equatable {
     /// The response code; 3 is "no such name".
     package var code: UInt8
     package var questions: [DNSQuestion]
-    /// Answers, authority and additional records alike: all may carry what was asked for.
+    /// Answers, authority and additional records together, because any of them may hold the requested data.
     package var records: [DNSRecord]
 
     package init(
@@ -37,7 +37,7 @@ package struct DNSMessage: Sendable, Equatable {
         case malformedRecord(offset: Int)
     }
 
-    /// A message of 64 KiB could claim 65,535 records of eleven bytes; what a browse needs is a few dozen.
+    /// A message of 64 KiB could claim 65,535 records of eleven bytes; a browse needs a few dozen.
     private static let mostRecords = 1024
 
     package init(parsing bytes: [UInt8]) throws(ParseError) {
@@ -101,7 +101,7 @@ package struct DNSMessage: Sendable, Equatable {
         }
     }
 
-    /// Without compression: queries are small, and test responders want to be simple.
+    /// The message as bytes, without compression: queries are small, and test responders stay simple.
     package var bytes: [UInt8] {
         var out: [UInt8] = []
         var flags: UInt16 = UInt16(code & 0x0F)

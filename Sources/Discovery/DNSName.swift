@@ -1,11 +1,11 @@
 import Basics
 
-/// A domain name as its labels. Labels are bytes: service instance names are UTF-8 with blanks and dots (RFC 6763
+/// A domain name as a list of labels. Labels are bytes: service instance names are UTF-8 with blanks and dots (RFC 6763
 /// §4.1.1).
 package struct DNSName: Sendable, Hashable {
     package let labels: [[UInt8]]
 
-    /// RFC 1035 §2.3.4.
+    /// The limits of RFC 1035 §2.3.4.
     static let longestLabel = 63
     static let longestName = 255
 
@@ -13,7 +13,7 @@ package struct DNSName: Sendable, Hashable {
         self.labels = labels
     }
 
-    /// From dotted text without escapes; a dot at the end is allowed. Nil when a label is empty or too long.
+    /// Parses dotted text without escapes; a final dot is allowed. Nil when a label is empty or too long.
     package init?(_ text: some StringProtocol) {
         var bytes = Array(text.utf8)
         if bytes.last == UInt8(ascii: ".") { bytes.removeLast() }
@@ -24,8 +24,8 @@ package struct DNSName: Sendable, Hashable {
         labels = parts
     }
 
-    /// `a.b.c` without the final dot; dots and backslashes inside a label are escaped (RFC 4343 §2.1). Bytes that are
-    /// no UTF-8 are replaced.
+    /// The name as `a.b.c` without the final dot; dots and backslashes inside a label are escaped (RFC 4343 §2.1).
+    /// Bytes that are not UTF-8 are replaced.
     package var text: String {
         labels.map { label in
             var out: [UInt8] = []
@@ -37,12 +37,12 @@ package struct DNSName: Sendable, Hashable {
         }.joined(separator: ".")
     }
 
-    /// True when `self` is `parent` with labels in front.
+    /// True when `self` is `parent` with more labels in front.
     func isBelow(_ parent: DNSName) -> Bool {
         labels.count > parent.labels.count && DNSName(labels: Array(labels.suffix(parent.labels.count))) == parent
     }
 
-    /// Without regard to ASCII case (RFC 1035 §2.3.3).
+    /// Compares without ASCII case (RFC 1035 §2.3.3).
     package static func == (left: DNSName, right: DNSName) -> Bool {
         left.folded == right.folded
     }

@@ -1,4 +1,4 @@
-/// Reads the parts of a message; nil at the first thing that does not fit.
+/// Reads the parts of a DNS message; returns nil at the first malformed part.
 struct DNSReader {
     private let bytes: [UInt8]
     private(set) var position = 0
@@ -23,7 +23,7 @@ struct DNSReader {
         return UInt32(high) << 16 | UInt32(low)
     }
 
-    /// Where `length` more bytes end, if they are there.
+    /// The position after `length` more bytes; nil when the message is shorter.
     func end(of length: Int) -> Int? {
         position + length <= bytes.count ? position + length : nil
     }
@@ -34,8 +34,8 @@ struct DNSReader {
         return bytes[position..<end]
     }
 
-    /// RFC 1035 §4.1.4. A pointer must lead to before everything read so far of this name, so a name ends after a
-    /// bounded number of steps; and its length is bounded as well.
+    /// Reads a name (RFC 1035 §4.1.4). A pointer must lead to a place before all bytes read so far of this name, so
+    /// reading ends after a bounded number of steps. The length of the name is bounded as well.
     mutating func name() -> DNSName? {
         var labels: [[UInt8]] = []
         var length = 1

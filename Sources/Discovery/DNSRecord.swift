@@ -24,13 +24,13 @@ package struct DNSRecord: Sendable, Equatable {
         case address(NetworkAddress)
         case pointer(DNSName)
         case service(priority: UInt16, weight: UInt16, port: UInt16, target: DNSName)
-        /// The strings as they came.
+        /// The strings of a TXT record, unchanged.
         case text([[UInt8]])
         case other(type: UInt16)
     }
 
     package let name: DNSName
-    /// Seconds; 0 says goodbye (RFC 6762 §10.1).
+    /// The lifetime in seconds; 0 withdraws the record (RFC 6762 §10.1).
     package let timeToLive: UInt32
     package let data: Data
 

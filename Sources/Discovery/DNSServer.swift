@@ -1,7 +1,7 @@
 package import Basics
 import POSIX
 
-/// A resolver to ask.
+/// The address of a DNS resolver.
 package struct DNSServer: Sendable, Hashable {
     package let address: NetworkAddress
     package let port: UInt16
@@ -11,7 +11,7 @@ package struct DNSServer: Sendable, Hashable {
         self.port = port
     }
 
-    /// `ADDRESS`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
+    /// Parses `ADDRESS`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
     package init?(_ text: String) {
         if let address = NetworkAddress(text) {
             self.init(address: address)
@@ -27,13 +27,13 @@ package struct DNSServer: Sendable, Hashable {
         self.init(address: address, port: port)
     }
 
-    /// The system's, from `/etc/resolv.conf`; the local one where the file names none, as resolv.conf(5) has it.
+    /// The system's resolvers from `/etc/resolv.conf`; the local one if the file names none, as resolv.conf(5) says.
     package static func system() -> [DNSServer] {
         let found = parse((try? FileSystem.read("/etc/resolv.conf", limit: 64 << 10).bytes) ?? [])
         return found.isEmpty ? [DNSServer(address: .loopback4)] : found
     }
 
-    /// At most three, like the C library. Addresses with a zone are skipped.
+    /// Reads at most three servers, as the C library does. Addresses with a zone are skipped.
     static func parse(_ bytes: [UInt8]) -> [DNSServer] {
         var servers: [DNSServer] = []
         for line in bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {

@@ -1,8 +1,8 @@
 package import Basics
 import JSONBytes
 
-/// A gateway that announced itself. Where to connect comes from SRV and address records; everything from TXT is an
-/// unauthenticated hint.
+/// A gateway that announced itself. SRV and address records state where to connect; all values from TXT are
+/// unauthenticated hints.
 package struct DiscoveredGateway: Sendable, Equatable {
     package enum Source: Sendable, Equatable {
         case multicast
@@ -34,12 +34,12 @@ package struct DiscoveredGateway: Sendable, Equatable {
 
     package var displayName: String { hints["displayName"] ?? name }
 
-    /// The gateway says that it speaks TLS. Where it does not say so, plain.
+    /// The gateway announces TLS; without that announcement the connection is plain.
     var saysTLS: Bool { hints["gatewayTls"] == "1" || hints["gatewayTls"] == "true" }
 
     var saidFingerprint: String? { hints["gatewayTlsSha256"].flatMap { CertificateFingerprint($0)?.text } }
 
-    /// What to give to `--gateway`. Numeric where possible: `.local` names need a resolver that knows multicast.
+    /// The address for `--gateway`. It is numeric where possible, because `.local` names need a multicast resolver.
     package var url: String {
         let place = addresses.first?.hostText ?? host
         return "\(saysTLS ? "wss" : "ws")://\(place):\(port)"

@@ -1,9 +1,9 @@
 import Basics
 package import JSONBytes
 
-/// What `ladle discover` prints.
+/// The output of `ladle discover`.
 package struct DiscoveryReport: Sendable {
-    /// The gateway of the configuration, with the certificate it is pinned to.
+    /// The configured gateway, with the certificate pinned for it.
     package struct Pinned: Sendable {
         let host: String
         let port: UInt16
@@ -34,8 +34,8 @@ package struct DiscoveryReport: Sendable {
         return .choose(stored: stored, announced: gateway.saidFingerprint.flatMap { CertificateFingerprint($0) })
     }
 
-    /// One line a gateway, cut to `width` columns. Names come from the network: what could drive a terminal is
-    /// replaced.
+    /// One line per gateway, cut to `width` columns. Names come from the network, so characters that could control a
+    /// terminal are replaced.
     package func table(width: Int = 100) -> String {
         guard !gateways.isEmpty else { return "no gateway announced itself\n" }
         let rows =

@@ -14,7 +14,7 @@ package struct DomainBrowser {
         case refused(code: UInt8)
     }
 
-    /// A chain of questions is four steps long; more would be a server that leads us on.
+    /// A chain of questions has four steps; a server that causes more would lead the browser on without end.
     private static let mostRounds = 6
 
     package init(domain: String, servers: [DNSServer] = DNSServer.system()) {
@@ -41,7 +41,7 @@ package struct DomainBrowser {
         return browse.gateways
     }
 
-    /// One question a message, as resolvers want it; each server twice, in turn.
+    /// Sends one question per message, as resolvers require; each server is asked up to twice, in turn.
     private func ask(_ question: DNSQuestion, deadline: Int64) -> DNSMessage? {
         for _ in 0..<2 {
             for server in servers {
@@ -54,7 +54,7 @@ package struct DomainBrowser {
     }
 
     private func ask(_ question: DNSQuestion, _ server: DNSServer, milliseconds: Int64) -> DNSMessage? {
-        // A socket for each question: its random port makes forging an answer as hard as it should be.
+        // Each question has its own socket, because a random port makes forging an answer hard.
         let socket = try? DatagramSocket(isIPv6: !server.address.isIPv4, interface: nil)
         guard let socket else { return nil }
         var generator = SystemRandomNumberGenerator()

@@ -1,6 +1,6 @@
 import Basics
 
-/// Collects what answers say about one service and knows what is still to be asked. Without sockets and time.
+/// Collects the answers about one service and lists the questions still open. It uses no sockets and no clock.
 package struct GatewayBrowse: Sendable {
     package static let service = "_openclaw-gw._tcp"
 
@@ -16,21 +16,21 @@ package struct GatewayBrowse: Sendable {
     private var instances: [DNSName: Instance] = [:]
     private var addresses: [DNSName: [NetworkAddress]] = [:]
 
-    /// Anyone on the network can announce; what a person can read in a list is enough.
+    /// Anyone on the network can announce gateways; the limit is a list that a person can still read.
     private static let mostInstances = 64
     private static let mostHosts = 128
     private static let mostAddresses = 16
     private static let mostHints = 32
     private static let longestHint = 256
 
-    /// `domain` is nil for multicast in `local`.
+    /// A nil `domain` means multicast in `local`.
     package init?(domain: String? = nil) {
         guard let type = DNSName("\(Self.service).\(domain ?? "local")") else { return nil }
         self.type = type
         source = domain.map { .domain($0) } ?? .multicast
     }
 
-    /// Always who there is; then, for each one, what no answer brought along.
+    /// The questions to ask: always for the list of gateways, then for the missing records of each gateway.
     package var questions: [DNSQuestion] {
         var list = [DNSQuestion(name: type, type: .ptr)]
         for name in order {
@@ -47,7 +47,7 @@ package struct GatewayBrowse: Sendable {
 
     package mutating func receive(_ message: DNSMessage) {
         guard message.isResponse else { return }
-        // Pointers first: the other records of a message may stand in any order.
+        // Pointers are read first, because the other records of a message may stand in any order.
         for record in message.records {
             if case .pointer(let instance) = record.data, record.name == type, instance.isBelow(type) {
                 point(to: instance, live: record.timeToLive > 0)
@@ -70,8 +70,8 @@ package struct GatewayBrowse: Sendable {
         }
     }
 
-    /// The complete ones, in the order in which they appeared. Addresses: IPv4 before IPv6; link-local ones, useless
-    /// without their interface, only when there is no other.
+    /// The gateways whose port and host are known, in the order of their appearance. IPv4 addresses come before IPv6.
+    /// Link-local addresses are useless without their interface, so they appear only when there are no others.
     package var gateways: [DiscoveredGateway] {
         order.compactMap { name in
             guard let instance = instances[name], let port = instance.port, let target = instance.target else {
@@ -93,7 +93,7 @@ package struct GatewayBrowse: Sendable {
         }
     }
 
-    /// Everything that can be known of those who appeared is known.
+    /// All records of all gateways found so far are known.
     package var isComplete: Bool { !order.isEmpty && questions.count == 1 }
 
     private mutating func point(to name: DNSName, live: Bool) {
@@ -115,8 +115,8 @@ package struct GatewayBrowse: Sendable {
         addresses[host] = known
     }
 
-    /// RFC 6763 §6.4: keys are ASCII without `=`, compared without case, the first of a kind counts. Ours are read as
-    /// written.
+    /// RFC 6763 §6.4: keys are ASCII without `=`, compared without case, and the first of equal keys counts. The keys
+    /// that Ladle reads are matched as written.
     private static func hints(_ strings: [[UInt8]]) -> [String: String] {
         var hints: [String: String] = [:]
         var seen: Set<String> = []

@@ -1,10 +1,10 @@
 package import Basics
 package import POSIX
 
-/// One-shot multicast questions (RFC 6762 §5.1) on every interface that can: asked from a free port, so that responders
-/// answer us directly and no other program's port 5353 is needed.
+/// One-shot multicast questions (RFC 6762 §5.1) on every interface that supports multicast. The questions come from a
+/// free port, so that responders answer Ladle directly and port 5353 can stay in another program's hands.
 package struct MulticastBrowser {
-    /// Where questions go: a group for each family; a test names its responder instead.
+    /// The destination of questions: a multicast group for each address family, or a test's own responder.
     package struct Destination: Sendable, Equatable {
         package let address: NetworkAddress
         package let port: UInt16
@@ -23,8 +23,8 @@ package struct MulticastBrowser {
     private let destinations: [Destination]
     private let interfaces: [NetworkInterface]
 
-    /// RFC 6762 §5.2: after the first question, again after one second and then at growing intervals; a datagram may
-    /// get lost.
+    /// When to ask, in milliseconds: datagrams may get lost, so RFC 6762 §5.2 repeats the question after one second and
+    /// then at growing intervals.
     private static let repeats: [Int64] = [0, 250, 1000, 3000]
     private static let mostSockets = 32
 
@@ -33,7 +33,7 @@ package struct MulticastBrowser {
         self.interfaces = interfaces
     }
 
-    /// Listens for the whole time: how many will answer cannot be known. `enough` ends it early.
+    /// Listens for the whole time, because the number of answers is unknown. `enough` can end it early.
     package func browse(
         milliseconds: Int64 = 3000,
         enough: (([DiscoveredGateway]) -> Bool)? = nil
@@ -62,7 +62,7 @@ package struct MulticastBrowser {
         return browse.gateways
     }
 
-    /// Answers come from the port the question went to (RFC 6762 §6); anything else is noise.
+    /// Answers come from the port that the question went to (RFC 6762 §6); all other datagrams are ignored.
     func receive(_ bytes: [UInt8], from port: UInt16, into browse: inout GatewayBrowse) {
         guard destinations.contains(where: { $0.port == port }), let message = try? DNSMessage(parsing: bytes) else {
             return

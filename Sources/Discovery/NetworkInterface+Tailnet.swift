@@ -2,9 +2,9 @@ package import Basics
 package import POSIX
 
 extension NetworkInterface {
-    /// This host's own tailnet addresses, for `--listen tailnet`: IPv4 first. Carrier NAT hands out Tailscale's IPv4
-    /// range on ordinary links too; so where some device shows by its name or by Tailscale's IPv6 range, which is
-    /// nobody else's, that it is the tailnet's, the others do not count.
+    /// This host's own tailnet addresses, for `--listen tailnet`: IPv4 first. Carrier NAT uses Tailscale's IPv4 range
+    /// on ordinary links too. If any interface has a `tailscale` name or an address in Tailscale's own IPv6 range, only
+    /// the addresses of such interfaces count.
     package static func tailnetAddresses(_ interfaces: [NetworkInterface]) -> [NetworkAddress] {
         let inRange = interfaces.filter { $0.isUp && $0.address.isTailnet }
         let marked = Set(inRange.filter { !$0.address.isIPv4 || $0.name.hasPrefix("tailscale") }.map(\.name))

@@ -1,4 +1,4 @@
-/// A checked JSON text: its bytes and a tape with one node a value, in source order. Immutable, so free to share.
+/// A checked JSON text: its bytes, and a tape with one node per value in source order. Immutable, so free to share.
 package struct JSONDocument: Sendable {
     let tape: JSONTape
 
@@ -30,8 +30,8 @@ package enum JSONKind: UInt8, Sendable {
     case null, bool, number, string, array, object
 }
 
-/// 16 bytes a value. A container's children follow it; `next` is the node after its last descendant. Object members are
-/// a string node, then the value's.
+/// One value on the tape, in 16 bytes. A container's children follow it; `next` is the node after its last descendant.
+/// An object member is a string node followed by its value.
 struct JSONNode {
     var start: UInt32
     var end: UInt32

@@ -1,4 +1,4 @@
-/// Where a text stops being acceptable JSON, and why.
+/// The position at which a text stops being acceptable JSON, and the reason.
 package struct JSONError: Error, Equatable, Sendable {
     package enum Reason: String, Sendable {
         case unexpectedEnd = "the text ends too early"
@@ -13,7 +13,7 @@ package struct JSONError: Error, Equatable, Sendable {
         case trailingBytes = "bytes after the end of the value"
     }
 
-    /// Counted in bytes from 0.
+    /// The position in bytes, counted from 0.
     package let offset: Int
     package let reason: Reason
 
@@ -27,9 +27,9 @@ extension JSONError: CustomStringConvertible {
     package var description: String { "\(reason.rawValue) at byte \(offset)" }
 }
 
-/// What a reader accepts.
+/// The limits within which the parser accepts a text.
 package struct JSONLimits: Sendable {
-    /// Open arrays and objects at any point.
+    /// The most arrays and objects open at once.
     package var depth: Int
     package var bytes: Int
 
@@ -38,8 +38,8 @@ package struct JSONLimits: Sendable {
         self.bytes = bytes
     }
 
-    /// Requests of clients: deeper bodies have no use in this API and are the classic stack attack.
+    /// For clients' requests: deeper bodies have no use in this API and are the classic attack on a parser's stack.
     package static let standard = JSONLimits(depth: 32, bytes: 64 << 20)
-    /// Frames of the gateway: tool arguments and plug-in payloads nest deeper than requests.
+    /// For frames of the gateway: tool arguments and plug-in payloads nest deeper than requests.
     package static let gateway = JSONLimits(depth: 64, bytes: 64 << 20)
 }

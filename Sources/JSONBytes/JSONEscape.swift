@@ -1,6 +1,6 @@
 import Basics
 
-/// Writes a string between quotes.
+/// Writes a string in quotes with its escapes.
 enum JSONEscape {
     static func append(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
@@ -17,7 +17,8 @@ enum JSONEscape {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// How many bytes from the start need no look: lead bytes C2 and E2 may start U+0085, U+2028 or U+2029.
+    /// The number of leading bytes that need no escape. Lead bytes C2 and E2 end them, as they may start U+0085, U+2028
+    /// or U+2029.
     private static func plainLength(_ source: Span<UInt8>) -> Int {
         var place = 0
         while place < source.count {
@@ -57,7 +58,7 @@ enum JSONEscape {
     }
 }
 
-/// A value read elsewhere, written again in this writer's form: no blanks, and its line separators escaped.
+/// Writes a parsed value again in this writer's form: without blanks, and with line separators escaped.
 extension JSONValue: JSONWritable {
     package func write(to writer: inout JSONWriter) {
         switch kind {

@@ -1,6 +1,7 @@
-/// Two members of one name make readers disagree about a text, so they are refused.
+/// Refuses objects with two members of one name, because readers would disagree about their meaning.
 enum JSONKeys {
-    /// Up to here every pair is compared; above, a set with the process's random seed, so that chosen keys cannot collide.
+    /// Up to this number the names are compared in pairs. Above it a set is used, whose random seed prevents chosen
+    /// collisions.
     private static let pairwise = 16
 
     static func checkUnique(of object: Int, in nodes: [JSONNode], _ source: Span<UInt8>) throws(JSONError) {

@@ -1,4 +1,4 @@
-/// Builds the tape: one pass, an explicit stack instead of recursion, every rule of RFC 8259 and no more.
+/// Builds the tape in one pass, with an explicit stack instead of recursion. It follows RFC 8259 exactly.
 struct JSONParser {
     private static let `true` = Array("true".utf8)
     private static let `false` = Array("false".utf8)
@@ -31,7 +31,7 @@ struct JSONParser {
         return nodes
     }
 
-    /// One step inside an open container: a comma and the next member, or its end.
+    /// Parses one step inside an open container: a comma and the next member, or the container's end.
     private mutating func member(of container: Int, _ source: Span<UInt8>, _ position: inout Int) throws(JSONError) {
         guard position < source.count else { throw JSONError(offset: position, reason: .unexpectedEnd) }
         let isObject = nodes[container].kind == .object
@@ -135,7 +135,7 @@ struct JSONParser {
         return position > start
     }
 
-    /// The node's range is what stands between the quotes.
+    /// Parses a string; the node's range covers the text between the quotes.
     private mutating func string(_ source: Span<UInt8>, _ position: inout Int) throws(JSONError) {
         position += 1
         let start = position

@@ -1,6 +1,6 @@
-/// Checks and decodes what stands between quotes.
+/// Checks and decodes the text between a string's quotes.
 enum JSONStrings {
-    /// `position` is at the backslash and ends behind the escape.
+    /// Checks one escape: `position` is at the backslash and moves past the escape.
     static func checkEscape(_ source: Span<UInt8>, _ position: inout Int) throws(JSONError) {
         let start = position
         position += 1
@@ -20,7 +20,8 @@ enum JSONStrings {
         }
     }
 
-    /// One multi-byte UTF-8 sequence, by the table of RFC 3629 §4: no overlong form, no surrogate, nothing above U+10FFFF.
+    /// Checks one multi-byte UTF-8 sequence by the table of RFC 3629 §4: no overlong form, no surrogate, no code point
+    /// above U+10FFFF.
     static func checkSequence(_ source: Span<UInt8>, _ position: inout Int) throws(JSONError) {
         let lead = source[position]
         let length: Int
@@ -46,7 +47,8 @@ enum JSONStrings {
         position += length
     }
 
-    /// Bytes of a checked string with its escapes resolved. A lone surrogate, which JavaScript can send, becomes U+FFFD.
+    /// The bytes of a checked string with its escapes resolved. A lone surrogate, which JavaScript can send, becomes
+    /// U+FFFD.
     static func decoded(_ node: JSONNode, _ source: Span<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Int(node.end - node.start))

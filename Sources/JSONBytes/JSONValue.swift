@@ -1,4 +1,4 @@
-/// A view of one value in a document; copying it copies a reference and a number.
+/// A view of one value in a document; copying the view copies a reference and a number.
 package struct JSONValue: Sendable {
     let tape: JSONTape
     let index: Int
@@ -13,7 +13,7 @@ package struct JSONValue: Sendable {
     package var kind: JSONKind { node.kind }
     package var isNull: Bool { node.kind == .null }
 
-    /// Where the value starts in the source, for messages; a string's opening quote.
+    /// The start of the value in the source, for messages; for a string, its opening quote.
     package var offset: Int { Int(node.start) - (node.kind == .string ? 1 : 0) }
 
     /// The source bytes of the value, quotes included.
@@ -39,12 +39,12 @@ package struct JSONValue: Sendable {
         return tape.bytes[Int(node.start)..<Int(node.end)]
     }
 
-    /// Compares without decoding where the source has no escapes.
+    /// Compares a string value with `text`; it decodes only a value that contains escapes.
     package func equals(_ text: String) -> Bool {
         node.kind == .string && matches(node, text)
     }
 
-    /// A whole number that fits, however it is written (`1`, `1.0`, `1e3`).
+    /// The number if it is whole and fits, in any spelling (`1`, `1.0`, `1e3`).
     package var int: Int64? {
         guard node.kind == .number else { return nil }
         if let exact = wholeNumber() { return exact }
@@ -57,7 +57,7 @@ package struct JSONValue: Sendable {
         return value.flatMap { $0.isFinite ? $0 : nil }
     }
 
-    /// The member of that name; nil also when this is no object.
+    /// The member with this name; nil also when the value is not an object.
     package subscript(key: String) -> JSONValue? {
         guard node.kind == .object else { return nil }
         var position = index + 1
@@ -69,7 +69,7 @@ package struct JSONValue: Sendable {
         return nil
     }
 
-    /// The element at that place; nil also when this is no array.
+    /// The element at this index; nil also when the value is not an array.
     package subscript(place: Int) -> JSONValue? {
         guard node.kind == .array, place >= 0 else { return nil }
         var left = place
@@ -83,7 +83,7 @@ package struct JSONValue: Sendable {
     package var elements: JSONElements { JSONElements(of: self) }
     package var members: JSONMembers { JSONMembers(of: self) }
 
-    /// Elements of an array or members of an object; 0 for anything else.
+    /// The number of elements of an array or members of an object; 0 for other values.
     package var count: Int {
         var total = 0
         if node.kind == .array { for _ in elements { total += 1 } }
@@ -137,7 +137,7 @@ package struct JSONValue: Sendable {
     }
 }
 
-/// The elements of an array in order; empty for anything else.
+/// The elements of an array in order; empty for other values.
 package struct JSONElements: Sequence, IteratorProtocol, Sendable {
     private let tape: JSONTape
     private var position: Int
@@ -156,7 +156,7 @@ package struct JSONElements: Sequence, IteratorProtocol, Sendable {
     }
 }
 
-/// The members of an object in source order; empty for anything else.
+/// The members of an object in source order; empty for other values.
 package struct JSONMembers: Sequence, IteratorProtocol, Sendable {
     private let tape: JSONTape
     private var position: Int

@@ -1,12 +1,12 @@
 package import Basics
 
-/// Anything that has one JSON form in the API.
+/// A type with one JSON form in the API.
 package protocol JSONWritable {
     func write(to writer: inout JSONWriter)
 }
 
-/// Appends JSON to a byte buffer and sets the commas. C0 controls, U+0085, U+2028 and U+2029 are escaped, so that a
-/// value is always one line to every reader of lines.
+/// Appends JSON to a byte buffer and inserts the commas. C0 controls, U+0085, U+2028 and U+2029 are escaped, so that
+/// every line reader sees a value as one line.
 package struct JSONWriter {
     package private(set) var bytes: [UInt8]
     private var needsComma = false
@@ -33,7 +33,7 @@ package struct JSONWriter {
         JSONEscape.append(value, to: &bytes)
     }
 
-    /// Bytes that are not UTF-8 are replaced as `String` would.
+    /// Writes a string from UTF-8; invalid bytes are replaced, as `String` does.
     package mutating func string(utf8 value: some Collection<UInt8>) {
         string(String(decoding: value, as: UTF8.self))
     }
@@ -43,7 +43,7 @@ package struct JSONWriter {
         bytes.append(decimal: value)
     }
 
-    /// Infinities and not-a-number have no JSON form and become null.
+    /// Writes a number; infinities and not-a-number have no JSON form and become null.
     package mutating func double(_ value: Double) {
         guard value.isFinite else { return null() }
         if let whole = Int64(exactly: value), abs(whole) < 1 << 53 { return int(whole) }
@@ -68,7 +68,7 @@ package struct JSONWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Bytes that are JSON already, on one line and escaped as this writer does: its own output, kept.
+    /// Writes bytes that are already JSON, on one line and escaped as this writer does: its own stored output.
     package mutating func raw(_ value: some Collection<UInt8>) {
         separate()
         bytes.append(contentsOf: value)
@@ -95,7 +95,7 @@ package struct JSONWriter {
     }
 }
 
-/// Members of an object; an absent value leaves the member out.
+/// Writes members of an object; a nil value leaves its member out.
 extension JSONWriter {
     package mutating func member(_ name: String, _ value: String?) {
         guard let value else { return }
