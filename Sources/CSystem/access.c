@@ -93,8 +93,8 @@ int cs_address_changes(void) {
     return fd;
 }
 
-// One exact lookup, not a dump: the kernel hashes the tuple, so the cost does not grow with the number of sockets. It
-// answers inside sendto(2), hence recv(2) does not wait.
+// Looks up one exact tuple instead of listing all sockets: the kernel hashes it, so the cost does not grow with the
+// number of sockets. The kernel answers inside sendto(2), so recv(2) does not wait.
 int cs_diag_owner(int diag, const uint8_t source[16], uint16_t source_port, const uint8_t destination[16],
                        uint16_t destination_port, struct cs_socket_owner *owner) {
     int v4 = memcmp(source, mapped_prefix, 12) == 0 && memcmp(destination, mapped_prefix, 12) == 0;
@@ -125,7 +125,8 @@ int cs_diag_owner(int diag, const uint8_t source[16], uint16_t source_port, cons
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) return -errno;
 
-    // A reply to an earlier, interrupted question is skipped by its sequence number; eight such are more than can be.
+    // The sequence number identifies late replies to interrupted questions, which are skipped. There are never eight of
+    // them.
     for (int round = 0; round < 8; round++) {
         _Alignas(struct nlmsghdr) char reply[1024];
         struct sockaddr_nl from;
@@ -147,7 +148,7 @@ int cs_diag_owner(int diag, const uint8_t source[16], uint16_t source_port, cons
             return -EPROTO;
         }
         const struct inet_diag_msg *found = NLMSG_DATA(head);
-        // Without an established socket the kernel offers a listener on the same port.
+        // When it finds no established socket, the kernel returns a listener on the same port.
         if (found->id.idiag_sport != request.body.id.idiag_sport ||
             found->id.idiag_dport != request.body.id.idiag_dport) {
             return -ENOENT;
@@ -212,7 +213,7 @@ int cs_proc_owner(const uint8_t source[16], uint16_t source_port, const uint8_t 
         proc_address(second, destination + 12, 1, destination_port);
         strcat(strcat(tuple, " "), second);
         if (proc_search("/proc/net/tcp", tuple, owner) == 0) return 0;
-        // An IPv6 socket connected to a v4-mapped address stands in the other table.
+        // An IPv6 socket connected to a v4-mapped address is listed in tcp6.
     }
     proc_address(tuple, source, 4, source_port);
     proc_address(second, destination, 4, destination_port);

@@ -45,7 +45,7 @@ int cs_dns_open(int ipv6, uint32_t interface_index, const uint8_t interface_addr
     if (fd < 0) return -errno;
     int result = non_blocking(fd);
     if (result == 0) {
-        // RFC 6762 §11: multicast DNS is sent with TTL 255; one hop is all it ever travels.
+        // RFC 6762 §11: multicast DNS is sent with TTL 255, although it never travels more than one hop.
         if (ipv6) {
             int on = 1, hops = 255;
             if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0 ||
@@ -123,7 +123,7 @@ int cs_dns_wait(const int *fds, uint8_t *ready, int count, int milliseconds) {
     return result;
 }
 
-// Waits for one direction; 0 when ready, -ETIMEDOUT at the deadline.
+// Waits until the socket is ready for `events`; returns 0 when it is, -ETIMEDOUT at the deadline.
 static int await(int fd, short events, int64_t deadline) {
     for (;;) {
         int64_t left = deadline - now_milliseconds();

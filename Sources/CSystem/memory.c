@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Segments that were never written hold nothing but file pages: dropping them costs one minor fault where one is used again.
+// Read-only segments hold only file pages. Dropping them costs one minor fault for each page that is used again.
 static int drop(struct dl_phdr_info *object, size_t size, void *page_size) {
     (void)size;
     uintptr_t page = *(uintptr_t *)page_size;

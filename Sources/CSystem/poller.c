@@ -35,7 +35,7 @@ int cs_poller_open(struct cs_poller *p) {
         cs_poller_close(p);
         return error;
     }
-    // Edge-triggered: neither counter is ever read, each write or expiry is one edge.
+    // The counters are edge-triggered and never read: each write or expiry is one edge.
     struct epoll_event bell = {.events = EPOLLIN | EPOLLET, .data.u64 = CS_TOKEN_BELL};
     struct epoll_event timer = {.events = EPOLLIN | EPOLLET, .data.u64 = CS_TOKEN_TIMER};
     if (epoll_ctl(p->poll_fd, EPOLL_CTL_ADD, p->bell_fd, &bell) < 0 ||
@@ -93,7 +93,7 @@ int cs_poller_arm(const struct cs_poller *p, uint64_t nanoseconds) {
     return timerfd_settime(p->timer_fd, 0, &when, NULL) < 0 ? -errno : 0;
 }
 
-#else // Darwin. Not run by us yet: written from the documentation.
+#else // Darwin: written from the documentation and never run yet.
 #include <sys/event.h>
 
 int cs_poller_open(struct cs_poller *p) {

@@ -13,11 +13,11 @@
 
 static int64_t open_descriptors(void) {
     struct stat facts;
-    // Since Linux 6.2 the directory's size is the count; before, its entries have to be walked.
+    // Since Linux 6.2 the directory's size is the number of descriptors; before, its entries have to be counted.
     if (stat("/proc/self/fd", &facts) == 0 && facts.st_size > 0) return facts.st_size;
     DIR *directory = opendir("/proc/self/fd");
     if (directory == NULL) return -1;
-    // Not counted: the two dots and the directory's own descriptor.
+    // The two dots and the directory's own descriptor are not counted.
     int64_t count = -3;
     while (readdir(directory) != NULL) count += 1;
     closedir(directory);
@@ -31,7 +31,8 @@ static double started_at(void) {
     size_t length = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[length] = 0;
-    // The name may hold blanks and parentheses; the fields after it do not. The 20th of them is the start in ticks.
+    // The name may hold blanks and parentheses; the fields after it do not. The 20th of these is the start time in
+    // ticks.
     char *rest = strrchr(text, ')');
     unsigned long long ticks = 0;
     if (rest == NULL

@@ -126,7 +126,8 @@ int cs_unix_listen(const char *path, uint32_t mode, int backlog) {
     if (result < 0) return result;
     int fd = new_socket(AF_UNIX);
     if (fd < 0) return fd;
-    // The mask closes the window between bind and chmod; the loop is not running yet, so no other thread makes files now.
+    // The mask keeps the socket private between bind and chmod. The loop is not running yet, so no other thread makes
+    // files now.
     mode_t before = umask(0177);
     int bound = bind(fd, (struct sockaddr *)&address, sizeof address);
     int error = errno;

@@ -1,4 +1,5 @@
-/// Builds the tape in one pass, with an explicit stack instead of recursion. It follows RFC 8259 exactly.
+/// Builds the tape in one pass, with an explicit stack instead of recursion. It applies the rules of RFC 8259 and
+/// accepts no extensions.
 struct JSONParser {
     private static let `true` = Array("true".utf8)
     private static let `false` = Array("false".utf8)

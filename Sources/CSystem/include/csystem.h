@@ -1,5 +1,6 @@
-// What Swift's Glibc and Darwin overlays hide, and the system calls of the event loop. Results: 0 or more is success,
-// below 0 is minus errno. No _GNU_SOURCE in this header: with it fd_set clashes with Dispatch's module; the .c files have it.
+// Calls that Swift's Glibc and Darwin overlays hide, and the system calls of the event loop. Results: 0 or more is
+// success, below 0 is minus errno. No _GNU_SOURCE in this header: with it fd_set clashes with Dispatch's module; the .c
+// files have it.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,11 +33,11 @@ void cs_poller_close(struct cs_poller *poller);
 int cs_poller_add(const struct cs_poller *poller, int fd, uint64_t token, uint32_t interest);
 int cs_poller_change(const struct cs_poller *poller, int fd, uint64_t token, uint32_t interest);
 int cs_poller_remove(const struct cs_poller *poller, int fd);
-// Waits without end, or only looks. EINTR counts as nothing ready.
+// Waits without end, or with `block` false returns at once. EINTR counts as no event.
 int cs_poller_wait(const struct cs_poller *poller, struct cs_event *events, int capacity, bool block);
-// Rings from any thread.
+// Wakes the poller, from any thread.
 void cs_poller_ring(const struct cs_poller *poller);
-// One shot, in nanoseconds from now; 0 disarms.
+// Arms the one-shot timer, in nanoseconds from now; 0 disarms it.
 int cs_poller_arm(const struct cs_poller *poller, uint64_t nanoseconds);
 
 // ---- clocks ----
@@ -60,41 +61,42 @@ int cs_tcp_connect(const struct cs_address *address);
 int cs_unix_listen(const char *path, uint32_t mode, int backlog);
 int cs_unix_connect(const char *path);
 int cs_unix_pair(int fds[2]);
-// One datagram to a path, or on Linux to an abstract name behind `@`.
+// Sends one datagram to a path, or on Linux to an abstract name that begins with `@`.
 int cs_unix_send(const char *path, const void *bytes, size_t count);
 int cs_accept(int listener, struct cs_address *peer);
 int cs_local_address(int fd, struct cs_address *address);
 int cs_peer_address(int fd, struct cs_address *address);
 // The pending error of a connect under way: 0 once connected.
 int cs_socket_error(int fd);
-// Makes an inherited descriptor fit for a loop.
+// Prepares an inherited descriptor for a loop: non-blocking and close-on-exec.
 int cs_adopt(int fd);
 ssize_t cs_read(int fd, void *buffer, size_t length);
-// Never raises SIGPIPE.
+// Writes without ever raising SIGPIPE.
 ssize_t cs_write(int fd, const void *buffer, size_t length);
 int cs_shutdown_write(int fd);
-// Bytes the kernel still holds unsent or unacknowledged; -1 where it cannot tell.
+// The number of bytes that the kernel holds unsent or unacknowledged; -1 where it cannot tell.
 int cs_unsent(int fd);
 void cs_close(int fd);
 int cs_is_listening(int fd);
-// The sockets that launchd holds for this process under a name of the job's Sockets, at most `capacity`. The result is a
-// count: 0 where there are none, and on other systems.
+// Gets the sockets, at most `capacity`, that launchd holds for this process under a name of the job's Sockets. Returns
+// their number: 0 where there are none, and on other systems.
 int cs_launchd_sockets(const char *name, int *fds, int capacity);
 
-// Numeric or named host to at most `capacity` addresses; blocks, so never on a loop. The result is a count.
+// Resolves a numeric or named host to at most `capacity` addresses and returns their number. It blocks, so never call
+// it on a loop.
 int cs_resolve(const char *host, uint16_t port, bool numeric_only, struct cs_address *addresses, int capacity);
 
 // ---- process ----
 
-// Raises the descriptor limit to its hard maximum; the result is the limit now in force.
+// Raises the descriptor limit to its hard maximum and returns the limit now in force.
 int64_t cs_raise_descriptor_limit(void);
-// What a crash would write down of this process's memory: nothing.
+// Prevents core files, so that a crash writes none of this process's memory to disk.
 int cs_forbid_core_files(void);
 int cs_ignore_sigpipe(void);
-// Gives back the code pages that only starting needed; what is used again is mapped again from the page cache.
+// Releases code pages that only the start needed; the system maps a page again from its cache when it is used.
 void cs_release_startup_pages(void);
 
-// What the process uses; -1 where the system does not say.
+// The resources that the process uses; -1 where the system does not report a value.
 struct cs_process_usage {
     double cpu_seconds;
     int64_t resident_bytes;
