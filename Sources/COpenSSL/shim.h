@@ -20,7 +20,7 @@ static inline EVP_PKEY *openssl_p256_generate(void) {
     return EVP_EC_gen("P-256");
 }
 
-/// OpenSSL marks the calls below as deprecated, which Swift reports as an error here. The replacement SHA256() looks
+/// OpenSSL marks the calls below as deprecated, which Swift reports as an error here. The alternative, SHA256(), looks
 /// its algorithm up at each call (OpenSSL 3): 0.8 µs against 0.13 µs for the 53 bytes of a token.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

@@ -125,8 +125,8 @@ int cs_diag_owner(int diag, const uint8_t source[16], uint16_t source_port, cons
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) return -errno;
 
-    // The sequence number identifies late replies to interrupted questions, which are skipped. There are never eight of
-    // them.
+    // The sequence number identifies late replies to interrupted questions, which are skipped; eight rounds are more
+    // than enough for them.
     for (int round = 0; round < 8; round++) {
         _Alignas(struct nlmsghdr) char reply[1024];
         struct sockaddr_nl from;

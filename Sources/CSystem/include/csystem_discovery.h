@@ -1,5 +1,5 @@
-// UDP and TCP sockets for DNS questions, with deadlines. Only command-line processes use them, because they block a
-// loop.
+// UDP and TCP sockets for DNS questions, with deadlines. The calls block: use them in command-line processes, never on
+// an event loop.
 // Every function returns 0 or a positive value on success and -errno on failure. IPv4 addresses are v4-mapped.
 #pragma once
 #include <stddef.h>
