@@ -2,11 +2,12 @@ import Basics
 package import POSIX
 package import TLS
 
-/// Ladle's own Ed25519 key, never shared with the gateway's command line: made once, kept in the state directory.
+/// Ladle's own Ed25519 key, made once and kept in the state directory. The gateway's command line has another key.
 package struct DeviceIdentity: DeviceSigner, Sendable {
     package enum Problem: Error, Sendable {
         case file(SystemError)
-        /// The file is there but holds no key: never replaced by itself, as every approval hangs on it.
+        /// The file exists but holds no key. It is never replaced automatically, because every approval depends on the
+        /// key.
         case damaged(path: String)
         case library(TLSError)
     }
@@ -20,7 +21,7 @@ package struct DeviceIdentity: DeviceSigner, Sendable {
         deviceId = Hex.encode(Digest.sha256(key.publicKey.raw))
     }
 
-    /// Reads the key, or makes one where there is none. Blocks.
+    /// Reads the key, or makes one if the file does not exist. Blocks.
     package static func loadOrCreate(at path: String) throws(Problem) -> DeviceIdentity {
         let file = PrivateFile(path)
         if let existing = try load(file) { return existing }
@@ -28,7 +29,7 @@ package struct DeviceIdentity: DeviceSigner, Sendable {
         do throws(SystemError) {
             try file.create(made.pem)
         } catch {
-            // Another start was faster; its key counts.
+            // Another process created the key first; that key is used.
             if let existing = try load(file) { return existing }
             throw .file(error)
         }

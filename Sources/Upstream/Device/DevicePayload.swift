@@ -1,8 +1,8 @@
-/// The text a device signs when it connects: fields joined with `|`, nothing escaped.
+/// The text that a device signs when it connects: fields joined with `|`, without escapes.
 package struct DevicePayload: Sendable {
     package enum Version: String, Sendable {
         case v2
-        /// Adds platform and device family; verified by every supported release.
+        /// Adds platform and device family. Every supported release verifies this version.
         case v3
     }
 
@@ -11,10 +11,10 @@ package struct DevicePayload: Sendable {
     package var clientId: String
     package var clientMode: String
     package var role: String
-    /// In the order in which they are sent.
+    /// In the order in which the request lists them.
     package var scopes: [String]
     package var signedAtMs: Int64
-    /// What the request carries in `auth.token`, else `auth.deviceToken`, else `auth.bootstrapToken`. Never a password.
+    /// The token of the request: `auth.token`, else `auth.deviceToken`, else `auth.bootstrapToken`. Never a password.
     package var token: String?
     package var nonce: String
     package var platform: String?
@@ -55,7 +55,7 @@ package struct DevicePayload: Sendable {
         return fields.joined(separator: "|")
     }
 
-    /// As the gateway compares them: trimmed, and only A to Z lowered.
+    /// Normalises a value as the gateway does before it compares: trimmed, with only A to Z in lower case.
     private static func pinned(_ value: String?) -> String {
         guard let value else { return "" }
         var scalars = Array(value.unicodeScalars)

@@ -1,7 +1,7 @@
 package import Gateway
 package import JSONBytes
 
-/// The device tokens of one state directory, as a value; `PrivateFile` keeps its bytes.
+/// The device tokens of one state directory, as a value. `PrivateFile` stores the bytes.
 package struct DeviceTokenStore: Sendable, Equatable {
     package struct Key: Hashable, Sendable, Comparable {
         /// The gateway's URL, normalised.
@@ -20,15 +20,15 @@ package struct DeviceTokenStore: Sendable, Equatable {
         }
     }
 
-    /// More gateways than anyone has; keeps a file that something else wrote from growing without end.
+    /// Far more gateways than a user has; keeps a file that another program wrote from growing without bound.
     private static let maxEntries = 256
 
     private var tokens: [Key: DeviceToken] = [:]
 
     package init() {}
 
-    /// Entries that are not understood are left out; a file that is not ours at all is an error, so that it is set
-    /// aside and not overwritten.
+    /// Skips entries that cannot be read. A file in another format is an error, so that the caller moves it aside
+    /// instead of overwriting it.
     package init(parsing bytes: [UInt8]) throws(JSONError) {
         let root = try JSONDocument(parsing: bytes).root
         guard root["version"]?.int == 1 else { throw JSONError(offset: 0, reason: .unexpectedByte) }

@@ -1,5 +1,5 @@
-/// In which order the addresses of a host are tried. One that swallows packets takes an attempt's whole time, and the next
-/// attempt must not begin with it again.
+/// The order in which the addresses of a host are tried. An address that swallows packets uses up the whole time of an
+/// attempt, so the next attempt starts with another address.
 struct AddressRotation {
     private var attempts = 0
 
@@ -10,6 +10,6 @@ struct AddressRotation {
         return Array(found[first...] + found[..<first])
     }
 
-    /// The address that was first is a good one.
+    /// The attempt succeeded, so the next one starts with the same address.
     mutating func opened() { attempts -= attempts > 0 ? 1 : 0 }
 }

@@ -3,9 +3,10 @@ import EventLoops
 import POSIX
 import TLS
 
-/// One socket of the link. Once detached it reports nothing more, so that a late callback cannot touch the next attempt.
+/// One socket of the link. A detached connection reports nothing more, so that a late callback cannot touch the next
+/// attempt.
 final class LinkConnection: StreamHandler {
-    /// For the close frame to arrive; after it the socket goes in any case.
+    /// Time for the close frame to arrive; then the socket is closed in any case.
     private static let farewellMs: Int64 = 5_000
 
     let stream: StreamConnection
@@ -20,10 +21,10 @@ final class LinkConnection: StreamHandler {
         self.link = link
     }
 
-    /// Lets what was written go out, then closes.
+    /// Sends the bytes that were written, then closes.
     func detach(on loop: isolated EventLoop) {
         link = nil
-        // With bytes still waiting the peer does not read any more, and would not read our close frame either.
+        // If bytes are still waiting, the peer has stopped reading and would not read our close frame either.
         guard stream.isOpen, stream.waitingBytes == 0 else { return stream.close(on: loop) }
         stream.closeWhenSent(on: loop)
         loop.after(milliseconds: Self.farewellMs) { [weak stream] in stream?.close(on: loop) }

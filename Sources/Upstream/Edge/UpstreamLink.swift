@@ -4,44 +4,44 @@ package import Gateway
 import POSIX
 package import TLS
 
-/// Who hears of the link. All calls come on the link's loop, in the order in which things happened.
+/// Receives the link's reports. All calls come on the link's loop, in the order of the events.
 package protocol UpstreamLinkHandler: AnyObject {
     func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop)
-    /// A connection is ready. Subscriptions are renewed already; reload what may have changed meanwhile.
+    /// A connection is ready and subscriptions are renewed. Reload everything that may have changed meanwhile.
     func linkOpened(_ hello: Hello, on loop: isolated EventLoop)
     func linkReceived(_ event: GatewayEvent, on loop: isolated EventLoop)
-    /// Events were lost: reload what they could have told.
+    /// Events were lost: reload the data they may have changed.
     func linkLost(events: Int64, on loop: isolated EventLoop)
-    /// What became of a request whose outcome was given as ambiguous.
+    /// The final outcome of a request that was reported as ambiguous before.
     func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop)
-    /// The tokens to keep on disk; write them off the loop.
+    /// The tokens to keep on disk. Write them off the loop.
     func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop)
 }
 
-/// The one connection to the gateway, on a loop: opens sockets, moves bytes, arms the timer. Everything it decides is
-/// decided by `LinkMachine`.
+/// The one connection to the gateway, on a loop: opens sockets, moves bytes and arms the timer. `LinkMachine` makes all
+/// decisions.
 package final class UpstreamLink {
-    /// Room for one frame of the largest policy beside what waits already.
+    /// Room for one frame of the largest size that a gateway allows, beside the bytes that wait already.
     private static let sendLimit = 160 << 20
 
     private var machine: LinkMachine
     private var connection: LinkConnection?
-    /// Addresses of the attempt under way that were not tried yet.
+    /// Addresses that the current attempt has not tried yet.
     private var addresses: [SocketAddress] = []
     private var attempt: UInt64 = 0
     private var turn = AddressRotation()
     private var timer: (id: TimerID, at: Int64)?
     private var completions: [CallID: (CallOutcome) -> Void] = [:]
     private var nextCall: UInt64 = 1
-    /// What is still to be done, in order: handlers and completions may give new orders while it is worked off.
+    /// Actions still to perform, in order. Handlers and completions may add actions while the list is worked off.
     private var actions: [LinkMachine.Action] = []
     private var isPerforming = false
     private let trust: TLSTrust?
     package weak var handler: (any UpstreamLinkHandler)?
-    /// Each frame as it is logged, for those who follow the log.
+    /// Receives each logged frame, for clients that follow the log.
     package var onFrame: ((FrameLog.Entry) -> Void)?
 
-    /// - Parameter trust: instead of the system's authorities where no pin is set; for tests.
+    /// - Parameter trust: replaces the system's certificate authorities if no pin is set; for tests.
     package init(
         target: LinkTarget,
         signer: any DeviceSigner,
@@ -55,7 +55,7 @@ package final class UpstreamLink {
     }
 
     package var status: LinkStatus { machine.status }
-    /// The last one, also while the gateway is away.
+    /// The last hello, kept while the gateway is away.
     package var hello: Hello? { machine.hello }
     package var counters: LinkCounters { machine.counters }
     package var clockSkewMs: Int64 { machine.clockSkewMs }
@@ -64,13 +64,13 @@ package final class UpstreamLink {
     package var target: LinkTarget { machine.target }
     package var log: FrameLog? { machine.log }
 
-    /// For a call that failed with `missingScope`.
+    /// The hint for a call that failed with `missingScope`.
     package func hint(toGain scope: String) -> String {
         let requested = machine.configuration?.scopes ?? []
         return Scopes.hint(toGain: scope, requested: requested, deviceId: machine.signer.deviceId)
     }
 
-    // MARK: Orders
+    // MARK: Commands
 
     package func start(on loop: isolated EventLoop) {
         perform(machine.start(now: Self.time(loop)), on: loop)
@@ -88,7 +88,7 @@ package final class UpstreamLink {
         perform(machine.stop(now: Self.time(loop)), on: loop)
     }
 
-    /// Reads nothing more of this connection for a while: what the gateway says stays with it and in the kernel.
+    /// Stops reading from this connection for a while. Incoming data waits in the kernel and at the gateway.
     package func holdInput(_ isHeld: Bool, on loop: isolated EventLoop) {
         guard let stream = connection?.stream else { return }
         machine.holdInput(isHeld, now: Self.time(loop))
@@ -96,8 +96,8 @@ package final class UpstreamLink {
         armTimer(on: loop)
     }
 
-    /// Sends one request. `completion` comes on the loop, exactly once (`agent`: once more with the final answer after
-    /// `accepted`). `params` is one JSON object.
+    /// Sends one request. `completion` is called on the loop exactly once (for `agent` a second time, with the final
+    /// answer after `accepted`). `params` is one JSON object.
     @discardableResult
     package func call(
         method: String,
@@ -114,7 +114,7 @@ package final class UpstreamLink {
         return id
     }
 
-    /// The same with a typed call.
+    /// Sends one request, given as a typed call.
     @discardableResult
     package func call<Call: GatewayCall>(
         _ call: Call,
@@ -132,7 +132,7 @@ package final class UpstreamLink {
         }
     }
 
-    // MARK: What the connection reports
+    // MARK: Reports from the connection
 
     func opened(on loop: isolated EventLoop) {
         addresses = []
@@ -150,12 +150,12 @@ package final class UpstreamLink {
 
     func failed(_ failure: Rejection.TransportFailure, on loop: isolated EventLoop) {
         connection = nil
-        // A host may have several addresses; the attempt fails with the last of them.
+        // A host may have several addresses. The attempt fails when the last of them has failed.
         if !addresses.isEmpty, case .unreachable = failure { return connectNext(on: loop) }
         perform(machine.transportFailed(failure, now: Self.time(loop)), on: loop)
     }
 
-    // MARK: Doing
+    // MARK: Performing actions
 
     private func perform(_ more: [LinkMachine.Action], on loop: isolated EventLoop) {
         actions += more
@@ -194,7 +194,7 @@ package final class UpstreamLink {
         case .sent: machine.unsentBytes = 0
         case .queued(let count): machine.unsentBytes = count
         case .closed: break
-        // Its end is reported like any other.
+        // The connection reports this end like any other.
         case .overflow: connection.stream.close(on: loop)
         }
     }
@@ -246,7 +246,7 @@ package final class UpstreamLink {
         }
     }
 
-    /// Reported in a turn of its own: the machine is in the middle of the order that led here.
+    /// Reports the failure in a later turn, because the machine is still in the middle of the action that led here.
     private func later(_ failure: Rejection.TransportFailure, on loop: isolated EventLoop) {
         let number = attempt
         loop.after(milliseconds: 0) { [weak self] in
@@ -268,7 +268,7 @@ package final class UpstreamLink {
         LinkTime(milliseconds: Int64(loop.now / 1_000_000), wall: loop.wallClock)
     }
 
-    /// One timer, moved only when something is due earlier: most deadlines move away with every frame.
+    /// Keeps one timer and moves it only to an earlier time, because nearly every frame postpones most deadlines.
     private func armTimer(on loop: isolated EventLoop) {
         guard let at = machine.wakeAt else { return }
         if let timer, timer.at <= at { return }

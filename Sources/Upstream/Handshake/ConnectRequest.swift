@@ -1,9 +1,9 @@
 import Basics
 import JSONBytes
 
-/// Parameters of `connect`: only members and enum values that the oldest supported schema knows.
+/// Parameters of `connect`, limited to the members and enum values that the oldest supported schema knows.
 package struct ConnectRequest: Sendable {
-    /// A constant: the gateway pins it at pairing, and a changed value needs a new approval.
+    /// A constant, because the gateway pins the platform at pairing: a changed value needs a new approval.
     package static let platform: String = {
         #if os(macOS)
         "macos"
@@ -21,7 +21,7 @@ package struct ConnectRequest: Sendable {
     package var scopes: [String]
     package var credentials: Credentials
 
-    /// Which secrets one attempt carries.
+    /// The secrets that one attempt carries.
     package struct Credentials: Sendable, Equatable {
         package var token: String?
         package var password: String?
@@ -33,7 +33,7 @@ package struct ConnectRequest: Sendable {
             self.deviceToken = deviceToken
         }
 
-        /// The token in the signed text: the first present, never the password.
+        /// The token in the signed text: the first one present, never the password.
         package var signed: String? { token ?? deviceToken }
         package var isEmpty: Bool { token == nil && password == nil && deviceToken == nil }
     }
@@ -45,7 +45,7 @@ package struct ConnectRequest: Sendable {
         self.credentials = credentials
     }
 
-    /// Nil when the key cannot sign.
+    /// Nil if the key cannot sign.
     package func params(challenge: Challenge, signer: any DeviceSigner) -> [UInt8]? {
         let payload = DevicePayload(
             deviceId: signer.deviceId,
@@ -95,7 +95,7 @@ package struct ConnectRequest: Sendable {
     }
 }
 
-/// The gateway's first frame. Its time is used for the signature, so that no clock needs to agree.
+/// The gateway's first frame. The signature uses its time, so that the two clocks need not agree.
 package struct Challenge: Sendable, Equatable {
     package let nonce: String
     let timestampMs: Int64

@@ -1,15 +1,16 @@
 package import Gateway
 
-/// From the opened WebSocket to hello or rejection: wait for the challenge, send `connect`, read the answer.
+/// The handshake from the open WebSocket to hello or rejection: wait for the challenge, send `connect`, read the
+/// answer.
 package struct HandshakeState: Sendable {
     package enum Action: Sendable {
-        /// Sign this challenge and send `connect` under the state's request id.
+        /// Sign this challenge and send `connect` under the state's request ID.
         case connect(Challenge)
         case accepted(Hello)
         case rejected(GatewayError)
-        /// Not part of a handshake: counted, otherwise ignored.
+        /// The frame is not part of a handshake. It is counted and otherwise ignored.
         case ignored
-        /// The gateway answers, but not with this protocol.
+        /// The gateway answers, but in another protocol.
         case unusable(String)
     }
 
@@ -46,7 +47,7 @@ package struct HandshakeState: Sendable {
     }
 
     private mutating func answer(_ response: GatewayResponse) -> Action {
-        // A gateway that could not read our frame answers under the literal id `invalid`.
+        // A gateway that could not read our frame answers under the literal ID `invalid`.
         guard response.id == requestId || (response.id == "invalid" && response.error != nil) else { return .ignored }
         state = .done
         if let error = response.error { return .rejected(error) }

@@ -1,21 +1,21 @@
 package import Basics
 package import JSONBytes
 
-/// What the link is doing, as `GET /v1/status` shows it.
+/// The state of the link, as `GET /v1/status` shows it.
 package enum LinkState: String, Sendable, CaseIterable {
     case connecting
     case online
     case waitingForApproval = "waiting_for_approval"
-    /// Will not retry until something changes.
+    /// The link stays refused until something changes at the gateway or in the configuration.
     case refused
-    /// Retrying.
+    /// The link is down and will be tried again.
     case offline
 }
 
 /// The link's state with everything a person needs to act on it.
 package struct LinkStatus: Sendable, Equatable, JSONWritable {
     package var state: LinkState
-    /// The gateway's `details.code` word for word where it sent one, else ours.
+    /// The gateway's `details.code` word for word if it sent one, else our own code.
     package var code: String?
     /// One sentence for people.
     package var detail: String
@@ -25,11 +25,11 @@ package struct LinkStatus: Sendable, Equatable, JSONWritable {
     package var url: String?
     package var protocolVersion: Int?
     package var gatewayVersion: String?
-    /// The scopes in effect, not merely those approved.
+    /// The scopes in effect, which may be fewer than the approved ones.
     package var scopes: [String]
     package var retryAt: Timestamp?
     package var requestId: String?
-    /// How far the gateway's clock is ahead of ours, in whole seconds; nil where they agree well enough.
+    /// How far the gateway's clock is ahead of ours, in whole seconds; nil if the clocks agree well enough.
     package var clockSkewMs: Int64?
 
     package init(state: LinkState, code: String? = nil, detail: String, since: Timestamp, url: String?) {

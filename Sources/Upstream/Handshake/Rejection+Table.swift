@@ -1,12 +1,12 @@
 package import Gateway
 import JSONBytes
 
-/// Error answers to `connect`, one by one.
+/// Maps each error answer to `connect`.
 extension Rejection {
     package init(_ error: GatewayError, _ context: Context) {
         let code = error.detailsCode ?? error.code
         self = Self.known(code, error, context) ?? Self.byShape(code, error)
-        // What the gateway asks for wins over our own rhythm, but cannot park the link for good.
+        // The gateway's own wait replaces our backoff, but a cap keeps it from stopping the link for good.
         if let wait = error.retryAfterMs {
             switch next {
             case .retry: next = .retryAfter(milliseconds: min(wait, 600_000))
@@ -54,7 +54,7 @@ extension Rejection {
                 let detail = "The configured token is not the gateway's; trying the stored device token once."
                 return Rejection(.connecting, code, detail, hint: Hint.token, next: .retryWithDeviceToken)
             }
-            // A device token sent alone in older releases fails under the shared token's code.
+            // Older releases report a device token that fails on its own under the shared token's code.
             if context.sentDeviceToken, !context.hasSharedSecret {
                 return Rejection(
                     .connecting,
@@ -173,7 +173,7 @@ extension Rejection {
                 next: .stop
             )
         case "DEVICE_AUTH_SIGNATURE_EXPIRED", "DEVICE_AUTH_NONCE_REQUIRED", "DEVICE_AUTH_NONCE_MISMATCH":
-            // A new connection brings a new challenge; what went wrong was this one's.
+            // Only this connection's challenge is out of date; a new connection brings a new challenge.
             let detail = "The gateway found the signature out of date; something may delay the connection."
             return Rejection(.offline, code, detail, hint: Hint.log, next: .retryAfter(milliseconds: 10_000))
         case "DEVICE_AUTH_SIGNATURE_INVALID", "DEVICE_AUTH_PUBLIC_KEY_INVALID", "DEVICE_AUTH_DEVICE_ID_MISMATCH",
@@ -214,7 +214,7 @@ extension Rejection {
         }
     }
 
-    /// Codes that no table knows: by family, then by what the frame says about itself.
+    /// Codes that are not in the table: decided by the code's family, then by the other fields of the frame.
     private static func byShape(_ code: String, _ error: GatewayError) -> Rejection {
         let said = "The gateway said: \(sentence(error.message))"
         if code.hasPrefix("AUTH_TAILSCALE_") {
@@ -239,17 +239,17 @@ extension Rejection {
         if error.message.hasPrefix("origin not allowed") {
             return Rejection(.refused, code, said, hint: "remove the Origin header in the proxy", next: .stop)
         }
-        // Unknown refusals are asked again, but slowly: a newer gateway may lift them by itself.
+        // Unknown refusals are retried slowly, because an upgraded gateway may accept the link later.
         return Rejection(.offline, code, said, hint: Hint.log, next: .retryAfter(milliseconds: slowMs))
     }
 
-    /// One line of bounded length for people.
+    /// One line of bounded length for display.
     static func sentence(_ text: String) -> String {
         let printable = text.unicodeScalars.prefix(300).map { $0.properties.generalCategory == .control ? " " : $0 }
         return String(String.UnicodeScalarView(printable))
     }
 
-    /// An id that stands in a command someone will paste into a shell.
+    /// An ID that is safe in a command a user will paste into a shell; nil for any other.
     static func shellSafe(_ id: String) -> String? {
         let allowed = id.utf8.allSatisfy { byte in
             switch byte {

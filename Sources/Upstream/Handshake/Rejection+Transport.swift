@@ -1,18 +1,18 @@
 package import WebSocket
 
-/// Ends without an error answer: sockets, TLS, the upgrade, close frames.
+/// Connections that end without an error answer: sockets, TLS, the upgrade, close frames.
 extension Rejection {
-    /// Before the WebSocket stood.
+    /// A failure before the WebSocket was open.
     package enum TransportFailure: Sendable, Equatable {
         case unreachable(String)
         case nameNotFound(String)
         case timedOut
         case certificateNotTrusted(String)
-        /// The leaf certificate's fingerprint, lower-case hex.
+        /// `seen` is the fingerprint of the leaf certificate in lower-case hex.
         case pinMismatch(seen: String?)
         case tls(String)
         case handshake(HandshakeError)
-        /// Closed or lost before any close frame.
+        /// The connection was closed or lost without a close frame.
         case dropped
     }
 
@@ -30,7 +30,8 @@ extension Rejection {
         case .certificateNotTrusted(let reason):
             let detail = "The gateway's certificate is not trusted (\(Self.sentence(reason)))."
             let hint = "ladle serve --gateway-pin SHA256  (of the certificate, as the gateway's host shows it)"
-            // A renewed certificate heals it without anyone here; nothing secret is sent before it is trusted.
+            // A renewed certificate fixes this without any action here. No secret is sent before the certificate is
+            // trusted.
             self.init(.refused, "TLS_NOT_TRUSTED", detail, hint: hint, next: .retryAfter(milliseconds: Self.slowMs))
         case .pinMismatch(let seen):
             let detail = "The gateway's certificate is not the pinned one."
@@ -72,7 +73,7 @@ extension Rejection {
         }
     }
 
-    /// A close frame with no error answer before it. `online`: it ended a working link.
+    /// A close frame without an error answer before it. `online` is true if it ended a working link.
     package init(_ close: WebSocketClose, online: Bool) {
         let said = close.reason.isEmpty ? "" : " (\(Self.sentence(close.reason)))"
         switch close.code {
@@ -103,14 +104,14 @@ extension Rejection {
         }
     }
 
-    /// The reason is cut to 120 bytes by the gateway; the error answer before it says more, when there was one.
+    /// The gateway cuts the reason to 120 bytes. An error answer before the close frame, if there was one, says more.
     private static func policyViolation(_ reason: String) -> Rejection {
         let said = "The gateway said: \(sentence(reason))"
         if reason.hasPrefix("pairing required") || reason.hasPrefix("device identity changed") {
             let request = reason.firstRange(of: "requestId: ").flatMap { range in
                 shellSafe(String(reason[range.upperBound...].prefix { $0 != ")" }))
             }
-            // A cut id would name nothing; only a whole UUID is offered.
+            // A truncated ID is useless, so only a complete UUID is offered.
             let whole = request.flatMap { $0.utf8.count == 36 ? $0 : nil }
             return Rejection(
                 .waitingForApproval,
@@ -137,7 +138,7 @@ extension Rejection {
         "openclaw gateway status" + (url.hostClass == .loopback ? "" : "  (on \(url.host))")
     }
 
-    /// A gateway answers this whoever asks.
+    /// A command that any gateway answers without authorization.
     static func probeHint(_ url: GatewayURL) -> String {
         "curl \(url.isTLS ? "-k https" : "http")://\(url.hostField)/healthz"
     }

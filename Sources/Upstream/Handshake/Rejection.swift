@@ -1,17 +1,17 @@
-/// A refused connection in terms people and the link can act on.
+/// A refused connection: the explanation for the user, and the link's next step.
 package struct Rejection: Sendable, Equatable {
     package enum Next: Sendable, Equatable {
-        /// As after a plain drop, by the backoff.
+        /// Retry with the usual backoff, as after a dropped connection.
         case retry
-        /// Not before this; for what a person or the gateway needs time to change.
+        /// Retry no earlier than this, because a user or the gateway needs time to change something.
         case retryAfter(milliseconds: Int64)
-        /// Ask again in the rhythm of pending approvals.
+        /// Retry at the interval for pending approvals.
         case waitForApproval
-        /// Only a changed configuration helps.
+        /// Do not retry: only a changed configuration helps.
         case stop
-        /// Once more, now, with the stored device token beside the shared secret.
+        /// Retry once, now, with the stored device token beside the shared secret.
         case retryWithDeviceToken
-        /// The stored device token is void: forget it and try without, now.
+        /// The stored device token is void: delete it and retry now without it.
         case dropDeviceToken
     }
 
@@ -38,13 +38,13 @@ package struct Rejection: Sendable, Equatable {
         self.next = next
     }
 
-    /// What the attempt carried, as the reaction depends on it.
+    /// The secrets that the attempt carried, because the reaction depends on them.
     package struct Context: Sendable {
         package var hasSharedSecret: Bool
         package var sentDeviceToken: Bool
         package var hasStoredDeviceToken: Bool
         package var triedDeviceToken: Bool
-        /// Loopback, or TLS with a pin: only there may a second secret follow a refused one.
+        /// True for loopback and for TLS with a pin. Only on such a path may a second secret follow a refused one.
         package var isTrustedPath: Bool
 
         package init(
@@ -62,18 +62,18 @@ package struct Rejection: Sendable, Equatable {
         }
     }
 
-    /// The gateway locks a peer out for five minutes; asking earlier starts the count again.
+    /// The gateway locks a peer out for five minutes; an earlier attempt starts the five minutes again.
     static let rateLimitMs: Int64 = 300_000
     static let slowMs: Int64 = 60_000
 
-    /// Commands that help, in one place.
+    /// The commands that hints suggest, in one place.
     enum Hint {
         static let token = "openclaw config get gateway.auth.token  (then: ladle serve --token-file FILE)"
         static let password = "openclaw config get gateway.auth.password  (then: ladle serve --password-file FILE)"
         static let configureToken = "openclaw config set gateway.auth.token TOKEN"
         static let configurePassword = "openclaw config set gateway.auth.password PASSWORD"
         static let newKey = "mv device-key device-key.old in Ladle's state directory, then: ladle serve"
-        /// Only the gateway knows more than its answer says.
+        /// Used if only the gateway's log can explain its answer.
         static let log = "openclaw logs --follow  (on the gateway's host)"
         static let upgrade = "update OpenClaw on the gateway's host, or Ladle here, so that both speak one protocol"
         static let devices = "openclaw devices list"

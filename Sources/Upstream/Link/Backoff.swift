@@ -1,11 +1,13 @@
-/// When to try again after a link ended. Pure: the jitter's randomness comes in.
+/// Computes when to try again after a link ended. Pure: the caller passes the random bits for the jitter.
 package struct Backoff: Sendable {
-    /// As the gateway's own companions wait after a plain drop.
+    /// The gateway's own companion apps wait as long after a dropped connection.
     package static let first: Int64 = 3_000
     package static let longest: Int64 = 30_000
-    /// After an announced restart: at once, then often, because it is usually back within seconds.
+    /// After an announced restart the link retries at once and then often, because a gateway is usually back within
+    /// seconds.
     package static let restart: [Int64] = [0, 500, 1_000, 2_000]
-    /// Pending approvals: often while someone is at the keyboard, then slower; always within the five minutes a request lives.
+    /// Pending approvals: retries are frequent while a user is likely at the keyboard, then slower, but always within
+    /// the five minutes that a request lives.
     package static let approval: Int64 = 5_000
     static let slowApproval: Int64 = 30_000
     static let approvalPatience: Int64 = 300_000
@@ -18,20 +20,20 @@ package struct Backoff: Sendable {
 
     package init() {}
 
-    /// A hello: the next drop starts from the beginning.
+    /// Called after a hello: the next drop starts with the shortest wait.
     package mutating func reset() {
         self = Backoff()
     }
 
-    /// The gateway said that it restarts. Not honoured right after a hello, or a gateway that greets and restarts in a
-    /// circle would be called without pause.
+    /// The gateway announced a restart. Ignored right after a hello: otherwise a gateway that greets and restarts in a
+    /// loop would be called without pause.
     mutating func announceRestart(onlineForMs: Int64, expectedMs: Int64? = nil) {
         guard !restarting, onlineForMs >= 2_000 else { return }
         restarting = true
         restartExpected = expectedMs.map { min(max($0, 0), Self.longest) }
     }
 
-    /// Milliseconds to wait before the next attempt. `random` is any 64 bits.
+    /// Milliseconds until the next attempt. `random` is any 64 bits.
     package mutating func delay(random: UInt64) -> Int64 {
         approvalSince = nil
         if restarting, let expected = restartExpected {
@@ -46,7 +48,7 @@ package struct Backoff: Sendable {
         let exponent = min(failures, 10)
         failures = min(failures + 1, 64)
         let base = min(Self.first << Int64(exponent), Self.longest)
-        // The first wait is exact; later ones keep half and spread the rest, never above the cap.
+        // The first wait is exact. Later waits keep half and randomise the other half, never above the cap.
         guard failures > 1 else { return base }
         return base / 2 + Int64(random % UInt64(base / 2 + 1))
     }

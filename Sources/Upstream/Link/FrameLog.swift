@@ -1,7 +1,7 @@
 package import Basics
 package import JSONBytes
 
-/// The last frames in both directions, redacted before they are kept. Bounded in number and in bytes; off unless asked for.
+/// The last frames in both directions, redacted before they are stored. Limited in number and in bytes; off by default.
 package struct FrameLog: Sendable {
     package enum Direction: String, Sendable {
         case inbound = "in"
@@ -9,13 +9,13 @@ package struct FrameLog: Sendable {
     }
 
     package struct Entry: Sendable, JSONWritable {
-        /// Counts from 1 for as long as the process lives; a reader asks for what is after its last.
+        /// Counts from 1 while the process lives. A reader asks for the entries after its last number.
         package let number: Int64
         package let at: Timestamp
         package let direction: Direction
-        /// Size on the wire.
+        /// The size on the wire.
         package let size: Int
-        /// Redacted JSON; empty when the frame was none.
+        /// Redacted JSON; empty if the frame was not JSON.
         package let frame: [UInt8]
 
         package func write(to writer: inout JSONWriter) {
@@ -38,7 +38,7 @@ package struct FrameLog: Sendable {
     private var start = 0
     private var bytes = 0
     private var next: Int64 = 1
-    /// Secrets in use; the link keeps them current.
+    /// Redacts the secrets in use; the link keeps the list current.
     var redaction = FrameRedaction()
 
     package init(maxEntries: Int = standardEntries, maxBytes: Int = standardBytes) {
@@ -46,7 +46,7 @@ package struct FrameLog: Sendable {
         self.maxBytes = max(maxBytes, 1)
     }
 
-    /// `document` nil for bytes that are no JSON: only their number is kept.
+    /// `document` is nil for bytes that are not JSON; then only their size is kept.
     @discardableResult
     package mutating func add(_ direction: Direction, _ document: JSONDocument?, size: Int, at: Timestamp) -> Entry {
         let frame = document.map { redaction.text($0.root) } ?? []
@@ -58,8 +58,8 @@ package struct FrameLog: Sendable {
             bytes -= entries[start].frame.count
             start += 1
         }
-        // Dropped entries are removed in one go, so that a full ring costs no shifting per frame; until then they hold at
-        // most as much again.
+        // Dropped entries are removed in batches, so that a full log does not shift its array with each frame. Until
+        // then they take at most as much memory again.
         if start > entries.count / 2 {
             entries.removeFirst(start)
             start = 0

@@ -1,17 +1,18 @@
 package import JSONBytes
 
-/// Makes a frame showable: secrets by name and by value are replaced, file contents become their size, long texts are cut.
+/// Makes a frame safe to show: replaces secrets found by name or by value, turns file contents into their size, and
+/// cuts long texts.
 package struct FrameRedaction: Sendable {
-    /// Longer strings say nothing more in a log of traffic.
+    /// A longer string adds nothing useful to a traffic log.
     private static let longestString = 1_024
     private static let longestFrame = 16_384
     static let mark = "[redacted]"
 
-    /// Secrets in use; a text that holds one is replaced whatever its name.
+    /// Secrets in use. A string that contains one is replaced under any name.
     private let secrets: [String]
 
     package init(secrets: [String] = []) {
-        // Very short ones would blot out ordinary words.
+        // Very short secrets would hide ordinary words.
         self.secrets = secrets.filter { $0.utf8.count >= 6 }
     }
 
@@ -38,7 +39,7 @@ package struct FrameRedaction: Sendable {
             }
             writer.endArray()
         case .string:
-            // Only a number may be a count of tokens.
+            // Names that end in "tokens" may hold a count, which is a number and not a string.
             if Self.isSecret(name) || name.lowercased().hasSuffix("tokens") {
                 writer.string(Self.mark)
             } else if (inFile && Self.isFileContent(name)) || Self.isOpaque(name) {
@@ -52,7 +53,7 @@ package struct FrameRedaction: Sendable {
     }
 
     private func shown(_ value: JSONValue) -> String {
-        // A secret may stand anywhere in the text, also behind the cut, but nothing behind the cut is shown.
+        // A secret may start before the cut and end after it, so the search goes past the cut; the output does not.
         let bytes = value.utf8 ?? []
         let cut = bytes.prefix(Self.longestString + 512)
         let text = shown(String(decoding: cut, as: UTF8.self))
@@ -67,7 +68,7 @@ package struct FrameRedaction: Sendable {
         return Self.inText.contains { lower.contains($0) } ? Self.mark : text
     }
 
-    /// Ways in which secrets stand inside longer texts.
+    /// Words that precede a secret inside a longer text.
     private static let inText = ["token=", "password=", "secret=", "bearer ", "private key-----"]
 
     private static let secretNames: Set<String> = ["auth", "authorization", "cookie", "setupcode", "nonce", "pin"]
@@ -75,8 +76,8 @@ package struct FrameRedaction: Sendable {
         "token", "password", "passwd", "secret", "signature", "apikey", "privatekey", "publickey", "credential",
     ]
 
-    /// By the name's letters alone, so that `deviceToken`, `device_token` and `X-Device-Token` are one. Counts of model
-    /// tokens (`totalTokens`) are no secret.
+    /// Compares letters and digits only, so that `deviceToken`, `device_token` and `X-Device-Token` match. Counts of
+    /// model tokens (`totalTokens`) are not secrets.
     static func isSecret(_ name: String) -> Bool {
         let letters = name.lowercased().filter { $0.isLetter || $0.isNumber }
         if letters.hasSuffix("tokens") { return false }
@@ -91,7 +92,7 @@ package struct FrameRedaction: Sendable {
         ["content", "data", "base64", "bytes", "url"].contains(name.lowercased())
     }
 
-    /// Names that always carry bulk, and may carry anything.
+    /// Names whose values are bulk data that may contain secrets.
     private static func isOpaque(_ name: String) -> Bool {
         ["data", "base64", "payloadjson", "paramsjson"].contains(name.lowercased())
     }

@@ -1,10 +1,10 @@
 import Basics
 
-/// Where a gateway is, checked and in one spelling, so that tokens stored for it are found again.
+/// The address of a gateway, checked and normalised, so that tokens stored for it are found again.
 package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
     package enum HostClass: Sendable {
         case loopback
-        /// A tailnet address or MagicDNS name: the network encrypts already.
+        /// A tailnet address or MagicDNS name: the network already encrypts.
         case tailnet
         case other
     }
@@ -15,23 +15,23 @@ package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
         /// A secret in a URL ends up in logs and process lists.
         case carriesCredentials
         case malformedPin
-        /// A pin promises TLS; with ws:// nothing would check it.
+        /// A pin requires TLS; with ws:// nothing would check it.
         case pinWithoutTLS
         case plaintextRefused(host: String)
     }
 
-    /// The gateway's own port; also assumed for ws:// without one, as people leave it out.
+    /// The gateway's own port. It is also the default for ws:// without a port, because users leave it out.
     static let gatewayPort: UInt16 = 18_789
 
     let isTLS: Bool
-    /// Lower case, IPv6 without brackets.
+    /// In lower case, IPv6 without brackets.
     package let host: String
     package let port: UInt16
     package let path: String
-    /// SHA-256 of the certificate as 64 hex digits.
+    /// The SHA-256 of the certificate as 64 hex digits.
     package let pin: String?
 
-    /// - Parameter allowPlaintext: send secrets unencrypted to a host that is neither loopback nor in the tailnet.
+    /// - Parameter allowPlaintext: allows unencrypted secrets to a host that is neither loopback nor in the tailnet.
     package init(_ text: String, pin: String? = nil, allowPlaintext: Bool = false) throws(Problem) {
         let (scheme, rest) = Self.scheme(of: text)
         switch scheme {
@@ -63,14 +63,14 @@ package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
         "\(isTLS ? "wss" : "ws")://\(bracketed):\(port)\(path == "/" ? "" : path)"
     }
 
-    /// The `Host` value: the port is left out where it is the scheme's own.
+    /// The `Host` value. The port is left out if it is the scheme's default.
     package var hostField: String {
         port == (isTLS ? 443 : 80) ? bracketed : "\(bracketed):\(port)"
     }
 
     private var bracketed: String { host.contains(":") ? "[\(host)]" : host }
 
-    /// The pin as the gateway shows it in several forms: a prefix, colons and case do not matter.
+    /// Normalises the forms in which the gateway shows a pin: prefix, colons and case do not matter.
     static func normalisedPin(_ text: String) -> String? {
         var rest = text.lowercased()[...]
         rest = rest.drop { $0.isWhitespace }
@@ -119,7 +119,7 @@ package struct GatewayURL: Sendable, Hashable, CustomStringConvertible {
         guard !host.isEmpty, host.utf8.count <= 253, allowed else { throw .malformed(text) }
         let digits = port.dropFirst()
         guard !digits.isEmpty else {
-            // wss:// without a port is a reverse proxy such as Tailscale Serve; ws:// is the gateway itself.
+            // wss:// without a port means a reverse proxy such as Tailscale Serve; ws:// means the gateway itself.
             return (host.lowercased(), isTLS ? 443 : gatewayPort)
         }
         guard digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let number = UInt16(digits), number > 0 else {

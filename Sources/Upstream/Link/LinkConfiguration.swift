@@ -1,15 +1,15 @@
 import Gateway
 
-/// What one link is to do. A change of any of it starts the link anew.
+/// The configuration of one link. Any change restarts the link.
 package struct LinkConfiguration: Sendable, Equatable {
     package var url: GatewayURL
     package var token: String?
     package var password: String?
-    /// Nil: what `Scopes.standard` gives for the host.
+    /// The initialiser replaces nil with `Scopes.standard` for the host.
     package var scopes: [String]
     package var clientVersion: String
     package var displayName: String
-    /// Ask for session events of all sessions right after each hello, before anything else is sent.
+    /// Subscribes to the events of all sessions right after each hello, before any other request.
     package var subscribesToSessions: Bool
 
     package init(
@@ -31,13 +31,14 @@ package struct LinkConfiguration: Sendable, Equatable {
     }
 }
 
-/// Where the link should go, or why it cannot go anywhere.
+/// The gateway to connect to, or the reason why there is none.
 package enum LinkTarget: Sendable, Equatable {
     case gateway(LinkConfiguration)
-    /// No retry by the link: whoever configures it tries again. `url` for people, where there is one.
+    /// There is no gateway to connect to. The link does not retry; its owner configures it again. `url` is shown to
+    /// users.
     case none(Rejection, url: String?)
 
-    /// Neither configured nor found on this host.
+    /// No gateway is configured, and none was found on this host.
     package static let notFound = LinkTarget.none(
         Rejection(
             .offline,
@@ -49,7 +50,7 @@ package enum LinkTarget: Sendable, Equatable {
         url: nil
     )
 
-    /// The gateway's secret was found where others may read it.
+    /// Other users can read the file that holds the gateway's secret.
     package static func exposed(_ file: OpenClawFile, url: String) -> LinkTarget {
         let mode = String(file.mode, radix: 8)
         let detail = "\(file.path) holds the gateway's secret, and others may read it (mode \(mode))."
@@ -63,7 +64,7 @@ package enum LinkTarget: Sendable, Equatable {
         return .none(rejection, url: url)
     }
 
-    /// This host may have another answer in a while.
+    /// True if a later search on this host may find a gateway.
     package var isLookedForAgain: Bool {
         guard case .none(let rejection, _) = self else { return false }
         return self == .notFound || rejection.code == "GATEWAY_SECRET_EXPOSED"
@@ -75,7 +76,7 @@ package enum LinkTarget: Sendable, Equatable {
 }
 
 extension Rejection {
-    /// Configuration that cannot work, told like a refusal of the gateway.
+    /// A configuration that cannot work, reported like a refusal by the gateway.
     package init(_ problem: GatewayURL.Problem) {
         switch problem {
         case .malformed(let text):
@@ -116,8 +117,9 @@ extension Rejection {
 }
 
 extension Scopes {
-    /// What the link asks for without configuration. Admin only where the token on that host grants it anyway; asking
-    /// later would need a new approval. Not approvals: a client that holds it makes the host wait for its answers.
+    /// The scopes requested by default. Admin only on loopback, where the shared token grants it anyway and a later
+    /// request would need a new approval. The approvals scope is left out: if a client holds it, the host waits for
+    /// that client's answers.
     package static func standard(for host: GatewayURL.HostClass) -> [String] {
         host == .loopback ? [read, write, admin] : [read, write]
     }

@@ -3,7 +3,7 @@ import JSONBytes
 import WebSocket
 
 extension LinkMachine {
-    /// Sends a request, or says at once why it cannot be sent. `params` is one JSON object.
+    /// Sends a request, or reports at once why it cannot be sent. `params` is one JSON object.
     package mutating func request(
         _ id: CallID,
         method: String,
@@ -25,7 +25,7 @@ extension LinkMachine {
         return sendQueued(at: now)
     }
 
-    /// Moves requests from our queue to the connection while it takes them.
+    /// Moves requests from our queue to the connection until the connection takes no more.
     mutating func sendQueued(at now: LinkTime) -> [Action] {
         var actions: [Action] = []
         var sent = 0
@@ -33,7 +33,7 @@ extension LinkMachine {
             let frame = queue[sent]
             sent += 1
             queuedBytes -= frame.bytes.count
-            // Given up on while it waited.
+            // The request was given up while it waited.
             guard calls.isPending(wireId: frame.wireId) else { continue }
             let written = writeFrame(frame.bytes, at: now)
             guard !written.isEmpty else { continue }
@@ -59,7 +59,7 @@ extension LinkMachine {
         return logged(.outbound, document, size: json.count, at: now)
     }
 
-    /// Whatever the frame log shows from here on is without the secrets in use, wherever they stand in a frame.
+    /// Tells the frame log the secrets in use, so that it hides them wherever they stand in a frame.
     mutating func protectSecrets() {
         let own = [configuration?.token, configuration?.password].compactMap(\.self)
         log?.redaction = FrameRedaction(secrets: own + tokens.secrets)
@@ -81,7 +81,7 @@ extension LinkMachine {
         return [.write(bytes)]
     }
 
-    /// Unique over all connections and, by its random part, over restarts: ids are never replayed.
+    /// Unique across connections and, by its random part, across restarts, because an ID is never replayed.
     mutating func newWireId() -> String {
         defer { nextWireId += 1 }
         return "\(idPrefix)-\(nextWireId)"

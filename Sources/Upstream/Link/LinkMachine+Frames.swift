@@ -25,7 +25,7 @@ extension LinkMachine {
         case .message(let message):
             return received(message, now)
         case .answerPing(let payload):
-            // A peer that pings without reading gets no growing pile of answers.
+            // No pongs for a peer that pings without reading: unread answers would pile up.
             guard unsentBytes <= Limit.highWater else { return [] }
             var output: [UInt8] = []
             let key = maskKey()
@@ -129,7 +129,7 @@ extension LinkMachine {
             )
             return hangUp(WebSocketClose(WebSocketClose.protocolError), failing: .offline) + retry(rejection, now)
         case .ignored:
-            // Events may overtake the hello; what they tell is in its snapshot.
+            // Events may arrive before the hello; the snapshot in the hello includes their changes.
             switch frame {
             case .event: break
             case .response: counters.unknownAnswers += 1
@@ -141,7 +141,8 @@ extension LinkMachine {
 
     private mutating func sendConnect(_ challenge: Challenge, _ now: LinkTime) -> [Action] {
         guard let configuration, let id = handshake?.requestId else { return [] }
-        // A time before 1970 or past the year 9999 is none, and would not fit into what is reckoned with it.
+        // A time before 1970 or after the year 9999 is invalid and could overflow the arithmetic below, so it is
+        // clamped.
         clockSkewMs = min(max(challenge.timestampMs, 0), 253_402_300_799_999) - now.wall.milliseconds
         var credentials = ConnectRequest.Credentials(token: configuration.token, password: configuration.password)
         let stored = tokenKey.flatMap { tokens[$0] }?.token
@@ -188,14 +189,14 @@ extension LinkMachine {
             protectSecrets()
             actions.append(.keepDeviceToken(token, key))
         }
-        // Before anyone can ask for a snapshot, or what changes between the two would be missed.
+        // The subscription goes out before any snapshot request: otherwise changes between the two would be missed.
         if configuration?.subscribesToSessions == true { actions += subscribe(now) }
         actions += show(onlineStatus(hello, now))
         actions.append(.hello(hello))
         return actions
     }
 
-    /// Its answer matters to nobody: a release without the method says so, and the broadcasts still come.
+    /// The answer is ignored: a release without this method reports an error and still sends the broadcasts.
     private mutating func subscribe(_ now: LinkTime) -> [Action] {
         let id = newWireId()
         subscribeId = id

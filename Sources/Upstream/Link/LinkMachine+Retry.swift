@@ -2,7 +2,7 @@ import Basics
 import Gateway
 import WebSocket
 
-/// The beginning and the end of connections.
+/// The start and end of connections, and the retries between them.
 extension LinkMachine {
     var configuration: LinkConfiguration? {
         if case .gateway(let configuration) = target { configuration } else { nil }
@@ -49,7 +49,7 @@ extension LinkMachine {
             counters.attempts += 1
             phase = .opening(deadline: now.milliseconds + Limit.openMs)
             status.retryAt = nil
-            // Between attempts the last reason stays visible; only a fresh start is `connecting`.
+            // Between attempts the last reason stays visible; only a fresh start shows `connecting`.
             let isFresh = status.url != configuration.url.description || status.code == nil || status.code == "STOPPED"
             var actions: [Action] = []
             if isFresh {
@@ -60,7 +60,7 @@ extension LinkMachine {
         }
     }
 
-    /// Ends the connection under way, if any, and settles what was asked on it.
+    /// Ends the current connection, if any, and completes the requests sent on it.
     mutating func hangUp(_ close: WebSocketClose?, failing reason: CallOutcome.NotDispatched) -> [Action] {
         var actions: [Action] = []
         switch phase {
@@ -90,13 +90,13 @@ extension LinkMachine {
         return actions
     }
 
-    /// What follows the end of a connection.
+    /// Schedules the next step after a connection has ended.
     mutating func retry(_ rejection: Rejection, _ now: LinkTime) -> [Action] {
         switch rejection.next {
         case .retry:
             return wait(backoff.delay(random: random.next() as UInt64), rejection, now)
         case .retryAfter(let milliseconds):
-            // Spread a little, so that many bridges do not come back in one instant.
+            // Adds a little jitter, so that many bridges do not reconnect at the same instant.
             let jitter = Int64((random.next() as UInt64) % UInt64(max(milliseconds / 10, 1)))
             return wait(milliseconds + jitter, rejection, now)
         case .waitForApproval:
@@ -115,7 +115,7 @@ extension LinkMachine {
                 tokens[key] = nil
                 actions.append(.forgetDeviceToken(key))
             }
-            // Once quickly; a gateway that keeps refusing must not be asked four times a second.
+            // Retries quickly once only: a gateway that keeps refusing must not be asked four times a second.
             let again = droppedDeviceToken
             droppedDeviceToken = true
             let delay = again ? backoff.delay(random: random.next() as UInt64) : Limit.deviceTokenRetryMs
@@ -154,7 +154,7 @@ extension LinkMachine {
         return status
     }
 
-    /// Less is the way of the challenge, and does no harm.
+    /// Nil below five seconds: the challenge's travel time explains a small difference, which does no harm.
     private var notableSkewMs: Int64? {
         abs(clockSkewMs) < 5000 ? nil : (clockSkewMs + (clockSkewMs > 0 ? 500 : -500)) / 1000 * 1000
     }
@@ -169,7 +169,7 @@ extension LinkMachine {
         return status
     }
 
-    /// A hello may list scopes that are not in effect; the first call that is refused for one shows it.
+    /// A hello may list scopes that are not in effect; the first call refused for a missing scope shows it.
     mutating func lacks(_ scope: String) -> [Action] {
         guard status.state == .online, Scopes.covers(status.scopes, scope) else { return [] }
         var next = status
@@ -178,7 +178,7 @@ extension LinkMachine {
         return show(next)
     }
 
-    /// Says which of the scopes asked for are not there.
+    /// Names the requested scopes that are missing.
     private func reduce(_ status: inout LinkStatus) {
         let asked = configuration?.scopes ?? []
         let missing = asked.filter { !Scopes.covers(status.scopes, $0) }
@@ -188,14 +188,14 @@ extension LinkMachine {
         status.hint = Scopes.hint(toGain: first, requested: asked, deviceId: signer.deviceId)
     }
 
-    /// Keeps `since` while the same state lasts, and reports only what people would see as a change.
+    /// Keeps `since` while the state stays the same, and reports only changes that a user can see.
     mutating func show(_ new: LinkStatus) -> [Action] {
         var next = new
         if next.state == status.state, next.code == status.code { next.since = status.since }
         var old = status
         status = next
         old.retryAt = next.retryAt
-        // A clock that drifts is seen with the next change.
+        // Clock drift alone is not reported; it is shown with the next change.
         old.clockSkewMs = next.clockSkewMs
         return old == next ? [] : [.status(next)]
     }

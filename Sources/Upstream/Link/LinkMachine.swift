@@ -2,24 +2,24 @@ import Basics
 package import Gateway
 import WebSocket
 
-/// The link as one state machine: what happened goes in with the time, what is to be done comes out. It has no socket,
-/// clock or file, so that every way a gateway can behave is a test.
+/// The link as one state machine: events and the time go in, actions come out. It has no socket, clock or file, so that
+/// a test can play any behaviour of a gateway.
 ///
 /// After each input the owner performs the actions in order and arms one timer for `wakeAt`.
 package struct LinkMachine {
     package enum Action: Sendable {
-        /// Open a connection, with TLS where the URL says so; report `opened` or `failed`.
+        /// Open a connection, with TLS if the URL says so; report `opened` or `failed`.
         case open(GatewayURL)
         case write([UInt8])
-        /// Let what was written go out, then close. Nothing of this connection is reported any more.
+        /// Send the bytes that were written, then close. This connection reports nothing more.
         case close
         case status(LinkStatus)
         case hello(Hello)
         case event(GatewayEvent)
-        /// Events are lost: reload what they could have told.
+        /// Events were lost: reload the data they may have changed.
         case gap(expected: Int64, received: Int64)
         case outcome(CallID, CallOutcome)
-        /// What became of a request whose outcome was given as ambiguous.
+        /// The final outcome of a request that was reported as ambiguous before.
         case late(CallID, CallOutcome)
         case keepDeviceToken(DeviceToken, DeviceTokenStore.Key)
         case forgetDeviceToken(DeviceTokenStore.Key)
@@ -27,7 +27,7 @@ package struct LinkMachine {
     }
 
     enum Phase: Equatable {
-        /// Nothing to do until told.
+        /// Not started, or stopped until the next call.
         case idle
         case waiting(until: Int64)
         case opening(deadline: Int64)
@@ -39,15 +39,15 @@ package struct LinkMachine {
     enum Limit {
         static let openMs: Int64 = 10_000
         static let upgradeMs: Int64 = 10_000
-        /// As long as the slowest release takes to give up on us.
+        /// As long as the slowest release waits before it gives up on us.
         static let handshakeMs: Int64 = 15_000
-        /// What an unauthenticated peer may send in one frame: a challenge is far smaller.
+        /// The largest frame that an unauthenticated peer may send; a challenge is far smaller.
         static let beforeConnect = 65_536
-        /// The hello carries a snapshot of the whole gateway, which grows with its sessions and presence.
+        /// The hello contains a snapshot of the whole gateway, which grows with its sessions and presence.
         static let hello = 4 << 20
-        /// A history alone can be 6 MiB; the reference client takes 25.
+        /// A history alone can be 6 MiB; the reference client accepts 25 MiB.
         static let inbound = 26_214_400
-        /// Above it requests wait here, where they still count as not sent.
+        /// Above this many unsent bytes, requests wait in our queue, where they still count as not sent.
         static let highWater = 1 << 20
         static let queuedBytes = 64 << 20
         static let deviceTokenRetryMs: Int64 = 250
@@ -66,17 +66,17 @@ package struct LinkMachine {
     var sequence: SequenceTracker?
     var calls = RPCTable()
     var queue: [QueuedFrame] = []
-    /// The answer to our own `sessions.subscribe`: read by nobody.
+    /// The wire ID of our own `sessions.subscribe`, whose answer is ignored.
     var subscribeId: String?
     var queuedBytes = 0
     var onlineSince: Int64 = 0
-    /// The gateway said that it goes down: what is sent now would be lost.
+    /// The gateway announced a shutdown, so a request sent now would be lost.
     var isShuttingDown = false
     var sendsDeviceTokenToo = false
     var triedDeviceToken = false
     var droppedDeviceToken = false
     var sentDeviceToken = false
-    /// As the last challenge showed it.
+    /// Measured at the last challenge.
     package internal(set) var clockSkewMs: Int64 = 0
     let idPrefix: String
     var nextWireId: UInt64 = 1
@@ -87,12 +87,12 @@ package struct LinkMachine {
     }
 
     package internal(set) var status: LinkStatus
-    /// The last one: what the gateway takes is known of it also while it is away.
+    /// The last hello. It stays while the gateway is away, because it lists the methods that the gateway supports.
     package internal(set) var hello: Hello?
     package internal(set) var counters = LinkCounters()
-    /// Nil while the log is switched off.
+    /// Nil while frame logging is off.
     package var log: FrameLog?
-    /// Bytes handed over that the kernel has not taken; the owner corrects it after each write and drain.
+    /// Bytes that the kernel has not taken yet; the owner updates the number after each write and drain.
     package var unsentBytes = 0
 
     package init(
@@ -116,7 +116,7 @@ package struct LinkMachine {
 
     package var isOnline: Bool { phase == .online && !isShuttingDown }
 
-    /// When to call `wake`, on the monotonic clock.
+    /// The time of the next `wake`, on the monotonic clock.
     package var wakeAt: Int64? {
         switch phase {
         case .idle: nil
@@ -125,14 +125,14 @@ package struct LinkMachine {
         }
     }
 
-    // MARK: Orders
+    // MARK: Commands
 
     package mutating func start(now: LinkTime) -> [Action] {
         guard phase == .idle else { return [] }
         return begin(now)
     }
 
-    /// Another gateway, other credentials, or the reason why there is none.
+    /// Changes the gateway, the credentials, or the reason why there is no gateway.
     package mutating func configure(_ target: LinkTarget, now: LinkTime) -> [Action] {
         var actions = hangUp(WebSocketClose(WebSocketClose.normal, "configuration changed"), failing: .offline)
         self.target = target
@@ -144,7 +144,7 @@ package struct LinkMachine {
         return actions.append(begin(now))
     }
 
-    /// Tries now, whatever the rhythm; for a person who has just changed something on the other side.
+    /// Tries now, without waiting for the backoff; for a user who has just changed something at the gateway.
     package mutating func retryNow(now: LinkTime) -> [Action] {
         switch phase {
         case .idle, .waiting: begin(now)
@@ -152,7 +152,7 @@ package struct LinkMachine {
         }
     }
 
-    /// Nothing more is read until this is called with `false`.
+    /// Pauses or resumes reading from the connection.
     package mutating func holdInput(_ isHeld: Bool, now: LinkTime) {
         if isHeld, watchdog?.isHeld == false { counters.holds += 1 }
         watchdog?.hold(isHeld, now: now.milliseconds)
@@ -167,9 +167,9 @@ package struct LinkMachine {
         )
     }
 
-    // MARK: What happened
+    // MARK: Events
 
-    /// Something is due by `wakeAt`.
+    /// The time `wakeAt` has come.
     package mutating func wake(now: LinkTime) -> [Action] {
         let time = now.milliseconds
         switch phase {
@@ -203,7 +203,7 @@ package struct LinkMachine {
         return write(handshake.request)
     }
 
-    /// The connection could not be made, or ended without a close frame.
+    /// The connection could not be opened, or ended without a close frame.
     package mutating func transportFailed(_ failure: Rejection.TransportFailure, now: LinkTime) -> [Action] {
         switch phase {
         case .idle, .waiting: return []
@@ -235,7 +235,7 @@ package struct LinkMachine {
         }
     }
 
-    /// What waited has been taken by the kernel.
+    /// The kernel has taken all waiting bytes.
     package mutating func drained(now: LinkTime) -> [Action] {
         unsentBytes = 0
         return sendQueued(at: now)

@@ -1,6 +1,6 @@
 package import Basics
 
-/// One instant on both clocks: deadlines by the monotonic one, what people read by the other.
+/// One instant on two clocks: monotonic for deadlines, wall time for display.
 package struct LinkTime: Sendable, Equatable {
     package var milliseconds: Int64
     package var wall: Timestamp
@@ -11,28 +11,28 @@ package struct LinkTime: Sendable, Equatable {
     }
 }
 
-/// What the link has counted since the process began.
+/// The link's counters since the process started.
 package struct LinkCounters: Sendable, Equatable {
     package var attempts: UInt64 = 0
     package var hellos: UInt64 = 0
-    /// Working links that ended.
+    /// The number of working links that ended.
     package var drops: UInt64 = 0
     package var framesIn: UInt64 = 0
     package var framesOut: UInt64 = 0
     package var bytesIn: UInt64 = 0
     package var bytesOut: UInt64 = 0
-    /// Well-formed, but of a kind we do not know.
+    /// Well-formed frames of an unknown kind.
     package var unknownFrames: UInt64 = 0
-    /// Binary messages and text that is no JSON.
+    /// Binary messages, and text that is not JSON.
     package var unreadableFrames: UInt64 = 0
-    /// Broken WebSocket framing.
+    /// Errors in the WebSocket framing.
     package var protocolErrors: UInt64 = 0
     package var lostEvents: UInt64 = 0
     var harmlessGaps: UInt64 = 0
     package var lateAnswers: UInt64 = 0
     package var unknownAnswers: UInt64 = 0
     package var silences: UInt64 = 0
-    /// How often it was not read for a while.
+    /// How often reading was paused.
     package var holds: UInt64 = 0
 
     package init() {}

@@ -1,7 +1,7 @@
 package import Gateway
 import JSONBytes
 
-/// A request of ours, for as long as someone may still hear of it. Never reused within a process.
+/// Identifies one of our requests as long as a report about it may come. Never reused within a process.
 package struct CallID: Hashable, Sendable {
     package let number: UInt64
 
@@ -10,13 +10,13 @@ package struct CallID: Hashable, Sendable {
     }
 }
 
-/// Requests waiting for their answers on one connection.
+/// The requests that wait for their answers on one connection.
 package struct RPCTable: Sendable {
     package enum Resolution: Sendable {
         case outcome(CallID, CallOutcome)
-        /// The answer to a request that was given up on; it still tells what happened.
+        /// A late answer to a request that was given up; it still reports the outcome.
         case late(CallID, CallOutcome)
-        /// An id nobody asked under, or a second answer.
+        /// An unknown ID, or a second answer to the same request.
         case unknown
     }
 
@@ -26,7 +26,7 @@ package struct RPCTable: Sendable {
         var isWritten = false
     }
 
-    /// Concurrent requests; beyond it a caller hears at once instead of piling up.
+    /// The most concurrent requests. Above it a request fails at once instead of waiting.
     package static let maxPending = 1_024
     private static let maxGivenUp = 256
 
@@ -38,7 +38,7 @@ package struct RPCTable: Sendable {
 
     package var count: Int { pending.count }
 
-    /// False when the table is full.
+    /// False if the table is full.
     package mutating func add(_ id: CallID, wireId: String, now: Int64, timeoutMs: Int64) -> Bool {
         guard pending.count < Self.maxPending else { return false }
         let timeout = min(max(timeoutMs, 1), 86_400_000)
@@ -46,7 +46,7 @@ package struct RPCTable: Sendable {
         return true
     }
 
-    /// From here on a lost link leaves its outcome open.
+    /// The request was written. If the link is lost from here on, its outcome is unknown.
     package mutating func wrote(wireId: String) {
         pending[wireId]?.isWritten = true
     }
@@ -62,7 +62,7 @@ package struct RPCTable: Sendable {
         return .late(id, Self.outcome(response))
     }
 
-    /// Requests whose time is over.
+    /// Removes the requests whose time is over.
     package mutating func expire(now: Int64) -> [(CallID, CallOutcome)] {
         let due = pending.filter { $0.value.deadline <= now }.sorted { $0.value.id.number < $1.value.id.number }
         return due.map { wireId, call in
@@ -72,7 +72,7 @@ package struct RPCTable: Sendable {
         }
     }
 
-    /// The connection is gone. Ids are never replayed, so late answers cannot come either.
+    /// Fails all requests after the connection was lost. IDs are never replayed, so no late answer can come.
     mutating func failAll(_ reason: CallOutcome.NotDispatched = .offline) -> [(CallID, CallOutcome)] {
         let all = pending.values.sorted { $0.id.number < $1.id.number }
         pending = [:]

@@ -2,10 +2,10 @@
 package struct SequenceTracker: Sendable {
     package enum Finding: Sendable, Equatable {
         case inOrder
-        /// Events are missing. `isLoss` on protocol 4, where the counter is this connection's own; on protocol 3 it counts
-        /// for the whole server, so events we may not see leave holes that mean nothing.
+        /// Events are missing. `isLoss` is true on protocol 4, where each connection has its own counter. On protocol 3
+        /// the counter is the whole server's, so events that we may not see leave harmless holes.
         case gap(expected: Int64, received: Int64, isLoss: Bool)
-        /// Not above the last one: a duplicate or a stray; nothing is lost.
+        /// The number is not above the last one: a duplicate or a stray event; nothing is lost.
         case behind(received: Int64)
     }
 

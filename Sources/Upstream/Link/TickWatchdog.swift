@@ -1,4 +1,4 @@
-/// Notices a link that is silent: gateways tick, so two missed intervals mean that nobody is there.
+/// Detects a silent link: gateways send ticks, so two missed intervals mean that the peer is gone.
 package struct TickWatchdog: Sendable {
     private let intervalMs: Int64
     private var lastInbound: Int64
@@ -9,12 +9,12 @@ package struct TickWatchdog: Sendable {
         lastInbound = now
     }
 
-    /// Any byte counts, not only ticks: a large answer over a slow line is minutes without the end of a frame.
+    /// Any byte counts, not only ticks: a large answer on a slow line can take minutes before its frame ends.
     package mutating func heard(now: Int64) {
         lastInbound = now
     }
 
-    /// While we do not read, silence says nothing about the peer.
+    /// While reading is paused, silence says nothing about the peer.
     package mutating func hold(_ isHeld: Bool, now: Int64) {
         if self.isHeld, !isHeld { lastInbound = now }
         self.isHeld = isHeld

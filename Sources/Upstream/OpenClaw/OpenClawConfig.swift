@@ -2,12 +2,13 @@ import Basics
 package import JSONBytes
 import TLS
 
-/// What the OpenClaw configuration on this host says about its gateway.
+/// The gateway's settings in the OpenClaw configuration of this host.
 package struct OpenClawConfig: Sendable, Equatable {
     package enum Secret: Sendable, Equatable {
         case absent
         case literal(String)
-        /// It is kept elsewhere (a secret store, a variable that is not set here): the user has to give it.
+        /// The secret is kept elsewhere (a secret store, or a variable that is not set here), so the user has to supply
+        /// it.
         case elsewhere(String)
 
         package var value: String? {
@@ -16,24 +17,24 @@ package struct OpenClawConfig: Sendable, Equatable {
     }
 
     package enum Place: Sendable, Equatable {
-        /// On this host.
+        /// A gateway on this host.
         case local(bind: String, customHost: String?, port: UInt16, isTLS: Bool)
-        /// `gateway.mode: "remote"`: there is no gateway here.
+        /// `gateway.mode: "remote"`: no gateway runs here.
         case remote(url: String)
     }
 
     package let stateDirectory: String
-    /// Nil when only the environment speaks of a gateway.
+    /// Nil if only the environment mentions a gateway.
     package let configPath: String?
     package let place: Place
     package let authMode: String?
     package let token: Secret
     package let password: Secret
-    /// Of the local certificate, or of the remote profile.
+    /// The pin of the local certificate, or of the remote profile.
     package let pin: String?
 
-    /// URLs to try in order. On the gateway's own host loopback comes first: only there are scopes granted without a
-    /// separate approval. `tailnetAddress` is this host's, where it has one.
+    /// The URLs to try, in order. On the gateway's own host loopback comes first, because only loopback grants scopes
+    /// without a separate approval. `tailnetAddress` is the address of this host, if it has one.
     package func urls(tailnetAddress: String? = nil) -> [String] {
         switch place {
         case .remote(let url): return [url]
@@ -46,7 +47,7 @@ package struct OpenClawConfig: Sendable, Equatable {
         }
     }
 
-    /// Nil when nothing on this host tells of a gateway.
+    /// Nil if nothing on this host mentions a gateway.
     ///
     /// - Parameters:
     ///   - environment: of the process; `HOME` must be in it.

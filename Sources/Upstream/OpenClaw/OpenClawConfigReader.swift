@@ -1,7 +1,7 @@
 package import JSONBytes
 
-/// Reads an OpenClaw configuration with its includes. What it touches comes in as closures, so that it runs on any tree
-/// of files a test makes up.
+/// Reads an OpenClaw configuration with its includes. Closures give it access to files and environment, so that a test
+/// can supply any tree of files.
 package struct OpenClawConfigReader {
     package enum Problem: Error, Equatable, Sendable {
         case unreadable(path: String, reason: String)
@@ -9,9 +9,9 @@ package struct OpenClawConfigReader {
         case missingInclude(path: String)
     }
 
-    /// As deep as OpenClaw itself follows includes.
+    /// OpenClaw follows includes to the same depth.
     private static let deepest = 10
-    /// Against a directory of files that include each other many times over.
+    /// Stops a directory of files that include each other many times over.
     private static let mostFiles = 100
 
     private let readFile: (String) -> [UInt8]?
@@ -23,7 +23,7 @@ package struct OpenClawConfigReader {
         self.parseJSON5 = parseJSON5
     }
 
-    /// Nil when the file does not exist.
+    /// Nil if the file does not exist.
     mutating func read(_ path: String) throws(Problem) -> OpenClawConfigTree? {
         guard let bytes = readFile(path) else { return nil }
         return try resolve(try parse(bytes, path), path: path, chain: [path])
@@ -53,7 +53,7 @@ package struct OpenClawConfigReader {
             for name in Self.names(include) {
                 base = base.merged(with: try included(name, from: path, chain: chain))
             }
-            // What stands beside the include wins over it.
+            // Members beside the include override the included ones.
             return members.isEmpty ? base : base.merged(with: .object(members))
         case .array(let elements):
             var resolved: [OpenClawConfigTree] = []
@@ -88,7 +88,7 @@ package struct OpenClawConfigReader {
         return normal(directory + name)
     }
 
-    /// `.` and `..` resolved, so that a circle of includes is seen however it is spelt.
+    /// Resolves `.` and `..`, so that a circle of includes is found in any spelling.
     private static func normal(_ path: String) -> String {
         var parts: [Substring] = []
         for part in path.split(separator: "/") {

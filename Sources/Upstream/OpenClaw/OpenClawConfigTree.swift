@@ -44,7 +44,7 @@ indirect enum OpenClawConfigTree: Equatable {
         if case .number(let value) = self { Int(exactly: value) } else { nil }
     }
 
-    /// Objects member by member, arrays one after the other, anything else replaced by the later.
+    /// Merges objects member by member and joins arrays; any other value is replaced by the later one.
     func merged(with later: OpenClawConfigTree) -> OpenClawConfigTree {
         switch (self, later) {
         case (.object(let mine), .object(let theirs)):

@@ -1,4 +1,4 @@
-/// The environment as OpenClaw sees it: the process's own, then `.env` in its state directory.
+/// The environment as OpenClaw sees it: the variables of the process, then `.env` in the state directory.
 struct OpenClawEnvironment {
     let process: [String: String]
     var file: [String: String] = [:]
@@ -8,7 +8,7 @@ struct OpenClawEnvironment {
         return value.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// `NAME=value` lines, `export` and quotes allowed, `#` begins a comment line.
+    /// Reads `NAME=value` lines. `export` and quotes are allowed, `#` begins a comment line.
     static func parse(_ bytes: [UInt8]) -> [String: String] {
         var values: [String: String] = [:]
         for line in String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline) {
@@ -30,7 +30,7 @@ struct OpenClawEnvironment {
         return rest
     }
 
-    /// `${NAME}` replaced; `$${NAME}` stands for itself. Nil when a name has no value.
+    /// Replaces `${NAME}`; `$${NAME}` gives a literal `${NAME}`. Nil if a name has no value.
     func substituted(_ text: String) -> String? {
         var result = ""
         var rest = text[...]

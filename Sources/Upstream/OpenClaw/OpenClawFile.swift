@@ -1,9 +1,9 @@
-/// A file of the OpenClaw configuration as it was read.
+/// A file of the OpenClaw configuration, with its content at the time of reading.
 package struct OpenClawFile: Sendable, Equatable {
     package let path: String
     package let bytes: [UInt8]
     package let mode: UInt32
-    /// Others than its reader may have read or written it.
+    /// Other users may have read or written the file.
     package let isExposed: Bool
 
     package init(path: String, bytes: [UInt8], mode: UInt32, isExposed: Bool) {
@@ -13,8 +13,8 @@ package struct OpenClawFile: Sendable, Equatable {
         self.isExposed = isExposed
     }
 
-    /// The one that shows a secret to others. A secret that stands nowhere as it is came from the environment, or with
-    /// escapes from any of them.
+    /// The file that exposes one of the secrets to other users. If neither a file nor the environment holds the secret
+    /// verbatim, any file may hold it with escapes, so the first exposed file is returned.
     package static func showing(
         _ secrets: [String],
         among files: [OpenClawFile],

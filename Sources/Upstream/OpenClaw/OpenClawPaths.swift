@@ -1,4 +1,4 @@
-/// Where OpenClaw keeps its files, by its own rules and with its former names.
+/// The paths of OpenClaw's files, found by its own rules, including its former names.
 struct OpenClawPaths {
     let home: String
     let state: String
