@@ -2,7 +2,7 @@ import EventLoops
 import HTTP1
 import HTTPModel
 
-/// Puts answers into HTTP/1.1 form.
+/// Serialises answers as HTTP/1.1.
 enum AnswerWriter {
     static func append(
         _ response: borrowing Response,
@@ -43,7 +43,7 @@ enum AnswerWriter {
         out.append(contentsOf: response.body)
     }
 
-    /// The head of a body that ends with its last chunk, or with the connection.
+    /// The head of an answer whose body ends with its last chunk, or with the connection.
     static func appendStreamHead(
         _ head: ResponseHead,
         isChunked: Bool,

@@ -1,8 +1,8 @@
 import Compression
 import HTTPModel
 
-/// gzip for larger answers of ours, where the client asks for it. Secrets beside text that callers choose stay plain
-/// (`Response.mayCompress`): their length would tell about the secret.
+/// Compresses our larger answers with gzip if the client accepts it. An answer with a secret beside text that callers
+/// choose stays uncompressed (`Response.mayCompress`), because its compressed length would leak the secret.
 enum ContentCoding {
     static func concerns(_ response: borrowing Response, from size: Int) -> Bool {
         response.mayCompress && response.body.count >= size && !response.head.fields.contains(.contentEncoding)
@@ -19,7 +19,7 @@ enum ContentCoding {
         response.head.fields.append(.contentEncoding, "gzip")
     }
 
-    /// For a stream whose head says that it is coded; each piece can be read when it arrives.
+    /// The coder for a stream whose head announces a content coding. The client can decode each piece on arrival.
     static func coder(for head: ResponseHead) -> GzipStream? {
         head.fields.contains(.contentEncoding) ? try? GzipStream() : nil
     }

@@ -3,35 +3,35 @@ import EventLoops
 import HTTP1
 import HTTPModel
 
-/// HTTP/1.1 on one connection: requests one at a time, answers in order, at most one exchange under way.
+/// HTTP/1.1 on one connection: requests one at a time, answers in order, at most one open exchange.
 final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     private enum Ending {
         case keepAlive
-        /// After the answer now being written.
+        /// The connection closes after the current answer.
         case closeAfterAnswer
-        /// That answer has been given: nothing more is read from the peer.
+        /// The last answer has been given; no more input is read from the peer.
         case answered
         case closing
     }
 
-    /// What the peer is expected to do next, and so how long it may take.
+    /// The peer's next expected step, which sets its deadline.
     private enum Phase {
         case idle, head, body, answer, output
     }
 
-    /// Answers that the peer does not take: above this its next request is not looked at. Also how much is gathered
-    /// into one write.
+    /// Above this many untaken answer bytes the peer's next request has to wait. Also the most bytes gathered into one
+    /// write.
     private static let outputBytes = 256 << 10
 
-    /// Strong, so that a write which finds the peer gone can still finish its work here; `closed` breaks the cycle.
+    /// Strong, so that a write that finds the peer gone can still finish its work here; `closed` breaks the cycle.
     private let connection: HTTPConnection
     private let server: HTTPServer
     private let stream: StreamConnection
     private var parser: HTTP1Parser
     private var exchange: Exchange?
-    /// Bytes that came while an answer was under way.
+    /// Bytes that arrived while an answer was open.
     private var pipelined: [UInt8] = []
-    /// Answers made while input is worked through leave in one write.
+    /// Gathers the answers made during one pass over the input, so that they leave in one write.
     private var out: [UInt8] = []
     private var takenAtWatch: UInt64 = 0
     private var isPaused = false
@@ -39,7 +39,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     private var isDeferred = false
     /// Too much output waits for the peer.
     private var isChoked = false
-    /// What is in `pipelined` waits for a later turn.
+    /// The bytes in `pipelined` wait for a later turn.
     private var isYielding = false
     private var inputEnded = false
     private var isBodyWanted = true
@@ -47,7 +47,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     private var ending = Ending.keepAlive
     private var phase: Phase?
     private var isStream = false
-    /// The stream's body has chunks; an older peer's ends with the connection alone.
+    /// True if the body is sent in chunks. For an HTTP/1.0 peer the end of the connection ends the body.
     private var isChunked = false
     private var coder: GzipStream?
 
@@ -72,7 +72,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     private func keep(_ bytes: Span<UInt8>, from start: Int, on loop: isolated EventLoop) {
         guard start < bytes.count else { return }
         if isStream {
-            // Nothing may follow a request whose answer is a stream: the connection ends with it.
+            // No request may follow one that is answered by a stream, because the connection ends with the stream.
             if bytes.count - start > server.limits.pipelinedBytes { cut(on: loop) }
             return
         }
@@ -113,10 +113,10 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         updateDeadline(on: loop)
     }
 
-    /// The head is there: the responder looks at it before any of the body is taken.
+    /// The head is complete: the responder checks it before any body is read.
     private func begin(on loop: isolated EventLoop) {
         server.counters.requestsHTTP1 += 1
-        // The next head's time starts with its own first byte.
+        // The time limit for the next head starts with that head's first byte.
         phase = nil
         if !parser.framing.keepAlive || server.isDraining { ending = .closeAfterAnswer }
         let exchange = Exchange(
@@ -138,7 +138,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
 
     private func takeBody(upTo limit: Int, on loop: isolated EventLoop) {
         parser.bodyLimit = limit
-        // A body that says itself that it is too large is not asked for.
+        // A body whose stated length is too large gets no `100 Continue`.
         if case .length(let length) = parser.framing.body, length > limit { return }
         if parser.framing.expectsContinue { out.append(contentsOf: HTTP1Encoder.continueResponse) }
     }
@@ -151,7 +151,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         resume(on: loop)
     }
 
-    /// True when the next request may be looked at.
+    /// True if the next request may be processed.
     private func finishRequest(on loop: isolated EventLoop) -> Bool {
         if let exchange, exchange.isOpen { server.responder.respond(to: exchange, on: loop) }
         guard exchange == nil, ending == .keepAlive else { return false }
@@ -159,7 +159,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         return true
     }
 
-    /// Sends what was gathered once it is much, and stops when the peer does not take it.
+    /// Sends the gathered output once it is large. True if the peer does not take it and input has to stop.
     private func chokes(on loop: isolated EventLoop) -> Bool {
         guard out.count > Self.outputBytes else { return false }
         flushGathered(on: loop)
@@ -167,7 +167,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         return isChoked
     }
 
-    /// One read may hold a thousand requests: others must not wait for all of them.
+    /// One read may hold a thousand requests, so a long turn is split to let other connections run.
     private func yields(_ rest: Int, on loop: isolated EventLoop) -> Bool {
         guard rest > 0, loop.isTurnLong else { return false }
         isYielding = true
@@ -184,7 +184,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         inputEnded = true
         guard ending == .keepAlive || ending == .closeAfterAnswer else { return }
         if isStream || exchange?.endsWithPeer == true { return cut(on: loop) }
-        // What came whole is still answered.
+        // Requests that arrived completely are still answered.
         if isChoked || isYielding || isDeferred || (exchange != nil && parser.isEnded) { return }
         finishInput(on: loop)
     }
@@ -198,7 +198,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
 
     func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange, ending != .closing else { return }
-        // The rest of a body nobody wants must not be read as the next request.
+        // The rest of an unwanted body must not be read as the next request.
         if response.closes || isDeferred || !(parser.isEnded || parser.framing.body == .none) {
             ending = .closeAfterAnswer
         }
@@ -229,7 +229,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         server.responder.finished(exchange, on: loop)
     }
 
-    /// What had to wait is worked through now, as far as it goes.
+    /// Processes the input that had to wait, as far as possible.
     func resume(on loop: isolated EventLoop) {
         let bytes = pipelined
         pipelined = []
@@ -245,8 +245,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
 
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange else { return }
-        // The connection ends with the body all the same. Chunks are for clients that read a body without them in
-        // blocks of their own size, as Python's requests does: they would get an event when later ones fill the block.
+        // The connection ends with the body even so. Chunks help clients such as Python's requests: they read a body
+        // without chunks in blocks of fixed size, so an event would wait until later events fill the block.
         ending = .closeAfterAnswer
         isChunked = if case .http10 = exchange.version { false } else { exchange.method != .head }
         isStream = true
@@ -258,7 +258,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         if !isGathered { beginGathering() }
         AnswerWriter.appendStreamHead(head, isChunked: isChunked, server: server, into: &out, on: loop)
         parser.releaseHead()
-        // Else its end would go unseen.
+        // With input paused, the end of the connection would go unnoticed.
         if isPaused {
             isPaused = false
             stream.resumeInput(on: loop)
@@ -271,7 +271,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome {
         guard self.exchange === exchange else { return .gone }
         guard let coder else { return passChunk(bytes, on: loop) }
-        // What is coded must leave: later pieces refer to it.
+        // Compressed bytes must be sent, because later pieces refer to them.
         guard isGathering || stream.hasRoom(for: coder.most(for: bytes.count) + HTTP1Encoder.chunkFrameBytes) else {
             return .full
         }
@@ -321,7 +321,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
             let last = HTTP1Encoder.lastChunk
             _ = pass(last.span, on: loop)
         }
-        // A peer found gone ends the exchange here.
+        // If `pass` finds the peer gone, it has already ended the exchange.
         guard self.exchange === exchange else { return }
         answered(exchange, on: loop)
         ending = .answered
@@ -336,7 +336,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
 
     func endWithPeer(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange, inputEnded else { return }
-        // Answers before it in the same turn are the peer's all the same.
+        // Earlier answers of the same turn still belong to the peer, so they are sent first.
         if isGathering { flushGathered(on: loop) }
         cut(on: loop)
     }
@@ -345,7 +345,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         self.exchange === exchange ? stream.waitingBytes : 0
     }
 
-    /// One answer is under way at a time.
+    /// HTTP/1 has only one answer open at a time.
     func isBehind(_ exchange: Exchange) -> Bool { false }
 
     func limitWaiting(to bytes: Int, for exchange: Exchange) {
@@ -376,7 +376,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
 
     func flushGathered(on loop: isolated EventLoop) {
         guard !out.isEmpty else { return server.takeBack(&out) }
-        // Out of `self` meanwhile: a peer found gone ends its exchange here.
+        // Moved out of `self` first, because `send` ends the exchange if the peer is gone.
         var bytes: [UInt8] = []
         swap(&bytes, &out)
         let outcome = stream.send(bytes.span, on: loop)
@@ -401,7 +401,8 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
     // MARK: Ending
 
     func refuse(_ error: HTTP1ParseError, on loop: isolated EventLoop) {
-        // Who begins like that could not read an answer; to a client of HTTP/2 the close is one (RFC 9113 §3.4).
+        // A peer that starts with such bytes could not read an HTTP/1 answer. For an HTTP/2 client closing is a valid
+        // answer (RFC 9113 §3.4).
         let isAnswered = error != .notHTTP || stream.takenBytes > 0 || !out.isEmpty
         refuse(
             Problem(error),
@@ -448,7 +449,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
 
     func deadlinePassed(on loop: isolated EventLoop) {
         if phase == .output {
-            // Slow is not stalled: what counts is whether the peer has taken anything.
+            // A slow peer is not stalled: only a peer that has taken no byte since the last check is closed.
             guard stream.takenBytes == takenAtWatch else {
                 takenAtWatch = stream.takenBytes
                 return connection.setDeadline(server.limits.stallMilliseconds, on: loop)
@@ -478,7 +479,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         return Int64(exchange.body.count) * 1000 >= Int64(server.limits.bodyBytesPerSecond) * milliseconds
     }
 
-    /// Patience depends on what is awaited; it starts anew only when that changes.
+    /// The deadline depends on the expected step, and restarts only when that step changes.
     func updateDeadline(on loop: isolated EventLoop) {
         guard ending != .closing else { return }
         let now: Phase =
@@ -497,7 +498,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
         case .idle: connection.setDeadline(server.limits.idleMilliseconds, on: loop)
         case .head: connection.setDeadline(server.limits.headMilliseconds, on: loop)
         case .body: connection.setDeadline(server.limits.bodyGraceMilliseconds, on: loop)
-        // The answer is ours to give; the peer has nothing to be late with.
+        // The server has to answer now, so the peer has no deadline.
         case .answer: connection.setDeadline(nil, on: loop)
         case .output:
             takenAtWatch = stream.takenBytes

@@ -3,35 +3,35 @@ import EventLoops
 import HTTP2
 import HTTPModel
 
-/// HTTP/2 on one connection: many exchanges at once, each on a stream of its own.
+/// HTTP/2 on one connection: many exchanges at once, each on its own stream.
 final class HTTP2Connection: WireProtocol, YieldedWork {
-    /// Output handed to the socket at a time: what waits beyond it stays in the session, where flow control counts it.
+    /// The most output handed to the socket at a time. The rest stays in the session, where flow control counts it.
     private static let outputBytes = 256 << 10
 
-    /// Strong, like the streams' hold on this: what finds the socket dead in the middle of its work can still finish it.
-    /// `closed` breaks the cycle.
+    /// Strong, like each stream's reference to this connection, so that work that finds the socket dead can still
+    /// finish. `closed` breaks the cycle.
     private let connection: HTTPConnection
     private let session: HTTP2Session
-    /// In the order of their ids, which is that of their requests.
+    /// Sorted by ID, which is also the order of the requests.
     private var streams: [HTTP2Stream] = []
-    /// The stream of the last request: what follows is mostly its own.
+    /// The stream of the last request, because most of the next events belong to it.
     private var recent: HTTP2Stream?
     private var isWorking = false
     private var isClosing = false
     private var isPaused = false
-    /// Events wait for a later turn; until then none is taken.
+    /// The connection yielded: remaining events wait for a later turn, and none is handled before.
     private var isYielding = false
-    /// More came meanwhile: that is enough.
+    /// More input arrived while the connection yielded, so reading pauses.
     private var hasMore = false
-    /// The peer has ended its direction; what came before is still answered.
+    /// The peer has ended its direction; requests that arrived before are still answered.
     private var inputEnded = false
     private var isClosed = false
     private var countedErrors: UInt64 = 0
-    /// What the peer had taken when the running patience with it began.
+    /// `takenBytes` of the socket when the current stall deadline began.
     private var takenAtWatch: UInt64?
-    /// The running patience is with a head, from its beginning.
+    /// True while the deadline limits a head, counted from the head's start.
     private var watchesHead = false
-    /// Why this connection gets no service.
+    /// The reason why this connection is refused service.
     private var refusal: Problem?
 
     var server: HTTPServer { connection.server }
@@ -64,7 +64,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         updateDeadline(on: loop)
     }
 
-    /// Events until there are none, then everything they caused in one write; what is written may bring new events.
+    /// Handles all events, then writes all resulting output at once. Writing may produce new events.
     func work(on loop: isolated EventLoop) {
         guard !isWorking, !isClosed else { return }
         isWorking = true
@@ -82,7 +82,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         if !isYielding, isClosing || session.isFinished { socket.closeWhenSent(on: loop) }
     }
 
-    /// One read may hold a hundred requests for large pages: others must not wait for all of them.
+    /// One read may hold a hundred requests for large pages, so a long turn is split to let other connections run.
     @discardableResult
     private func yieldIfLong(on loop: isolated EventLoop) -> Bool {
         if !isYielding, session.hasEvents || session.hasOutput, loop.isTurnLong {
@@ -107,7 +107,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         server.counters.refused["HTTP2_streamError", default: 0] += fresh
     }
 
-    /// A peer that sends requests and does not read the answers, or sends more than its share, is not read from either.
+    /// Stops reading from a peer that sends requests without reading the answers, or sends more than its share.
     private func balance(on loop: isolated EventLoop) {
         let isFull = hasMore || socket.waitingBytes >= Self.outputBytes
         guard isFull != isPaused else { return }
@@ -127,7 +127,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
             if stream != nil { streams.remove(at: place(of: id)) }
             if recent?.id == id { recent = nil }
             stream?.closed(on: loop)
-            // Not before the answer has gone: clients take GOAWAY for the end.
+            // Not before the refusal has been sent, because clients take GOAWAY as the end.
             if refusal != nil { session.finishDrain() }
         case .failed(let code, let abuse):
             server.counters.refused["HTTP2_\(abuse.map { "\($0)" } ?? "\(code)")", default: 0] += 1
@@ -142,14 +142,14 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         return place < streams.count && streams[place].id == id ? streams[place] : nil
     }
 
-    /// Where the stream is, or would be.
+    /// The stream's index, or the index at which it would be inserted.
     private func place(of id: HTTP2StreamID) -> Int { streams.partitioningIndex { $0.id >= id } }
 
     private func begin(_ id: HTTP2StreamID, _ head: consuming RequestHead, ends: Bool, on loop: isolated EventLoop) {
         if let refusal {
             return refuse(id, refusal, on: loop)
         }
-        // Before anything is done for it: whoever does not take the answers it has gets no more of them.
+        // Checked before any other work: a peer that leaves its answers unread gets no further ones.
         if session.waitingBytes > server.limits.answerBytes { return dropAnswer(on: id, .refusedStream) }
         server.counters.requestsHTTP2 += 1
         let stream = HTTP2Stream(id, of: self)
@@ -179,12 +179,12 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
 
     // MARK: Output
 
-    /// While events are worked off the flush comes once, at their end.
+    /// Flushes now. During `work` nothing is done here, because `work` flushes at its end.
     func flushSoon(on loop: isolated EventLoop) {
         if !isWorking { work(on: loop) }
     }
 
-    /// True when something went out. What waits beyond the limit stays in the session, where flow control counts it.
+    /// True if bytes were written. Output above the limit stays in the session, where flow control counts it.
     private func write(on loop: isolated EventLoop) -> Bool {
         guard !isClosed, session.hasOutput, socket.waitingBytes < Self.outputBytes else { return false }
         var out: [UInt8] = []
@@ -240,7 +240,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         on id: HTTP2StreamID,
         loop: isolated EventLoop
     ) {
-        // Asked for while there was room, and others came first.
+        // There was room when the page was requested, but other answers were queued first.
         if session.waitingBytes > server.limits.answerBytes {
             dropAnswer(on: id, .enhanceYourCalm)
             return flushSoon(on: loop)
@@ -281,10 +281,11 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
 
     // MARK: Ending
 
-    /// Between the two GOAWAYs of a drain: a round trip on any sane path.
+    /// The time between the two GOAWAY frames of a drain: longer than a round trip on any usable path.
     private static let drainMilliseconds: Int64 = 500
 
-    /// While anything is under way the peer is looked at whenever its patience has passed, whatever it sends meanwhile.
+    /// While a stream or output is open, the peer is checked at each stall deadline; new input does not postpone the
+    /// check.
     func updateDeadline(on loop: isolated EventLoop) {
         guard !isClosed else { return }
         if socket.waitingBytes > 0 || !streams.isEmpty || isYielding {
@@ -296,7 +297,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         takenAtWatch = nil
         let limits = server.limits
         let isHead = session.isHeadOpen || refusal != nil
-        // More of the same head is no reason for more patience.
+        // More bytes of the same head do not extend its deadline.
         if isHead, watchesHead { return }
         watchesHead = isHead
         connection.setDeadline(isHead ? limits.headMilliseconds : limits.idleMilliseconds, on: loop)
@@ -310,12 +311,12 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         takenAtWatch = nil
         watchesHead = false
         if isYielding {
-            // The peer is late with nothing.
+            // The delay is ours, not the peer's.
         } else if socket.waitingBytes == 0, streams.isEmpty {
             session.terminate(.noError)
             isClosing = true
         } else {
-            // Streams whose peer keeps the window shut, and bodies that do not come.
+            // Resets streams whose peer keeps the window shut, and checks bodies that arrive too slowly.
             let patience = UInt64(clamping: server.limits.stallMilliseconds) &* 1_000_000
             for id in session.stalledStreams(for: patience, now: loop.now) {
                 server.counters.stalled += 1
@@ -327,7 +328,7 @@ final class HTTP2Connection: WireProtocol, YieldedWork {
         updateDeadline(on: loop)
     }
 
-    /// The first request hears why.
+    /// Refuses the connection: its first request is answered with the problem.
     func refuse(_ problem: Problem, on loop: isolated EventLoop) {
         refusal = problem
         updateDeadline(on: loop)

@@ -6,14 +6,14 @@ import HTTPModel
 /// One exchange of an HTTP/2 connection.
 final class HTTP2Stream: ExchangeSink {
     let id: HTTP2StreamID
-    /// Let go of with the stream, so that a write which finds the connection dead can still finish.
+    /// Released when the stream is released, so that a write that finds the connection dead can still finish.
     private let connection: HTTP2Connection
     var exchange: Exchange?
     private var bodyLimit = 0
     var isBodyWanted = true
     private var hasEnded = false
     private var limit = 1 << 20
-    /// Its admission is still to come; until then the window bounds what has to be kept.
+    /// The admission is still pending; until then the flow-control window limits the bytes to keep.
     var isDeferred = false
     private var isStream = false
     private var coder: GzipStream?
@@ -31,7 +31,7 @@ final class HTTP2Stream: ExchangeSink {
         exchange.body.append(contentsOf: bytes)
     }
 
-    /// Admitted: a body that says itself that it is too large is not asked for.
+    /// The request was admitted. A body whose stated length is too large is not requested.
     func takeBody(upTo limit: Int, ends: Bool, on loop: isolated EventLoop) {
         bodyLimit = limit
         guard let exchange, !ends else { return }
@@ -57,7 +57,7 @@ final class HTTP2Stream: ExchangeSink {
         exchange.body = []
         if !early.isEmpty { received(early, on: loop) }
         if hasEnded { requestEnded(on: loop) }
-        // The window that was kept shut meanwhile.
+        // Sends the window update that was withheld until now.
         connection.flushSoon(on: loop)
     }
 
@@ -67,7 +67,7 @@ final class HTTP2Stream: ExchangeSink {
         connection.server.responder.respond(to: exchange, on: loop)
     }
 
-    /// The same minimum rate as on HTTP/1.
+    /// Enforces the same minimum rate as HTTP/1.
     func checkBody(on loop: isolated EventLoop) {
         guard !hasEnded, !isDeferred, isBodyWanted, let exchange else { return }
         let limits = connection.server.limits
@@ -93,7 +93,7 @@ final class HTTP2Stream: ExchangeSink {
         finished(exchange, on: loop)
     }
 
-    /// Once: sending an answer may already bring the end of the stream.
+    /// Runs once, because sending an answer may already end the stream.
     private func finished(_ exchange: Exchange, on loop: isolated EventLoop) {
         guard self.exchange === exchange else { return }
         self.exchange = nil
@@ -108,7 +108,7 @@ final class HTTP2Stream: ExchangeSink {
     // MARK: ExchangeSink
 
     func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop) {
-        // The session itself tells the peer, behind the answer, that the rest of a body is not wanted (RFC 9113 §8.1).
+        // After the answer the session itself tells the peer that the rest of the body is not wanted (RFC 9113 §8.1).
         isBodyWanted = false
         connection.send(response, to: exchange, on: id, loop: loop)
         finished(exchange, on: loop)
@@ -122,7 +122,7 @@ final class HTTP2Stream: ExchangeSink {
         connection.begin(head, on: id, loop: loop)
     }
 
-    /// Frames, windows and the connection's order are each stream's own.
+    /// No shared bytes, because each stream has its own frames, window and place in the connection's order.
     func outlet(for exchange: Exchange) -> SharedBytesTarget? { nil }
     func outletWaits(for exchange: Exchange, on loop: isolated EventLoop) {}
 

@@ -3,7 +3,7 @@ import HTTPModel
 import POSIX
 import TLS
 
-/// What a protocol makes of a connection's bytes.
+/// Interprets the bytes of a connection as HTTP/1 or HTTP/2.
 protocol WireProtocol: AnyObject {
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop)
     func receivedEnd(on loop: isolated EventLoop)
@@ -14,19 +14,19 @@ protocol WireProtocol: AnyObject {
     func refuse(_ problem: Problem, on loop: isolated EventLoop)
 }
 
-/// One accepted connection: finds out which HTTP it speaks, then hands its bytes to that.
+/// One accepted connection: detects the HTTP version, then passes its bytes to that protocol.
 final class HTTPConnection: StreamHandler {
-    /// How every HTTP/2 connection with prior knowledge starts, and no HTTP/1 request we serve.
+    /// The start of every HTTP/2 connection with prior knowledge. No HTTP/1 request that we serve starts like this.
     private static let prefaceStart = Array("PRI".utf8)
-    /// When the server stops, connections that have said nothing yet get this long.
+    /// When the server stops, connections that have sent nothing yet get this much time.
     private static let lateRequestMilliseconds: Int64 = 100
 
     let stream: StreamConnection
     let info: ConnectionInfo
     let server: HTTPServer
-    /// Where the server keeps it.
+    /// The connection's index in the server's list.
     var place: UInt32 = 0
-    /// When patience with the peer ends, in monotonic nanoseconds.
+    /// The peer's current deadline, in monotonic nanoseconds.
     private(set) var deadline = HTTPConnection.noDeadline
     static let noDeadline = UInt64.max
     private var wire: (any WireProtocol)?
@@ -51,7 +51,7 @@ final class HTTPConnection: StreamHandler {
             server.forget(self, on: loop)
             return
         }
-        // In cleartext which HTTP it is would have to be waited for.
+        // In cleartext the HTTP version is unknown before the first bytes; the refusal does not wait for them.
         if overLimit, !info.isEncrypted { refuseOverLimit(isHTTP2: false, on: loop) }
     }
 
@@ -72,7 +72,7 @@ final class HTTPConnection: StreamHandler {
 
     func drain(on loop: isolated EventLoop) {
         if let wire { return wire.drain(on: loop) }
-        // Accepted a moment ago: its request may be on its way, and to close now would refuse it.
+        // The connection may be new and its request still on the way; closing now would refuse that request.
         loop.after(milliseconds: Self.lateRequestMilliseconds) {
             if let wire = self.wire { wire.drain(on: loop) } else { self.cut(on: loop) }
         }
@@ -120,7 +120,7 @@ final class HTTPConnection: StreamHandler {
 
     private func choose(isHTTP2: Bool, on loop: isolated EventLoop) {
         let chosen: (any WireProtocol)? = isHTTP2 ? HTTP2Connection.make(for: self, on: loop) : HTTP1Connection(self)
-        // Its first bytes may have found the peer gone.
+        // Handling the first bytes may have found the peer gone.
         guard !isClosed else { return }
         guard let chosen else { return stream.close(on: loop) }
         wire = chosen

@@ -1,7 +1,7 @@
 package import Observability
 
 extension HTTPServer {
-    /// The wire's side of the traffic; what the requests were about is counted behind the responder.
+    /// The server's traffic in bytes, connections and requests. The responder counts requests by subject.
     package func writeMetrics(to page: inout MetricsPage) {
         page.gauge("ladle_http_connections_open", "Connections now open.", openConnections)
         page.counter("ladle_http_connections", "Connections accepted.", counters.accepted)

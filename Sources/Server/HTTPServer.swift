@@ -6,15 +6,15 @@ import HTTPModel
 package import POSIX
 package import TLS
 
-/// Listeners and the connections they accept, on one loop. What is behind the requests is the responder's.
+/// Listeners and the connections they accept, on one loop. The responder answers the requests.
 package final class HTTPServer {
     /// The address of a listener, and the treatment of its connections.
     package struct ListenOptions {
         package var kind: ListenerKind
         package var address: SocketAddress
-        /// TLS when set; read anew for each connection, so that a reload takes effect without a restart.
+        /// Serves TLS if set. It is read again for each connection, so that a reload takes effect without a restart.
         package var tls: (() -> TLSServerContext)?
-        /// Finds the user behind a fresh connection.
+        /// Finds the user at the other end of a new connection.
         package var identify: (borrowing Socket, SocketAddress, SocketAddress) -> UInt32?
 
         package init(
@@ -30,13 +30,14 @@ package final class HTTPServer {
         }
     }
 
-    /// Peers that keep their end open must not hold up the process that wants to stop, whatever ended before the drain.
+    /// In a drain, peers that keep their end open must not delay the process's exit, however their connection ended.
     private static let drainLingerMilliseconds: Int64 = 250
-    /// Beyond the limit so many hear why; who comes then is dropped unheard, or a flood would take all descriptors for that.
+    /// Over the limit, this many connections get an explanation; further ones are closed silently, so that a flood of
+    /// refusals cannot use up all descriptors.
     package static let mostRefused = 32
 
     package let limits: ServerLimits
-    /// Sent with every answer, already as header lines: the version, and what every answer of an API needs.
+    /// Header lines sent with every answer: the version, and the fields that every API answer needs.
     let commonFields: [UInt8]
     private let version: String
     package internal(set) var counters = ServerCounters()
@@ -45,10 +46,10 @@ package final class HTTPServer {
     private var connections: [HTTPConnection] = []
     private var perPeer: [PeerKey: Int] = [:]
 
-    /// Whose connections are counted together: another user's of this host, or those of a place elsewhere.
+    /// Connections with the same key count together: those of another user on this host, or of one remote network.
     private enum PeerKey: Hashable {
         case user(UInt32)
-        /// Who has one IPv6 address has the whole network of it.
+        /// The owner of one IPv6 address has its whole network, so the network counts.
         case network(NetworkAddress)
     }
     private var sweep: TimerID?
@@ -75,12 +76,12 @@ package final class HTTPServer {
         commonFields = Array("Ladle-Version: \(version)\r\nX-Content-Type-Options: nosniff\r\n".utf8)
     }
 
-    /// Where it listens now; port 0 has become a real one.
+    /// The addresses in use; port 0 is replaced by the real port.
     package var addresses: [SocketAddress] { listeners.map(\.address) }
     package var openConnections: Int { connections.count }
     var sentBytes: UInt64 { connections.reduce(counters.bytesOut) { $0 &+ $1.stream.takenBytes } }
 
-    /// - Returns: where it listens now.
+    /// - Returns: the address in use.
     @discardableResult
     package func listen(_ options: ListenOptions, with socket: consuming Socket, loop: isolated EventLoop)
         throws(SystemError)
@@ -91,8 +92,8 @@ package final class HTTPServer {
             configured: options.address,
             on: loop,
             failed: failure,
-            // Strong, here and in the timers: the server lives as long as its listeners, and an object that was ever
-            // referenced weakly pays for it with every retain.
+            // Strong references, here and in the timers: the server lives as long as its listeners, and one weak
+            // reference to an object makes every later retain of it slower.
             accepted: { socket, peer in self.accept(socket, from: peer, by: options, on: loop) }
         )
         listeners.append(listener)
@@ -134,7 +135,7 @@ package final class HTTPServer {
         connection.start(overLimit: isOverLimit(info), on: loop)
     }
 
-    /// Nil for the owner, and on loopback where users cannot be told.
+    /// Nil for the owner, and on loopback if users cannot be distinguished.
     private func key(of info: ConnectionInfo) -> PeerKey? {
         if let user = info.user { return user == limits.owner ? nil : .user(user) }
         guard case .ip(let address, _) = info.remote, !address.isLoopback else { return nil }
@@ -151,7 +152,7 @@ package final class HTTPServer {
         return isOver
     }
 
-    /// The connection is closed and no longer kept.
+    /// Removes a closed connection from the list.
     func forget(_ connection: HTTPConnection, on loop: isolated EventLoop) {
         let place = Int(connection.place)
         guard place < connections.count, connections[place] === connection else { return }
@@ -168,7 +169,7 @@ package final class HTTPServer {
         if isDraining, connections.isEmpty { finishDrain() }
     }
 
-    // MARK: For connections
+    // MARK: Used by connections
 
     func nextRequestNumber() -> UInt64 {
         nextNumber &+= 1
@@ -179,7 +180,7 @@ package final class HTTPServer {
         date.update(unixSeconds: loop.wallClock.milliseconds / 1000)
     }
 
-    /// What every answer over HTTP/2 has, good for a second.
+    /// The common fields of every answer over HTTP/2, rebuilt once a second.
     func commonHTTP2(on loop: isolated EventLoop) -> HTTP2CommonFields {
         let second = loop.wallClock.milliseconds / 1000
         if let common = commonHTTP2, common.second == second { return common.fields }
@@ -192,8 +193,8 @@ package final class HTTPServer {
         return made
     }
 
-    /// The output buffer goes from connection to connection, so that answering allocates nothing: one is enough, because
-    /// gathering ends within the call that began it.
+    /// Connections share one output buffer, so that answering allocates no memory. One is enough, because gathering
+    /// ends within the call that began it.
     func lendBuffer(to out: inout [UInt8]) {
         if out.isEmpty { swap(&out, &spareBuffer) }
     }
@@ -209,7 +210,7 @@ package final class HTTPServer {
 
     // MARK: Deadlines
 
-    /// One timer for all, and only while some connection has a deadline: idle event streams have none.
+    /// One timer for all connections. It runs only while a connection has a deadline; idle event streams have none.
     func armSweep(on loop: isolated EventLoop) {
         guard sweep == nil else { return }
         sweep = loop.after(milliseconds: 1000) {
@@ -234,7 +235,7 @@ package final class HTTPServer {
         listeners.removeAll { $0.address == address }
     }
 
-    /// The first step of a stop.
+    /// The first step of a shutdown.
     package func stopListening(on loop: isolated EventLoop) {
         for listener in listeners { listener.close(on: loop) }
         listeners = []
@@ -243,7 +244,7 @@ package final class HTTPServer {
         }
     }
 
-    /// Lets answers under way finish, closes the rest, and what is left after the time is closed too.
+    /// Lets open answers finish and closes idle connections; after the given time the remaining ones are closed too.
     package func drain(within milliseconds: Int64, on loop: isolated EventLoop, then done: @escaping () -> Void) {
         isDraining = true
         drained = done

@@ -2,7 +2,7 @@ import HTTP1
 import HTTP2
 import HTTPModel
 
-/// Messages that break a rule of HTTP.
+/// Problems for messages that break a rule of HTTP.
 extension Problem {
     init(_ error: HTTP1ParseError) {
         self.init(ProblemCode(error), error.text, status: error.status)
@@ -28,7 +28,7 @@ extension ProblemCode {
         case .bareCR, .bareLF, .controlByte: self = .badByte
         case .requestLineTooLong: self = .requestLineTooLong
         case .notHTTP, .badRequestLine, .badMethod, .badVersion: self = .badRequestLine
-        // A server reads no status lines.
+        // A server never reads a status line, so this case cannot occur.
         case .badStatusLine: self = .badRequestLine
         case .unknownMethod: self = .unknownMethod
         case .badTarget: self = .badTarget

@@ -1,4 +1,4 @@
-/// What the server has seen since its start; read when metrics are asked for.
+/// The server's counters since its start; read for each metrics page.
 package struct ServerCounters: Sendable {
     package var accepted: UInt64 = 0
     package var open = 0
@@ -8,12 +8,12 @@ package struct ServerCounters: Sendable {
     package var handshakes: UInt64 = 0
     package var handshakesFailed: UInt64 = 0
     package var bytesIn: UInt64 = 0
-    /// Of connections that are closed; open ones count their own.
+    /// Bytes sent on closed connections; open connections count their own.
     package var bytesOut: UInt64 = 0
     var overLimit: UInt64 = 0
     package var stalled: UInt64 = 0
     package var timedOut: UInt64 = 0
-    /// Requests refused before they had a handler, by problem code; the codes are the parsers' closed lists.
+    /// Requests refused before they had a handler, by problem code. The parsers' fixed lists bound the number of codes.
     package var refused: [String: UInt64] = [:]
 
     package init() {}

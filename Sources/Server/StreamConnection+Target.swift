@@ -1,7 +1,7 @@
 package import EventLoops
 
-/// Fanned-out bytes go from the hub to the socket in one call and touch one object a subscriber: at a thousand
-/// subscribers the cost of each further one is a cache miss.
+/// Fanned-out bytes go from the hub to the socket in one call that touches one object for each subscriber: with a
+/// thousand subscribers, each further object costs a cache miss.
 extension StreamConnection: StreamTarget {
     package func take(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome {
         switch send(bytes, on: loop) {

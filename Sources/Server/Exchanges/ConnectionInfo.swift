@@ -1,20 +1,21 @@
 package import Basics
 package import EventLoops
 
-/// What is known of the connection a request came on, fixed at its start.
+/// Facts about the connection that a request came on; most are fixed when the connection starts.
 package final class ConnectionInfo {
-    // In an order without gaps: one for each connection.
+    // Without gaps in this order: the server keeps one object for each connection.
     package let remote: SocketAddress
     package let listener: ListenerKind
     package let isEncrypted: Bool
-    /// Answers without end under way on it, where it can have many.
+    /// The number of open event streams on an HTTP/2 connection.
     package var openStreams: UInt16 = 0
-    /// Pages being read and written out for it.
+    /// The number of pages that are being read and written for this connection.
     package var openPages: UInt16 = 0
-    /// The user at the other end, by peer credentials or by the kernel's socket table; nil where nobody can tell.
+    /// The user at the other end, by peer credentials or the kernel's socket table; nil if the user cannot be
+    /// determined.
     package let user: UInt32?
     package let local: SocketAddress
-    /// The responder's own notes about this connection.
+    /// Data that the responder keeps with this connection.
     package var memo: AnyObject?
 
     package init(

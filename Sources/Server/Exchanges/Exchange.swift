@@ -2,38 +2,38 @@ import Basics
 package import EventLoops
 package import HTTPModel
 
-/// The wire's side of an exchange: HTTP/1 has one a connection, HTTP/2 one a stream.
+/// The protocol's side of an exchange. An HTTP/1 connection has one sink, an HTTP/2 connection one for each stream.
 package protocol ExchangeSink: AnyObject {
-    /// A whole answer.
+    /// Sends a whole answer.
     func send(_ response: Response, for exchange: Exchange, on loop: isolated EventLoop)
-    /// The head of an answer whose body follows piece by piece and has no stated length.
+    /// Sends the head of an answer whose body follows in pieces, without a stated length.
     func begin(_ head: ResponseHead, for exchange: Exchange, on loop: isolated EventLoop)
     func write(_ bytes: Span<UInt8>, for exchange: Exchange, on loop: isolated EventLoop) -> WriteOutcome
-    /// The way past the exchange for bytes that go to many; nil where each stream has its own form of them.
+    /// A direct target for bytes that go to many streams; nil if each stream frames them differently.
     func outlet(for exchange: Exchange) -> SharedBytesTarget?
-    /// Bytes that were handed to the outlet wait: the peer has so long to take them.
+    /// Bytes written directly to the outlet are waiting; from now the peer has limited time to take them.
     func outletWaits(for exchange: Exchange, on loop: isolated EventLoop)
     func end(_ exchange: Exchange, on loop: isolated EventLoop)
-    /// Ends without an orderly end, so that the peer sees the body as cut.
+    /// Ends without an orderly end, so that the peer sees a truncated body.
     func abort(_ exchange: Exchange, on loop: isolated EventLoop)
-    /// Bytes of this exchange that the kernel has not taken.
+    /// The bytes of this exchange that the kernel has not taken.
     func waitingBytes(of exchange: Exchange) -> Int
-    /// Its connection has much that the peer has not taken: what is large had better wait.
+    /// True if the peer has left much of the connection's output untaken; large output should wait.
     func isBehind(_ exchange: Exchange) -> Bool
-    /// The most that may wait, in bytes.
+    /// Sets the most bytes that may wait.
     func limitWaiting(to bytes: Int, for exchange: Exchange)
-    /// After an admission that came later: the body may come.
+    /// Continues after a delayed admission: the body is now accepted.
     func proceed(_ exchange: Exchange, bodyBytes: Int, on loop: isolated EventLoop)
-    /// A peer that has ended its own direction is taken for gone from here on.
+    /// From here on a peer that has ended its own direction counts as gone.
     func endWithPeer(_ exchange: Exchange, on loop: isolated EventLoop)
 }
 
 extension ExchangeSink {
-    /// For protocols in which it is always so.
+    /// For protocols in which this always holds.
     package func endWithPeer(_ exchange: Exchange, on loop: isolated EventLoop) {}
 }
 
-/// Where the bytes of a stream leave, and in which form.
+/// The target of a stream's bytes, and the form in which it expects them.
 package struct SharedBytesTarget {
     package enum Form: Hashable, Sendable {
         case plain
@@ -57,59 +57,60 @@ package struct SharedBytesTarget {
     }
 }
 
-/// Takes bytes that are in their form already, and knows nothing of requests.
+/// Takes bytes that already have their wire form, and knows nothing of requests.
 package protocol StreamTarget: AnyObject {
     func take(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> WriteOutcome
 }
 
 package enum WriteOutcome: Equatable, Sendable {
     case written
-    /// Taken, but so many bytes wait now; the owner's `drained` tells when none does.
+    /// The bytes were taken, and this many bytes wait now; the owner's `drained` reports an empty queue.
     case waiting(Int)
-    /// Not taken: it would have gone over the limit.
+    /// The bytes were not taken, because the queue would have gone over its limit.
     case full
     case gone
 }
 
-/// Who keeps an exchange open.
+/// The service that keeps an exchange open and answers it later.
 package protocol ExchangeOwner: AnyObject {
-    /// The peer has gone, or the stream was cut; not called after `end` or an answer.
+    /// The peer has gone, or the stream was cut. Not called after `end` or an answer.
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop)
-    /// Nothing waits any more.
+    /// All waiting bytes have been sent.
     func drained(_ exchange: Exchange, on loop: isolated EventLoop)
 }
 
-/// One request and its answer, whatever the protocol. Owned by the loop; answered once.
+/// One request and its answer, in any protocol version. Owned by the loop and answered once.
 package final class Exchange {
     private enum State {
         case open, streaming, over
     }
 
     package private(set) var head: RequestHead
-    /// The head is byte for byte the one before it on this connection: what was found out from that still holds.
+    /// The head equals the previous head on this connection byte for byte, so results derived from that one still hold.
     package let repeatsLast: Bool
     package let version: HTTPVersion
     private var state = State.open
     package private(set) var status: HTTPStatus?
     package let method: HTTPMethod
     package let connection: ConnectionInfo
-    /// Unique in this process; in problem documents and the log.
+    /// Unique in this process; used in problem documents and the log.
     package let number: UInt64
-    /// Monotonic nanoseconds.
+    /// In monotonic nanoseconds.
     package let startedAt: UInt64
-    /// Complete when the responder is asked to respond.
+    /// Complete when `Responder.respond` is called.
     package var body: [UInt8] = []
-    /// The responder's own notes from admission to answer.
+    /// Data that the responder keeps from admission to answer.
     package var notes: AnyObject?
     /// Kept until the answer or the end.
     package var owner: (any ExchangeOwner)?
-    /// The code of the problem it was answered with.
+    /// The code of the problem that answered the request.
     package private(set) var problemCode: ProblemCode?
-    /// Fields that every answer to this request has, whatever comes of it.
+    /// Fields that every answer to this request carries, successes and problems alike.
     package var commonFields: [(name: String, value: String)] = []
-    /// As a stream does: who waits for long and has gone away must not hold what the wait holds.
+    /// True if the exchange ends when the peer ends its direction, as streams do. A long wait then releases its
+    /// resources once the client has gone.
     private(set) var endsWithPeer = false
-    /// Given up with the answer; until then the sink keeps the exchange too.
+    /// Released with the answer; until then the exchange and its sink keep each other.
     private var sink: (any ExchangeSink)?
 
     package init(
@@ -160,18 +161,18 @@ package final class Exchange {
         var head = head
         for field in commonFields { head.fields.append(field.name, field.value) }
         sink?.begin(head, for: self, on: loop)
-        // A stream may last for days; of its request only the method matters from here on.
+        // A stream may last for days, and from here on it needs only the method of its request.
         self.head = RequestHead()
         body = []
     }
 
-    /// Ends the wait of an exchange that was admitted `later`.
+    /// Continues an exchange whose admission was `later`.
     package func proceed(bodyBytes: Int, on loop: isolated EventLoop) {
         guard state == .open else { return }
         sink?.proceed(self, bodyBytes: bodyBytes, on: loop)
     }
 
-    /// Once the owner is set: the peer's end may be here already.
+    /// Call this after setting the owner, because the peer's end may have arrived already.
     package func endWithPeer(on loop: isolated EventLoop) {
         guard state == .open else { return }
         endsWithPeer = true
@@ -183,7 +184,7 @@ package final class Exchange {
         return sink.write(bytes, for: self, on: loop)
     }
 
-    /// Good until the end.
+    /// Valid until the exchange ends.
     package var outlet: SharedBytesTarget? { state == .streaming ? sink?.outlet(for: self) : nil }
 
     package func outletWaits(on loop: isolated EventLoop) {
@@ -215,7 +216,7 @@ package final class Exchange {
         release { $0.abort(self, on: loop) }
     }
 
-    /// Ends it from our side, whatever it is at: with this answer where none has begun. Whoever keeps it open hears of it.
+    /// Ends the exchange from our side in any state; sends the problem if no answer has begun. Its owner is notified.
     package func cut(_ problem: Problem, on loop: isolated EventLoop) {
         let owner = owner
         respond(problem, on: loop)
@@ -223,7 +224,7 @@ package final class Exchange {
         owner?.peerLeft(self, on: loop)
     }
 
-    /// From the sink: the connection or stream is no more.
+    /// Called by the sink: the connection or stream has ended.
     package func peerLeft(on loop: isolated EventLoop) {
         guard state != .over else { return }
         state = .over
@@ -232,7 +233,7 @@ package final class Exchange {
         owner?.peerLeft(self, on: loop)
     }
 
-    /// From the sink: nothing waits any more.
+    /// Called by the sink: all waiting bytes have been sent.
     package func outputDrained(on loop: isolated EventLoop) {
         owner?.drained(self, on: loop)
     }
@@ -245,7 +246,7 @@ package final class Exchange {
     }
 }
 
-/// `req-` and a number that starts at a random place, so that ids of two runs of the program do not meet in a log.
+/// `req-` and a number with a random start, so that the IDs of two runs of the program do not collide in a log.
 package enum RequestID {
     package static func text(_ number: UInt64) -> String {
         let digits = String(number, radix: 36)

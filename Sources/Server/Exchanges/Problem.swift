@@ -1,24 +1,24 @@
 package import HTTPModel
 package import JSONBytes
 
-/// An RFC 9457 problem: what happened, why, and what to type next.
+/// An RFC 9457 problem document: the failure, its reason, and the command to type next.
 package struct Problem: Error, Sendable {
-    /// Stable and documented; clients may branch on it.
+    /// Stable and documented, so clients may branch on it.
     package let code: ProblemCode
     package var status: HTTPStatus
     package var detail: String
-    /// The exact command or setting that mends it.
+    /// The exact command or setting that fixes the problem.
     package var hint: String?
     package var retryable: Bool
     package var retryAfterMs: Int64?
     package var requiredScopes: [String]?
     /// The parameter, header or body field at fault.
     package var field: String?
-    /// More members, already written as JSON.
+    /// Additional members, already encoded as JSON.
     package var members: [(name: String, json: [UInt8])] = []
-    /// The connection is not to be used again.
+    /// True if the connection closes after this answer.
     package var closes = false
-    /// Extra response fields, as `Allow` or `WWW-Authenticate`.
+    /// Additional response fields, such as `Allow` or `WWW-Authenticate`.
     package var fields: [(name: FieldName, value: String)] = []
 
     /// - Parameters:

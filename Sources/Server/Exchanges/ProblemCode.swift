@@ -3,7 +3,7 @@ package import HTTPModel
 /// Every code a problem document can have, with its status, title, retry and hint. `openapi/openapi.yaml` and
 /// `docs/troubleshooting.md` list the same codes.
 package enum ProblemCode: String, CaseIterable, Sendable {
-    // Before an operation is known: syntax, limits and version of HTTP.
+    // Errors before the operation is known: HTTP syntax, limits and version.
     case badByte = "BAD_BYTE"
     case badRequestLine = "BAD_REQUEST_LINE"
     case badField = "BAD_FIELD"
@@ -95,13 +95,13 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case tooManyWriters = "TOO_MANY_WRITERS"
 
     package struct Kind: Sendable {
-        /// Where a problem gives none of its own.
+        /// The default; a problem may set its own.
         package let status: HTTPStatus
         package let title: String
         /// Whether the same request may succeed later.
         package let retryable: Bool
         package let retryAfterMs: Int64?
-        /// The command or setting that mends it, where it is always the same.
+        /// The command or setting that fixes the problem, if it is always the same.
         package let hint: String?
 
         fileprivate init(

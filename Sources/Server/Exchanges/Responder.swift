@@ -1,12 +1,12 @@
 package import EventLoops
 
-/// What a responder says when it has seen the head and nothing of the body.
+/// The responder's decision after the head and before the body.
 package enum Admission: Sendable {
-    /// It has answered; the body, if any, is not wanted.
+    /// The responder has answered; a body is not wanted.
     case answered
-    /// Go on, with at most so many bytes of body.
+    /// Continue, with at most this many bytes of body.
     case takes(bodyBytes: Int)
-    /// Somebody else has to be asked first: nothing of the body is taken before `Exchange.proceed` or an answer.
+    /// The decision depends on another service. No body is read before `Exchange.proceed` or an answer.
     case later
 }
 
@@ -15,8 +15,8 @@ package protocol Responder: AnyObject {
     func admit(_ exchange: Exchange, on loop: isolated EventLoop) -> Admission
     /// The request is complete.
     func respond(to exchange: Exchange, on loop: isolated EventLoop)
-    /// The answer is on its way, for logs and metrics.
+    /// The answer has been handed to the connection; called for logs and metrics.
     func finished(_ exchange: Exchange, on loop: isolated EventLoop)
-    /// A request that never became an exchange was refused.
+    /// A request was refused before it became an exchange.
     func refused(_ problem: Problem, requestID: String, connection: ConnectionInfo, on loop: isolated EventLoop)
 }

@@ -5,7 +5,7 @@ package import JSONBytes
 package struct Response: Sendable {
     package var head: ResponseHead
     package var body: [UInt8]
-    /// False keeps a body uncompressed whatever the client accepts: it holds a secret beside text that callers choose.
+    /// False keeps the body uncompressed for every client, because it holds a secret beside text that callers choose.
     package var mayCompress = true
     /// The connection ends with this answer: the request was refused before it had a handler.
     package var closes = false
@@ -20,7 +20,7 @@ package struct Response: Sendable {
         self.body = body
     }
 
-    /// Made once: nearly every answer begins as this one.
+    /// Built once, because most answers start with this head.
     private static let jsonHead = ResponseHead(.ok, contentType: "application/json")
 
     package static func json(_ status: HTTPStatus = .ok, _ body: (inout JSONWriter) -> Void) -> Response {
@@ -46,7 +46,7 @@ package struct Response: Sendable {
         return copy
     }
 
-    /// For a client that has it already: without the body, with the fields that say how long its copy is good
+    /// The answer for a client that has a current copy: no body, but the fields that say how long the copy stays valid
     /// (RFC 9110 §15.4.5).
     package var unmodified: Response {
         var short = Response(.notModified)
