@@ -12,8 +12,8 @@ package enum Base64 {
         return encode(bytes.span, as: alphabet)
     }
 
-    // Generic code is not specialised for callers in other targets and costs a hundred times as much a byte; so what is
-    // generic only copies.
+    // The generic functions only copy: generic code is not specialised for callers in other targets, and costs a
+    // hundred times as much per byte.
     private static func encode(_ bytes: Span<UInt8>, as alphabet: Alphabet) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
@@ -35,7 +35,7 @@ package enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Standard input may leave its padding out; URL input must not have any.
+    /// Padding is optional in the standard alphabet and forbidden in the URL alphabet.
     package static func decode(_ text: some Collection<UInt8>, as alphabet: Alphabet = .standard) -> [UInt8]? {
         let text = Array(text)
         return decode(text.span, as: alphabet)
@@ -64,12 +64,12 @@ package enum Base64 {
         return bytes
     }
 
-    /// How many bytes the text stands for; nil where it is no base 64.
+    /// The number of bytes that the text encodes; nil if it is not valid base 64.
     package static func decodedCount(_ text: Span<UInt8>, as alphabet: Alphabet = .standard) -> Int? {
         digits(of: text, alphabet).map { $0 * 3 / 4 }
     }
 
-    /// Characters before the padding, once all of it has been checked.
+    /// The number of characters before the padding, after a check of the whole text.
     private static func digits(of text: Span<UInt8>, _ alphabet: Alphabet) -> Int? {
         var count = text.count
         if alphabet == .standard {
@@ -81,7 +81,7 @@ package enum Base64 {
         var seen: UInt8 = 0
         for place in 0..<count { seen |= values[Int(text[place])] }
         guard seen < 64, count % 4 != 1 else { return nil }
-        // What the last character holds beyond whole bytes is zero.
+        // The last character's bits beyond whole bytes must be zero.
         let unused: UInt8 = count % 4 == 2 ? 0b1111 : count % 4 == 3 ? 0b11 : 0
         guard count == 0 || values[Int(text[count - 1])] & unused == 0 else { return nil }
         return count
@@ -97,7 +97,7 @@ package enum Base64 {
         }
     }
 
-    /// Of each byte as a character; 255 for those that are none.
+    /// The value of each byte as a character; 255 for bytes outside the alphabet.
     private static let standardValues = values(.standard)
     private static let urlValues = values(.url)
 

@@ -32,7 +32,7 @@ package struct CivilDate: Sendable, Equatable {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    /// 0 is Sunday.
+    /// Sunday is 0.
     package static func weekday(daysSinceEpoch: Int64) -> Int {
         Int(((daysSinceEpoch + 4) % 7 + 7) % 7)
     }

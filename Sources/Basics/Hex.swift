@@ -35,7 +35,7 @@ package enum Hex {
         return letter < 6 ? letter &+ 10 : nil
     }
 
-    /// Percent-encoding undone; what is no encoding stays as it is.
+    /// Decodes percent-encoding. Malformed sequences stay as they are.
     package static func percentDecoded(_ bytes: ArraySlice<UInt8>, plusIsBlank: Bool = false) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)

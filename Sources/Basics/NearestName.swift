@@ -3,7 +3,8 @@ package enum NearestName {
     /// Longer input is not compared: a distance table grows with the product of both lengths.
     private static let longest = 64
 
-    /// The closest candidate, or nil when none is near: at most a third of the letters may differ, and at least one must agree.
+    /// The closest candidate, or nil if none is near: at most a third of the letters may differ, and at least one must
+    /// agree.
     package static func of(_ name: String, in candidates: some Sequence<String>) -> String? {
         let wanted = Array(name.lowercased().unicodeScalars)
         guard !wanted.isEmpty, wanted.count <= longest else { return nil }

@@ -19,7 +19,7 @@ package struct NetworkAddress: Hashable, Sendable {
         low = Self.mapped << 32 | UInt64(a) << 24 | UInt64(b) << 16 | UInt64(c) << 8 | UInt64(d)
     }
 
-    /// Four bytes or sixteen, in network order.
+    /// Takes four or sixteen bytes in network order.
     package init?(bytes: some Collection<UInt8>) {
         switch bytes.count {
         case 4:
@@ -43,13 +43,14 @@ package struct NetworkAddress: Hashable, Sendable {
         isIPv4 ? low >> 16 & 0xFFFF == 0xA9FE : high >> 54 == 0xFE80 >> 6
     }
 
-    /// Where Tailscale numbers its nodes: 100.64.0.0/10 and fd7a:115c:a1e0::/48. A filter, never proof: the first is
-    /// ordinary carrier NAT space (RFC 6598).
+    /// True in Tailscale's address ranges, 100.64.0.0/10 and fd7a:115c:a1e0::/48. A filter, never proof: the first
+    /// range is ordinary carrier NAT space (RFC 6598).
     package var isTailnet: Bool {
         isIPv4 ? (low >> 22 & 0x3FF) == (100 << 2 | 1) : high >> 16 == 0xFD7A_115C_A1E0
     }
 
-    /// What one subscriber has: the address itself for IPv4, the first 64 bits for IPv6. For limits per address.
+    /// The range that one subscriber has: the address itself for IPv4, the first 64 bits for IPv6. For limits per
+    /// address.
     package var network: NetworkAddress { isIPv4 ? self : NetworkAddress(high: high, low: 0) }
 
     /// Sixteen bytes, IPv4 as v4-mapped.
@@ -92,12 +93,12 @@ extension NetworkAddress: CustomStringConvertible {
         return half >> UInt64(48 - 16 * (index % 4)) & 0xFFFF
     }
 
-    /// As it stands in a URL or a Host field, before the port.
+    /// The form used in a URL or a Host field, before the port.
     package var hostText: String { isIPv4 ? description : "[\(description)]" }
 }
 
 extension NetworkAddress {
-    /// Strict: dotted quads without leading zeros, IPv6 without a zone; anything inet_aton would guess at is refused.
+    /// Strict: dotted quads without leading zeros, IPv6 without a zone. Refuses anything that inet_aton would guess at.
     package init?(_ text: some StringProtocol) {
         let bytes = Array(text.utf8)
         guard bytes.count <= 45 else { return nil }

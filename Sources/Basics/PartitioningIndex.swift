@@ -1,7 +1,8 @@
 extension RandomAccessCollection {
-    /// Where a sorted collection turns: the first index whose element `isBehind`, as all after it are; the end when none is.
+    /// For a sorted collection: the index of the first element for which `isBehind` is true, as it is for all later
+    /// ones; the end if there is none.
     ///
-    /// `@inlinable`, so that each use in another target is a loop of its own.
+    /// `@inlinable`, so that each use in another target compiles to its own loop.
     @inlinable
     package func partitioningIndex(where isBehind: (Element) -> Bool) -> Index {
         var low = startIndex

@@ -1,6 +1,6 @@
-/// Text from elsewhere must not steer the terminal.
+/// Makes foreign text safe to print, so that it cannot control the terminal.
 package enum Printable {
-    /// One line: line ends and tabs become blanks, other control characters go.
+    /// Reduces the text to one line: line ends and tabs become blanks, other control characters are removed.
     package static func line(_ text: String) -> String {
         var view = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -13,7 +13,7 @@ package enum Printable {
         return String(view)
     }
 
-    /// An argument of a command line that is to be typed.
+    /// Quotes an argument for a command line that a user will type.
     package static func argument(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             (0x30...0x3A).contains(byte) || (0x40...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
@@ -23,7 +23,7 @@ package enum Printable {
         return "'" + line(text).split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 
-    /// Several lines.
+    /// Makes several lines safe and keeps the line ends.
     package static func text(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { line(String($0)) }.joined(separator: "\n")
     }
@@ -32,7 +32,7 @@ package enum Printable {
         (0x09...0x0D).contains(scalar.value) || [0x85, 0x2028, 0x2029].contains(scalar.value)
     }
 
-    /// Marks that reorder what follows.
+    /// Marks that change the direction of the text after them.
     private static func isDirection(_ scalar: Unicode.Scalar) -> Bool {
         (0x202A...0x202E).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
     }

@@ -1,4 +1,4 @@
-/// Text helpers that Foundation would otherwise bring. Texts are compared byte by byte, which is fast and needs no tables.
+/// Text helpers without Foundation. Texts are compared byte by byte, which is fast and needs no tables.
 extension StringProtocol {
     @inlinable
     package func trimmingBlanks() -> String {
@@ -43,7 +43,7 @@ extension StringProtocol {
         return result + rest
     }
 
-    /// At most `limit` characters; a cut ends in an ellipsis that counts.
+    /// At most `limit` characters. A cut text ends in an ellipsis, which counts.
     @inlinable
     package func cut(to limit: Int) -> String {
         guard let end = index(startIndex, offsetBy: limit, limitedBy: endIndex), end < endIndex else {

@@ -1,4 +1,4 @@
-/// RFC 9562 §5.7 identifiers: 48 bits of milliseconds, then randomness; they sort by time of making.
+/// RFC 9562 §5.7 identifiers: 48 bits of milliseconds, then random bits. They sort by creation time.
 package enum UUIDv7 {
     /// `random` gives ten bytes or more; missing ones count as zero.
     package static func make(milliseconds: Int64, random: [UInt8]) -> String {

@@ -1,8 +1,8 @@
 import CSystem
 package import POSIX
 
-/// Tells when an address of this host has come or gone, where the kernel says so (Linux). What has changed is for others to
-/// look up: messages may be lost when many come at once, the news that there were some is not.
+/// Reports that an address of this host was added or removed, if the kernel tells (Linux). The owner looks up the
+/// change itself: single messages may be lost in a burst, but the report that there were some is not.
 package final class AddressWatch: Pollable {
     private let descriptor: Descriptor
     private let changed: () -> Void
@@ -17,7 +17,7 @@ package final class AddressWatch: Pollable {
 
     package func ready(_ readiness: Readiness, on loop: isolated EventLoop) {
         var reads = 0
-        // An error other than "nothing more" is news too: the kernel had more to say than fits.
+        // An error other than "nothing more" counts as a change too: the kernel had more messages than fit.
         while reads < 64, unsafe cs_read_some(descriptor.number, &buffer, buffer.count) > 0 { reads += 1 }
         changed()
     }

@@ -1,4 +1,4 @@
-/// A fixed piece of memory that system calls fill and handlers see as a span.
+/// A fixed block of memory that system calls fill and handlers read as a span.
 @safe package final class ByteStore {
     private let memory: UnsafeMutableBufferPointer<UInt8>
 
@@ -17,7 +17,7 @@
         unsafe body(memory)
     }
 
-    /// Has `body` write from the beginning on.
+    /// Lets `body` write from the start of the block.
     /// - Returns: how many bytes it wrote.
     func refill<E: Error>(_ body: (inout OutputSpan<UInt8>) throws(E) -> Void) throws(E) -> Int {
         var output = unsafe OutputSpan(buffer: memory, initializedCount: 0)
@@ -25,7 +25,7 @@
         return unsafe output.finalize(for: memory)
     }
 
-    /// The first bytes, for the length of the call.
+    /// Passes the first bytes to `body`. The span is valid during the call only.
     func withPrefix<Result>(_ length: Int, _ body: (Span<UInt8>) throws -> Result) rethrows -> Result {
         let bytes = unsafe UnsafeBufferPointer(rebasing: memory[..<min(length, memory.count)])
         return try body(unsafe bytes.span)
@@ -33,7 +33,7 @@
 }
 
 extension [UInt8] {
-    /// One copy of the span's bytes from a place on.
+    /// Appends the span's bytes from `start` on, in one copy.
     package mutating func append(copying bytes: Span<UInt8>, from start: Int) {
         unsafe bytes.withUnsafeBufferPointer { source in
             guard start < source.count else { return }

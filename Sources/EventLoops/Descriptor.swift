@@ -1,7 +1,7 @@
 import CSystem
 package import POSIX
 
-/// Owns one descriptor and closes it.
+/// Owns one file descriptor and closes it.
 @safe package struct Descriptor: ~Copyable {
     let number: Int32
 
@@ -9,7 +9,7 @@ package import POSIX
         self.number = number
     }
 
-    /// Takes over one inherited from the parent process, as socket activation does.
+    /// Takes over a descriptor inherited from the parent process, as socket activation does.
     package init(adopting number: Int32) throws(SystemError) {
         try SystemError.check(cs_adopt(number), "take over descriptor \(number)")
         self.number = number
@@ -19,11 +19,11 @@ package import POSIX
         cs_close(number)
     }
 
-    /// For look-ups about the socket elsewhere (peer credentials); valid while this lives.
+    /// For other look-ups about the socket, such as peer credentials. Valid while this value lives.
     package var rawNumber: Int32 { number }
 }
 
-/// Outcome of one attempt to move bytes.
+/// The result of one attempt to read or write.
 package enum Transfer: Equatable, Sendable {
     case moved(Int)
     case wouldBlock

@@ -2,30 +2,30 @@ package import Basics
 import CSystem
 package import POSIX
 
-/// Something that owns a descriptor watched by a loop.
+/// The owner of a descriptor that a loop watches.
 package protocol Pollable: AnyObject {
     func ready(_ readiness: Readiness, on loop: isolated EventLoop)
 }
 
-/// Something that gathers work during a turn and does it once at the turn's end, in one write where it can.
+/// Gathers work during a turn and does it once at the turn's end, if possible in one write.
 package protocol TurnEndWork: AnyObject {
     func turnEnded(on loop: isolated EventLoop)
 }
 
-/// Something that stopped in the middle of much work so that others get their turn, and goes on later.
+/// Work that stopped part-way so that other work gets its turn, and continues later.
 package protocol YieldedWork: AnyObject {
     func goOn(on loop: isolated EventLoop)
 }
 
-/// The place of a watched descriptor; its generation tells an old owner's late event from the new owner's.
+/// The slot of a watched descriptor. The generation separates late events of an old owner from those of the new owner.
 package struct Registration: Sendable, Hashable {
     fileprivate let slot: UInt32
     fileprivate let generation: UInt32
     fileprivate var token: UInt64 { UInt64(generation) << 32 | UInt64(slot) }
 }
 
-/// An event loop as an actor: everything that sits on it (listeners, connections, timers, the link, the hub) is a plain
-/// non-Sendable object which the compiler keeps here. See `LoopExecutor` for what drives it.
+/// An event loop as an actor. The compiler keeps its listeners, connections, timers, link and hub here, because they
+/// are plain non-Sendable objects. `LoopExecutor` drives the loop.
 package actor EventLoop {
     private struct Slot {
         var owner: (any Pollable)?
@@ -33,12 +33,12 @@ package actor EventLoop {
     }
 
     private static let eventsPerWait = 256
-    /// One read of one connection; also the largest piece a handler sees at once.
+    /// The size of one read of one connection, and so the largest piece a handler gets at once.
     package static let readBufferSize = 64 << 10
-    /// A read, and a TLS record before it.
+    /// Room for the plaintext of one read and of a TLS record begun before it.
     package static let plainBufferSize = readBufferSize + (16 << 10)
-    /// After so long in one turn whoever has much to do should stop: dozens of small requests, and little beside the way
-    /// over any network.
+    /// Long work should yield after this many nanoseconds of a turn: enough for dozens of small requests, and short
+    /// beside the delay of any network.
     private static let longTurn: UInt64 = 200_000
 
     private nonisolated let executor: LoopExecutor
@@ -52,19 +52,19 @@ package actor EventLoop {
     private var timers = TimerQueue<() -> Void>()
     private var armedDeadline: UInt64?
     private var atTurnEnd: [any TurnEndWork] = []
-    /// Those who yielded, and those of them whose turns come first, the next one last.
+    /// Yielded work, and the part of it that is due in this round, stored in reverse order.
     private var yielded: [any YieldedWork] = []
     private var round: [any YieldedWork] = []
     private var isStopping = false
 
-    /// Shared by all connections of the loop: a read is used up before the next one.
+    /// Shared by all connections of the loop, because each read is consumed before the next one.
     let readBuffer = ByteStore(count: readBufferSize)
-    /// For what a read decrypts to, with the record it may bring to an end; made where there is TLS.
+    /// The decrypted bytes of one read, with the record that the read completes. Allocated only if TLS is used.
     private(set) lazy var plainBuffer = ByteStore(count: Self.plainBufferSize)
 
-    /// Monotonic nanoseconds, read once a turn.
+    /// In monotonic nanoseconds, read once a turn.
     package private(set) var now: UInt64
-    /// Wall clock, read once a turn.
+    /// The wall clock, read once a turn.
     package private(set) var wallClock: Timestamp
 
     package init(label: String = "ladle.loop", clock: LoopClock = .system) throws(SystemError) {
@@ -80,17 +80,17 @@ package actor EventLoop {
         executor.start { drive in self.assumeIsolated { loop in drive { mayBlock in loop.turn(mayBlock: mayBlock) } } }
     }
 
-    /// Ends after the turn under way. What was posted before still runs; later work runs on the bare queue.
+    /// Ends the loop after the current turn. Work posted before still runs; later work runs directly on the queue.
     package func stop() {
         isStopping = true
     }
 
-    /// Ordered entry from any thread; the work runs on the loop.
+    /// Enters work from any thread, in order; the work runs on the loop.
     package nonisolated func post(_ work: @escaping @Sendable (isolated EventLoop) -> Void) {
         executor.submit(.post { self.assumeIsolated { work($0) } })
     }
 
-    // MARK: Timers. The work runs on this loop; a closure that names the `isolated` loop it was made with is checked to.
+    // MARK: Timers. Their work runs on this loop; closures that name the `isolated` loop are checked against it.
 
     @discardableResult
     package func after(
@@ -114,21 +114,23 @@ package actor EventLoop {
         timers.cancel(id)
     }
 
-    /// Timers still to come.
+    /// The number of timers that have not fired yet.
     package var armedTimers: Int { timers.count }
 
-    /// When the next timer is due, on the monotonic clock; tests with a clock of their own step from one to the next.
+    /// The time of the next timer on the monotonic clock. Tests with their own clock step from one timer to the next.
     package var nextDeadline: UInt64? { timers.nextDeadline() }
 
-    /// Asks for one call at the end of this turn; each call of this adds one.
+    /// Requests one call at the end of this turn. Each request adds one call.
     package func whenTurnEnds(_ work: any TurnEndWork) {
         atTurnEnd.append(work)
     }
 
-    /// Whether others have waited for this turn's end long enough. Reads the clock: ask between pieces of work only.
+    /// True if the turn has lasted so long that the current work should yield. Reads the clock, so ask only between
+    /// pieces of work.
     package var isTurnLong: Bool { clock.monotonic() &- now > Self.longTurn }
 
-    /// The rest of some work, in a later turn: one such a turn, in the order of asking and behind everything that is ready.
+    /// Continues the work in a later turn: one piece of yielded work a turn, in the order of the requests, after all
+    /// ready events.
     package func yield(_ work: any YieldedWork) {
         yielded.append(work)
     }
@@ -157,7 +159,7 @@ package actor EventLoop {
         poller.change(descriptor.number, token: registration.token, interest: interest)
     }
 
-    /// Before the descriptor is closed.
+    /// Call this before the descriptor is closed.
     package func forget(_ registration: Registration, of descriptor: borrowing Descriptor) {
         poller.remove(descriptor.number)
         let slot = Int(registration.slot)
@@ -169,7 +171,7 @@ package actor EventLoop {
 
     // MARK: The turn
 
-    /// - Returns: when it woke, on the monotonic clock; nil at the end.
+    /// - Returns: the wake-up time on the monotonic clock; nil once the loop has ended.
     private func turn(mayBlock: Bool) -> UInt64? {
         if isStopping { return nil }
         armTimer()
@@ -200,7 +202,7 @@ package actor EventLoop {
         slots[slot].owner?.ready(Readiness(rawValue: event.ready), on: self)
     }
 
-    /// Work asked for here runs in this turn too, but each round once, so that two such works cannot hold the loop.
+    /// Work requested here runs in the next turn, which does not wait, so that two such works cannot hold the loop.
     private func endTurn() {
         guard !atTurnEnd.isEmpty else { return }
         let works = atTurnEnd

@@ -1,9 +1,11 @@
 package import POSIX
 
-/// Accepts connections and hands them over, at most a number a turn, so that a flood of them cannot hold the loop.
+/// Accepts connections and hands them over. The number per turn is limited, so that a flood of connections cannot hold
+/// the loop.
 package final class Listener: Pollable {
     private static let acceptsPerTurn = 64
-    /// With no descriptor or memory left, accepting again at once would spin: the waiting peer keeps the listener readable.
+    /// Pause after descriptors or memory ran out. Without it accepting would spin, because the waiting peer keeps the
+    /// listener readable.
     private static let pauseMilliseconds: Int64 = 100
 
     package let address: SocketAddress
@@ -12,7 +14,7 @@ package final class Listener: Pollable {
     private let accepted: (consuming Socket, SocketAddress) -> Void
     private let failed: (SystemError) -> Void
     private var isClosed = false
-    /// A shortage is told once, however often accepting is tried meanwhile.
+    /// True during a shortage, which is reported once and not at each attempt to accept.
     private var isShort = false
 
     package init(

@@ -1,7 +1,7 @@
-/// Carries a loop's own object through a `@Sendable` closure, to be used on that loop only.
+/// Carries an object that belongs to a loop through a `@Sendable` closure, for use on that loop only.
 ///
-/// `@unchecked Sendable`: the value is reached only with the loop's isolation in hand, which `value(on:)` checks, and is
-/// released there too.
+/// `@unchecked Sendable`: the value is reached only with the loop's isolation, which `value(on:)` checks, and it is
+/// released on the loop too.
 package final class LoopBound<Value>: @unchecked Sendable {
     private let loop: EventLoop
     private var stored: Value?

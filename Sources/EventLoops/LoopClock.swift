@@ -1,9 +1,9 @@
 package import Basics
 import POSIX
 
-/// Where a loop reads the time: the system's clocks, or a clock that a test moves by hand.
+/// The clocks of a loop: the system's clocks, or clocks that a test sets by hand.
 package struct LoopClock: Sendable {
-    /// Monotonic nanoseconds.
+    /// In monotonic nanoseconds.
     let monotonic: @Sendable () -> UInt64
     let wall: @Sendable () -> Timestamp
 

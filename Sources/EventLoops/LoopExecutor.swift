@@ -9,15 +9,16 @@ import Darwin
 #endif
 
 /// Drives one loop: a single endless work item on a private serial queue alternates between the poller and the mailbox.
-/// That the queue is private and serial is the whole isolation argument: no source, timer or `sync` may ever use it.
+/// Isolation rests on the queue being private and serial: no source, timer or `sync` may ever use it.
 package final class LoopExecutor: SerialExecutor {
-    /// For how long entries run between two looks at the sockets, so that a flood of posts cannot starve them; as long as
-    /// the sockets had, where that was longer, so that they cannot starve the posts.
+    /// The time in nanoseconds that mailbox entries may run between two checks of the sockets, so that a flood of posts
+    /// cannot starve the sockets. After a longer turn of the sockets the entries may run as long, so that the sockets
+    /// cannot starve them.
     private static let leastBudget: UInt64 = 200_000
 
     private let queue: DispatchQueue
     private let mailbox: Mailbox
-    /// The thread now inside `run`, 0 for none.
+    /// The thread that is inside `run`; 0 for none.
     private let thread = Atomic<UInt>(0)
 
     init(label: String, ring: @escaping @Sendable () -> Void) {
@@ -37,12 +38,13 @@ package final class LoopExecutor: SerialExecutor {
         dispatchPrecondition(condition: .onQueue(queue))
     }
 
-    /// The quick yes; nil makes the runtime ask `checkIsolated`.
+    /// Answers the common case quickly; nil makes the runtime ask `checkIsolated`.
     package func isIsolatingCurrentContext() -> Bool? {
         thread.load(ordering: .relaxed) == Self.currentThread ? true : nil
     }
 
-    /// `enter` gives the turn, which waits (or only looks) and serves what is ready; nil ends the loop.
+    /// `enter` supplies the turn, which waits for events (or only checks for them) and handles the ready ones; nil ends
+    /// the loop.
     func start(
         _ enter: @escaping @Sendable (_ drive: @Sendable (_ turn: (_ mayBlock: Bool) -> UInt64?) -> Void) -> Void
     ) {

@@ -6,16 +6,16 @@ enum MailboxEntry: Sendable {
     case post(@Sendable () -> Void)
 }
 
-/// The one door into a loop, in arrival order. A sleeping loop is woken by `ring`, once.
+/// The only entry into a loop, in order of arrival. `ring` wakes a sleeping loop, once.
 ///
-/// Not bounded in itself: an actor job may never be refused, or its task would hang. Those who post are bounded where they
-/// post from (the store's queue, what the feed has under way, one look-up a connect).
+/// Not bounded itself, because refusing an actor job would hang its task. Each source of posts bounds its own: the
+/// store by its queue, the feed by its open requests, the resolver to one look-up per connect.
 final class Mailbox: Sendable {
     private struct State {
         var entries: [MailboxEntry] = []
-        /// The loop is in a blocking wait, or about to enter one.
+        /// The loop is in a blocking wait, or about to start one.
         var isAsleep = true
-        /// The loop has ended; its queue takes the entries from here on.
+        /// The loop has ended; from here on entries go to its queue.
         var isClosed = false
     }
 
@@ -26,7 +26,7 @@ final class Mailbox: Sendable {
         self.ring = ring
     }
 
-    /// False when the loop has ended and the caller must use the queue.
+    /// False if the loop has ended and the caller must use the queue.
     func put(_ entry: MailboxEntry) -> Bool {
         let (isKept, wakes) = state.withLock { state in
             if state.isClosed { return (false, false) }
@@ -47,7 +47,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// True when the loop may block: nothing waits, and the next `put` will ring.
+    /// True if the loop may block: no entry waits, and the next `put` will ring.
     func park() -> Bool {
         state.withLock { state in
             state.isAsleep = state.entries.isEmpty
@@ -55,7 +55,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Hands what is left over in order, and everything later through `put` returning false.
+    /// Hands over the remaining entries in order; for later entries `put` returns false.
     func close(handingOver: (MailboxEntry) -> Void) {
         state.withLock { state in
             state.isClosed = true

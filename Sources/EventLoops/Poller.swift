@@ -1,7 +1,7 @@
 import CSystem
 import POSIX
 
-/// What a descriptor is ready for.
+/// The operations for which a descriptor is ready.
 package struct Readiness: OptionSet, Sendable {
     package let rawValue: UInt32
 
@@ -13,18 +13,18 @@ package struct Readiness: OptionSet, Sendable {
         rawValue = (readable ? UInt32(CS_READABLE) : 0) | (writable ? UInt32(CS_WRITABLE) : 0)
     }
 
-    /// `contains` without the generic detour.
+    /// Like `contains`, without its generic overhead.
     package func has(_ one: Readiness) -> Bool { rawValue & one.rawValue != 0 }
 
     package static let readable = Readiness(rawValue: UInt32(CS_READABLE))
     static let writable = Readiness(rawValue: UInt32(CS_WRITABLE))
-    /// Both directions are over; reading tells why.
+    /// Both directions have ended; reading gives the reason.
     static let hangup = Readiness(rawValue: UInt32(CS_HANGUP))
 }
 
-/// The kernel's event queue with its timer and its bell (`CSystem/poller.c`).
+/// The kernel's event queue, with one timer and one wake-up bell (`CSystem/poller.c`).
 ///
-/// `Sendable`: the descriptors are fixed from init to deinit, and the kernel serialises calls on them.
+/// `Sendable`: the descriptors never change from init to deinit, and the kernel serialises calls on them.
 @safe final class Poller: Sendable {
     private let handle: cs_poller
 
@@ -59,14 +59,14 @@ package struct Readiness: OptionSet, Sendable {
         unsafe cs_poller_ring(&handle)
     }
 
-    /// One shot; nil disarms.
+    /// Sets the one-shot timer; nil disarms it.
     func arm(nanoseconds: UInt64?) {
         var handle = handle
         _ = unsafe cs_poller_arm(&handle, nanoseconds.map { min(max($0, 1), UInt64(Int64.max)) } ?? 0)
     }
 
-    /// How many of `events` are filled. A signal counts as nothing ready; other errors are of calls that this file does not
-    /// make, with descriptors or memory that are not there.
+    /// The number of `events` filled. An interruption by a signal counts as no event. All other errors mean invalid
+    /// descriptors or memory, which this file never passes.
     func wait(into events: inout [cs_event], block: Bool) -> Int {
         var handle = handle
         let capacity = Int32(events.count)

@@ -1,7 +1,7 @@
 import CSystem
 package import POSIX
 
-/// A non-blocking stream socket. Each method is one system call and says what came of it.
+/// A non-blocking stream socket. Each method makes one system call and returns its result.
 package struct Socket: ~Copyable {
     package let descriptor: Descriptor
 
@@ -9,7 +9,7 @@ package struct Socket: ~Copyable {
         self.descriptor = descriptor
     }
 
-    /// Starts a connect; writability or an error tells the end of it.
+    /// Starts a connect. The socket becomes writable, or fails, when the connect has ended.
     package static func connect(to address: SocketAddress) throws(SystemError) -> Socket {
         switch address {
         case .unix(let path):
@@ -43,7 +43,7 @@ package struct Socket: ~Copyable {
         try use(Socket(Descriptor(numbers[0])), Socket(Descriptor(numbers[1])))
     }
 
-    /// False when nobody waits.
+    /// False if no connection is waiting.
     package borrowing func accept(_ use: (consuming Socket, SocketAddress) -> Void) throws(SystemError) -> Bool {
         var peer = cs_address()
         let number = unsafe cs_accept(descriptor.number, &peer)
@@ -66,7 +66,7 @@ package struct Socket: ~Copyable {
         return unsafe cs_peer_address(descriptor.number, &raw) < 0 ? nil : SocketAddress(raw: raw)
     }
 
-    /// What launchd holds for this process under a name; empty on other systems.
+    /// The descriptors that launchd holds for this process under a name; empty on other systems.
     package static func launchdDescriptors(_ name: String) -> [Int32] {
         var numbers = [Int32](repeating: -1, count: 16)
         let count = unsafe numbers.withUnsafeMutableBufferPointer { buffer in
@@ -77,7 +77,7 @@ package struct Socket: ~Copyable {
 
     package var isListening: Bool { cs_is_listening(descriptor.number) == 1 }
 
-    /// How a connect ended, once the socket is writable.
+    /// The error of a finished connect, nil after success. Ask once the socket is writable.
     func connectError() -> SystemError? {
         let result = cs_socket_error(descriptor.number)
         return result < 0 ? SystemError(number: -result, attempt: "connect") : nil
@@ -100,7 +100,7 @@ package struct Socket: ~Copyable {
         _ = cs_shutdown_write(descriptor.number)
     }
 
-    /// Bytes the kernel still holds; nil where it cannot tell.
+    /// The bytes that the kernel has not sent yet; nil if the system cannot tell.
     package var unsentBytes: Int? {
         let count = cs_unsent(descriptor.number)
         return count < 0 ? nil : Int(count)

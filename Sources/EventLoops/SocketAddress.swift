@@ -2,13 +2,13 @@ package import Basics
 import CSystem
 import Dispatch
 
-/// Where a socket is bound or connected to.
+/// The address that a socket is bound or connected to.
 package enum SocketAddress: Sendable, Hashable {
     case ip(NetworkAddress, port: UInt16)
-    /// Empty for the unnamed end of a connection.
+    /// The path is empty for the unnamed end of a connection.
     case unix(path: String)
 
-    /// A numeric address; names go through `Resolver`.
+    /// Takes a numeric address. `Resolver` looks up names.
     package init?(host: String, port: UInt16) {
         guard let address = NetworkAddress(host) else { return nil }
         self = .ip(address, port: port)
@@ -59,7 +59,7 @@ extension SocketAddress: CustomStringConvertible {
     }
 }
 
-/// Name look-ups, which block, on Dispatch's shared threads; the answer comes back by `post`.
+/// Resolves names on Dispatch's shared threads, because look-ups block. The answer returns by `post`.
 package enum Resolver {
     private static let most = 16
 
@@ -75,7 +75,7 @@ package enum Resolver {
         }
     }
 
-    /// Blocks. Empty when the name is unknown.
+    /// Blocks. Empty if the name is unknown.
     static func lookUp(host: String, port: UInt16) -> [SocketAddress] {
         guard !host.isEmpty, !host.utf8.contains(0) else { return [] }
         var raw = [cs_address](repeating: cs_address(), count: most)

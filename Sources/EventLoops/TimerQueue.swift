@@ -1,18 +1,18 @@
-/// Names one armed timer of a loop.
+/// Identifies one armed timer of a loop.
 package struct TimerID: Hashable, Sendable {
     fileprivate let place: Int
     fileprivate let number: UInt64
 }
 
-/// Deadlines in a binary heap, work beside it. Cancelled timers leave their heap entry behind until it is due or until
-/// dead entries outnumber the living.
+/// Deadlines in a binary heap, with the work stored beside it. A cancelled timer's heap entry stays until it is due or
+/// until dead entries outnumber live ones.
 package struct TimerQueue<Work> {
     private struct Entry {
         let deadline: UInt64
         let id: TimerID
     }
 
-    /// `number` is 0 while the place is free.
+    /// `number` is 0 if the place is free.
     private struct Place {
         var number: UInt64 = 0
         var work: Work?
@@ -28,7 +28,7 @@ package struct TimerQueue<Work> {
     var isEmpty: Bool { count == 0 }
     var count: Int { places.count - freePlaces.count }
 
-    /// The earliest deadline of a timer still wanted.
+    /// The earliest deadline of a timer that was not cancelled.
     package mutating func nextDeadline() -> UInt64? {
         while let first = heap.first {
             if isArmed(first.id) { return first.deadline }
@@ -53,7 +53,7 @@ package struct TimerQueue<Work> {
         if heap.count > 64, heap.count > count * 2 { rebuild() }
     }
 
-    /// The earliest timer if its time has come.
+    /// The work of the earliest timer, if it is due.
     package mutating func popDue(now: UInt64) -> Work? {
         while let first = heap.first, first.deadline <= now {
             removeFirst()

@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// This process: its identity, environment, resources and end.
+/// This process: its identity, environment, resource use and exit.
 package enum CurrentProcess {
     package static var id: Int32 { getpid() }
     package static var effectiveUser: UInt32 { geteuid() }
@@ -43,14 +43,14 @@ package enum CurrentProcess {
     /// Ends the process as a power cut would.
     package static func kill() { _ = killProcess() }
 
-    /// CPU time, memory and descriptors in use; below zero where the system does not tell.
+    /// CPU time, memory and open descriptors; negative if the system does not tell.
     package struct Usage: Sendable {
         package let cpuSeconds: Double
         package let residentBytes: Int64
         package let virtualBytes: Int64
         package let openDescriptors: Int64
         package let mostDescriptors: Int64
-        /// Unix seconds.
+        /// In Unix seconds.
         package let startedAt: Double
     }
 
@@ -71,5 +71,5 @@ package enum CurrentProcess {
     package static func edit(_ path: String, with command: String) -> Int { Int(unsafe cs_edit(command, path)) }
 }
 
-/// At file level, where the name is the system's.
+/// At file level, because the type's own function hides the system's name.
 private func killProcess() -> Int32 { kill(getpid(), SIGKILL) }

@@ -23,7 +23,7 @@ package final class DatagramSocket {
         _ = unsafe cs_dns_send(fd, isIPv6 ? 1 : 0, address.mappedBytes, port, scope, bytes, bytes.count)
     }
 
-    /// Nil when nothing waits.
+    /// Nil if no datagram is waiting.
     package func receive() -> (bytes: [UInt8], from: NetworkAddress, port: UInt16)? {
         var bytes = [UInt8](repeating: 0, count: 9000)
         var from = [UInt8](repeating: 0, count: 16)
@@ -48,7 +48,7 @@ package final class DatagramSocket {
         _ = unsafe cs_unix_send(path, bytes, bytes.count)
     }
 
-    /// One DNS question over TCP (RFC 1035 §4.2.2); nil without a whole answer in time.
+    /// Sends one DNS question over TCP (RFC 1035 §4.2.2); nil without a complete answer in time.
     package static func askOverTCP(
         _ question: [UInt8],
         server: NetworkAddress,

@@ -6,12 +6,12 @@ import Glibc
 import Darwin
 #endif
 
-/// An exclusive lock on a private file, held by one process at a time. The file stays when the lock goes: removing it would
+/// An exclusive lock on a private file, held by one process at a time. The file stays after release: removing it would
 /// race with the next owner.
 package final class FileLock: Sendable {
     private let file: Mutex<OpenFile?>
 
-    /// Makes the file where there is none. Fails with `wouldBlock` when another process has the lock.
+    /// Creates the file if it does not exist. Fails with `wouldBlock` if another process has the lock.
     package init(_ path: String) throws(SystemError) {
         let opened = try OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW)
         guard flock(opened.number, LOCK_EX | LOCK_NB) == 0 else { throw .last("lock \(path)") }
@@ -20,7 +20,7 @@ package final class FileLock: Sendable {
 
     deinit { release() }
 
-    /// Replaces the content of the file, for people who ask who has the lock.
+    /// Replaces the content of the file, for users who want to know which process has the lock.
     package func write(_ text: String) throws(SystemError) {
         let opened = file.withLock { $0 }
         guard let opened else { return }

@@ -17,7 +17,7 @@ package enum FileSystem {
         unsafe access(path, F_OK) == 0
     }
 
-    /// Also true where a directory on the way is closed to this user and may hide the file.
+    /// Also true if this user may not search a directory on the path, which may hide the file.
     package static func mayExist(_ path: String) -> Bool {
         unsafe access(path, F_OK) == 0 || errno == EACCES
     }
@@ -26,7 +26,7 @@ package enum FileSystem {
         unsafe access(path, W_OK | X_OK) == 0
     }
 
-    /// Nil where the system does not tell.
+    /// Nil if the system does not tell.
     package static func freeBytes(at path: String) -> UInt64? {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0 else { return nil }
@@ -79,7 +79,7 @@ package enum FileSystem {
         guard unsafe renameFile(path, target) == 0 else { throw .last("replace \(target)") }
     }
 
-    /// A file that is not there counts as removed.
+    /// Succeeds if the file does not exist.
     package static func remove(_ path: String) throws(SystemError) {
         guard unsafe unlink(path) == 0 || errno == ENOENT else { throw .last("remove \(path)") }
     }
@@ -92,7 +92,7 @@ package enum FileSystem {
         guard unsafe chmod(path, mode_t(mode)) == 0 else { throw .last("change the mode of \(path)") }
     }
 
-    /// Makes new names and removals in a directory survive a power cut.
+    /// Makes new and removed names in a directory survive a power cut.
     package static func synchronise(directory path: String) throws(SystemError) {
         try OpenFile(path, O_RDONLY | O_DIRECTORY).synchronise()
     }
@@ -103,7 +103,7 @@ package enum FileSystem {
     }
 }
 
-// At file level, where the names are the system's and not this type's.
+// At file level, because the type's own functions hide the system's names.
 
 private func linkFile(_ path: UnsafePointer<CChar>, _ target: UnsafePointer<CChar>) -> Int32 {
     unsafe link(path, target)

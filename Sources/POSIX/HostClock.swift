@@ -2,9 +2,9 @@ import CSystem
 
 /// The clocks of this machine.
 package enum HostClock {
-    /// Unix time.
+    /// In Unix time.
     package static var wallMilliseconds: Int64 { cs_wall_ms() }
-    /// Never set back; the origin means nothing.
+    /// Never set back. The origin has no meaning.
     package static var monotonicNanoseconds: UInt64 { cs_monotonic_ns() }
     package static var monotonicMilliseconds: Int64 { Int64(clamping: cs_monotonic_ns() / 1_000_000) }
 

@@ -21,8 +21,8 @@ package final class OpenFile: Sendable {
         if number >= 0 { cs_close(number) }
     }
 
-    /// A private regular file to append to, made with mode 0600 where there is none. Symbolic links are refused; an
-    /// existing file that other users can reach becomes private.
+    /// Opens a private regular file for appending, and creates it with mode 0600 if it does not exist. Symbolic links
+    /// are refused; an existing file that other users can reach becomes private.
     package static func appending(to path: String) throws(SystemError) -> OpenFile {
         let file = try OpenFile(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK)
         let facts = try file.facts()

@@ -1,7 +1,7 @@
 package import Basics
 import CSystem
 
-/// Questions to the kernel about the far end of a socket: whose process holds it.
+/// Asks the kernel which user holds the far end of a socket.
 package enum PeerSockets {
     package struct Owner: Equatable, Sendable {
         package let uid: UInt32
@@ -45,7 +45,7 @@ package enum PeerSockets {
 
     package static func isEstablished(_ fd: Int32) -> Bool { cs_is_established(fd) == 1 }
 
-    /// A netlink socket for `owner`; nil where the system has none. Close it with `close`.
+    /// A netlink socket for `owner`; nil if the system has none. Close it with `close`.
     package static func openDiagnostics() -> Int32? {
         let fd = cs_diag_open()
         return fd >= 0 ? fd : nil
@@ -53,7 +53,7 @@ package enum PeerSockets {
 
     package static func close(_ fd: Int32) { cs_close(fd) }
 
-    /// The owner of the socket whose source is `source`, asked over netlink; `isNotFound` when there is none.
+    /// The owner of the socket whose source is `source`, asked over netlink; `isNotFound` if there is none.
     package static func owner(
         diagnostics: Int32,
         source: PeerAddress,
@@ -72,7 +72,7 @@ package enum PeerSockets {
         return .success(Owner(uid: found.uid, inode: found.inode, state: found.state))
     }
 
-    /// The same from the table in /proc, for systems that filter netlink.
+    /// The same answer from the table in /proc, for systems that filter netlink.
     package static func ownerByTable(source: PeerAddress, destination: PeerAddress) -> Result<Owner, SystemError> {
         var found = cs_socket_owner()
         let result = unsafe cs_proc_owner(

@@ -6,9 +6,9 @@ import Glibc
 import Darwin
 #endif
 
-/// A small file that only its owner can read (mode 0600), read whole and written whole. Blocks, so never on a loop.
+/// A small file that only its owner can read (mode 0600), read and written as a whole. Blocks, so never on a loop.
 package struct PrivateFile: Sendable {
-    /// A larger file is not one of ours.
+    /// Ladle's private files are smaller; a larger file is refused.
     private static let longest = 1 << 20
 
     package let path: String
@@ -17,7 +17,7 @@ package struct PrivateFile: Sendable {
         self.path = path
     }
 
-    /// Nil when there is no such file.
+    /// Nil if the file does not exist.
     package func read() throws(SystemError) -> [UInt8]? {
         do throws(SystemError) {
             let contents = try FileSystem.read(path, limit: Self.longest)
@@ -30,7 +30,7 @@ package struct PrivateFile: Sendable {
         }
     }
 
-    /// All or nothing, also after a crash: a new file beside it is synced, then renamed over it.
+    /// Atomic, even in a crash: writes and syncs a new file in the same directory, then renames it over the old one.
     package func replace(with bytes: [UInt8]) throws(SystemError) {
         let temporary = try makeTemporary(bytes)
         do throws(SystemError) {
@@ -42,7 +42,7 @@ package struct PrivateFile: Sendable {
         try? FileSystem.synchronise(directory: FileSystem.folder(of: path))
     }
 
-    /// Like `replace`, but fails with `alreadyExists` where there is a file: a key must never be written over.
+    /// Like `replace`, but fails with `alreadyExists` if the file exists: a key must never be overwritten.
     package func create(_ bytes: [UInt8]) throws(SystemError) {
         let temporary = try makeTemporary(bytes)
         defer { try? FileSystem.remove(temporary.path) }
@@ -50,8 +50,8 @@ package struct PrivateFile: Sendable {
         try? FileSystem.synchronise(directory: FileSystem.folder(of: path))
     }
 
-    /// For a path the user chose, where no other name may be touched: the file is made under its own name, and removed
-    /// when the write fails. Fails with `alreadyExists` where there is a file.
+    /// For a path that the user chose, where no other name may be touched: creates the file under its own name, and
+    /// removes it if the write fails. Fails with `alreadyExists` if the file exists.
     package func createDirectly(_ bytes: [UInt8]) throws(SystemError) {
         let file = try OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
         do throws(SystemError) {
@@ -63,7 +63,7 @@ package struct PrivateFile: Sendable {
         }
     }
 
-    /// Makes an empty file where there is none.
+    /// Creates an empty file if it does not exist.
     package func createIfMissing() throws(SystemError) {
         _ = try OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW)
     }
@@ -75,7 +75,7 @@ package struct PrivateFile: Sendable {
         return temporary
     }
 
-    /// A new file with a random name, for a program that is to edit the bytes.
+    /// Creates a file with a random name, for an editor to open.
     package static func temporary(_ bytes: [UInt8], folder: String, suffix: String) throws(SystemError) -> PrivateFile {
         var template = Array("\(folder)/ladle-XXXXXX\(suffix)".utf8CString)
         let number = unsafe template.withUnsafeMutableBufferPointer { buffer in

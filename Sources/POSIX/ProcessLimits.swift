@@ -1,12 +1,13 @@
 import CSystem
 
-/// Limits and habits that a server sets for its process once at its start.
+/// Limits and signal settings that a server sets once for its process at the start.
 package enum ProcessLimits {
-    /// One descriptor a connection: the soft limit of 1,024 is raised to the hard one. The result is the limit in force.
+    /// Each connection needs a descriptor, so the soft limit of 1,024 is raised to the hard one. Returns the limit in
+    /// force.
     @discardableResult
     package static func raiseDescriptors() -> Int64 { cs_raise_descriptor_limit() }
 
-    /// Descriptors left for clients after those of the database, the gateway link and files read now and then.
+    /// The descriptors left for clients after those of the database, the gateway link and files read occasionally.
     package static var descriptorsForClients: Int {
         let all = Int(clamping: raiseDescriptors())
         return max(all - ownDescriptors, all / 4)
@@ -14,7 +15,7 @@ package enum ProcessLimits {
 
     private static let ownDescriptors = 64
 
-    /// The limit that leaves so many descriptors for clients.
+    /// The limit that leaves this many descriptors for clients.
     package static func descriptors(forClients count: Int) -> Int { count + ownDescriptors }
 
     /// A process that holds secrets leaves no image of its memory after a crash.
@@ -23,6 +24,7 @@ package enum ProcessLimits {
     /// A write to a peer that is gone fails with an error instead of ending the process by SIGPIPE.
     package static func ignoreBrokenPipes() { _ = cs_ignore_sigpipe() }
 
-    /// Call it after the start: a third of the resident pages of an idle process belong to code that only starting ran.
+    /// Call this after the start: a third of the resident pages of an idle process belong to code that only the start
+    /// ran.
     package static func releaseStartUpPages() { cs_release_startup_pages() }
 }

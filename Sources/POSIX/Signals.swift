@@ -7,14 +7,14 @@ import Glibc
 import Darwin
 #endif
 
-/// Signals as Dispatch sources; their work is brought to the loop by `post`.
+/// Signals as Dispatch sources; `post` brings their work to the loop.
 package final class Signals: Sendable {
     package enum Number: Int32, Sendable {
         case hangUp = 1
         case interrupt = 2
         case terminate = 15
 
-        /// The exit status of a shell's child that this signal ended.
+        /// The exit status that a shell reports for a child ended by this signal.
         package var exitStatus: Int32 { 128 + rawValue }
     }
 
@@ -22,7 +22,7 @@ package final class Signals: Sendable {
 
     package init() {}
 
-    /// Until the signal is watched it does nothing, instead of ending the process.
+    /// Ignores the signal until it is watched; otherwise it would end the process.
     package static func ignore(_ number: Number) { signal(number.rawValue, SIG_IGN) }
 
     /// The first SIGTERM or SIGINT asks to stop, the second one ends the process at once.
@@ -36,8 +36,8 @@ package final class Signals: Sendable {
         }
     }
 
-    /// For the life of the process: the source keeps itself. Returns once the signal is caught; until then it does what
-    /// it does by default.
+    /// Watches for the rest of the process's life: the source keeps itself alive. Returns once the signal is caught;
+    /// until then the signal has its default effect.
     package func watch(_ number: Number, _ work: @escaping @Sendable () -> Void) {
         let isCaught = DispatchSemaphore(value: 0)
         queue.async { [queue] in

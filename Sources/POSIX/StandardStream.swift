@@ -1,13 +1,13 @@
 import CSystem
 
-/// The three descriptors a process starts with.
+/// The three descriptors that a process starts with.
 package enum StandardStream: Int32, Sendable {
     case input = 0
     case output = 1
     case error = 2
 
-    /// Writes everything; waits where another process made a shared terminal or pipe non-blocking. A failure has nobody
-    /// left to hear of it.
+    /// Writes everything; waits if another process made a shared terminal or pipe non-blocking. Failures are ignored,
+    /// because no stream is left to report them on.
     package func write(_ bytes: [UInt8]) {
         _ = unsafe cs_write_all(rawValue, bytes, bytes.count)
     }
@@ -21,7 +21,7 @@ package enum StandardStream: Int32, Sendable {
 
     package var isTerminal: Bool { cs_is_terminal(rawValue) != 0 }
 
-    /// The width of the terminal; nil where it does not tell.
+    /// The width of the terminal; nil if it does not tell.
     package var columns: Int? {
         let columns = Int(cs_columns(rawValue))
         return columns > 0 ? columns : nil

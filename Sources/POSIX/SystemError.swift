@@ -14,7 +14,7 @@ package struct SystemError: Error, Equatable, Sendable {
         self.attempt = attempt
     }
 
-    /// The error of the system call that returned last. `attempt` must not make another one.
+    /// The error of the last system call. `attempt` must not make another one.
     static func last(_ attempt: String) -> SystemError {
         SystemError(number: errno, attempt: attempt)
     }
@@ -33,7 +33,7 @@ package struct SystemError: Error, Equatable, Sendable {
     /// No descriptor or no memory is left: the same call would fail again at once.
     package var isShortage: Bool { [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(number) }
 
-    /// For the functions of `CSystem`: a result below zero is minus errno.
+    /// Checks a result from `CSystem`: a value below zero is minus errno.
     @discardableResult
     package static func check<Number: SignedInteger>(
         _ result: Number,

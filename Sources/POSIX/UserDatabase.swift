@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Numbers of users and groups by name. The C library's answers are shared storage: ask from one thread at a time.
+/// Looks up user and group numbers by name. The C library returns shared storage: call from one thread at a time.
 package enum UserDatabase {
     package static func user(named name: String) -> UInt32? {
         unsafe getpwnam(name).map { unsafe $0.pointee.pw_uid }

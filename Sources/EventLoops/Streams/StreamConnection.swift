@@ -2,53 +2,53 @@ import Basics
 package import POSIX
 package import TLS
 
-/// Who a connection talks to inside the program. All calls come on the connection's loop.
+/// The user of a connection inside the program. All calls come on the connection's loop.
 package protocol StreamHandler: AnyObject {
-    /// The connect, and the TLS handshake where there is one, are done.
+    /// The connect and the TLS handshake, if any, have finished.
     func connected(on loop: isolated EventLoop)
-    /// Plain bytes, valid for the length of the call.
+    /// Decrypted bytes, valid during the call only.
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop)
-    /// The peer will send nothing more; sending to it may still work.
+    /// The peer will send nothing more; writing to it may still work.
     func receivedEnd(on loop: isolated EventLoop)
-    /// Everything that had to wait has been handed to the kernel.
+    /// The kernel has taken all bytes that had to wait.
     func drained(on loop: isolated EventLoop)
-    /// Once, and nothing after it; also from within a `send` that finds the peer gone.
+    /// Called once, as the last call; also from within a `send` that finds the peer gone.
     func closed(_ reason: CloseReason, on loop: isolated EventLoop)
 }
 
 package enum CloseReason: Error, Sendable {
-    /// By our own call.
+    /// Closed by our own call.
     case closedHere
-    /// The peer went without an orderly end of what was under way.
+    /// The peer left without an orderly end.
     case lost(SystemError)
     case tls(TLSError)
 }
 
 package enum SendOutcome: Equatable, Sendable {
-    /// The kernel has all of it.
+    /// The kernel has taken all bytes.
     case sent
-    /// Some or all waits here; the number is all that waits now.
+    /// Some or all of the bytes wait here; the number is the total that waits now.
     case queued(Int)
-    /// Nothing of it was taken: the queue, which is not empty, would have grown over its limit.
+    /// No byte was taken: the queue was not empty and would have grown over its limit.
     case overflow
     case closed
 }
 
-/// A byte stream over a socket, plain or TLS, owned by a loop. Writes go straight to the kernel while nothing waits; what
-/// it does not take waits in one bounded buffer.
+/// A byte stream over a socket, plain or TLS, owned by a loop. Writes go straight to the kernel while the queue is
+/// empty; bytes that the kernel does not take wait in one bounded buffer.
 package final class StreamConnection: Pollable {
     private enum State {
         case connecting, open
-        /// Everything queued goes out, then our direction ends and input is thrown away until the peer closes.
+        /// All queued bytes are sent, then our direction ends and input is discarded until the peer closes.
         case lingering
         case closed
     }
 
-    /// A lingering close throws away so much, and waits for the peer so long: enough to let it read our last answer
-    /// instead of a reset, too little to be a hold on the server.
+    /// The most input that a lingering close discards, and the longest time it waits for the peer: enough for the peer
+    /// to read our last answer instead of a reset, too little to hold up the server.
     private static let lingerBytes = 256 << 10
     package var lingerMilliseconds: Int64 = 2000
-    /// Above this an emptied buffer gives its memory back.
+    /// An emptied buffer above this size frees its memory.
     private static let keptCapacity = 16 << 10
 
     private let socket: Socket
@@ -63,13 +63,13 @@ package final class StreamConnection: Pollable {
     private var waitingStart = 0
     private var lingered = 0
     private var lingerTimer: TimerID?
-    /// Bytes the kernel has taken so far: whoever waits for a slow peer tells slow from stalled by it.
+    /// The bytes that the kernel has taken so far. They show whether a peer is slow or stalled.
     package private(set) var takenBytes: UInt64 = 0
 
-    /// The most that may wait, in bytes as sent.
+    /// The most bytes that may wait, counted as sent.
     package var sendLimit: Int
 
-    /// For an accepted socket; `isConnected` false for one whose connect is under way.
+    /// For an accepted socket. `isConnected` is false if the connect is still in progress.
     package init(_ socket: consuming Socket, tls: TLSSession? = nil, isConnected: Bool = true, sendLimit: Int) {
         self.socket = socket
         self.tls = tls
@@ -77,7 +77,7 @@ package final class StreamConnection: Pollable {
         state = isConnected ? .open : .connecting
     }
 
-    /// Begins to serve; the handler is kept until the connection is closed.
+    /// Starts reading; the handler is kept until the connection closes.
     package func start(_ handler: any StreamHandler, on loop: isolated EventLoop) throws(SystemError) {
         self.handler = handler
         interest = state == .connecting ? .writable : .readable
@@ -99,7 +99,7 @@ package final class StreamConnection: Pollable {
 
     // MARK: Sending
 
-    /// One alone could never leave otherwise, whatever the limit.
+    /// An empty queue accepts a piece of any size: a piece above the limit could never be sent otherwise.
     package func hasRoom(for count: Int) -> Bool { waitingBytes == 0 || waitingBytes + count <= sendLimit }
 
     package func send(_ bytes: Span<UInt8>, on loop: isolated EventLoop) -> SendOutcome {
@@ -123,7 +123,7 @@ package final class StreamConnection: Pollable {
     }
 
     private func enqueue(_ bytes: Span<UInt8>, from start: Int, on loop: isolated EventLoop) -> SendOutcome {
-        // A piece the kernel has begun must be finished.
+        // A piece that the kernel has taken in part must be finished.
         guard start > 0 || hasRoom(for: bytes.count) else { return .overflow }
         compact()
         waiting.append(copying: bytes, from: start)
@@ -142,7 +142,7 @@ package final class StreamConnection: Pollable {
         return flushEncrypted(tls, on: loop)
     }
 
-    /// Behind what waits it waits too, as in cleartext: that the queue is empty is told by `drained` alone.
+    /// If bytes wait already, the new ones wait behind them, as in cleartext; only `drained` reports an empty queue.
     private func flushEncrypted(_ tls: TLSSession, on loop: isolated EventLoop) -> SendOutcome {
         let hasWaited = waitingBytes > 0
         if tls.hasOutput {
@@ -152,7 +152,7 @@ package final class StreamConnection: Pollable {
         return hasWaited ? .queued(waitingBytes) : flush(on: loop)
     }
 
-    /// Writes what waits.
+    /// Writes the waiting bytes.
     private func flush(on loop: isolated EventLoop) -> SendOutcome {
         while waitingBytes > 0 {
             switch socket.write(waiting.span.extracting(waitingStart..<waiting.count)) {
@@ -181,7 +181,7 @@ package final class StreamConnection: Pollable {
 
     // MARK: Receiving
 
-    /// Back-pressure on the peer: the kernel's buffer fills and its window closes.
+    /// Slows the peer down: the kernel's buffer fills up and the TCP window closes.
     package func pauseInput(on loop: isolated EventLoop) {
         wantsInput = false
         updateInterest(on: loop)
@@ -241,7 +241,7 @@ package final class StreamConnection: Pollable {
                 try tls.receive(ciphertext: bytes, into: &plain)
             }
         } catch {
-            // The alert that says why goes out first.
+            // Sends the TLS alert with the reason first.
             _ = flushEncrypted(tls, on: loop)
             return fail(.tls(error), on: loop)
         }
@@ -254,7 +254,7 @@ package final class StreamConnection: Pollable {
     private func inputOver(on loop: isolated EventLoop) {
         inputEnded = true
         if state == .lingering {
-            // A peer that has ended its own direction may still read what waits.
+            // A peer that has ended its own direction may still read the waiting bytes.
             if waitingBytes == 0 { return fail(.closedHere, on: loop) }
             return updateInterest(on: loop)
         }
@@ -264,12 +264,12 @@ package final class StreamConnection: Pollable {
 
     // MARK: Closing
 
-    /// At once; what waits is lost.
+    /// Closes at once; waiting bytes are lost.
     package func close(on loop: isolated EventLoop) {
         fail(.closedHere, on: loop)
     }
 
-    /// After everything queued has gone out; the handler hears `closed` at the very end.
+    /// Closes after all queued bytes are sent; the handler's `closed` comes at the very end.
     package func closeWhenSent(on loop: isolated EventLoop) {
         guard state == .open else { return }
         if let tls {
@@ -303,7 +303,7 @@ package final class StreamConnection: Pollable {
     }
 
     private func updateInterest(on loop: isolated EventLoop) {
-        // The end of a connect shows in writability alone.
+        // While connecting, only writability counts: it marks the end of the connect.
         guard let registration, state != .connecting else { return }
         let wanted = Readiness(
             readable: !inputEnded && (wantsInput || state == .lingering),

@@ -1,6 +1,6 @@
 import Basics
 
-/// Values in the readable form: quoted only where they have to be.
+/// Values in the readable form, quoted only if necessary.
 enum LogText {
     static func append(_ text: String, to line: inout [UInt8]) {
         if !text.isEmpty, text.utf8.allSatisfy(isBare) {

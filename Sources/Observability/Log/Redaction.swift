@@ -32,7 +32,7 @@ package enum Redaction {
         return changed ? String(decoding: out, as: UTF8.self) : text
     }
 
-    /// The only thing shown of a secret: its length.
+    /// Shows only the length of a secret.
     package static func mask(_ secret: String) -> String { "(\(secret.utf8.count) bytes)" }
 
     private static func lengthOfMarker(_ bytes: [UInt8], _ index: Int) -> Int? {
@@ -46,7 +46,7 @@ package enum Redaction {
         }
     }
 
-    /// Without case; only ASCII letters differ by the bit.
+    /// Compares without regard to the case of ASCII letters.
     private static func matches(_ bytes: [UInt8], _ index: Int, _ name: [UInt8]) -> Bool {
         guard index + name.count <= bytes.count else { return false }
         for (offset, expected) in name.enumerated() {

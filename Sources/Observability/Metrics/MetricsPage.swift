@@ -1,6 +1,6 @@
 import Basics
 
-/// One page of metrics, written when it is asked for. Each part of the program counts in plain numbers of its own.
+/// One page of metrics, written on request. Each part of the program keeps its own plain counters.
 ///
 /// Names are given without the suffixes the format adds (`_total`, `_info`, `_bucket`). Each name is written once, with
 /// all its series.
@@ -29,7 +29,7 @@ package struct MetricsPage {
         counters(name, help, [([:], UInt64(clamping: value))])
     }
 
-    /// Of seconds.
+    /// A counter in seconds.
     package mutating func counter(_ name: String, _ help: String, seconds: Double) {
         head(name, help, .counter)
         sample(name, "_total", [:], Self.number(seconds))
@@ -53,13 +53,13 @@ package struct MetricsPage {
         for (labels, value) in series { sample(name, "", labels, Self.number(value)) }
     }
 
-    /// Constant facts, as labels of the value 1.
+    /// Constant facts, written as labels of the value 1.
     package mutating func info(_ name: String, _ help: String, _ facts: Labels) {
         head(name, help, .info)
         sample(name, "_info", facts, "1")
     }
 
-    /// In seconds.
+    /// Histograms in seconds.
     package mutating func histograms(_ name: String, _ help: String, _ series: [(Labels, Histogram)]) {
         head(name, help, .histogram)
         for (labels, histogram) in series {
@@ -122,7 +122,7 @@ package struct MetricsPage {
         return value.description
     }
 
-    /// Backslash and line feed everywhere, the quotation mark in labels and in OpenMetrics' help.
+    /// Escapes backslash and line feed everywhere, and the quotation mark in labels and in OpenMetrics help texts.
     private mutating func escape(_ value: String, quotes: Bool) {
         for byte in value.utf8 {
             switch byte {

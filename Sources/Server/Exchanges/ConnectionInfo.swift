@@ -3,7 +3,7 @@ package import EventLoops
 
 /// Facts about the connection that a request came on; most are fixed when the connection starts.
 package final class ConnectionInfo {
-    // Without gaps in this order: the server keeps one object for each connection.
+    // The members in this order leave no padding; the server keeps one such object for each connection.
     package let remote: SocketAddress
     package let listener: ListenerKind
     package let isEncrypted: Bool
