@@ -1,5 +1,5 @@
-/// An IPv4 or IPv6 address as a value. A v4-mapped IPv6 address (RFC 4291 §2.5.5.2) *is* the IPv4 address, so that one
-/// caller has one key whatever the listener's family.
+/// An IPv4 or IPv6 address as a value. A v4-mapped IPv6 address (RFC 4291 §2.5.5.2) *is* the IPv4 address, so that a
+/// caller has the same key on an IPv4 and an IPv6 listener.
 package struct NetworkAddress: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64

@@ -41,8 +41,8 @@ package enum FileSystem {
         return FileFacts(raw)
     }
 
-    /// The start of a regular file. It is opened without blocking, so that a FIFO is reported and not waited for, and the
-    /// facts are those of the opened file, whatever the path names by now.
+    /// The start of a regular file. The file is opened without blocking, so that a FIFO is reported and not waited for.
+    /// The facts are those of the opened file, even if the path names another file by now.
     package static func read(_ path: String, limit: Int) throws(SystemError) -> Contents {
         let file = try OpenFile(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
         let facts = try file.facts()

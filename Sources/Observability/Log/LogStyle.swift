@@ -1,7 +1,7 @@
 package import Basics
 import JSONBytes
 
-/// The form of a log line. One event is one line, whatever its values contain.
+/// The form of a log line. Each event is exactly one line, for any values.
 package struct LogStyle: Sendable, Equatable {
     package var json: Bool
     /// Under journald: a `<N>` prefix, and no time, which the journal adds itself.

@@ -7,7 +7,7 @@ package import TLS
 /// Receives the link's reports. All calls come on the link's loop, in the order of the events.
 package protocol UpstreamLinkHandler: AnyObject {
     func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop)
-    /// A connection is ready and subscriptions are renewed. Reload everything that may have changed meanwhile.
+    /// A connection is ready and subscriptions are renewed. Reload everything that may have changed since the last one.
     func linkOpened(_ hello: Hello, on loop: isolated EventLoop)
     func linkReceived(_ event: GatewayEvent, on loop: isolated EventLoop)
     /// Events were lost: reload the data they may have changed.
