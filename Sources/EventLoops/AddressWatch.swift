@@ -1,8 +1,8 @@
 import CSystem
 package import POSIX
 
-/// Reports that an address of this host was added or removed, if the kernel tells (Linux). The owner looks up the
-/// change itself: single messages may be lost in a burst, but the report that there were some is not.
+/// Reports that an address of this host was added or removed, if the kernel announces it (Linux). The owner looks up
+/// the change itself: a burst may lose single messages, but never the report that something changed.
 package final class AddressWatch: Pollable {
     private let descriptor: Descriptor
     private let changed: () -> Void

@@ -39,7 +39,7 @@ package struct FrameRedaction: Sendable {
             }
             writer.endArray()
         case .string:
-            // Names that end in "tokens" may hold a count, which is a number and not a string.
+            // A token count is a number, so a string under a name that ends in "tokens" is redacted too.
             if Self.isSecret(name) || name.lowercased().hasSuffix("tokens") {
                 writer.string(Self.mark)
             } else if (inFile && Self.isFileContent(name)) || Self.isOpaque(name) {
