@@ -10,7 +10,7 @@ package struct Dispatcher: Sendable {
 
     private var slots: [String: DispatcherSlot] = [:]
     private var queues = SessionQueues()
-    private var runs = SessionRuns()
+    private var runs = BusySessions()
     private var timers = DispatcherTimers()
     private var link = LinkCondition.connecting
     private var gatewayAge = GatewayAge()

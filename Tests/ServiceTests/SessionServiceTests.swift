@@ -28,7 +28,7 @@ struct SessionServiceTests {
         try await withServices { bench, loop in
             try await bench.open(on: loop)
             let row = json(#"{"model":"large"}"#)
-            bench.services.sessions.note([SessionInfo(row, key: SessionKey(canonical: "agent:main:den"))])
+            bench.services.sessions.note([SessionInfo(SessionRow(row), key: SessionKey(canonical: "agent:main:den"))])
             try await bench.event("sessions.changed", changed(#","model":"large""#), on: loop)
             #expect(bench.data("session").isEmpty)
         }
@@ -55,7 +55,7 @@ struct SessionServiceTests {
     @Test func `a conversation about the agent's files lends no session its title`() {
         let row = json(#"{"displayName":"Return both files:\n---IDENTITY---\n---USER---\n---END---","label":"x"}"#)
         var writer = JSONWriter()
-        SessionInfo(row, key: SessionKey(canonical: "agent:main:main")).write(to: &writer, isActive: true)
+        SessionInfo(SessionRow(row), key: SessionKey(canonical: "agent:main:main")).write(to: &writer, isActive: true)
         let text = String(decoding: writer.bytes, as: UTF8.self)
         #expect(!text.contains("title") && text.contains(#""active":true"#))
     }

@@ -12,7 +12,7 @@ struct TranscriptReaderTests {
 
         func ask(_ bench: ServiceBench, _ session: String = "a", rows wanted: Int, on loop: isolated EventLoop) {
             bench.services.transcript.read(session, rows: wanted, on: loop) { [self] page in
-                rows.append((try? page.get().messages.count) ?? -1)
+                rows.append((try? page.get().messageCount) ?? -1)
             }
         }
     }

@@ -1,5 +1,6 @@
 import Access
 import Basics
+import Gateway
 import JSONBytes
 import Runs
 import Service

@@ -1,6 +1,6 @@
-import Gateway
 import Access
 import EventLoops
+import Gateway
 import HTTPModel
 import JSONBytes
 import Outbox

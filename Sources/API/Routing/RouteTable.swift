@@ -141,7 +141,7 @@ package enum RouteTable {
             "/v1/outbox/{id}",
             scope: .send,
             query: ["force"],
-            handler: OutboxCommands.cancel
+            handler: EntryOperations.cancel
         ),
         Route("getEntry", .get, "/v1/outbox/{id}", scope: .read, handler: OutboxOperations.get),
         Route(
@@ -150,7 +150,7 @@ package enum RouteTable {
             "/v1/outbox/{id}/retry",
             scope: .send,
             body: .unused,
-            handler: OutboxCommands.retry
+            handler: EntryOperations.retry
         ),
         Route(
             "listPairing",

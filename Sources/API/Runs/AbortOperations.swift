@@ -1,5 +1,6 @@
 import Access
 import EventLoops
+import Gateway
 import HTTPModel
 import JSONBytes
 import Outbox

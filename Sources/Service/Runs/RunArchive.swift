@@ -1,6 +1,6 @@
-import Gateway
 package import Basics
 package import EventLoops
+import Gateway
 package import JSONBytes
 package import Outbox
 package import Runs

@@ -1,6 +1,6 @@
-import Gateway
 import Basics
 import EventLoops
+import Gateway
 import JSONBytes
 import Runs
 import Store

@@ -7,7 +7,7 @@ import Service
 import Store
 
 /// `POST /v1/outbox/{id}/retry` and `DELETE /v1/outbox/{id}`: send an entry again, take it back or dismiss it.
-enum OutboxCommands {
+enum EntryOperations {
     static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let condition: EntityTagCondition?
         do throws(Problem) {

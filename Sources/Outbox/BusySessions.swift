@@ -1,6 +1,6 @@
 /// The runs under way in each session, each with the time when it was last heard of. A message that the gateway put behind
 /// another run counts as a run until it is answered.
-struct SessionRuns: Sendable {
+struct BusySessions: Sendable {
     private var heardMs: [String: [String: Int64]] = [:]
 
     mutating func heard(_ run: String, in session: String, atMs: Int64) {
