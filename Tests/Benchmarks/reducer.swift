@@ -3,6 +3,7 @@
 
 import Basics
 import Foundation
+import Gateway
 import JSONBytes
 import Runs
 
@@ -28,7 +29,7 @@ struct Recording {
 
     /// - Returns: changes told, so that nothing is optimised away.
     func pass(reducing: Bool) -> Int {
-        var book = RunTracker()
+        var tracker = RunTracker()
         var changes = 0
         for (place, frame) in frames.enumerated() {
             guard let root = try? JSONDocument(parsing: frame.bytes, limits: .gateway).root,
@@ -36,7 +37,7 @@ struct Recording {
             else { continue }
             guard reducing else { continue }
             let now = Timestamp(milliseconds: 1_795_183_000_000 + Int64(place))
-            changes += book.receive(event: frame.name, payload: payload, now: now).count
+            changes += tracker.receive(GatewayEventPayload(event: frame.name, payload), now: now).count
         }
         return changes
     }
