@@ -21,7 +21,7 @@ package struct Run: Sendable, Equatable {
     package var error: String?
     package var usage: TokenUsage?
 
-    /// What the run is doing now, for headlines: the newest open step, else that it writes or thinks.
+    /// The run's present activity, for headlines: the newest open step, else that it writes or thinks.
     package var currentLabel: String {
         switch state {
         case .queued: "Queued"

@@ -2,7 +2,7 @@ import Basics
 import Gateway
 import Labels
 
-/// One run, made of everything the gateway tells about it: agent events, chat events and transcript rows, in any order, repeated
+/// One run, made of everything the gateway reports about it: agent events, chat events and transcript rows, in any order, repeated
 /// and with gaps. It collects facts; the run shown is computed from them, and differences become changes.
 struct RunReducer: Sendable {
     let id: String
@@ -64,7 +64,7 @@ struct RunReducer: Sendable {
         return state == .running && !hasBegun ? .queued : state
     }
 
-    /// The gateway told something about it; a send that is only accepted has not begun.
+    /// The gateway reported something of it; a send that is only accepted has not begun.
     var hasBegun: Bool {
         startedAt != nil || firstEvent != nil || !agentText.isEmpty || !chatText.isEmpty || !snapshot.isEmpty
     }
@@ -77,7 +77,7 @@ struct RunReducer: Sendable {
     /// The end, or the last event before it.
     var lastSeen: Timestamp { endedAt?.time ?? chatEndedAt ?? lastEvent }
 
-    /// It answers a message of ours, so its id is the message's key.
+    /// The run answers a message of ours, so its id is the message's key.
     var isOwn: Bool { sentText != nil || (isResumed && UUIDv7.isWellFormed(String(id.prefix(36)))) }
 
     /// An earlier process followed it, and the gateway has shown nothing of it since.
@@ -355,7 +355,7 @@ struct RunReducer: Sendable {
         return true
     }
 
-    /// Ends the run where no event told its end.
+    /// Ends the run where no event reported its end.
     /// - Parameter time: the end, where it is not that of the last event.
     mutating func settle(_ state: Run.State, error: String? = nil, at time: Timestamp? = nil) {
         if let time { lastEvent = time }

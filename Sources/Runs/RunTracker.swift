@@ -200,7 +200,7 @@ package struct RunTracker: Sendable {
 
     // MARK: Time
 
-    /// Ends runs by the clock where the gateway never told the end. To be called about once a second.
+    /// Ends runs by the clock where the gateway never reported the end. To be called about once a second.
     package mutating func tick(now: Timestamp) -> [RunChange] {
         var changes: [RunChange] = []
         for (session, runs) in sessions {

@@ -1,5 +1,5 @@
-// What the reducer takes: every frame of the recordings in a folder that tells of runs, parsed alone and parsed and reduced.
-// Built by `run` beside this file; figures are CPU of the thread, the best of several passes.
+// CPU time of the reducer: all frames about runs in a folder of recordings, parsed alone and parsed and reduced.
+// Built by `run` beside this file; the figures are CPU time of the thread, the best of several passes.
 
 import Basics
 import Foundation
@@ -27,17 +27,15 @@ struct Recording {
 
     var bytes: Int { frames.reduce(0) { $0 + $1.bytes.count } }
 
-    /// - Returns: changes told, so that nothing is optimised away.
+    /// - Returns: the number of changes, so that nothing is optimised away.
     func pass(reducing: Bool) -> Int {
         var tracker = RunTracker()
         var changes = 0
         for (place, frame) in frames.enumerated() {
-            guard let root = try? JSONDocument(parsing: frame.bytes, limits: .gateway).root,
-                let payload = root["payload"]
-            else { continue }
-            guard reducing else { continue }
+            guard let root = try? JSONDocument(parsing: frame.bytes, limits: .gateway).root, reducing else { continue }
             let now = Timestamp(milliseconds: 1_795_183_000_000 + Int64(place))
-            changes += tracker.receive(GatewayEventPayload(event: frame.name, payload), now: now).count
+            let event = GatewayEventPayload(event: frame.name, root["payload"])
+            changes += tracker.receive(event, now: now).count
         }
         return changes
     }

@@ -64,7 +64,7 @@ struct Capture {
 struct Replay {
     var tracker: RunTracker
     var changes: [RunChange] = []
-    /// What a client that follows the changes holds.
+    /// The texts of a client that follows the changes.
     var texts: [String: [UInt16]] = [:]
     var steps: [String: Step] = [:]
     var started: [String] = []

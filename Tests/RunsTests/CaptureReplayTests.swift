@@ -6,7 +6,7 @@ import Testing
 
 @testable import Runs
 
-/// What each recording must come to, read from the recording itself.
+/// The run that a recording must come to, read from the recording itself.
 struct ExpectedRun: Sendable {
     var capture: String
     var id: String

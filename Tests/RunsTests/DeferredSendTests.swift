@@ -10,7 +10,7 @@ struct DeferredSendTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_000_000)
 
-    @Test func `two sends that were put off are answered in order, or together`() {
+    @Test func `two deferred sends are answered in order, or together`() {
         var tracker = RunTracker()
         for (id, text) in [("one", "1"), ("two", "2"), ("three", "3")] {
             tracker.sent(id, session: main, text: text, now: now)
@@ -34,7 +34,7 @@ struct DeferredSendTests {
         )
     }
 
-    @Test func `each send that is put off has its own time to be answered`() {
+    @Test func `each deferred send has its own time to be answered`() {
         var tracker = RunTracker()
         func deferred(_ id: String, behind run: String) {
             tracker.sent(id, session: main, text: id, now: now)
@@ -54,7 +54,7 @@ struct DeferredSendTests {
     }
 
     @Test(arguments: ["error", "aborted"])
-    func `a send that was put off and has ended is not answered any more`(state: String) {
+    func `a deferred send that has ended is not answered any more`(state: String) {
         var tracker = RunTracker()
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         for id in ["b", "c"] {
@@ -68,7 +68,7 @@ struct DeferredSendTests {
         #expect(tracker.run("c")?.id == "g1")
     }
 
-    @Test func `what is under way is known, and what of it was heard of`() {
+    @Test func `busy runs are listed, and those that changed since the last look`() {
         var tracker = RunTracker()
         for id in ["a", "b", "c"] { tracker.sent(id, session: main, text: id, now: now) }
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
@@ -90,7 +90,7 @@ struct DeferredSendTests {
         #expect(tracker.takeChangedBusyRuns().isEmpty)
     }
 
-    @Test func `a heartbeat does not answer a send that was put off`() {
+    @Test func `a heartbeat does not answer a deferred send`() {
         var tracker = RunTracker()
         tracker.sent("one", session: main, text: "1", now: now)
         tracker.sent("two", session: main, text: "2", now: now)

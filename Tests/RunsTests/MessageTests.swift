@@ -140,7 +140,7 @@ struct MessageTests {
         #expect(page("\(note),\(user)").map(\.state) == [.sent, .sent])
     }
 
-    @Test func `attachments are told without their content`() {
+    @Test func `attachments are listed without their content`() {
         let blocks = page(
             #"{"role":"user","content":[{"type":"text","text":"look"},{"type":"image","mimeType":"image/png","omitted":true,"bytes":96}],"timestamp":1795000000000}"#
         )
@@ -237,7 +237,7 @@ struct MessageTests {
         "Stop don’t do anything",
         "detente", "arrête", "стоп", "停止。", "exit",
     ])
-    func `a stop word is told`(text: String) {
+    func `a stop word is recognised`(text: String) {
         #expect(StopWords.matches(text))
     }
 

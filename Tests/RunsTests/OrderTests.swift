@@ -8,7 +8,7 @@ import Testing
 
 /// The frames of a run may come in any order and more than once.
 struct OrderTests {
-    /// What must be the same; the order of first sight may differ.
+    /// The parts of a run that must be the same in any order of frames.
     struct Outcome: Equatable {
         var state: Run.State
         var text: String

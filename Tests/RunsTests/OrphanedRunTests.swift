@@ -6,7 +6,7 @@ import Testing
 
 @testable import Runs
 
-/// Runs that an earlier process saw begin, or whose message it sent.
+/// Runs that an earlier process followed, or whose message it sent.
 struct OrphanedRunTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_000_000)
@@ -35,7 +35,7 @@ struct OrphanedRunTests {
         ]
     }
 
-    private func told(_ changes: [RunChange]) -> [String] {
+    private func published(_ changes: [RunChange]) -> [String] {
         changes.map { change in
             switch change {
             case .started: "started"
@@ -47,15 +47,15 @@ struct OrphanedRunTests {
         }
     }
 
-    @Test func `a run whose start nobody saw is told whole from history`() {
+    @Test func `a run whose start nobody saw is published whole from history`() {
         var tracker = RunTracker()
         tracker.recover(own, session: main, text: "hi", sentAt: now)
         let changes = tracker.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
-        #expect(told(changes) == ["started", "replaced Hello.", "completed Hello."])
+        #expect(published(changes) == ["started", "replaced Hello.", "completed Hello."])
         #expect(tracker.run(own)?.endedAt == now.adding(milliseconds: 910))
     }
 
-    @Test func `a run that came and went while the link was down is told whole from history`() {
+    @Test func `a run that came and went while the link was down is published whole from history`() {
         var tracker = RunTracker()
         tracker.sent(own, session: main, text: "hi", now: now)
         tracker.linkLost()
@@ -63,10 +63,10 @@ struct OrphanedRunTests {
         tracker.recover(own, session: main, text: "hi", sentAt: now)
         #expect(tracker.sessionsToPoll == [main])
         let changes = tracker.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
-        #expect(told(changes) == ["started", "replaced Hello.", "completed Hello."])
+        #expect(published(changes) == ["started", "replaced Hello.", "completed Hello."])
     }
 
-    @Test func `where history shows nothing of it, nothing is told`() {
+    @Test func `where history shows nothing of a run, nothing is published`() {
         var tracker = RunTracker()
         tracker.recover(own, session: main, text: "hi", sentAt: now)
         #expect(tracker.receive(history: page([]), session: main, now: now).isEmpty)
@@ -81,17 +81,17 @@ struct OrphanedRunTests {
         tracker.resume(own, session: main, startedAt: now)
         let rows = turn(other, "The one before.", at: -3000)
         let changes = tracker.receive(history: page(rows, active: own, text: "Now "), session: main, now: now)
-        #expect(told(changes) == ["replaced Now "])
+        #expect(published(changes) == ["replaced Now "])
         #expect(tracker.run(own)?.state == .running)
         let more = tracker.receive(event: "agent", payload: AgentFrame.text(own, 7, "Now this."), now: now)
-        #expect(told(more) == ["4 this."])
+        #expect(published(more) == ["4 this."])
     }
 
-    @Test func `the first text after a restart replaces what an earlier process told`() {
+    @Test func `the first text after a restart replaces the text of an earlier process`() {
         var tracker = RunTracker()
         tracker.resume(own, session: main, startedAt: now)
         let changes = tracker.receive(event: "agent", payload: AgentFrame.text(own, 7, "Half of"), now: now)
-        #expect(told(changes) == ["replaced Half of"])
+        #expect(published(changes) == ["replaced Half of"])
     }
 
     @Test func `a text whose end was missed is completed from the transcript`() {
@@ -101,7 +101,7 @@ struct OrphanedRunTests {
         _ = tracker.receive(event: "agent", payload: AgentFrame.text(own, 2, "One two"), now: now)
         tracker.linkLost()
         let changes = tracker.receive(history: page(turn(own, "One two three.", at: 10)), session: main, now: now)
-        #expect(told(changes) == ["7  three.", "completed One two three."])
+        #expect(published(changes) == ["7  three.", "completed One two three."])
     }
 
     @Test func `the transcript's words come before those that an earlier page showed`() {
@@ -110,10 +110,10 @@ struct OrphanedRunTests {
         _ = tracker.receive(history: page([], active: own, text: "Let me check."), session: main, now: now)
         tracker.linkLost()
         let changes = tracker.receive(history: page(turn(own, "It is done.", at: 10)), session: main, now: now)
-        #expect(told(changes) == ["replaced It is done.", "completed It is done."])
+        #expect(published(changes) == ["replaced It is done.", "completed It is done."])
     }
 
-    @Test func `numbers of steps go on behind those told before`() {
+    @Test func `numbers of steps go on behind those published before`() {
         var tracker = RunTracker()
         let steps = ["\(own):c1": 2, "\(own):thinking:x": 1]
         tracker.resume(own, session: main, startedAt: now, steps: steps)

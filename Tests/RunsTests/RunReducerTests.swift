@@ -299,7 +299,7 @@ struct RunReducerTests {
         #expect(step.state == .failed)
     }
 
-    @Test func `streamed thoughts are steps, and history does not tell them again`() throws {
+    @Test func `streamed thoughts are steps, and history does not repeat them`() throws {
         var run = replay([
             ("agent", AgentFrame.start("r")),
             ("agent", AgentFrame.make("r", 2, "thinking", #"{"text":"Reasoning:\n_Looking_"}"#, at: 10)),
@@ -384,7 +384,7 @@ struct RunReducerTests {
 
     // MARK: ends
 
-    @Test func `the first error of several is told, the provider's own words first`() throws {
+    @Test func `the first error of several is shown, the provider's own words first`() throws {
         let run = replay([
             ("agent", AgentFrame.start("r")), ("agent", AgentFrame.text("r", 2, "Half an ans")),
             (

@@ -58,7 +58,7 @@ struct RunTrackerTests {
         #expect(tracker.runs().isEmpty)
     }
 
-    @Test func `a run that has to make room is told to its end`() {
+    @Test func `a run that has to make room gets an end`() {
         var tracker = RunTracker()
         var changes: [RunChange] = []
         for number in 0...ActivityLimits.activeRunsPerSession {
@@ -196,7 +196,7 @@ struct RunTrackerTests {
         #expect(tracker.sessionsToPoll.isEmpty)
     }
 
-    @Test func `a run's end is told with what its last page shows, or after a second without one`() {
+    @Test func `a run's end is published with what its last page shows, or after a second without one`() {
         let final = ChatFrame.final("a", 9, "ok")
         func ended(_ changes: [RunChange]) -> [Run] {
             changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }

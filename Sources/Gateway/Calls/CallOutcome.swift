@@ -6,7 +6,7 @@ package enum CallOutcome: Sendable {
     case failed(GatewayError, payload: JSONValue?)
     /// The gateway never saw it: repeating is free of duplicates.
     case notDispatched(NotDispatched)
-    /// It was written and no answer came: it may have happened.
+    /// The request was written and no answer came: it may have happened.
     case ambiguous(Ambiguity)
 
     package enum NotDispatched: Sendable, Equatable {

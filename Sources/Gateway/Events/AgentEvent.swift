@@ -1,7 +1,7 @@
 package import Basics
 package import JSONBytes
 
-/// What a run does: `agent` and `session.tool` events.
+/// A step, a piece of text or a phase of a run: `agent` and `session.tool` events.
 package struct AgentEvent: RunEvent {
     package enum Stream: Sendable {
         case assistant, tool, lifecycle, item, commandOutput, thinking, compaction, fallback, approval

@@ -29,31 +29,20 @@ package enum GatewayEventPayload: Sendable {
     case other
 
     package init(event name: String, _ payload: JSONValue?) {
-        switch name {
-        case "connect.challenge":
-            self = .challenge(nonce: payload?["nonce"]?.string, timestampMs: payload?["ts"]?.int)
-            return
-        case "shutdown":
-            self = .shutdown(restartExpectedMs: payload?["restartExpectedMs"]?.int)
-            return
-        case "tick":
-            self = .tick
-            return
-        default: break
-        }
-        guard let payload else {
-            self = .other
-            return
-        }
-        switch name {
-        case "agent": self = .agent(AgentEvent(payload))
-        case "session.tool": self = .sessionTool(AgentEvent(payload))
-        case "chat": self = .chat(ChatEvent(payload))
-        case "session.message": self = .sessionMessage(SessionMessageEvent(payload))
-        case "sessions.changed": self = .sessionsChanged(SessionsChangedEvent(payload))
-        case "exec.approval.requested", "exec.approval.resolved", "plugin.approval.requested",
-            "plugin.approval.resolved":
+        // The frequent ones first.
+        switch (name, payload) {
+        case ("agent", let payload?): self = .agent(AgentEvent(payload))
+        case ("chat", let payload?): self = .chat(ChatEvent(payload))
+        case ("session.tool", let payload?): self = .sessionTool(AgentEvent(payload))
+        case ("session.message", let payload?): self = .sessionMessage(SessionMessageEvent(payload))
+        case ("sessions.changed", let payload?): self = .sessionsChanged(SessionsChangedEvent(payload))
+        case ("tick", _): self = .tick
+        case ("exec.approval.requested", let payload?), ("exec.approval.resolved", let payload?),
+            ("plugin.approval.requested", let payload?), ("plugin.approval.resolved", let payload?):
             self = .approval(ApprovalEvent(payload))
+        case ("connect.challenge", _):
+            self = .challenge(nonce: payload?["nonce"]?.string, timestampMs: payload?["ts"]?.int)
+        case ("shutdown", _): self = .shutdown(restartExpectedMs: payload?["restartExpectedMs"]?.int)
         default: self = .other
         }
     }

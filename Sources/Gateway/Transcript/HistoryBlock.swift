@@ -61,7 +61,7 @@ package enum HistoryBlock: Sendable {
     }
 }
 
-/// What a block tells about a file; never its content.
+/// The name, type and size of a file in a block; never its content.
 package struct HistoryAttachment: Sendable {
     package let name: String?
     package let mimeType: String?
