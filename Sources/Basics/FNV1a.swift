@@ -1,7 +1,12 @@
 /// FNV-1a, 64 bits: a short stable name for bytes. It names things and protects nothing.
 package enum FNV1a {
-    package static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    /// The hash of no bytes.
+    package static let start: UInt64 = 0xCBF2_9CE4_8422_2325
+
+    /// - Parameter before: the hash of the bytes before these.
+    @inlinable
+    package static func hash(_ bytes: some Sequence<UInt8>, after before: UInt64 = start) -> UInt64 {
+        var hash = before
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
         return hash
     }

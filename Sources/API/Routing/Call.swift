@@ -165,10 +165,6 @@ package final class Call {
 }
 
 extension EntityTag {
-    /// FNV-1a: tells versions of one resource apart, and nothing else.
-    init(ofBytes bytes: [UInt8]) {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        self.init(String(hash, radix: 16))
-    }
+    /// Tells versions of one resource apart, and nothing else.
+    init(ofBytes bytes: [UInt8]) { self.init(String(FNV1a.hash(bytes), radix: 16)) }
 }

@@ -1,3 +1,5 @@
+import Basics
+
 /// The credential of a request, from its `Authorization` fields. If one is sent, only that counts: a malformed one
 /// never falls back to the identity of the connection.
 package enum Credential: Equatable, Sendable {
@@ -39,7 +41,7 @@ package enum Credential: Equatable, Sendable {
         switch self {
         case .none: 0
         case .bearer(let bytes), .malformed(let bytes):
-            bytes.prefix(TokenText.shownLength).reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+            FNV1a.hash(bytes.prefix(TokenText.shownLength))
         }
     }
 }

@@ -18,7 +18,8 @@ package enum Housekeeping {
     }
 
     package static func isAnswer(_ text: String) -> Bool {
-        SilentReply.matches(text.utf8) || isIdentityFrame(text) || text.trimmingBlanks().hasPrefix("⚙️ Verbose logging")
+        SilentReply.matches(Array(text.utf8.prefix(257))) || isIdentityFrame(text)
+            || text.trimmingBlanks().hasPrefix("⚙️ Verbose logging")
     }
 
     private static func isVerboseSwitch(_ lowered: String) -> Bool {

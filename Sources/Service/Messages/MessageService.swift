@@ -106,11 +106,11 @@ package final class MessageService {
 
     private func save(_ messages: [ChatMessage], _ session: String, on loop: isolated EventLoop) {
         guard !messages.isEmpty else { return }
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        var hash = FNV1a.start
         var rows: [StoredMessage] = []
         for (place, message) in messages.enumerated() {
             let row = Self.row(message, session, ordinal: Int64(place))
-            for byte in row.body { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+            hash = FNV1a.hash(row.body, after: hash)
             rows.append(row)
         }
         guard saved[session] != hash else { return }
