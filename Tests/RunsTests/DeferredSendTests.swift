@@ -82,7 +82,7 @@ struct DeferredSendTests {
         heard = tracker.takeChangedBusyRuns()
         #expect(heard.isEmpty)
         _ = tracker.receive(event: "agent", payload: AgentFrame.text("a", 2, "One"), now: now)
-        // What waits behind a run that speaks has not been forgotten either.
+        // A message deferred behind a run that still sends events also counts as heard of.
         heard = tracker.takeChangedBusyRuns()
         #expect(Set(heard.map(\.id)) == ["a", "b"])
         _ = tracker.receive(event: "agent", payload: AgentFrame.text("a", 3, "One two"), now: now)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Runs
 
-/// Whatever a gateway sends, the tracker goes on.
+/// The tracker survives every malformed frame of a gateway.
 struct RubbishTests {
     private static let keys = [
         "runId", "seq", "stream", "data", "ts", "sessionKey", "phase", "name", "toolCallId", "args", "result",

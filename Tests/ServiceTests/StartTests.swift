@@ -9,7 +9,7 @@ import Testing
 
 @testable import Service
 
-/// What the services read before the link may open.
+/// The services read saved state before the link may open.
 struct StartTests {
     @Test func `the link may open once the runs of the earlier process are read`() async throws {
         try await withServices { bench, loop in
