@@ -3,7 +3,7 @@ BUILD := swift build
 RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
 export SWIFT_BACKTRACE := enable=no
 
-.PHONY: run build check unit integration test lint format docs sanitize contract proof fuzz bench coverage release deb clean packages
+.PHONY: run build check unit integration test lint format docs sanitize contract proof replay fuzz bench coverage release deb clean packages
 
 run: release
 	@deploy/run
@@ -44,7 +44,12 @@ contract: build
 sanitize:
 	@Tests/sanitize
 
-proof: release sanitize
+# Each recording of a gateway, interrupted after every step.
+replay: packages
+	$(BUILD) --build-tests
+	LADLE_REPLAY=all swift test --skip-build --disable-xctest --filter CutReplayTests
+
+proof: release sanitize replay
 	$(BUILD) --product faulty-gateway
 	@LADLE=.build/ladle Tests/Proof/run --long
 

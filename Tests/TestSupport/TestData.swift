@@ -18,10 +18,13 @@ package enum TestData {
     }
 
     /// Recorded connections of real gateways: `SCENARIO.vVERSION`, in the order of their names.
-    package static let captures: [String] = {
-        let names = try? FileManager.default.contentsOfDirectory(atPath: folder.appending(path: "captures").path)
+    package static let captures = recordings("captures")
+
+    /// The names of the recordings in a folder, in order.
+    package static func recordings(_ name: String) -> [String] {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: folder.appending(path: name).path)
         return (names ?? []).filter { $0.hasSuffix(".jsonl") }.map { String($0.dropLast(6)) }.sorted()
-    }()
+    }
 
     /// The lines of a recording: `{"dir": "in"|"out"|"close"|"note", "t": milliseconds, "frame": {…}}`.
     package static func capture(_ name: String) throws -> [JSONValue] {

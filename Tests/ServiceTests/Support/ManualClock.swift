@@ -8,9 +8,14 @@ final class ManualClock: Sendable {
     private static let monotonicStart: UInt64 = 1_000_000_000_000
 
     private let elapsed = Mutex<UInt64>(0)
+    private let wallStart: Timestamp
+
+    init(wallStart: Timestamp = start) {
+        self.wallStart = wallStart
+    }
 
     var monotonic: UInt64 { Self.monotonicStart + elapsed.withLock { $0 } }
-    var wall: Timestamp { Self.start.adding(milliseconds: Int64(elapsed.withLock { $0 } / 1_000_000)) }
+    var wall: Timestamp { wallStart.adding(milliseconds: Int64(elapsed.withLock { $0 } / 1_000_000)) }
 
     var loopClock: LoopClock {
         LoopClock(monotonic: { self.monotonic }, wall: { self.wall })

@@ -16,6 +16,14 @@ final class ScriptedGateway: GatewayCalls {
         subscript(_ name: String) -> String? { params[name]?.string }
     }
 
+    /// When a call is answered.
+    enum Reply {
+        case now(CallOutcome)
+        case after(milliseconds: Int64, CallOutcome)
+        /// Once `answer` is called.
+        case later
+    }
+
     private struct Open {
         let request: Request
         let completion: (CallOutcome) -> Void
@@ -37,6 +45,8 @@ final class ScriptedGateway: GatewayCalls {
     /// The files of the agents, by name.
     var files: [String: String] = [:]
     var tellsHashes = false
+    /// Answers before the script does; nil leaves the call to the script.
+    var responder: ((Request) -> Reply?)?
     private var open: [Open] = []
     private var last: UInt64 = 0
 
@@ -58,6 +68,11 @@ final class ScriptedGateway: GatewayCalls {
         guard let place = open.firstIndex(where: { $0.request.method == method }) else { return }
         let call = open.remove(at: place)
         call.completion(outcome ?? standing(call.request))
+    }
+
+    func answer(_ id: CallID, _ outcome: CallOutcome) {
+        guard let place = open.firstIndex(where: { $0.request.id == id }) else { return }
+        open.remove(at: place).completion(outcome)
     }
 
     /// The connection ends: what was written and not answered may have arrived.
@@ -86,6 +101,16 @@ final class ScriptedGateway: GatewayCalls {
             return request.id
         }
         requests.append(request)
+        if let reply = responder?(request) {
+            switch reply {
+            case .now(let outcome): deliver(outcome, to: completion, on: loop)
+            case .after(let milliseconds, let outcome):
+                open.append(Open(request: request, completion: completion))
+                loop.after(milliseconds: milliseconds) { [weak self] in self?.answer(request.id, outcome) }
+            case .later: open.append(Open(request: request, completion: completion))
+            }
+            return request.id
+        }
         if silent.contains(method) {
             open.append(Open(request: request, completion: completion))
             return request.id

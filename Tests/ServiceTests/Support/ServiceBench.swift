@@ -116,6 +116,10 @@ final class ServiceBench: ServiceEventReceiver {
             "mainSessionKey":"agent:main:main"}}}
             """
         guard let hello = Hello(json(text), requested: []) else { preconditionFailure("no hello") }
+        try await open(hello, on: loop)
+    }
+
+    func open(_ hello: Hello, on loop: isolated EventLoop) async throws {
         gateway.hello = hello
         gateway.isOnline = true
         services.events.notify(.linkChanged(status(.online, on: loop)), on: loop)
@@ -246,29 +250,31 @@ final class ServiceBench: ServiceEventReceiver {
 }
 
 /// Runs a test on a loop of its own, with all services started.
-func withServices(
+func withServices<Value: Sendable>(
     _ settings: ServiceSettings = ServiceSettings(),
-    _ test: @Sendable (ServiceBench, isolated EventLoop) async throws -> Void
-) async throws {
-    let clock = ManualClock()
+    startingAt start: Timestamp = ManualClock.start,
+    _ test: @Sendable (ServiceBench, isolated EventLoop) async throws -> Value
+) async throws -> Value {
+    let clock = ManualClock(wallStart: start)
     let loop = try EventLoop(label: "test.services", clock: clock.loopClock)
     loop.start()
     do {
-        try await run(test, settings, clock, on: loop)
+        let value = try await run(test, settings, clock, on: loop)
+        await loop.stop()
+        return value
     } catch {
         await loop.stop()
         throw error
     }
-    await loop.stop()
 }
 
-private func run(
-    _ test: @Sendable (ServiceBench, isolated EventLoop) async throws -> Void,
+private func run<Value: Sendable>(
+    _ test: @Sendable (ServiceBench, isolated EventLoop) async throws -> Value,
     _ settings: ServiceSettings,
     _ clock: ManualClock,
     on loop: isolated EventLoop
-) async throws {
+) async throws -> Value {
     let bench = try ServiceBench(clock: clock, settings)
     try await bench.start(on: loop)
-    try await test(bench, loop)
+    return try await test(bench, loop)
 }

@@ -1,0 +1,26 @@
+import Testing
+
+/// Each recording of a gateway is played to the services, with an interruption after one of its steps, and what Ladle says
+/// is compared with what the gateway did. `LADLE_REPLAY=all` interrupts after every step, in every way.
+struct CutReplayTests {
+    @Test(arguments: GatewayRecording.names)
+    func `Ladle says what the gateway did, wherever it is interrupted`(name: String) async throws {
+        let recording = try GatewayRecording(name)
+        var report = ReplayReport(recording)
+        for cut in recording.cuts(all: ReplayReport.isLong) {
+            let account = try await CutReplay.account(of: recording, cut: cut)
+            report.add(ReplayJudge.findings(recording, account), of: cut)
+        }
+        report.close()
+        for (rule, lines) in report.lines.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            let text = lines.prefix(ReplayReport.mostLines).joined(separator: "\n")
+            if KnownFindings.contains(name, rule) {
+                withKnownIssue(isIntermittent: true) {
+                    Issue.record("\(name): \(rule.rawValue), \(lines.count) times\n\(text)")
+                }
+            } else {
+                Issue.record("\(name): \(rule.rawValue), \(lines.count) times\n\(text)")
+            }
+        }
+    }
+}
