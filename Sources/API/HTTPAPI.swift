@@ -94,6 +94,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         case .entryChanged(let entry):
             log.changed(entry)
             open.entryChanged(entry, on: loop)
+        case .frameLogged(let entry): frames.logged(entry, on: loop)
         default: break
         }
     }

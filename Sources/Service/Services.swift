@@ -159,7 +159,7 @@ package final class Services: ServiceEventReceiver {
             messages.runEnded(run, on: loop)
         case .diskFellBehind(let isBehind): gateway.holdInput(isBehind, on: loop)
         case .published(let event): runs.published(event)
-        case .tokensIssued: break
+        case .tokensIssued, .frameLogged: break
         }
     }
 }

@@ -58,4 +58,5 @@ final class DropDriver: UpstreamLinkHandler {
     func linkLost(events: Int64, on loop: isolated EventLoop) {}
     func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
     func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) {}
+    func linkLogged(_ entry: FrameLog.Entry, on loop: isolated EventLoop) {}
 }

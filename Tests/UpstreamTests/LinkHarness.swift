@@ -34,8 +34,7 @@ struct LinkHarness {
     var gaps = 0
     var outcomes: [(id: CallID, outcome: CallOutcome)] = []
     var late: [(id: CallID, outcome: CallOutcome)] = []
-    var kept: [DeviceToken] = []
-    var forgotten = 0
+    var stored: [DeviceTokenStore] = []
     var hellos = 0
     /// Requests as the gateway reads them.
     var requests: [JSONDocument] = []
@@ -72,7 +71,7 @@ struct LinkHarness {
         )
     }
 
-    mutating func perform(_ actions: [LinkMachine.Action]) {
+    mutating func perform(_ actions: [LinkAction]) {
         for action in actions {
             switch action {
             case .open(let url): opened.append(url)
@@ -87,8 +86,7 @@ struct LinkHarness {
             case .gap: gaps += 1
             case .outcome(let id, let outcome): outcomes.append((id, outcome))
             case .late(let id, let outcome): late.append((id, outcome))
-            case .keepDeviceToken(let token, _): kept.append(token)
-            case .forgetDeviceToken: forgotten += 1
+            case .storeTokens(let tokens): stored.append(tokens)
             case .logged(let entry): logged.append(entry)
             }
         }

@@ -223,7 +223,7 @@ struct RejectionTests {
         #expect(Rejection(WebSocketClose(1008, cut), online: false).hint == "openclaw devices list")
     }
 
-    @Test func `what a gateway says stays one short line`() {
+    @Test func `a gateway's message becomes one short line`() {
         let rejection = Rejection(
             GatewayError(code: "X", message: "a\u{1B}[31m\nb" + String(repeating: "c", count: 9_000)),
             .init(hasSharedSecret: true)

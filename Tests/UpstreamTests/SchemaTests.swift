@@ -87,8 +87,9 @@ struct SchemaTests {
             role: "operator"
         )
         for token in ["secret", nil] {
-            var link = try LinkHarness(token: token)
-            link.machine.tokens[key] = DeviceToken(token: "dt", scopes: [])
+            var tokens = DeviceTokenStore()
+            tokens[key] = DeviceToken(token: "dt", scopes: [])
+            var link = try LinkHarness(token: token, tokens: tokens)
             link.goOnline()
             link.call(1, "health")
             #expect(link.requests.count == 3)

@@ -27,6 +27,7 @@ final class LinkProbe: UpstreamLinkHandler {
     func linkLost(events: Int64, on loop: isolated EventLoop) { inbox.put(.lost(events)) }
     func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
     func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) { inbox.put(.tokens(tokens)) }
+    func linkLogged(_ entry: FrameLog.Entry, on loop: isolated EventLoop) {}
 }
 
 /// Measures from the start of a link to the first answer, then lets everything go.
@@ -55,7 +56,7 @@ final class Stopwatch: UpstreamLinkHandler {
     }
 
     func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
-        link?.call(AgentsList(), on: loop) { _ in
+        link?.call(method: "health", params: Array("{}".utf8), on: loop) { _ in
             if let began = self.began { self.measured.put(self.clock.now - began) }
             self.link?.stop(on: loop)
             self.gateway.stop(on: loop)
@@ -67,6 +68,7 @@ final class Stopwatch: UpstreamLinkHandler {
     func linkLost(events: Int64, on loop: isolated EventLoop) {}
     func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
     func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) {}
+    func linkLogged(_ entry: FrameLog.Entry, on loop: isolated EventLoop) {}
 }
 
 /// A loop with a scripted gateway and a link to it.
@@ -234,7 +236,7 @@ struct UpstreamLinkTests {
         await world.end()
     }
 
-    @Test func `what comes while input is held is read afterwards`() async throws {
+    @Test func `bytes that arrive while input is held are read afterwards`() async throws {
         let world = try await LinkWorld.make()
         _ = try await world.status(.online)
         world.use { fixture, loop in fixture.link.holdInput(true, on: loop) }
@@ -276,7 +278,7 @@ struct UpstreamLinkTests {
         await world.end()
     }
 
-    @Test func `what is no gateway is named`() async throws {
+    @Test func `a web server is reported as no gateway`() async throws {
         let page = Array("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".utf8)
         let world = try await LinkWorld.make(.init(garbage: page))
         let answer10 = try await world.status(.offline)
@@ -297,7 +299,7 @@ struct UpstreamLinkTests {
         await world.end()
     }
 
-    @Test func `nobody listening is offline and retried`() async throws {
+    @Test func `a port where nothing listens is offline and retried`() async throws {
         let world = try await LinkWorld.make()
         _ = try await world.status(.online)
         world.use { fixture, loop in fixture.gateway.stop(on: loop) }

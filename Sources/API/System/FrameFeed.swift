@@ -42,8 +42,12 @@ final class FrameFeed: ExchangeOwner {
         // The head reaches the reader also where no frame has come yet.
         write(kept.isEmpty ? Self.comment : kept, to: exchange, on: loop)
         guard heartbeat == nil, !followers.isEmpty else { return }
-        api.link.onFrame = { [weak self] entry in self?.tell(Self.block(entry), on: loop) }
         beat(on: loop)
+    }
+
+    func logged(_ entry: FrameLog.Entry, on loop: isolated EventLoop) {
+        guard !followers.isEmpty else { return }
+        tell(Self.block(entry), on: loop)
     }
 
     func shutDown(on loop: isolated EventLoop) {
@@ -80,7 +84,6 @@ final class FrameFeed: ExchangeOwner {
         exchange.owner = nil
         api.open.releaseSlot(of: follower.caller)
         guard followers.isEmpty else { return }
-        api.link.onFrame = nil
         if let heartbeat { loop.cancel(heartbeat) }
         heartbeat = nil
     }

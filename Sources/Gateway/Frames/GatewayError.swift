@@ -9,7 +9,7 @@ package struct GatewayError: Error, Sendable {
     /// At most `longestWaitMs`.
     package let retryAfterMs: Int64?
 
-    /// More is no wait but a mistake, and others add to it.
+    /// A longer wait can only be a mistake; the bound keeps sums with it from overflowing.
     private static let longestWaitMs: Int64 = 86_400_000
 
     package init(_ error: JSONValue?) {
@@ -34,7 +34,20 @@ package struct GatewayError: Error, Sendable {
     package var detailsCode: String? { details?["code"]?.string }
     package var detailsReason: String? { details?["reason"]?.string }
 
-    /// The scope a call lacked. Newer gateways say it in `details`, older ones only in the message.
+    /// The request that an operator of the gateway has to approve.
+    package var pairingRequestId: String? { details?["requestId"]?.string }
+    /// The gateway would take this device's token beside the shared one that it refused.
+    package var invitesDeviceToken: Bool {
+        details?["canRetryWithDeviceToken"]?.bool == true
+            || details?["recommendedNextStep"]?.string == "retry_with_device_token"
+    }
+    /// The answer is about the protocol version; `expectedProtocol` is the gateway's own, if it is a number.
+    package var namesProtocol: Bool { details?["expectedProtocol"] != nil }
+    package var expectedProtocol: Int64? { details?["expectedProtocol"]?.int }
+    /// The gateway answers its port, but does not take all calls yet.
+    package var isStartingUp: Bool { detailsReason == "startup-sidecars" }
+
+    /// The scope that a call lacked. Newer gateways name it in `details`, older ones only in the message.
     package var missingScope: String? {
         if detailsCode == "MISSING_SCOPE", let scope = details?["missingScope"]?.string { return scope }
         guard code == "FORBIDDEN" || code == "INVALID_REQUEST" else { return nil }

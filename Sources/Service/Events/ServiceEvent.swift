@@ -15,6 +15,8 @@ package enum ServiceEvent {
     case framesLost
     /// Messages since this time, by the gateway's clock, may have been missed.
     case eventsMissed(since: Timestamp)
+    /// A frame of the link was added to the frame log.
+    case frameLogged(FrameLog.Entry)
     /// The gateway issued device tokens that the next start needs.
     case tokensIssued(DeviceTokenStore)
     /// `main` and bare session keys have another meaning now.

@@ -64,6 +64,10 @@ package final class GatewayEvents: UpstreamLinkHandler {
         events.notify(.tokensIssued(tokens), on: loop)
     }
 
+    package func linkLogged(_ entry: FrameLog.Entry, on loop: isolated EventLoop) {
+        events.notify(.frameLogged(entry), on: loop)
+    }
+
     private func gatewayTime(on loop: isolated EventLoop) -> Timestamp {
         loop.wallClock.adding(milliseconds: link.clockSkewMs)
     }

@@ -16,6 +16,8 @@ package protocol UpstreamLinkHandler: AnyObject {
     func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop)
     /// The tokens to keep on disk. Write them off the loop.
     func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop)
+    /// A frame was added to the frame log.
+    func linkLogged(_ entry: FrameLog.Entry, on loop: isolated EventLoop)
 }
 
 /// The one connection to the gateway, on a loop: opens sockets, moves bytes and arms the timer. `LinkMachine` makes all
@@ -29,17 +31,15 @@ package final class UpstreamLink {
     /// Addresses that the current attempt has not tried yet.
     private var addresses: [SocketAddress] = []
     private var attempt: UInt64 = 0
-    private var turn = AddressRotation()
+    private var rotation = AddressRotation()
     private var timer: (id: TimerID, at: Int64)?
     private var completions: [CallID: (CallOutcome) -> Void] = [:]
     private var nextCall: UInt64 = 1
     /// Actions still to perform, in order. Handlers and completions may add actions while the list is worked off.
-    private var actions: [LinkMachine.Action] = []
+    private var actions: [LinkAction] = []
     private var isPerforming = false
     private let trust: TLSTrust?
     package weak var handler: (any UpstreamLinkHandler)?
-    /// Receives each logged frame, for clients that follow the log.
-    package var onFrame: ((FrameLog.Entry) -> Void)?
 
     /// - Parameter trust: replaces the system's certificate authorities if no pin is set; for tests.
     package init(
@@ -67,7 +67,7 @@ package final class UpstreamLink {
     /// The hint for a call that failed with `missingScope`.
     package func hint(toGain scope: String) -> String {
         let requested = machine.configuration?.scopes ?? []
-        return Scopes.hint(toGain: scope, requested: requested, deviceId: machine.signer.deviceId)
+        return Scopes.hint(toGain: scope, requested: requested, deviceId: machine.deviceId)
     }
 
     // MARK: Commands
@@ -96,8 +96,7 @@ package final class UpstreamLink {
         armTimer(on: loop)
     }
 
-    /// Sends one request. `completion` is called on the loop exactly once (for `agent` a second time, with the final
-    /// answer after `accepted`). `params` is one JSON object.
+    /// Sends one request. `completion` is called on the loop exactly once. `params` is one JSON object.
     @discardableResult
     package func call(
         method: String,
@@ -114,29 +113,11 @@ package final class UpstreamLink {
         return id
     }
 
-    /// Sends one request, given as a typed call.
-    @discardableResult
-    package func call<Call: GatewayCall>(
-        _ call: Call,
-        timeoutMs: Int64? = nil,
-        on loop: isolated EventLoop,
-        completion: @escaping (Result<Call.Output, CallFailure>) -> Void
-    ) -> CallID {
-        self.call(
-            method: Call.method,
-            params: call.params,
-            timeoutMs: timeoutMs ?? call.timeoutMs,
-            on: loop
-        ) { outcome in
-            completion(CallFailure.result(of: Call.self, outcome))
-        }
-    }
-
     // MARK: Reports from the connection
 
     func opened(on loop: isolated EventLoop) {
         addresses = []
-        turn.opened()
+        rotation.opened()
         perform(machine.opened(now: Self.time(loop)), on: loop)
     }
 
@@ -157,7 +138,7 @@ package final class UpstreamLink {
 
     // MARK: Performing actions
 
-    private func perform(_ more: [LinkMachine.Action], on loop: isolated EventLoop) {
+    private func perform(_ more: [LinkAction], on loop: isolated EventLoop) {
         actions += more
         guard !isPerforming else { return }
         isPerforming = true
@@ -175,8 +156,8 @@ package final class UpstreamLink {
             case .gap(let expected, let received): handler?.linkLost(events: received - expected, on: loop)
             case .outcome(let id, let outcome): finish(id, outcome)
             case .late(let id, let outcome): handler?.linkLearned(outcome, of: id, on: loop)
-            case .keepDeviceToken, .forgetDeviceToken: handler?.linkTokensChanged(machine.tokens, on: loop)
-            case .logged(let entry): onFrame?(entry)
+            case .storeTokens(let tokens): handler?.linkTokensChanged(tokens, on: loop)
+            case .logged(let entry): handler?.linkLogged(entry, on: loop)
             }
         }
         actions.removeAll(keepingCapacity: actions.capacity <= 64)
@@ -219,7 +200,7 @@ package final class UpstreamLink {
         let bound = LoopBound(self, on: loop)
         Resolver.resolve(host: url.host, port: url.port, for: loop) { found, loop in
             guard let link = bound.value(on: loop), link.attempt == number else { return }
-            link.addresses = link.turn.order(found)
+            link.addresses = link.rotation.order(found)
             guard !found.isEmpty else { return link.failed(.nameNotFound("unknown name"), on: loop) }
             link.connectNext(on: loop)
         }

@@ -101,7 +101,7 @@ package struct Challenge: Sendable, Equatable {
     let timestampMs: Int64
 
     package init?(nonce: String?, timestampMs: Int64) {
-        // The nonce goes into signed text and back on the wire: no separator, no absurd size.
+        // The nonce becomes part of the signed text, where `|` separates the fields; its size is bounded.
         guard let nonce, !nonce.isEmpty, nonce.utf8.count <= 512, !nonce.contains("|") else { return nil }
         self.nonce = nonce
         self.timestampMs = timestampMs

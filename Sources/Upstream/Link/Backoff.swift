@@ -1,61 +1,79 @@
-/// Computes when to try again after a link ended. Pure: the caller passes the random bits for the jitter.
-package struct Backoff: Sendable {
+/// Computes when to try again after a link ended. Pure: the caller passes the time and the random bits for the jitter.
+struct Backoff: Sendable {
     /// The gateway's own companion apps wait as long after a dropped connection.
-    package static let first: Int64 = 3_000
-    package static let longest: Int64 = 30_000
+    private static let firstMs: Int64 = 3_000
+    private static let longestMs: Int64 = 30_000
     /// After an announced restart the link retries at once and then often, because a gateway is usually back within
     /// seconds.
-    package static let restart: [Int64] = [0, 500, 1_000, 2_000]
+    private static let restartMs: [Int64] = [0, 500, 1_000, 2_000]
+    /// A gateway that greets and announces a restart sooner than this is not followed at once: if it did so in a loop,
+    /// it would be called without pause.
+    private static let shortestLinkMs: Int64 = 2_000
     /// Pending approvals: retries are frequent while a user is likely at the keyboard, then slower, but always within
     /// the five minutes that a request lives.
-    package static let approval: Int64 = 5_000
-    static let slowApproval: Int64 = 30_000
-    static let approvalPatience: Int64 = 300_000
+    private static let approvalMs: Int64 = 5_000
+    private static let slowApprovalMs: Int64 = 30_000
+    private static let approvalPatienceMs: Int64 = 300_000
+    /// The pause before an attempt with other secrets.
+    static let otherSecretsMs: Int64 = 250
 
     private var failures = 0
-    private var restarting = false
+    private var onlineSince: Int64?
+    private var isRestarting = false
     private var restartAttempts = 0
-    private var restartExpected: Int64?
+    private var restartExpectedMs: Int64?
     private var approvalSince: Int64?
+    private var hasDroppedToken = false
 
-    package init() {}
-
-    /// Called after a hello: the next drop starts with the shortest wait.
-    package mutating func reset() {
+    /// The gateway accepted the link: the next drop starts with the shortest wait.
+    mutating func opened(now: Int64) {
         self = Backoff()
+        onlineSince = now
     }
 
-    /// The gateway announced a restart. Ignored right after a hello: otherwise a gateway that greets and restarts in a
-    /// loop would be called without pause.
-    mutating func announceRestart(onlineForMs: Int64, expectedMs: Int64? = nil) {
-        guard !restarting, onlineForMs >= 2_000 else { return }
-        restarting = true
-        restartExpected = expectedMs.map { min(max($0, 0), Self.longest) }
+    /// The gateway announced a restart.
+    mutating func announceRestart(now: Int64, expectedMs: Int64? = nil) {
+        guard !isRestarting, now - (onlineSince ?? now) >= Self.shortestLinkMs else { return }
+        isRestarting = true
+        restartExpectedMs = expectedMs.map { min(max($0, 0), Self.longestMs) }
     }
 
-    /// Milliseconds until the next attempt. `random` is any 64 bits.
-    package mutating func delay(random: UInt64) -> Int64 {
+    /// Milliseconds until the next attempt; nil if there is none. `random` is any 64 bits.
+    mutating func delay(after next: Rejection.Next, now: Int64, random: UInt64) -> Int64? {
+        switch next {
+        case .stop: return nil
+        case .retry: return growing(random)
+        case .retryAfter(let milliseconds):
+            // Adds a little jitter, so that many bridges do not reconnect at the same instant.
+            return milliseconds + Int64(random % UInt64(max(milliseconds / 10, 1)))
+        case .waitForApproval:
+            let since = approvalSince ?? now
+            approvalSince = since
+            return now - since < Self.approvalPatienceMs ? Self.approvalMs : Self.slowApprovalMs
+        case .retryWithDeviceToken: return Self.otherSecretsMs
+        case .dropDeviceToken:
+            // Quick once only: a gateway that keeps refusing must not be asked four times a second.
+            defer { hasDroppedToken = true }
+            return hasDroppedToken ? growing(random) : Self.otherSecretsMs
+        }
+    }
+
+    private mutating func growing(_ random: UInt64) -> Int64 {
         approvalSince = nil
-        if restarting, let expected = restartExpected {
-            restartExpected = nil
+        if isRestarting, let expected = restartExpectedMs {
+            restartExpectedMs = nil
             return expected
         }
-        if restarting, restartAttempts < Self.restart.count {
+        if isRestarting, restartAttempts < Self.restartMs.count {
             restartAttempts += 1
-            return Self.restart[restartAttempts - 1]
+            return Self.restartMs[restartAttempts - 1]
         }
-        restarting = false
+        isRestarting = false
         let exponent = min(failures, 10)
         failures = min(failures + 1, 64)
-        let base = min(Self.first << Int64(exponent), Self.longest)
-        // The first wait is exact. Later waits keep half and randomise the other half, never above the cap.
+        let base = min(Self.firstMs << Int64(exponent), Self.longestMs)
+        // The first wait is exact. Later waits keep half and randomise the other half, never above the longest.
         guard failures > 1 else { return base }
         return base / 2 + Int64(random % UInt64(base / 2 + 1))
-    }
-
-    mutating func approvalDelay(now: Int64) -> Int64 {
-        let since = approvalSince ?? now
-        approvalSince = since
-        return now - since < Self.approvalPatience ? Self.approval : Self.slowApproval
     }
 }

@@ -1,5 +1,6 @@
 import Basics
 package import Gateway
+import JSONBytes
 import WebSocket
 
 /// The link as one state machine: events and the time go in, actions come out. It has no socket, clock or file, so that
@@ -7,27 +8,8 @@ import WebSocket
 ///
 /// After each input the owner performs the actions in order and arms one timer for `wakeAt`.
 package struct LinkMachine {
-    package enum Action: Sendable {
-        /// Open a connection, with TLS if the URL says so; report `opened` or `failed`.
-        case open(GatewayURL)
-        case write([UInt8])
-        /// Send the bytes that were written, then close. This connection reports nothing more.
-        case close
-        case status(LinkStatus)
-        case hello(Hello)
-        case event(GatewayEvent)
-        /// Events were lost: reload the data they may have changed.
-        case gap(expected: Int64, received: Int64)
-        case outcome(CallID, CallOutcome)
-        /// The final outcome of a request that was reported as ambiguous before.
-        case late(CallID, CallOutcome)
-        case keepDeviceToken(DeviceToken, DeviceTokenStore.Key)
-        case forgetDeviceToken(DeviceTokenStore.Key)
-        case logged(FrameLog.Entry)
-    }
-
-    enum Phase: Equatable {
-        /// Not started, or stopped until the next call.
+    private enum Phase: Equatable {
+        /// Not started, or stopped until the next command.
         case idle
         case waiting(until: Int64)
         case opening(deadline: Int64)
@@ -36,64 +18,41 @@ package struct LinkMachine {
         case online
     }
 
-    enum Limit {
+    /// State of the current connection; a new one starts empty.
+    private struct Connection {
+        var handshake: HandshakeState?
+        var watchdog: TickWatchdog?
+        var sequence: SequenceTracker?
+        /// The gateway announced a shutdown, so a request sent now would be lost.
+        var isShuttingDown = false
+    }
+
+    private enum Limit {
         static let openMs: Int64 = 10_000
         static let upgradeMs: Int64 = 10_000
         /// As long as the slowest release waits before it gives up on us.
         static let handshakeMs: Int64 = 15_000
-        /// The largest frame that an unauthenticated peer may send; a challenge is far smaller.
-        static let beforeConnect = 65_536
-        /// The hello contains a snapshot of the whole gateway, which grows with its sessions and presence.
-        static let hello = 4 << 20
-        /// A history alone can be 6 MiB; the reference client accepts 25 MiB.
-        static let inbound = 26_214_400
         /// Above this many unsent bytes, requests wait in our queue, where they still count as not sent.
         static let highWater = 1 << 20
-        static let queuedBytes = 64 << 20
-        static let deviceTokenRetryMs: Int64 = 250
     }
 
-    var phase = Phase.idle
-    var target: LinkTarget
-    var signer: any DeviceSigner
-    var tokens: DeviceTokenStore
-    var random: any RandomNumberGenerator
-    var backoff = Backoff()
-    var upgrade: ClientHandshake?
-    var session: WebSocketSession?
-    var handshake: HandshakeState?
-    var watchdog: TickWatchdog?
-    var sequence: SequenceTracker?
-    var calls = RPCTable()
-    var queue: [QueuedFrame] = []
-    /// The wire ID of our own `sessions.subscribe`, whose answer is ignored.
-    var subscribeId: String?
-    var queuedBytes = 0
-    var onlineSince: Int64 = 0
-    /// The gateway announced a shutdown, so a request sent now would be lost.
-    var isShuttingDown = false
-    var sendsDeviceTokenToo = false
-    var triedDeviceToken = false
-    var droppedDeviceToken = false
-    var sentDeviceToken = false
-    /// Measured at the last challenge.
-    package internal(set) var clockSkewMs: Int64 = 0
-    let idPrefix: String
-    var nextWireId: UInt64 = 1
-
-    struct QueuedFrame {
-        var wireId: String
-        var bytes: [UInt8]
-    }
-
-    package internal(set) var status: LinkStatus
+    package private(set) var target: LinkTarget
     /// The last hello. It stays while the gateway is away, because it lists the methods that the gateway supports.
-    package internal(set) var hello: Hello?
-    package internal(set) var counters = LinkCounters()
+    package private(set) var hello: Hello?
+    package private(set) var counters = LinkCounters()
     /// Nil while frame logging is off.
-    package var log: FrameLog?
+    package private(set) var log: FrameLog?
     /// Bytes that the kernel has not taken yet; the owner updates the number after each write and drain.
     package var unsentBytes = 0
+
+    private var phase = Phase.idle
+    private var socket: ClientWebSocket
+    private var connection = Connection()
+    private var shown: StatusTracker
+    private var credentials: DeviceCredentials
+    private var requests: RequestQueue
+    private var backoff = Backoff()
+    private var random: any RandomNumberGenerator
 
     package init(
         target: LinkTarget,
@@ -104,147 +63,415 @@ package struct LinkMachine {
         now: LinkTime
     ) {
         self.target = target
-        self.signer = signer
-        self.tokens = tokens
-        var random = random
-        idPrefix = String(random.next() as UInt64, radix: 36)
-        self.random = random
         self.log = log
-        status = LinkStatus(state: .connecting, detail: "About to begin.", since: now.wall, url: nil)
-        protectSecrets()
+        credentials = DeviceCredentials(signer: signer, tokens: tokens)
+        var random = random
+        requests = RequestQueue(idPrefix: String(random.next() as UInt64, radix: 36))
+        self.random = random
+        socket = ClientWebSocket(random: random)
+        shown = StatusTracker(now: now)
+        hideSecrets()
     }
 
-    package var isOnline: Bool { phase == .online && !isShuttingDown }
+    package var status: LinkStatus { shown.current }
+    package var clockSkewMs: Int64 { shown.clockSkewMs }
+    package var isOnline: Bool { phase == .online && !connection.isShuttingDown }
+    package var deviceId: String { credentials.deviceId }
+
+    package var configuration: LinkConfiguration? {
+        if case .gateway(let configuration) = target { configuration } else { nil }
+    }
 
     /// The time of the next `wake`, on the monotonic clock.
     package var wakeAt: Int64? {
         switch phase {
         case .idle: nil
         case .waiting(let time), .opening(let time), .upgrading(let time), .handshaking(let time): time
-        case .online: [watchdog?.deadline, calls.nextDeadline].compactMap(\.self).min()
+        case .online: [connection.watchdog?.deadline, requests.nextDeadline].compactMap(\.self).min()
         }
     }
 
     // MARK: Commands
 
-    package mutating func start(now: LinkTime) -> [Action] {
+    package mutating func start(now: LinkTime) -> [LinkAction] {
         guard phase == .idle else { return [] }
-        return begin(now)
+        return connect(now)
     }
 
     /// Changes the gateway, the credentials, or the reason why there is no gateway.
-    package mutating func configure(_ target: LinkTarget, now: LinkTime) -> [Action] {
-        var actions = hangUp(WebSocketClose(WebSocketClose.normal, "configuration changed"), failing: .offline)
+    package mutating func configure(_ target: LinkTarget, now: LinkTime) -> [LinkAction] {
+        let actions = hangUp(WebSocketClose(WebSocketClose.normal, "configuration changed"), failing: .offline)
         self.target = target
-        protectSecrets()
-        backoff.reset()
-        triedDeviceToken = false
-        droppedDeviceToken = false
-        sendsDeviceTokenToo = false
-        return actions.append(begin(now))
+        hideSecrets()
+        backoff = Backoff()
+        credentials.reset()
+        return actions + connect(now)
     }
 
     /// Tries now, without waiting for the backoff; for a user who has just changed something at the gateway.
-    package mutating func retryNow(now: LinkTime) -> [Action] {
+    package mutating func retryNow(now: LinkTime) -> [LinkAction] {
         switch phase {
-        case .idle, .waiting: begin(now)
+        case .idle, .waiting: connect(now)
         default: []
         }
     }
 
     /// Pauses or resumes reading from the connection.
     package mutating func holdInput(_ isHeld: Bool, now: LinkTime) {
-        if isHeld, watchdog?.isHeld == false { counters.holds += 1 }
-        watchdog?.hold(isHeld, now: now.milliseconds)
+        if isHeld, connection.watchdog?.isHeld == false { counters.holds += 1 }
+        connection.watchdog?.hold(isHeld, now: now.milliseconds)
     }
 
-    package mutating func stop(now: LinkTime) -> [Action] {
-        var actions = hangUp(WebSocketClose(WebSocketClose.goingAway, "shutting down"), failing: .stopped)
+    package mutating func stop(now: LinkTime) -> [LinkAction] {
+        let actions = hangUp(WebSocketClose(WebSocketClose.goingAway, "shutting down"), failing: .stopped)
         phase = .idle
-        let detail = "Ladle is shutting down."
-        return actions.append(
-            show(LinkStatus(state: .offline, code: "STOPPED", detail: detail, since: now.wall, url: urlText))
-        )
+        return actions + report(shown.stopped(now: now))
     }
 
-    // MARK: Events
+    /// Sends a request, or reports at once why it cannot be sent. `params` is one JSON object.
+    package mutating func request(
+        _ id: CallID,
+        method: String,
+        params: [UInt8],
+        timeoutMs: Int64,
+        now: LinkTime
+    ) -> [LinkAction] {
+        guard isOnline, let hello else { return [.outcome(id, .notDispatched(.offline))] }
+        let refusal = requests.add(
+            id,
+            method: method,
+            params: params,
+            timeoutMs: timeoutMs,
+            frameLimit: hello.policy.maxPayload,
+            now: now.milliseconds
+        )
+        if let refusal { return [.outcome(id, .notDispatched(refusal))] }
+        return sendRequests(now)
+    }
+
+    // MARK: Reports of the owner
 
     /// The time `wakeAt` has come.
-    package mutating func wake(now: LinkTime) -> [Action] {
+    package mutating func wake(now: LinkTime) -> [LinkAction] {
         let time = now.milliseconds
         switch phase {
         case .waiting(let until) where until <= time:
-            return begin(now)
+            return connect(now)
         case .opening(let deadline) where deadline <= time, .upgrading(let deadline) where deadline <= time,
             .handshaking(let deadline) where deadline <= time:
             return transportFailed(.timedOut, now: now)
         case .online:
-            var actions = calls.expire(now: time).map { Action.outcome($0, $1) }
-            if let deadline = watchdog?.deadline, deadline <= time {
-                counters.silences += 1
-                actions += hangUp(WebSocketClose(4000, "tick timeout"), failing: .offline)
-                let detail = "The gateway fell silent."
-                actions += retry(Rejection(.offline, "TICK_TIMEOUT", detail, next: .retry), now)
-            }
-            return actions
+            let actions = requests.expire(now: time).map { LinkAction.outcome($0, $1) }
+            guard let deadline = connection.watchdog?.deadline, deadline <= time else { return actions }
+            counters.silences += 1
+            return actions + end(WebSocketClose(4000, "tick timeout"), .silent, now)
         default:
             return []
         }
     }
 
-    package mutating func opened(now: LinkTime) -> [Action] {
-        guard case .opening = phase, let url = configuration?.url, let agent = configuration?.clientVersion else {
-            return []
-        }
-        let nonce = (0..<16).map { _ in UInt8(truncatingIfNeeded: random.next() as UInt64) }
-        let handshake = ClientHandshake(host: url.hostField, path: url.path, userAgent: "ladle/\(agent)", nonce: nonce)
-        upgrade = handshake
+    package mutating func opened(now: LinkTime) -> [LinkAction] {
+        guard case .opening = phase, let configuration else { return [] }
         phase = .upgrading(deadline: now.milliseconds + Limit.upgradeMs)
-        return write(handshake.request)
+        return write(socket.connect(to: configuration.url, clientVersion: configuration.clientVersion))
     }
 
     /// The connection could not be opened, or ended without a close frame.
-    package mutating func transportFailed(_ failure: Rejection.TransportFailure, now: LinkTime) -> [Action] {
+    package mutating func transportFailed(_ failure: Rejection.TransportFailure, now: LinkTime) -> [LinkAction] {
         switch phase {
         case .idle, .waiting: return []
-        case .online:
-            let detail = "The connection to the gateway was lost."
-            return hangUp(nil, failing: .offline) + retry(Rejection(.offline, "LINK_LOST", detail, next: .retry), now)
+        case .online: return end(nil, .lost, now)
         case .opening, .upgrading, .handshaking:
             guard let url = configuration?.url else { return [] }
-            return hangUp(nil, failing: .offline) + retry(Rejection(failure, url: url), now)
+            return end(nil, Rejection(failure, url: url), now)
         }
     }
 
-    package mutating func received(_ bytes: Span<UInt8>, now: LinkTime) -> [Action] {
+    package mutating func received(_ bytes: Span<UInt8>, now: LinkTime) -> [LinkAction] {
         counters.bytesIn += UInt64(bytes.count)
-        switch phase {
-        case .idle, .waiting, .opening:
-            return []
-        case .upgrading:
-            return upgraded(bytes, now)
-        case .handshaking, .online:
-            watchdog?.heard(now: now.milliseconds)
-            guard let found = session?.receive(bytes) else { return [] }
-            var actions: [Action] = []
-            for item in found {
-                guard session != nil else { break }
-                actions += perform(item, now)
-            }
-            return actions
+        connection.watchdog?.heard(now: now.milliseconds)
+        let wasOpen = socket.isOpen
+        let found: [WebSocketSession.Action]
+        do throws(HandshakeError) {
+            found = try socket.receive(bytes)
+        } catch {
+            return transportFailed(.handshake(error), now: now)
         }
+        if !wasOpen, socket.isOpen {
+            let scopes = configuration?.scopes ?? []
+            connection.handshake = HandshakeState(requestId: requests.newId(), requestedScopes: scopes)
+            phase = .handshaking(deadline: now.milliseconds + Limit.handshakeMs)
+        }
+        var actions: [LinkAction] = []
+        for item in found where socket.isOpen { actions += perform(item, now) }
+        return actions
     }
 
     /// The kernel has taken all waiting bytes.
-    package mutating func drained(now: LinkTime) -> [Action] {
+    package mutating func drained(now: LinkTime) -> [LinkAction] {
         unsentBytes = 0
-        return sendQueued(at: now)
+        return sendRequests(now)
     }
-}
 
-extension [LinkMachine.Action] {
-    mutating func append(_ more: [LinkMachine.Action]) -> [LinkMachine.Action] {
-        append(contentsOf: more)
-        return self
+    // MARK: Start and end of a connection
+
+    private mutating func connect(_ now: LinkTime) -> [LinkAction] {
+        switch target {
+        case .none(let rejection, let url):
+            phase = .idle
+            return report(shown.failed(rejection, url: url, retryAt: nil, now: now))
+        case .gateway(let configuration):
+            counters.attempts += 1
+            phase = .opening(deadline: now.milliseconds + Limit.openMs)
+            return report(shown.connecting(to: configuration.url.description, now: now)) + [.open(configuration.url)]
+        }
+    }
+
+    /// Ends the current connection and schedules the next step.
+    private mutating func end(_ close: WebSocketClose?, _ rejection: Rejection, _ now: LinkTime) -> [LinkAction] {
+        hangUp(close, failing: .offline) + retry(rejection, now)
+    }
+
+    /// Ends the current connection, if any, and completes the requests sent on it.
+    private mutating func hangUp(_ close: WebSocketClose?, failing reason: CallOutcome.NotDispatched) -> [LinkAction] {
+        switch phase {
+        case .idle, .waiting: return []
+        case .online: counters.drops += 1
+        case .opening, .upgrading, .handshaking: break
+        }
+        var actions: [LinkAction] = []
+        if let close, let bytes = socket.close(close) { actions += write(bytes) }
+        actions.append(.close)
+        actions += requests.failAll(reason).map { .outcome($0, $1) }
+        socket.drop()
+        connection = Connection()
+        unsentBytes = 0
+        phase = .idle
+        return actions
+    }
+
+    private mutating func retry(_ rejection: Rejection, _ now: LinkTime) -> [LinkAction] {
+        var actions: [LinkAction] = []
+        switch rejection.next {
+        case .retryWithDeviceToken: credentials.sendBothOnce()
+        case .dropDeviceToken:
+            if let configuration, credentials.forget(for: configuration) {
+                actions.append(.storeTokens(credentials.tokens))
+            }
+        case .retry, .retryAfter, .waitForApproval, .stop: break
+        }
+        let url = status.url
+        guard let delay = backoff.delay(after: rejection.next, now: now.milliseconds, random: random.next()) else {
+            phase = .idle
+            return actions + report(shown.failed(rejection, url: url, retryAt: nil, now: now))
+        }
+        phase = .waiting(until: now.milliseconds + delay)
+        var rejection = rejection
+        if rejection.state == .connecting {
+            // An attempt with other secrets follows at once; users see only how that one ends.
+            if delay == Backoff.otherSecretsMs { return actions }
+            rejection.state = .offline
+        }
+        let retryAt = now.wall.adding(milliseconds: delay)
+        return actions + report(shown.failed(rejection, url: url, retryAt: retryAt, now: now))
+    }
+
+    // MARK: Frames from the gateway
+
+    private mutating func perform(_ action: WebSocketSession.Action, _ now: LinkTime) -> [LinkAction] {
+        switch action {
+        case .message(let message): return received(message, now)
+        case .answerPing(let payload):
+            // No pongs for a peer that pings without reading: unread answers would pile up.
+            guard unsentBytes <= Limit.highWater, let bytes = socket.pong(payload) else { return [] }
+            return write(bytes)
+        case .pong: return []
+        case .answerClose(let close):
+            if close.code == WebSocketClose.serviceRestart { backoff.announceRestart(now: now.milliseconds) }
+            return end(close, Rejection(close, online: phase == .online), now)
+        case .failed(let error):
+            counters.protocolErrors += 1
+            return end(WebSocketClose(error.closeCode), .brokenFrames, now)
+        case .finished:
+            return transportFailed(.dropped, now: now)
+        }
+    }
+
+    private mutating func received(_ message: WebSocketMessage, _ now: LinkTime) -> [LinkAction] {
+        counters.framesIn += 1
+        guard message.kind == .text, let document = try? JSONDocument(parsing: message.bytes, limits: .gateway) else {
+            counters.unreadableFrames += 1
+            return logged(.inbound, nil, size: message.bytes.count, now)
+        }
+        let entry = logged(.inbound, document, size: message.bytes.count, now)
+        let frame = GatewayFrame(document)
+        return entry + (phase == .online ? online(frame, now) : handshaking(frame, now))
+    }
+
+    private mutating func handshaking(_ frame: GatewayFrame, _ now: LinkTime) -> [LinkAction] {
+        guard let configuration, let id = connection.handshake?.requestId,
+            let action = connection.handshake?.receive(frame, wallClockMs: now.wall.milliseconds)
+        else { return [] }
+        switch action {
+        case .connect(let challenge): return answer(challenge, id, configuration, now)
+        case .accepted(let hello): return accepted(hello, configuration, now)
+        case .rejected(let error):
+            let rejection = Rejection(error, credentials.context(for: configuration))
+            return end(WebSocketClose(WebSocketClose.normal), rejection, now)
+        case .unusable(let reason):
+            let rejection = Rejection.notAGateway(configuration.url, reason)
+            return end(WebSocketClose(WebSocketClose.protocolError), rejection, now)
+        case .ignored:
+            // Events may arrive before the hello; the snapshot in the hello includes their changes.
+            switch frame {
+            case .event: break
+            case .response: counters.unknownAnswers += 1
+            case .unknown: counters.unknownFrames += 1
+            }
+            return []
+        }
+    }
+
+    private mutating func answer(
+        _ challenge: Challenge,
+        _ id: String,
+        _ configuration: LinkConfiguration,
+        _ now: LinkTime
+    ) -> [LinkAction] {
+        shown.measured(gatewayMs: challenge.timestampMs, now: now)
+        guard let params = credentials.answer(challenge, for: configuration) else {
+            return end(WebSocketClose(WebSocketClose.normal), .unusableKey, now)
+        }
+        socket.allow(.hello)
+        return writeFrame(GatewayRequest.frame(id: id, method: "connect", params: params), now)
+    }
+
+    private mutating func accepted(
+        _ hello: Hello,
+        _ configuration: LinkConfiguration,
+        _ now: LinkTime
+    ) -> [LinkAction] {
+        counters.hellos += 1
+        self.hello = hello
+        phase = .online
+        backoff.opened(now: now.milliseconds)
+        credentials.reset()
+        connection.handshake = nil
+        connection.watchdog = TickWatchdog(intervalMs: hello.policy.tickIntervalMs, now: now.milliseconds)
+        connection.sequence = SequenceTracker(protocolVersion: hello.protocolVersion)
+        socket.allow(.anyFrame(hello.policy.maxPayload))
+        var actions: [LinkAction] = []
+        if let token = hello.deviceToken, credentials.keep(token, from: configuration) {
+            hideSecrets()
+            actions.append(.storeTokens(credentials.tokens))
+        }
+        // The subscription goes out before any snapshot request: otherwise changes between the two would be missed.
+        if configuration.subscribesToSessions { actions += subscribe(now) }
+        actions += report(shown.online(hello, requested: configuration.scopes, deviceId: deviceId, now: now))
+        actions.append(.hello(hello))
+        return actions
+    }
+
+    /// The answer is ignored: a release without this method reports an error and still sends the broadcasts.
+    private mutating func subscribe(_ now: LinkTime) -> [LinkAction] {
+        let call = SessionsSubscribe()
+        let id = requests.newOwnId()
+        return writeFrame(GatewayRequest.frame(id: id, method: SessionsSubscribe.method, params: call.params), now)
+    }
+
+    private mutating func online(_ frame: GatewayFrame, _ now: LinkTime) -> [LinkAction] {
+        switch frame {
+        case .response(let response): return received(response)
+        case .event(let event): return received(event, now)
+        case .unknown:
+            counters.unknownFrames += 1
+            return []
+        }
+    }
+
+    private mutating func received(_ response: GatewayResponse) -> [LinkAction] {
+        switch requests.receive(response) {
+        case .outcome(let id, let outcome):
+            guard case .failed(let error, _) = outcome, let scope = error.missingScope, let configuration else {
+                return [.outcome(id, outcome)]
+            }
+            let change = shown.lacks(scope, requested: configuration.scopes, deviceId: deviceId)
+            return report(change) + [.outcome(id, outcome)]
+        case .late(let id, let outcome):
+            counters.lateAnswers += 1
+            return [.late(id, outcome)]
+        case .own: return []
+        case .unknown:
+            counters.unknownAnswers += 1
+            return []
+        }
+    }
+
+    private mutating func received(_ event: GatewayEvent, _ now: LinkTime) -> [LinkAction] {
+        var actions: [LinkAction] = []
+        switch connection.sequence?.receive(event.seq) {
+        case .gap(let expected, let received, isLoss: true):
+            counters.lostEvents &+= UInt64(received - expected)
+            actions.append(.gap(expected: expected, received: received))
+        case .gap: counters.harmlessGaps += 1
+        case .behind, .inOrder, nil: break
+        }
+        switch event.payload {
+        case .tick, .challenge:
+            return actions
+        case .shutdown(let restartExpectedMs):
+            backoff.announceRestart(now: now.milliseconds, expectedMs: restartExpectedMs)
+            connection.isShuttingDown = true
+        default: break
+        }
+        actions.append(.event(event))
+        return actions
+    }
+
+    // MARK: Writing
+
+    /// Moves requests from the queue to the connection until the connection takes no more.
+    private mutating func sendRequests(_ now: LinkTime) -> [LinkAction] {
+        var actions: [LinkAction] = []
+        while unsentBytes <= Limit.highWater, let frame = requests.next() {
+            let written = writeFrame(frame.bytes, now)
+            guard !written.isEmpty else { continue }
+            requests.wrote(frame)
+            actions += written
+        }
+        return actions
+    }
+
+    private mutating func writeFrame(_ json: [UInt8], _ now: LinkTime) -> [LinkAction] {
+        guard let bytes = socket.message(json) else { return [] }
+        counters.framesOut += 1
+        let document = log == nil ? nil : try? JSONDocument(parsing: json, limits: .gateway)
+        return logged(.outbound, document, size: json.count, now) + write(bytes)
+    }
+
+    private mutating func write(_ bytes: [UInt8]) -> [LinkAction] {
+        unsentBytes += bytes.count
+        counters.bytesOut += UInt64(bytes.count)
+        return [.write(bytes)]
+    }
+
+    private mutating func logged(
+        _ direction: FrameLog.Direction,
+        _ document: JSONDocument?,
+        size: Int,
+        _ now: LinkTime
+    ) -> [LinkAction] {
+        guard let entry = log?.add(direction, document, size: size, at: now.wall) else { return [] }
+        return [.logged(entry)]
+    }
+
+    /// Tells the frame log the secrets in use, so that it hides them wherever they stand in a frame.
+    private mutating func hideSecrets() {
+        let secrets = credentials.secrets(with: configuration)
+        log?.redaction = FrameRedaction(secrets: secrets)
+    }
+
+    private func report(_ change: LinkStatus?) -> [LinkAction] {
+        change.map { [.status($0)] } ?? []
     }
 }

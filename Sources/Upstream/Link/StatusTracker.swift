@@ -1,0 +1,93 @@
+import Basics
+import Gateway
+
+/// The status that users see. Each method returns the new status, or nil if a user sees no difference.
+struct StatusTracker {
+    /// The travel time of the challenge explains a smaller difference of the clocks, which does no harm.
+    private static let smallestSkewMs: Int64 = 5_000
+    /// 31 December 9999. A challenge's time is clamped, so that it cannot overflow the arithmetic.
+    private static let lastTimeMs: Int64 = 253_402_300_799_999
+
+    private(set) var current: LinkStatus
+    /// How far the gateway's clock was ahead at the last challenge.
+    private(set) var clockSkewMs: Int64 = 0
+
+    init(now: LinkTime) {
+        current = LinkStatus(state: .connecting, detail: "About to begin.", since: now.wall, url: nil)
+    }
+
+    mutating func measured(gatewayMs: Int64, now: LinkTime) {
+        clockSkewMs = min(max(gatewayMs, 0), Self.lastTimeMs) - now.wall.milliseconds
+    }
+
+    /// Between attempts the last reason stays visible; only a fresh start shows `connecting`.
+    mutating func connecting(to url: String, now: LinkTime) -> LinkStatus? {
+        current.retryAt = nil
+        guard current.url != url || current.code == nil || current.code == "STOPPED" else { return nil }
+        return show(LinkStatus(state: .connecting, detail: "Connecting to \(url).", since: now.wall, url: url))
+    }
+
+    mutating func failed(_ rejection: Rejection, url: String?, retryAt: Timestamp?, now: LinkTime) -> LinkStatus? {
+        var next = LinkStatus(
+            state: rejection.state,
+            code: rejection.code,
+            detail: rejection.detail,
+            since: now.wall,
+            url: url
+        )
+        next.hint = rejection.hint
+        next.requestId = rejection.requestId
+        next.clockSkewMs = notableSkewMs
+        next.retryAt = retryAt
+        return show(next)
+    }
+
+    mutating func stopped(now: LinkTime) -> LinkStatus? {
+        let detail = "Ladle is shutting down."
+        return show(LinkStatus(state: .offline, code: "STOPPED", detail: detail, since: now.wall, url: current.url))
+    }
+
+    mutating func online(_ hello: Hello, requested: [String], deviceId: String, now: LinkTime) -> LinkStatus? {
+        var next = LinkStatus(state: .online, detail: "Connected.", since: now.wall, url: current.url)
+        next.protocolVersion = hello.protocolVersion
+        next.gatewayVersion = hello.serverVersion
+        next.scopes = hello.scopes
+        next.clockSkewMs = notableSkewMs
+        Self.nameMissingScopes(requested, deviceId, in: &next)
+        return show(next)
+    }
+
+    /// A hello may list scopes that are not in effect; the first call refused for a missing scope shows it.
+    mutating func lacks(_ scope: String, requested: [String], deviceId: String) -> LinkStatus? {
+        guard current.state == .online, Scopes.covers(current.scopes, scope) else { return nil }
+        var next = current
+        next.scopes.removeAll { Scopes.covers([$0], scope) }
+        Self.nameMissingScopes(requested, deviceId, in: &next)
+        return show(next)
+    }
+
+    private static func nameMissingScopes(_ requested: [String], _ deviceId: String, in status: inout LinkStatus) {
+        let missing = requested.filter { !Scopes.covers(status.scopes, $0) }
+        guard let first = missing.first else { return }
+        status.code = "SCOPES_REDUCED"
+        status.detail = "Connected, but without \(missing.joined(separator: ", "))."
+        status.hint = Scopes.hint(toGain: first, requested: requested, deviceId: deviceId)
+    }
+
+    private var notableSkewMs: Int64? {
+        let half: Int64 = clockSkewMs > 0 ? 500 : -500
+        return abs(clockSkewMs) < Self.smallestSkewMs ? nil : (clockSkewMs + half) / 1000 * 1000
+    }
+
+    /// Keeps `since` while the state stays the same.
+    private mutating func show(_ new: LinkStatus) -> LinkStatus? {
+        var next = new
+        if next.state == current.state, next.code == current.code { next.since = current.since }
+        var old = current
+        current = next
+        // A new time of the next attempt and the drift of the clocks are shown with the next change.
+        old.retryAt = next.retryAt
+        old.clockSkewMs = next.clockSkewMs
+        return old == next ? nil : next
+    }
+}
