@@ -1,24 +1,21 @@
+import Basics
+
 /// Identifies one armed timer of a loop.
 package struct TimerID: Hashable, Sendable {
     fileprivate let place: Int
     fileprivate let number: UInt64
 }
 
-/// Deadlines in a binary heap, with the work stored beside it. A cancelled timer's heap entry stays until it is due or
+/// The deadlines of timers, with the work stored beside them. A cancelled timer's heap entry stays until it is due or
 /// until dead entries outnumber live ones.
 package struct TimerQueue<Work> {
-    private struct Entry {
-        let deadline: UInt64
-        let id: TimerID
-    }
-
     /// `number` is 0 if the place is free.
     private struct Place {
         var number: UInt64 = 0
         var work: Work?
     }
 
-    private var heap: [Entry] = []
+    private var heap = DeadlineHeap<TimerID>()
     private var places: [Place] = []
     private var freePlaces: [Int] = []
     private var last: UInt64 = 0
@@ -31,8 +28,8 @@ package struct TimerQueue<Work> {
     /// The earliest deadline of a timer that was not cancelled.
     package mutating func nextDeadline() -> UInt64? {
         while let first = heap.first {
-            if isArmed(first.id) { return first.deadline }
-            removeFirst()
+            if isArmed(first.item) { return UInt64(first.at) }
+            heap.removeFirst()
         }
         return nil
     }
@@ -43,21 +40,21 @@ package struct TimerQueue<Work> {
         if place == places.count { places.append(Place()) }
         let id = TimerID(place: place, number: last)
         places[place] = Place(number: last, work: item)
-        heap.append(Entry(deadline: deadline, id: id))
-        siftUp(heap.count - 1)
+        heap.insert(id, at: Int64(clamping: deadline))
         return id
     }
 
     mutating func cancel(_ id: TimerID) {
         _ = take(id)
-        if heap.count > 64, heap.count > count * 2 { rebuild() }
+        guard heap.count > 64, heap.count > count * 2 else { return }
+        let places = places
+        heap.keep { places[$0.place].number == $0.number }
     }
 
     /// The work of the earliest timer, if it is due.
     package mutating func popDue(now: UInt64) -> Work? {
-        while let first = heap.first, first.deadline <= now {
-            removeFirst()
-            if let item = take(first.id) { return item }
+        while let id = heap.popDue(Int64(clamping: now)) {
+            if let item = take(id) { return item }
         }
         return nil
     }
@@ -70,45 +67,5 @@ package struct TimerQueue<Work> {
         places[id.place] = Place()
         freePlaces.append(id.place)
         return work
-    }
-
-    private static func isBefore(_ left: Entry, _ right: Entry) -> Bool {
-        left.deadline != right.deadline ? left.deadline < right.deadline : left.id.number < right.id.number
-    }
-
-    private mutating func removeFirst() {
-        let moved = heap.removeLast()
-        guard !heap.isEmpty else { return }
-        heap[0] = moved
-        siftDown(0)
-    }
-
-    private mutating func siftUp(_ start: Int) {
-        var place = start
-        while place > 0 {
-            let parent = (place - 1) / 2
-            guard Self.isBefore(heap[place], heap[parent]) else { return }
-            heap.swapAt(place, parent)
-            place = parent
-        }
-    }
-
-    private mutating func siftDown(_ start: Int) {
-        var place = start
-        while true {
-            var smallest = place
-            for child in [2 * place + 1, 2 * place + 2] where child < heap.count {
-                if Self.isBefore(heap[child], heap[smallest]) { smallest = child }
-            }
-            guard smallest != place else { return }
-            heap.swapAt(place, smallest)
-            place = smallest
-        }
-    }
-
-    private mutating func rebuild() {
-        let places = places
-        heap.removeAll { places[$0.id.place].number != $0.id.number }
-        heap.sort(by: Self.isBefore)
     }
 }

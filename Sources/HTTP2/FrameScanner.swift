@@ -1,3 +1,5 @@
+import Basics
+
 /// Checks the frame headers of the input before nghttp2 sees them, for the rules that nghttp2 1.52 does not enforce.
 ///
 /// The scanner trusts the stated lengths: a frame over 16 KiB ends the connection, so nothing after it matters.
@@ -37,12 +39,12 @@ struct FrameScanner {
 
     init(limits: HTTP2Limits) {
         maximumContinuations = limits.continuations
-        pings = TokenBucket(limits.pings)
-        settings = TokenBucket(limits.settings)
-        emptyData = TokenBucket(limits.emptyData)
-        resets = TokenBucket(limits.resets)
-        priorities = TokenBucket(limits.priorities)
-        unknown = TokenBucket(limits.unknownFrames)
+        pings = limits.pings
+        settings = limits.settings
+        emptyData = limits.emptyData
+        resets = limits.resets
+        priorities = limits.priorities
+        unknown = limits.unknownFrames
     }
 
     /// The preface or a head has begun and is not complete.

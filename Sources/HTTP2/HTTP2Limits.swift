@@ -1,3 +1,5 @@
+package import Basics
+
 /// Bounds on the work and memory one connection may demand. A peer that exceeds a bound gets ENHANCE_YOUR_CALM.
 package struct HTTP2Limits: Sendable {
     /// Requests open at once: the number browsers expect, and the most streams a peer can hold open.
@@ -24,32 +26,21 @@ package struct HTTP2Limits: Sendable {
     var stallProgressBytes = 4 * 1024
 
     /// Resets by the peer (CVE-2023-44487): a page that closes may cancel all its streams a few times over.
-    package var resets = Rate(burst: 300, perSecond: 30)
+    package var resets = TokenBucket(burst: 300, perSecond: 30)
     /// Resets that the peer's mistakes force us to send (CVE-2025-8671): they cost the same work as its own resets.
-    var forcedResets = Rate(burst: 100, perSecond: 10)
+    var forcedResets = TokenBucket(burst: 100, perSecond: 10)
     /// PING frames: some clients send one for each burst of data to measure bandwidth.
-    package var pings = Rate(burst: 100, perSecond: 10)
+    package var pings = TokenBucket(burst: 100, perSecond: 10)
     /// SETTINGS frames: settings change once or twice in a connection's life.
-    package var settings = Rate(burst: 20, perSecond: 1)
+    package var settings = TokenBucket(burst: 20, perSecond: 1)
     /// DATA frames without bytes and without END_STREAM: they cost work and move no window.
-    package var emptyData = Rate(burst: 100, perSecond: 10)
+    package var emptyData = TokenBucket(burst: 100, perSecond: 10)
     /// PRIORITY and PRIORITY_UPDATE frames: browsers send one per request and a few at the start.
-    package var priorities = Rate(burst: 200, perSecond: 100)
+    package var priorities = TokenBucket(burst: 200, perSecond: 100)
     /// Frames of unknown types are legal (RFC 9113 §4.1) and useless.
-    package var unknownFrames = Rate(burst: 50, perSecond: 5)
+    package var unknownFrames = TokenBucket(burst: 50, perSecond: 5)
 
     package static let standard = HTTP2Limits()
 
     package init() {}
-
-    /// A token bucket's size and refill.
-    package struct Rate: Sendable, Equatable {
-        package var burst: UInt64
-        package var perSecond: UInt64
-
-        package init(burst: UInt64, perSecond: UInt64) {
-            self.burst = burst
-            self.perSecond = perSecond
-        }
-    }
 }

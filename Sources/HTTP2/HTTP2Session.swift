@@ -1,3 +1,5 @@
+import Basics
+
 /// The server's side of one HTTP/2 connection: bytes in, events out, bytes out. The caller owns the socket.
 ///
 /// Belongs to its connection, on one loop. After `receive` and `takeOutput` the caller takes the new events. Times are
@@ -38,7 +40,7 @@ package final class HTTP2Session {
     package init(limits: HTTP2Limits = .standard) throws(HTTP2Error) {
         self.limits = limits
         scanner = FrameScanner(limits: limits)
-        forcedResets = TokenBucket(limits.forcedResets)
+        forcedResets = limits.forcedResets
         builder = HeadBuilder(limits: limits)
         handle = try SessionHandle(limits: limits)
         handle.attach(self)

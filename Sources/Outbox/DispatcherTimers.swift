@@ -1,3 +1,5 @@
+import Basics
+
 /// Everything that the dispatcher waits for, behind one timer of its owner: ten thousand waiting entries cost a heap entry
 /// each and no wake-ups.
 struct DispatcherTimers: Sendable {
@@ -40,8 +42,8 @@ struct DispatcherTimers: Sendable {
 
     /// The order to set the owner's timer anew; nil where it is right as it is.
     mutating func rearm(_ now: Moment) -> DispatcherAction? {
-        var next = wakes.next
-        if let date = calendar.next {
+        var next = wakes.first?.at
+        if let date = calendar.first?.at {
             let rest = min(max(0, date - now.wallMs), Self.calendarLookMs)
             next = min(next ?? Int64.max, now.monotonicMs + rest)
         }

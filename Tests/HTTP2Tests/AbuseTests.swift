@@ -1,10 +1,11 @@
+import Basics
 import HTTP2
 import Testing
 
 struct AbuseTests {
     struct Flood: Sendable, CustomTestStringConvertible {
         let kind: HTTP2Abuse
-        let rate: HTTP2Limits.Rate
+        let rate: TokenBucket
         let frame: [UInt8]
         var testDescription: String { kind.rawValue }
     }
@@ -58,7 +59,7 @@ struct AbuseTests {
         let allowed = Int(flood.rate.burst) - (flood.kind == .settings ? 1 : 0)
         try peer.send(bytes: Array(repeatElement(flood.frame, count: allowed).joined()))
         // Three frames in the time of three, each at a moment when half a frame was earned besides.
-        let interval = 1_000_000_000 / flood.rate.perSecond
+        let interval = flood.rate.interval
         for frames in 1...2 {
             peer.now += interval * 3 / 2
             for _ in 0..<frames { try peer.send(bytes: flood.frame) }
