@@ -300,14 +300,9 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
             out.append(copying: bytes, from: 0)
             return .written
         }
-        switch stream.send(bytes, on: loop) {
-        case .sent: return .written
-        case .queued(let count):
-            updateDeadline(on: loop)
-            return .waiting(count)
-        case .overflow: return .full
-        case .closed: return .gone
-        }
+        let outcome = stream.take(bytes, on: loop)
+        if case .waiting = outcome { updateDeadline(on: loop) }
+        return outcome
     }
 
     func end(_ exchange: Exchange, on loop: isolated EventLoop) {
@@ -458,7 +453,7 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
             return cut(on: loop)
         }
         if parser.isIdle || parser.isEnded || isDeferred { return cut(on: loop) }
-        if let exchange, isBodyOnTime(exchange, on: loop) {
+        if let exchange, server.limits.isOnTime(exchange, on: loop) {
             return connection.setDeadline(1000, on: loop)
         }
         refuse(
@@ -470,13 +465,6 @@ final class HTTP1Connection: WireProtocol, ExchangeSink, YieldedWork {
             ),
             on: loop
         )
-    }
-
-    private func isBodyOnTime(_ exchange: Exchange, on loop: isolated EventLoop) -> Bool {
-        let milliseconds =
-            Int64(clamping: (loop.now &- exchange.startedAt) / 1_000_000) - server.limits.bodyGraceMilliseconds
-        guard milliseconds > 0 else { return true }
-        return Int64(exchange.body.count) * 1000 >= Int64(server.limits.bodyBytesPerSecond) * milliseconds
     }
 
     /// The deadline depends on the expected step, and restarts only when that step changes.

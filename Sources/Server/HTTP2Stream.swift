@@ -69,13 +69,8 @@ final class HTTP2Stream: ExchangeSink {
 
     /// Enforces the same minimum rate as HTTP/1.
     func checkBody(on loop: isolated EventLoop) {
-        guard !hasEnded, !isDeferred, isBodyWanted, let exchange else { return }
         let limits = connection.server.limits
-        let milliseconds =
-            Int64(clamping: (loop.now &- exchange.startedAt) / 1_000_000) - limits.bodyGraceMilliseconds
-        guard milliseconds > 0,
-            Int64(exchange.body.count) * 1000 < Int64(limits.bodyBytesPerSecond) * milliseconds
-        else { return }
+        guard !hasEnded, !isDeferred, isBodyWanted, let exchange, !limits.isOnTime(exchange, on: loop) else { return }
         isBodyWanted = false
         exchange.respond(
             Problem(.requestTimeout, "The body arrived slower than \(limits.bodyBytesPerSecond) bytes a second."),

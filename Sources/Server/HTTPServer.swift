@@ -8,27 +8,8 @@ package import TLS
 
 /// Listeners and the connections they accept, on one loop. The responder answers the requests.
 package final class HTTPServer {
-    /// The address of a listener, and the treatment of its connections.
-    package struct ListenOptions {
-        package var kind: ListenerKind
-        package var address: SocketAddress
-        /// Serves TLS if set. It is read again for each connection, so that a reload takes effect without a restart.
-        package var tls: (() -> TLSServerContext)?
-        /// Finds the user at the other end of a new connection.
-        package var identify: (borrowing Socket, SocketAddress, SocketAddress) -> UInt32?
-
-        package init(
-            kind: ListenerKind,
-            address: SocketAddress,
-            tls: (() -> TLSServerContext)? = nil,
-            identify: @escaping (borrowing Socket, SocketAddress, SocketAddress) -> UInt32? = { _, _, _ in nil }
-        ) {
-            self.kind = kind
-            self.address = address
-            self.tls = tls
-            self.identify = identify
-        }
-    }
+    /// Finds the user at the other end of a new connection, by its socket and both addresses.
+    package typealias Identify = (borrowing Socket, SocketAddress, SocketAddress) -> UInt32?
 
     /// In a drain, peers that keep their end open must not delay the process's exit, however their connection ended.
     private static let drainLingerMilliseconds: Int64 = 250
@@ -81,20 +62,30 @@ package final class HTTPServer {
     package var openConnections: Int { connections.count }
     var sentBytes: UInt64 { connections.reduce(counters.bytesOut) { $0 &+ $1.stream.takenBytes } }
 
+    /// - Parameters:
+    ///   - address: as configured; for `unix:` the path.
+    ///   - tls: serves TLS if set. It is read again for each connection, so that a reload takes effect without a restart.
     /// - Returns: the address in use.
     @discardableResult
-    package func listen(_ options: ListenOptions, with socket: consuming Socket, loop: isolated EventLoop)
-        throws(SystemError)
-        -> SocketAddress
-    {
+    package func listen(
+        on socket: consuming Socket,
+        as kind: ListenerKind,
+        at address: SocketAddress,
+        tls: (() -> TLSServerContext)? = nil,
+        identify: @escaping Identify = { _, _, _ in nil },
+        loop: isolated EventLoop
+    ) throws(SystemError) -> SocketAddress {
         let listener = try Listener(
             socket,
-            configured: options.address,
+            configured: address,
             on: loop,
             failed: failure,
             // Strong references, here and in the timers: the server lives as long as its listeners, and one weak
             // reference to an object makes every later retain of it slower.
-            accepted: { socket, peer in self.accept(socket, from: peer, by: options, on: loop) }
+            accepted: { socket, peer in
+                let local = kind == .tcp ? socket.localAddress ?? address : address
+                self.accept(socket, kind, from: peer, to: local, tls: tls, identify: identify, on: loop)
+            }
         )
         listeners.append(listener)
         return listener.address
@@ -102,8 +93,11 @@ package final class HTTPServer {
 
     private func accept(
         _ socket: consuming Socket,
+        _ kind: ListenerKind,
         from peer: SocketAddress,
-        by options: ListenOptions,
+        to local: SocketAddress,
+        tls: (() -> TLSServerContext)?,
+        identify: Identify,
         on loop: isolated EventLoop
     ) {
         counters.accepted += 1
@@ -111,17 +105,16 @@ package final class HTTPServer {
             counters.overLimit += 1
             return
         }
-        let local = options.kind == .tcp ? socket.localAddress ?? options.address : options.address
-        let user = options.identify(socket, peer, local)
-        let session = options.tls.flatMap { try? $0().makeSession() }
-        if options.tls != nil, session == nil {
+        let user = identify(socket, peer, local)
+        let session = tls.flatMap { try? $0().makeSession() }
+        if tls != nil, session == nil {
             counters.handshakesFailed += 1
             return
         }
         let stream = StreamConnection(socket, tls: session, sendLimit: limits.answerBytes)
         stream.lingerMilliseconds = limits.lingerMilliseconds
         let info = ConnectionInfo(
-            listener: options.kind,
+            listener: kind,
             remote: peer,
             local: local,
             isEncrypted: session != nil,

@@ -1,3 +1,4 @@
+import EventLoops
 import HTTP1
 import HTTP2
 
@@ -33,6 +34,12 @@ package struct ServerLimits: Sendable {
     var http2 = HTTP2Limits.standard
 
     package init() {}
+
+    /// Whether the body of a request arrives fast enough.
+    func isOnTime(_ exchange: Exchange, on loop: isolated EventLoop) -> Bool {
+        let milliseconds = Int64(clamping: (loop.now &- exchange.startedAt) / 1_000_000) - bodyGraceMilliseconds
+        return milliseconds <= 0 || Int64(exchange.body.count) * 1000 >= Int64(bodyBytesPerSecond) * milliseconds
+    }
 
     /// The most concurrent requests on one HTTP/2 connection.
     package var requestsPerConnection: Int {

@@ -195,9 +195,14 @@ extension EventLoop {
             firstRequestNumber: 1,
             failure: { _ in }
         )
-        var options = HTTPServer.ListenOptions(kind: .tcp, address: .ip(.loopback4, port: 0))
-        if let tls { options.tls = { tls } }
-        let address = try server.listen(options, with: Socket.listen(on: options.address), loop: self)
+        let free = SocketAddress.ip(.loopback4, port: 0)
+        let address = try server.listen(
+            on: Socket.listen(on: free),
+            as: .tcp,
+            at: free,
+            tls: tls.map { context in { context } },
+            loop: self
+        )
         return (LoopBound(TestServer.Parts(server: server, responder: responder), on: self), address.port ?? 0)
     }
 

@@ -98,20 +98,19 @@ final class ListenerSet {
     private func add(_ listen: ListenAddress, _ socket: consuming Socket, on loop: isolated EventLoop) throws {
         var tls: (() -> TLSServerContext)?
         if listen.kind == .tcp, let keeper = configuration.tls { tls = { keeper.context } }
-        let options = HTTPServer.ListenOptions(
-            kind: listen.kind,
-            address: listen.address,
+        let actual = try server.listen(
+            on: socket,
+            as: listen.kind,
+            at: listen.address,
             tls: tls,
-            identify: identify(listen.kind)
+            identify: identify(listen.kind),
+            loop: loop
         )
-        let actual = try server.listen(options, with: socket, loop: loop)
         if listen.source == .tailnet { tailnet[listen.address] = actual }
         rules.listening = server.addresses
     }
 
-    private func identify(
-        _ kind: ListenerKind
-    ) -> (borrowing Socket, SocketAddress, SocketAddress) -> UInt32? {
+    private func identify(_ kind: ListenerKind) -> HTTPServer.Identify {
         let (peers, tailscaled) = (peers, tailscaled)
         switch kind {
         case .tcp:
