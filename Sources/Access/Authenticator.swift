@@ -1,4 +1,5 @@
 package import Basics
+package import HTTPModel
 
 /// Finds the caller of a request. A value without I/O, owned by the loop.
 ///
@@ -55,7 +56,7 @@ package struct Authenticator: Sendable {
         self.limiter = limiter
     }
 
-    package mutating func identify(_ peer: Peer, _ request: RequestFacts, now: Timestamp) -> Identification {
+    package mutating func identify(_ peer: Peer, _ request: RequestHead, now: Timestamp) -> Identification {
         if request.serve?.isFunnel ?? false { return .refused(.funnel) }
         let credential = Credential(authorization: request.authorization)
         switch credential {
@@ -71,7 +72,8 @@ package struct Authenticator: Sendable {
             break
         }
         if let ticket = request.ticket {
-            guard let caller = tickets.redeem(Array(ticket.utf8), path: request.path, method: request.method, now: now)
+            let path = String(decoding: request.path, as: UTF8.self)
+            guard let caller = tickets.redeem(Array(ticket.utf8), path: path, method: request.method.name, now: now)
             else { return .refused(failure(.malformed(Array(ticket.utf8)), peer, now: now)) }
             return .caller(caller)
         }
@@ -112,7 +114,7 @@ package struct Authenticator: Sendable {
         return .caller(tailnetCaller(answer, question))
     }
 
-    private mutating func serveClient(_ peer: Peer, _ request: RequestFacts, now: Timestamp) -> Identification {
+    private mutating func serveClient(_ peer: Peer, _ request: RequestHead, now: Timestamp) -> Identification {
         guard case .unix(let uid?) = peer.origin, uid == settings.tailscaledUID, settings.tailnet.admitsAnyone,
             let headers = request.serve, let login = headers.login, let client = headers.clientAddress
         else { return .caller(.nobody) }

@@ -1,5 +1,6 @@
 import Access
 import Basics
+import HTTPModel
 import Testing
 
 struct AuthenticatorTests {
@@ -78,7 +79,7 @@ struct AuthenticatorTests {
         for authorization in credentials {
             var gate = Self.gate()
             gate.tokens.insert(record)
-            let request = RequestFacts(method: "GET", hosts: ["localhost:1"], authorization: authorization)
+            let request = RequestHead.sample(.get, host: "localhost:1").adding(.authorization, authorization)
             let answer = gate.identify(.loopback(Peer.owner), request, now: .after(1))
             #expect(answer == .refused(.firstWrongCredential), "\(authorization)")
         }
@@ -93,7 +94,7 @@ struct AuthenticatorTests {
         let (record, secret) = try TokenRecord.sample()
         gate.tokens.insert(record)
         for scheme in ["Bearer ", "bearer ", "BEARER   "] {
-            let request = RequestFacts(method: "GET", hosts: ["x"], authorization: [scheme + secret.reveal()])
+            let request = RequestHead.sample(.get).adding(.authorization, scheme + secret.reveal())
             guard case .caller(.token) = gate.identify(.remote("192.0.2.1"), request, now: .start) else {
                 Issue.record("\(scheme) was refused")
                 continue
@@ -140,7 +141,7 @@ struct AuthenticatorTests {
         var gate = Self.gate()
         let buyer = Caller.token(TokenCaller(id: "t", name: "n", scopes: [.read, .send]))
         let bought = try gate.tickets.issue(to: buyer, path: "/v1/events", now: .start).get()
-        let request = RequestFacts.get("/v1/events", ticket: bought.secret.reveal())
+        let request = RequestHead.get("/v1/events", ticket: bought.secret.reveal())
         let first = gate.identify(.remote("192.0.2.1"), request, now: .after(59_999))
         #expect(first == .caller(.ticket(buyer: buyer, path: "/v1/events")))
         #expect(
@@ -156,7 +157,7 @@ struct AuthenticatorTests {
         let buyer = Caller.token(TokenCaller(id: record.id, name: "n", scopes: .read))
         let bought = try gate.tickets.issue(to: buyer, path: "/v1/events", now: .start).get()
         gate.tickets.revoke(tokenID: record.id)
-        let request = RequestFacts.get("/v1/events", ticket: bought.secret.reveal())
+        let request = RequestHead.get("/v1/events", ticket: bought.secret.reveal())
         guard case .refused = gate.identify(.remote("192.0.2.1"), request, now: .start) else {
             Issue.record("the ticket survived its buyer")
             return
@@ -248,7 +249,7 @@ struct AuthenticatorTests {
             answer: WhoisAnswer = .known(Self.alice)
         ) -> Authenticator.Identification {
             var gate = Self.gate()
-            let request = RequestFacts.get(forwarded: true, serve: headers)
+            let request = RequestHead.get(forwarded: true, serve: headers)
             let first = gate.identify(peer, request, now: .start)
             guard case .whois(let question) = first else { return first }
             gate.learn(answer, to: question, now: .start)

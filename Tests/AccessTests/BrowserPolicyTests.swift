@@ -1,5 +1,6 @@
 import Access
 import Basics
+import HTTPModel
 import Testing
 
 struct BrowserPolicyTests {
@@ -18,7 +19,7 @@ struct BrowserPolicyTests {
 
     struct Host: Sendable {
         let values: [String]
-        let version: RequestFacts.Version
+        let version: HTTPVersion
         /// The status on TCP and on a unix socket; nil passes.
         let tcp: Int?
         let unix: Int?
@@ -55,7 +56,7 @@ struct BrowserPolicyTests {
     static let modes: [(String?, String?)] = [
         (nil, nil), ("navigate", "document"), ("navigate", "iframe"), ("no-cors", "image"), ("cors", "empty"),
     ]
-    static let methods = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
+    static let methods: [HTTPMethod] = [.get, .head, .options, .post, .put, .patch, .delete]
 
     /// Every cell against a second statement of the rules, made of plain conditions.
     @Test(arguments: [false, true], [false, true])
@@ -64,29 +65,28 @@ struct BrowserPolicyTests {
         var cells = 0
         var passed = 0
         for host in Self.hosts {
+            var ofHost = RequestHead.sample(.get, host: nil).adding(.host, host.values)
+            ofHost.version = host.version
             for origin in Self.origins {
+                let ofOrigin = ofHost.adding(.origin, origin)
                 for site in Self.sites {
+                    let ofSite = site.map { ofOrigin.adding(.secFetchSite, $0) } ?? ofOrigin
                     for (mode, destination) in Self.modes {
+                        var ofMode = mode.map { ofSite.adding(.secFetchMode, $0) } ?? ofSite
+                        if let destination { ofMode.fields.append(.secFetchDest, destination) }
+                        let asking = ofMode.adding(.accessControlRequestMethod, "POST")
                         for method in Self.methods {
                             for preflight in [false, true] {
-                                let request = RequestFacts(
-                                    method: method,
-                                    version: host.version,
-                                    hosts: host.values,
-                                    origins: origin,
-                                    fetchSite: site,
-                                    fetchMode: mode,
-                                    fetchDestination: destination,
-                                    requestedMethod: preflight ? "POST" : nil
-                                )
+                                var request = preflight ? asking : ofMode
+                                request.method = method
                                 let isListed = withOrigins && origin == [Self.listed]
                                 let trustedSite = site == nil || site == "none" || site == "same-origin"
-                                let link = method == "GET" && mode == "navigate" && destination == "document"
+                                let link = method == .get && mode == "navigate" && destination == "document"
                                 let expected: Int? =
                                     if let status = unix ? host.unix : host.tcp {
                                         status
                                     } else if !origin.isEmpty {
-                                        isListed ? (method == "OPTIONS" && preflight ? 204 : nil) : 403
+                                        isListed ? (method == .options && preflight ? 204 : nil) : 403
                                     } else {
                                         trustedSite || link ? nil : 403
                                     }
@@ -98,7 +98,11 @@ struct BrowserPolicyTests {
                                     }
                                 cells += 1
                                 if actual == nil { passed += 1 }
-                                if actual != expected { Issue.record("\(request): \(String(describing: actual))") }
+                                if actual != expected {
+                                    Issue.record(
+                                        "\(method) \(request.fields.count) fields: \(String(describing: actual))"
+                                    )
+                                }
                             }
                         }
                     }
@@ -118,7 +122,7 @@ struct BrowserPolicyTests {
         for withOrigins in [false, true] {
             let policy = try Self.policy(unix: true, withOrigins: withOrigins)
             for origin in Self.origins {
-                let verdict = policy.check(RequestFacts(method: "GET", hosts: ["x"], origins: origin))
+                let verdict = policy.check(.sample(.get).adding(.origin, origin))
                 switch verdict {
                 case .pass(let cors), .preflight(let cors):
                     let allowed = cors.first { $0.name == "access-control-allow-origin" }?.value
@@ -135,13 +139,9 @@ struct BrowserPolicyTests {
     @Test func `a preflight names the headers clients need, and private networks only when asked`() throws {
         let policy = try Self.policy(unix: true, withOrigins: true)
         for asked in [false, true] {
-            let request = RequestFacts(
-                method: "OPTIONS",
-                hosts: ["x"],
-                origins: [Self.listed],
-                requestedMethod: "PUT",
-                requestsPrivateNetwork: asked
-            )
+            var request = RequestHead.sample(.options).adding(.origin, Self.listed)
+            request.fields.append(.accessControlRequestMethod, "PUT")
+            if asked { request.fields.append(.accessControlRequestPrivateNetwork, "true") }
             guard case .preflight(let fields) = policy.check(request) else {
                 Issue.record("no preflight")
                 continue
@@ -160,19 +160,15 @@ struct BrowserPolicyTests {
             for origin in [[], ["null"], [Self.listed]] {
                 for referer in [false, true] {
                     for site in Self.sites {
-                        for body in [RequestFacts.Body.none, .simple, .other] {
+                        for body in [nil, "text/plain", "application/json"] {
                             for token in [false, true] {
-                                let request = RequestFacts(
-                                    method: method,
-                                    hosts: ["x"],
-                                    origins: origin,
-                                    hasReferer: referer,
-                                    fetchSite: site,
-                                    body: body
-                                )
-                                let unsafe = !["GET", "HEAD", "OPTIONS"].contains(method)
+                                var request = RequestHead.sample(method).adding(.origin, origin)
+                                if referer { request.fields.append(.referer, "http://a/") }
+                                if let site { request.fields.append(.secFetchSite, site) }
+                                if let body { request.fields.append(.contentType, body) }
+                                let unsafe = ![.get, .head, .options].contains(method)
                                 let fromPage = !origin.isEmpty || referer || !(site == nil || site == "none")
-                                let expected = !(unsafe && !token && body != .other && fromPage)
+                                let expected = !(unsafe && !token && body != "application/json" && fromPage)
                                 #expect((policy.checkSimpleBody(request, hasToken: token) == .allowed) == expected)
                             }
                         }
@@ -183,15 +179,16 @@ struct BrowserPolicyTests {
     }
 
     @Test(arguments: [
-        ("application/x-www-form-urlencoded", true, RequestFacts.Body.simple), ("multipart/form-data", true, .simple),
-        ("text/plain", true, .simple), ("", true, .simple), ("application/json", true, .other),
-        ("text/markdown", true, .other),
-        ("text/plain", false, .simple),
+        ("application/x-www-form-urlencoded", RequestHead.BodyKind.simple), ("multipart/form-data", .simple),
+        ("text/plain", .simple), ("Text/Plain; charset=utf-8", .simple), ("", .simple), ("nonsense", .simple),
+        ("application/json", .other), ("text/markdown", .other),
     ])
-    func `types a page can post unasked are known`(type: String, hasBody: Bool, body: RequestFacts.Body) {
-        #expect(RequestFacts.Body(mediaType: type, hasBody: hasBody) == body)
-        #expect(RequestFacts.Body(mediaType: nil, hasBody: true) == .simple)
-        #expect(RequestFacts.Body(mediaType: nil, hasBody: false) == .none)
+    func `types a page can post unasked are known`(type: String, kind: RequestHead.BodyKind) {
+        #expect(RequestHead.sample(.post).adding(.contentType, type).bodyKind == kind)
+        #expect(RequestHead.sample(.post).adding(.contentLength, "3").bodyKind == .simple)
+        #expect(RequestHead.sample(.post).adding(.transferEncoding, "chunked").bodyKind == .simple)
+        #expect(RequestHead.sample(.post).adding(.contentLength, "0").bodyKind == .none)
+        #expect(RequestHead.sample(.post).bodyKind == .none)
     }
 
     @Test(arguments: [

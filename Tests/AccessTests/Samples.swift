@@ -1,5 +1,6 @@
 import Access
 import Basics
+import HTTPModel
 
 extension Timestamp {
     static let start = Timestamp(milliseconds: 1_790_000_000_000)
@@ -27,23 +28,36 @@ extension Peer {
     static func serve(_ uid: UInt32?) -> Peer { Peer(listener: .serve, origin: .unix(uid: uid)) }
 }
 
-extension RequestFacts {
+extension RequestHead {
+    /// - Parameter host: nil for a head without one.
+    static func sample(_ method: HTTPMethod, _ path: String = "/", host: String? = "x") -> RequestHead {
+        guard var head = try? RequestHead(method: method, target: path) else { return RequestHead() }
+        if let host { head.fields.append(.host, host) }
+        return head
+    }
+
     static func get(
         _ path: String = "/v1/status",
         token: String? = nil,
         ticket: String? = nil,
         forwarded: Bool = false,
         serve: ServeHeaders? = nil
-    ) -> RequestFacts {
-        RequestFacts(
-            method: "GET",
-            hosts: ["127.0.0.1:18780"],
-            authorization: token.map { ["Bearer \($0)"] } ?? [],
-            ticket: ticket,
-            path: path,
-            isForwarded: forwarded,
-            serve: serve
-        )
+    ) -> RequestHead {
+        var head = sample(.get, ticket.map { "\(path)?ticket=\($0)" } ?? path, host: "127.0.0.1:18780")
+        if let token { head.fields.append(.authorization, "Bearer \(token)") }
+        if forwarded { head.fields.append(.via, "1.1 proxy") }
+        if let login = serve?.login { head.fields.append(.tailscaleUserLogin, login) }
+        for address in serve?.forwardedFor ?? [] { head.fields.append(.xForwardedFor, address) }
+        if serve?.isFunnel ?? false { head.fields.append(.tailscaleFunnelRequest, "?1") }
+        return head
+    }
+
+    func adding(_ name: FieldName, _ values: String...) -> RequestHead { adding(name, values) }
+
+    func adding(_ name: FieldName, _ values: [String]) -> RequestHead {
+        var copy = self
+        for value in values { copy.fields.append(name, value) }
+        return copy
     }
 }
 

@@ -23,14 +23,18 @@ final class AccessMemo {
     }
 
     /// Browsers' rules let this request pass.
-    static func keep(_ facts: RequestFacts, for exchange: Exchange) {
-        guard exchange.connection.memo == nil, facts.hosts.count == 1, exchange.commonFields.isEmpty else { return }
-        exchange.connection.memo = AccessMemo(host: Array(facts.hosts[0].utf8))
+    static func keep(for exchange: Exchange) {
+        let fields = exchange.head.fields
+        guard exchange.connection.memo == nil, exchange.commonFields.isEmpty, fields.count(of: .host) == 1,
+            let host = fields[.host]
+        else { return }
+        exchange.connection.memo = AccessMemo(host: Array(host))
     }
 
     /// The connection alone told who this is.
-    static func keep(_ caller: Caller, _ facts: RequestFacts, for exchange: Exchange) {
-        guard case .owner = caller, facts.authorization.isEmpty, facts.ticket == nil else { return }
+    static func keep(_ caller: Caller, for exchange: Exchange) {
+        let head = exchange.head
+        guard case .owner = caller, !head.fields.contains(.authorization), head.ticket == nil else { return }
         (exchange.connection.memo as? AccessMemo)?.caller = caller
     }
 
@@ -38,9 +42,9 @@ final class AccessMemo {
     func keep(_ request: Request?) { self.request = request }
 
     /// The same for a caller with a token: with no body, and nothing in the answer for a browser.
-    static func keep(_ call: Call, _ facts: RequestFacts, _ tokens: TokenIndex) {
+    static func keep(_ call: Call, _ tokens: TokenIndex) {
         guard case .token(let caller) = call.caller, call.exchange.method == .get || call.exchange.method == .head,
-            facts.body == .none, call.exchange.commonFields.isEmpty,
+            call.head.bodyKind == .none, call.exchange.commonFields.isEmpty,
             let memo = call.exchange.connection.memo as? AccessMemo
         else { return }
         memo.request = call.request

@@ -1,3 +1,5 @@
+package import HTTPModel
+
 /// The rules that keep web pages out. They hold for every request, with any route, method and credential.
 package struct BrowserPolicy: Sendable, Equatable {
     package var hosts: HostPolicy
@@ -24,24 +26,27 @@ package struct BrowserPolicy: Sendable, Equatable {
         case refuse(AccessRefusal)
     }
 
-    package func check(_ request: RequestFacts) -> Verdict {
+    package func check(_ request: RequestHead) -> Verdict {
         if let refusal = hostFault(request) { return .refuse(refusal) }
         if let refusal = originFault(request) { return .refuse(refusal) }
         guard let origin = request.origins.first else {
             if let refusal = fetchFault(request) { return .refuse(refusal) }
             return .pass(cors: origins.isEmpty ? [] : CORSField.vary)
         }
-        if request.method == "OPTIONS", request.requestedMethod != nil {
-            return .preflight(CORSField.preflight(origin, privateNetwork: request.requestsPrivateNetwork))
+        if request.method == .options, request.fields.contains(.accessControlRequestMethod) {
+            let isPrivate = request.fields.contains(.accessControlRequestPrivateNetwork)
+            return .preflight(CORSField.preflight(origin, privateNetwork: isPrivate))
         }
         return .pass(cors: CORSField.answer(origin))
     }
 
     /// For unsafe methods, after the caller is known. A body that any page could post without a preflight is accepted
     /// without a token only if no header shows that a page sent it.
-    package func checkSimpleBody(_ request: RequestFacts, hasToken: Bool) -> AccessDecision {
-        guard !hasToken, !request.isSafe, request.body != .other else { return .allowed }
-        guard request.origins.isEmpty, !request.hasReferer, request.fetchSite ?? "none" == "none" else {
+    package func checkSimpleBody(_ request: RequestHead, hasToken: Bool) -> AccessDecision {
+        guard !hasToken, !request.isSafe, request.bodyKind != .other else { return .allowed }
+        guard request.origins.isEmpty, !request.fields.contains(.referer),
+            request.fields.string(for: .secFetchSite) ?? "none" == "none"
+        else {
             return .refused(
                 .crossOrigin(
                     "What any page could send unasked, a form, text or nothing, is taken from a page only with a token.",
@@ -52,9 +57,10 @@ package struct BrowserPolicy: Sendable, Equatable {
         return .allowed
     }
 
-    private func hostFault(_ request: RequestFacts) -> AccessRefusal? {
-        guard request.hosts.count <= 1 else { return .noHost }
-        guard let host = request.hosts.first else {
+    private func hostFault(_ request: RequestHead) -> AccessRefusal? {
+        let given = request.hosts
+        guard given.count <= 1 else { return .noHost }
+        guard let host = given.first else {
             guard request.version == .http10 else { return .noHost }
             return hosts == .any ? nil : .wrongHost
         }
@@ -65,9 +71,9 @@ package struct BrowserPolicy: Sendable, Equatable {
     }
 
     /// `Origin: null` (sandboxed frames, files, some redirects) is an origin like any other, and never listed.
-    private func originFault(_ request: RequestFacts) -> AccessRefusal? {
-        if request.origins.isEmpty { return nil }
-        if request.origins.count == 1, origins.contains(request.origins[0]) { return nil }
+    private func originFault(_ request: RequestHead) -> AccessRefusal? {
+        let given = request.origins
+        if given.isEmpty || (given.count == 1 && origins.contains(given[0])) { return nil }
         return .crossOrigin(
             "Web pages are served only from origins that were configured.",
             hint: "add the page's origin to access.origins"
@@ -77,10 +83,12 @@ package struct BrowserPolicy: Sendable, Equatable {
     /// Fetch metadata of requests without an Origin: images, scripts, frames, navigations. Following a link is
     /// harmless; the rest would let a page load our answers into itself or hold our streams open. Unknown values count
     /// as cross-site.
-    private func fetchFault(_ request: RequestFacts) -> AccessRefusal? {
-        guard let site = request.fetchSite, site != "none", site != "same-origin" else { return nil }
+    private func fetchFault(_ request: RequestHead) -> AccessRefusal? {
+        let fields = request.fields
+        guard let site = fields.string(for: .secFetchSite), site != "none", site != "same-origin" else { return nil }
         let isNavigation =
-            request.method == "GET" && request.fetchMode == "navigate" && request.fetchDestination == "document"
+            request.method == .get && fields.string(for: .secFetchMode) == "navigate"
+            && fields.string(for: .secFetchDest) == "document"
         return isNavigation ? nil : .crossOrigin("Another site's page caused this request.")
     }
 }
