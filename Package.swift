@@ -103,7 +103,7 @@ let package = Package(
         + layer(
             "Upstream",
             uses: [
-                "Gateway", "JSONBytes", "WebSocket", "TLS", "EventLoops", "POSIX", "Basics",
+                "Gateway", "Observability", "JSONBytes", "WebSocket", "TLS", "EventLoops", "POSIX", "Basics",
             ]
         )
         + layer(
@@ -114,18 +114,17 @@ let package = Package(
         + layer(
             "Service",
             uses: [
-                "Gateway", "Upstream", "Store", "Outbox", "Runs", "Labels", "Documents", "EventStream", "Observability",
-                "TLS", "EventLoops", "JSONBytes", "Basics",
+                "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs", "Labels", "Documents", "EventStream",
+                "Observability", "TLS", "EventLoops", "JSONBytes", "Basics",
             ],
             testsUse: ["SQLite"]
         )
         + layer(
             "API",
             uses: [
-                "Service", "ReadableText", "Server", "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs",
-                "Documents", "EventStream", "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI",
-                "POSIX",
-                "Basics",
+                "Service", "ReadableText", "Server", "Outbox", "Access", "Runs", "Documents", "EventStream",
+                "Observability",
+                "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "POSIX", "Basics",
             ]
         )
         + layer(

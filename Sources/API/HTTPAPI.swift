@@ -5,7 +5,6 @@ import HTTPModel
 package import Observability
 package import Server
 package import Service
-package import Upstream
 
 /// Adds its counters to the metrics page.
 package protocol MetricsSource: AnyObject {
@@ -23,7 +22,6 @@ extension HTTPServer: MetricsSource {}
 package final class HTTPAPI: Responder, ServiceEventReceiver {
     let settings: APISettings
     let services: Services
-    let link: UpstreamLink
     let access: AccessService
     /// The host names and origins that browsers may use.
     private let rules: HostRules
@@ -46,7 +44,6 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     package init(
         settings: APISettings,
         services: Services,
-        link: UpstreamLink,
         hub: EventHub,
         open: OpenRequests,
         access: AccessService,
@@ -56,7 +53,6 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     ) {
         self.settings = settings
         self.services = services
-        self.link = link
         self.hub = hub
         self.open = open
         self.access = access
@@ -174,23 +170,22 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     ) throws(Problem) -> Preparation {
         if let known = try remembered(exchange, on: loop) { return known }
         let head = exchange.head
-        let facts = RequestFacts(of: head)
         let browsers = rules.policy(for: exchange.connection)
-        switch browsers.check(facts) {
+        switch browsers.check(head) {
         case .pass(let cors):
             exchange.commonFields = cors.map { ($0.name, $0.value) }
-            AccessMemo.keep(facts, for: exchange)
+            AccessMemo.keep(for: exchange)
         case .preflight(let fields):
             exchange.respond(Response.preflight(fields), on: loop)
             return .answered
         case .refuse(let refusal): throw Problem(refusal).closing()
         }
         // Before the routes that are open to all: the internet is more than all.
-        if facts.serve?.isFunnel ?? false { throw Problem(.funnel).closing() }
+        if head.serve?.isFunnel ?? false { throw Problem(.funnel).closing() }
         let match = router.match(head.method, head.path)
         var caller = Caller.nobody
         if !match.isOpen {
-            switch access.identify(settings.peer(exchange.connection), facts, on: loop) {
+            switch access.identify(settings.peer(exchange.connection), head, on: loop) {
             case .caller(let known): caller = known
             case .refused(let refusal):
                 let problem = Problem(refusal).closing()
@@ -200,14 +195,14 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
                 if mayAsk, access.whois != nil { return .ask(question) }
             }
             if caller == .nobody { throw Problem(.notPaired(credentialSent: false)).closing() }
-            AccessMemo.keep(caller, facts, for: exchange)
+            AccessMemo.keep(caller, for: exchange)
         }
         let result = try prepare(exchange, by: caller, match, mayHaveBody: true, on: loop)
         if case .ready(let call) = result {
-            if case .refused(let refusal) = browsers.checkSimpleBody(facts, hasToken: caller.tokenID != nil) {
+            if case .refused(let refusal) = browsers.checkSimpleBody(head, hasToken: caller.tokenID != nil) {
                 throw Problem(refusal).closing()
             }
-            AccessMemo.keep(call, facts, access.authenticator.tokens)
+            AccessMemo.keep(call, access.authenticator.tokens)
         }
         return result
     }

@@ -1,7 +1,7 @@
 /// The fields of a document that are not empty and, for the profile, the agent's directives.
 package struct DocumentFields: Sendable, Equatable {
     package private(set) var values: [DocumentField: String] = [:]
-    var directives: [DocumentDirective] = []
+    package internal(set) var directives: [DocumentDirective] = []
 
     package init() {}
 
@@ -13,10 +13,10 @@ package struct DocumentFields: Sendable, Equatable {
 }
 
 /// A rule that the agent has noted in a newer USER.md, with its date and whether it still holds.
-struct DocumentDirective: Sendable, Equatable {
-    var observed: String
-    var status: String
-    var text: String
+package struct DocumentDirective: Sendable, Equatable {
+    package var observed: String
+    package var status: String
+    package var text: String
 
     /// Reads `<!-- observed: DATE | status: STATUS -->`. The template's example, dated YYYY-MM-DD, does not count.
     static func marker(_ comment: String) -> (observed: String, status: String)? {

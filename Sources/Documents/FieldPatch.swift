@@ -96,16 +96,8 @@ package struct FieldPatch: Sendable, Equatable {
 }
 
 /// A field for which two writers want different values.
-package struct FieldConflict: Sendable, Equatable, JSONWritable {
+package struct FieldConflict: Sendable, Equatable {
     package let field: DocumentField
     package let current: String
     package let requested: String
-
-    package func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("field", field.rawValue)
-            object.member("current", current)
-            object.member("requested", requested)
-        }
-    }
 }

@@ -37,7 +37,7 @@ package enum RunPhase: Sendable, Equatable {
 }
 
 package enum PersistFailure: Sendable, Equatable {
-    case storage(OutboxStorageProblem)
+    case storage(StoreError)
     /// The row on disk has another version, or is gone.
     case moved(current: OutboxEntry?)
 }

@@ -1,3 +1,5 @@
+package import Basics
+
 /// Why a person's command on an entry was not carried out.
 package enum OutboxRefusal: Error, Sendable, Equatable {
     case notFound
@@ -8,11 +10,5 @@ package enum OutboxRefusal: Error, Sendable, Equatable {
     /// Only with force: it may have arrived.
     case needsForce
     case notRetryable(OutboxState)
-    case storage(OutboxStorageProblem)
-}
-
-/// The reason why a change did not become durable.
-package enum OutboxStorageProblem: Error, Sendable, Equatable {
-    case full
-    case unavailable(String)
+    case storage(StoreError)
 }

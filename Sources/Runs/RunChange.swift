@@ -1,4 +1,4 @@
-package import Gateway
+package import Basics
 
 /// A change of a run, in the order in which changes are published; most are one event of the stream.
 package enum RunChange: Sendable, Equatable {

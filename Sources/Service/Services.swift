@@ -12,7 +12,7 @@ import Upstream
 package struct ServiceSettings {
     package var labels = LabelTable.extended
     package var outbox = OutboxPolicy()
-    package var outboxLimits = OutboxTable.Limits()
+    package var outboxLimits = OutboxLimits()
     /// How long a message may wait where its sender does not say.
     package var outboxTTLMilliseconds: Int64 = 48 * 3_600_000
     /// Seeds the jitter of retries.
@@ -43,6 +43,8 @@ package final class Services: ServiceEventReceiver {
     package let gateway: any GatewayCalls
     package let events: ServiceEvents
     package let feed: EventFeed
+    package let eventReader: EventReader
+    package let tokenRows: TokenRows
     package let transcript: TranscriptReader
     package let outbox: OutboxService
     package let runs: RunService
@@ -61,6 +63,8 @@ package final class Services: ServiceEventReceiver {
         self.gateway = gateway
         events = ServiceEvents()
         feed = EventFeed(journal: journal, events: events, log: settings.log)
+        eventReader = EventReader(feed: feed)
+        tokenRows = TokenRows(feed: feed)
         transcript = TranscriptReader(gateway: gateway)
         outbox = OutboxService(
             policy: settings.outbox,

@@ -1,3 +1,4 @@
+import Basics
 import Synchronization
 
 /// An operation waiting for its transaction.

@@ -1,3 +1,4 @@
+package import Basics
 package import EventStream
 
 /// The disk as the services see it: operations that become durable in the order in which they were given, and reads of

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import Dispatch
 package import EventStream
 import Outbox

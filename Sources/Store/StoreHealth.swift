@@ -1,3 +1,5 @@
+package import Basics
+
 /// Whether the store reads and writes.
 package enum StoreHealth: Sendable, Equatable {
     case ok

@@ -11,7 +11,7 @@ package enum Enqueuing: Sendable, Equatable {
     case replayed(OutboxEntry)
     /// The key belongs to a request with another body.
     case keyReused
-    case full(OutboxTable.Fullness)
+    case full(OutboxFullness)
     /// Only a request that came before would have been answered, and none did.
     case unknown
 }
@@ -75,7 +75,7 @@ package struct StoreTransaction {
         payload: OutboxTable.Payload,
         claim: ReceiptTable.Claim? = nil,
         isReplayOnly: Bool = false,
-        limits: OutboxTable.Limits = OutboxTable.Limits()
+        limits: OutboxLimits = OutboxLimits()
     ) throws -> Enqueuing {
         if let outboxRefusal { throw StoreError.outboxClosed(outboxRefusal) }
         if let claim {

@@ -80,9 +80,9 @@ struct `A person's command` {
         world.holdsWrites = true
         world.send(.evidence(key: "a", .runEvent))
         world.send(.cancel(id: "a", force: false, CommandToken(7)))
-        world.storageProblem = .full
+        world.storageProblem = .storageFull
         world.releaseWrite()
-        #expect(world.answers[CommandToken(7)] == .failure(.storage(.full)))
+        #expect(world.answers[CommandToken(7)] == .failure(.storage(.storageFull)))
     }
 
     @Test func `is answered only when it is on disk`() {
@@ -277,7 +277,7 @@ struct `The disk` {
     @Test func `that is full keeps everything back and loses nothing`() {
         var world = World()
         world.enqueue("a")
-        world.storageProblem = .full
+        world.storageProblem = .storageFull
         world.online()
         #expect(world.dispatches.isEmpty)
         #expect(world.state("a") == .queued)
@@ -308,9 +308,9 @@ struct `The disk` {
     @Test func `that refuses a command says so to the person, and the entry is as before`() {
         var world = World()
         world.enqueue("a")
-        world.storageProblem = .full
+        world.storageProblem = .storageFull
         world.send(.cancel(id: "a", force: false, CommandToken(1)))
-        #expect(world.answers[CommandToken(1)] == .failure(.storage(.full)))
+        #expect(world.answers[CommandToken(1)] == .failure(.storage(.storageFull)))
         world.storageProblem = nil
         world.online()
         world.pass(1_000)

@@ -58,7 +58,7 @@ struct `An entry that may have arrived` {
 
     @Test func `is looked for again when the write of its repeat has failed`() {
         var world = unanswered()
-        world.storageProblem = .full
+        world.storageProblem = .storageFull
         world.report(ScanReport(isComplete: true))
         world.storageProblem = nil
         #expect(world.scans.count == 1)
@@ -74,7 +74,7 @@ struct `An entry that may have arrived` {
         world.holdsWrites = true
         world.send(.cancel(id: "a", force: true, CommandToken(1)))
         world.report(ScanReport(isComplete: false))
-        world.storageProblem = .full
+        world.storageProblem = .storageFull
         world.holdsWrites = false
         world.releaseWrite()
         world.storageProblem = nil

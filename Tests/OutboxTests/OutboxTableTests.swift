@@ -98,7 +98,7 @@ struct `The outbox on disk` {
     }
 
     @Test func `is full by entries, by session and by bytes`() throws {
-        var limits = OutboxTable.Limits()
+        var limits = OutboxLimits()
         limits.entries = 5
         limits.perSession = 3
         limits.payloadBytes = 100

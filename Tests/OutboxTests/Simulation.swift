@@ -188,7 +188,7 @@ struct Simulation {
 
     private func refusal(_ operation: Operation) -> DispatcherInput? {
         guard case .change(let id, _) = operation else { return nil }
-        return .persistFailed(id, .storage(.full))
+        return .persistFailed(id, .storage(.storageFull))
     }
 
     private mutating func apply(_ operation: Operation) -> DispatcherInput? {

@@ -25,7 +25,7 @@ struct World {
     /// Writes held back, to be let go one by one.
     var holdsWrites = false
     var heldWrites: [(PersistID, OutboxChange)] = []
-    var storageProblem: OutboxStorageProblem?
+    var storageProblem: StoreError?
     var policy: OutboxPolicy
 
     init(_ policy: OutboxPolicy = OutboxPolicy()) {

@@ -203,11 +203,10 @@ struct DocumentServiceTests {
         try await withFile { bench, loop in
             bench.gateway.next("agents.files.set", Self.missingScope)
             let outcome = try await bench.write(Self.patch(#"{"name":"Ann"}"#), on: loop)
-            guard case .failure(.call(let failure, _)) = outcome else {
+            guard case .failure(.gateway(.missingScope("operator.admin", _, _), _)) = outcome else {
                 Issue.record("\(String(describing: outcome))")
                 return
             }
-            #expect(failure.isMissingScope)
             #expect(bench.gateway.sentTexts.isEmpty)
         }
     }

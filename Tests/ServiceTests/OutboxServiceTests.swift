@@ -2,6 +2,7 @@ import Basics
 import EventLoops
 import Gateway
 import JSONBytes
+import Observability
 import Outbox
 import Store
 import Testing
@@ -288,7 +289,7 @@ struct OutboxServiceTests {
 
     @Test func `a full session takes no more messages`() async throws {
         try await withServices { bench, loop in
-            var limits = OutboxTable.Limits()
+            var limits = OutboxLimits()
             limits.perSession = 1
             let first = try await bench.accept("one", limits: limits, on: loop)
             let second = try await bench.accept("two", limits: limits, on: loop)
@@ -612,7 +613,7 @@ struct OutboxServiceTests {
             var answer: Result<OutboxEntry, OutboxRefusal>?
             bench.services.outbox.cancel(id ?? "", force: false, expectedVersion: nil, on: loop) { answer = $0 }
             try await bench.advance(1000, on: loop)
-            #expect(answer == .failure(.storage(.full)))
+            #expect(answer == .failure(.storage(.storageFull)))
             bench.journal.failWrites(nil)
             try await bench.advance(2000, on: loop)
             #expect(try await bench.state(id) == .accepted)

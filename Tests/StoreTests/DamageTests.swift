@@ -187,8 +187,8 @@ struct `A failing disk` {
                 do {
                     _ = try await store.enqueue(entry)
                     accepted.append(entry.id)
-                } catch let error as StoreError {
-                    #expect(error == .storageFull || error.outboxProblem != .full)
+                } catch is StoreError {
+                    // Refused, and its sender knows.
                 }
             }
             let met = !system.isArmed

@@ -1,5 +1,6 @@
 import Gateway
 import JSONBytes
+import Observability
 import TestSupport
 import Testing
 

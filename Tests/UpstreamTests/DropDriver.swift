@@ -1,5 +1,6 @@
 import EventLoops
 import Gateway
+import Observability
 import TestSupport
 
 @testable import Upstream
@@ -58,5 +59,5 @@ final class DropDriver: UpstreamLinkHandler {
     func linkLost(events: Int64, on loop: isolated EventLoop) {}
     func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
     func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) {}
-    func linkLogged(_ entry: FrameLog.Entry, on loop: isolated EventLoop) {}
+    func linkLogged(_ entry: LoggedFrame, on loop: isolated EventLoop) {}
 }

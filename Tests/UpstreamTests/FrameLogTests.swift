@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Observability
 import Testing
 
 @testable import Upstream

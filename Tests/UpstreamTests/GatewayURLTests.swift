@@ -1,4 +1,5 @@
 import Gateway
+import Observability
 import Testing
 
 @testable import Upstream

@@ -1,6 +1,7 @@
 import Basics
 import Gateway
 import JSONBytes
+import Observability
 import TLS
 import WebSocket
 
@@ -42,7 +43,7 @@ struct LinkHarness {
     var closes: [WebSocketClose] = []
     var pongs: [[UInt8]] = []
     var hangUps = 0
-    var logged: [FrameLog.Entry] = []
+    var logged: [LoggedFrame] = []
     private var answer: [UInt8] = []
     /// The gateway's bytes reach the machine in pieces of this size.
     var pieceSize = Int.max

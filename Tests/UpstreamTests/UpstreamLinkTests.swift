@@ -1,6 +1,7 @@
 import EventLoops
 import Gateway
 import JSONBytes
+import Observability
 import TLS
 import TestSupport
 import Testing
@@ -27,7 +28,7 @@ final class LinkProbe: UpstreamLinkHandler {
     func linkLost(events: Int64, on loop: isolated EventLoop) { inbox.put(.lost(events)) }
     func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
     func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) { inbox.put(.tokens(tokens)) }
-    func linkLogged(_ entry: FrameLog.Entry, on loop: isolated EventLoop) {}
+    func linkLogged(_ entry: LoggedFrame, on loop: isolated EventLoop) {}
 }
 
 /// Measures from the start of a link to the first answer, then lets everything go.
@@ -68,7 +69,7 @@ final class Stopwatch: UpstreamLinkHandler {
     func linkLost(events: Int64, on loop: isolated EventLoop) {}
     func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
     func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) {}
-    func linkLogged(_ entry: FrameLog.Entry, on loop: isolated EventLoop) {}
+    func linkLogged(_ entry: LoggedFrame, on loop: isolated EventLoop) {}
 }
 
 /// A loop with a scripted gateway and a link to it.
@@ -192,7 +193,7 @@ struct UpstreamLinkTests {
         let answer2 = try await world.ask { $0.gateway.methods }
         #expect(answer2 == ["connect", "sessions.subscribe", "health"])
         let frames = try await world.ask {
-            $0.link.log?.after(0).map { String(decoding: $0.frame, as: UTF8.self) } ?? []
+            $0.link.frames(after: 0)?.map { String(decoding: $0.frame, as: UTF8.self) } ?? []
         }
         #expect(frames.count == 7)
         #expect(!frames.joined().contains("example-shared-token") && !frames.joined().contains("dt-example"))

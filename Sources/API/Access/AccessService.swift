@@ -4,7 +4,6 @@ package import EventLoops
 import HTTPModel
 import Server
 package import Service
-import Store
 
 /// Asks tailscaled who is behind an address; always answers, with `.failed` where it cannot.
 package protocol WhoisAsking: AnyObject {
@@ -24,7 +23,7 @@ package final class AccessService {
     package var whois: (any WhoisAsking)?
     let audit: AuditLog?
     var pairing = PairingRequests()
-    let feed: EventFeed
+    private let rows: TokenRows
     private let hub: EventHub
     private let open: OpenRequests
     private var expiry: TimerID?
@@ -38,7 +37,7 @@ package final class AccessService {
 
     package init(
         authenticator: Authenticator,
-        feed: EventFeed,
+        rows: TokenRows,
         hub: EventHub,
         open: OpenRequests,
         audit: AuditTrail? = nil
@@ -46,7 +45,7 @@ package final class AccessService {
         self.hub = hub
         self.open = open
         self.authenticator = authenticator
-        self.feed = feed
+        self.rows = rows
         self.audit = audit.map(AuditLog.init)
     }
 
@@ -57,10 +56,10 @@ package final class AccessService {
 
     func identify(
         _ peer: Peer,
-        _ facts: RequestFacts,
+        _ head: RequestHead,
         on loop: isolated EventLoop
     ) -> Authenticator.Identification {
-        let result = authenticator.identify(peer, facts, now: loop.wallClock)
+        let result = authenticator.identify(peer, head, now: loop.wallClock)
         if case .caller(.token) = result { armTouch(on: loop) }
         return result
     }
@@ -159,9 +158,7 @@ package final class AccessService {
         on loop: isolated EventLoop,
         then done: @escaping (Result<Void, any Error>) -> Void
     ) {
-        feed.commit(on: loop) { transaction in
-            try transaction.tokens.save(record)
-        } completion: { [weak self] result in
+        rows.save(record, on: loop) { [weak self] result in
             // One that was revoked while this was written stays revoked: its row goes right after.
             if case .success = result, let self, !self.leaving.contains(record.id) {
                 self.authenticator.tokens.insert(record)
@@ -184,9 +181,7 @@ package final class AccessService {
         _ = authenticator.tokens.revoke(id)
         leaving.insert(id)
         endWork(ofToken: id, reason: "token_revoked", except: asked, on: loop)
-        feed.commit(on: loop) { transaction in
-            try transaction.tokens.delete(id)
-        } completion: { [weak self] result in
+        rows.delete(id, on: loop) { [weak self] result in
             if case .success = result { self?.leaving.remove(id) }
             done(result)
         }
@@ -245,11 +240,7 @@ package final class AccessService {
     /// Also once at the end, so that a stop loses no last use.
     package func writeTouched(on loop: isolated EventLoop) {
         let uses = authenticator.tokens.takeTouched()
-        guard !uses.isEmpty else { return }
-        feed.commit(on: loop) { transaction in
-            try transaction.tokens.touch(uses)
-        } completion: { _ in
-        }
+        if !uses.isEmpty { rows.touch(uses, on: loop) }
     }
 }
 

@@ -23,7 +23,7 @@ enum AvatarOperations {
                 documents.read(name, refresh: false, on: loop) { result in
                     switch result {
                     case .success(let identity): fromIdentity(identity, call, loop)
-                    case .failure(let fault): call.fail(Problem(fault, over: api.services.gateway), on: loop)
+                    case .failure(let fault): call.fail(Problem(fault), on: loop)
                     }
                 }
             }

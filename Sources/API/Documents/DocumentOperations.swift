@@ -35,7 +35,7 @@ enum DocumentOperations {
             documents.read(name, refresh: refresh, on: loop) { result in
                 switch result {
                 case .success(let copy): answer(copy, name, path: nil, call, loop)
-                case .failure(let fault): call.fail(Problem(fault, over: api.services.gateway), on: loop)
+                case .failure(let fault): call.fail(Problem(fault), on: loop)
                 }
             }
         } catch {
@@ -96,7 +96,7 @@ enum DocumentOperations {
                 result in
                 switch result {
                 case .success((let copy, let path)): answer(copy, name, path: path, call, loop)
-                case .failure(let fault): call.fail(Problem(fault, over: api.services.gateway), on: loop)
+                case .failure(let fault): call.fail(Problem(fault), on: loop)
                 }
             }
             write.start(on: loop)
@@ -111,7 +111,7 @@ enum DocumentOperations {
     private static func answer(
         _ copy: DocumentService.Copy,
         _ name: DocumentService.Name,
-        path: DocumentView.WritePath?,
+        path: DocumentWrite.Path?,
         _ call: Call,
         _ loop: isolated EventLoop
     ) {

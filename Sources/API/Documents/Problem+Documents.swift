@@ -15,9 +15,9 @@ extension DocumentCondition {
 
 /// Why a file was not read or changed.
 extension Problem {
-    init(_ fault: DocumentFault, over gateway: any GatewayCalls) {
+    init(_ fault: DocumentFault) {
         switch fault {
-        case .call(let failure, let what): self.init(GatewayFault(failure, over: gateway), reading: what)
+        case .gateway(let fault, let what): self.init(fault, reading: what)
         case .field(let error): self.init(error)
         case .agentSilent:
             self.init(.agentDidNotAnswer, "The agent was asked to write the file and did not finish.")

@@ -4,7 +4,6 @@ import EventStream
 import HTTPModel
 import JSONBytes
 import Server
-import Store
 
 /// `GET /v1/events`: one stream for everything, in three forms, and the long poll on the same cursor.
 enum EventStreamOperation {

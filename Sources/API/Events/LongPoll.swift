@@ -5,7 +5,6 @@ import JSONBytes
 import Outbox
 import Server
 import Service
-import Store
 
 /// `?poll=N`: the events after a cursor, or the first ones that come within N seconds.
 final class LongPoll: OpenRequest, ExchangeOwner {
@@ -34,12 +33,13 @@ final class LongPoll: OpenRequest, ExchangeOwner {
     }
 
     private func read(mayWait: Bool, on loop: isolated EventLoop) {
-        let position = position
-        let filter = request.filter
-        let limit = min(request.limit ?? Self.mostEvents, Self.mostEvents)
-        api.feed.read(on: loop) { tables in
-            try tables.events.read(after: position, filter: filter, limit: limit, bytes: Self.mostBytes)
-        } completion: { [self] result in
+        api.services.eventReader.read(
+            after: position,
+            filter: request.filter,
+            limit: min(request.limit ?? Self.mostEvents, Self.mostEvents),
+            bytes: Self.mostBytes,
+            on: loop
+        ) { [self] result in
             switch result {
             case .success(.page(let page)): take(page, mayWait: mayWait, on: loop)
             case .success(.outside(let bounds)):
@@ -49,12 +49,11 @@ final class LongPoll: OpenRequest, ExchangeOwner {
         }
     }
 
-    private func take(_ page: EventTable.Page, mayWait: Bool, on loop: isolated EventLoop) {
+    private func take(_ page: EventReader.Page, mayWait: Bool, on loop: isolated EventLoop) {
         // A row can be there a moment before its event is handed out; a stream that goes on from this cursor would
         // bring it again.
         let last = api.hub.last.sequence
-        let events = page.events.filter { $0.id.sequence <= last }.map(StreamEvent.init)
-            .filter { $0.isMeant(for: call.caller) }
+        let events = page.events.filter { $0.id?.sequence ?? 0 <= last && $0.isMeant(for: call.caller) }
         position.sequence = max(position.sequence, min(page.next.sequence, last))
         // Events may have been handed out since the page was read.
         if events.isEmpty, position.sequence < last { return read(mayWait: mayWait, on: loop) }

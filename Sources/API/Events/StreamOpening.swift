@@ -6,8 +6,6 @@ import HTTPModel
 import JSONBytes
 import Server
 import Service
-import Store
-import Upstream
 
 /// Brings one stream from its request to live events: hello, what was missed, the texts of active runs, then live.
 final class StreamOpening: ExchangeOwner {
@@ -49,11 +47,9 @@ final class StreamOpening: ExchangeOwner {
         guard let cursor = request.cursor else {
             return open(.fresh(at: api.hub.last), on: loop)
         }
-        api.feed.read(on: loop) { tables in
-            try tables.events.bounds()
-        } completion: { [self] result in
+        api.services.eventReader.position(after: cursor, on: loop) { [self] result in
             switch result {
-            case .success(let bounds): open(bounds.resume(from: cursor), on: loop)
+            case .success(let position): open(position, on: loop)
             // The log cannot be read now: the client reloads, and the stream goes on.
             case .failure: open(.reset(oldest: nil, newest: api.hub.last), on: loop)
             }
@@ -133,16 +129,13 @@ final class StreamOpening: ExchangeOwner {
         guard subscriber.standing == .replaying else { return }
         // Only what the hub has handed out: the rest comes live, and so exactly once.
         guard position.sequence < api.hub.last.sequence else { return goLive(subscriber, on: loop) }
-        let position = position
-        let filter = request.filter
-        api.feed.read(on: loop) { tables in
-            try tables.events.read(
-                after: position,
-                filter: filter,
-                limit: Self.pageEvents,
-                bytes: Self.pageBytes
-            )
-        } completion: { [self] result in
+        api.services.eventReader.read(
+            after: position,
+            filter: request.filter,
+            limit: Self.pageEvents,
+            bytes: Self.pageBytes,
+            on: loop
+        ) { [self] result in
             switch result {
             case .success(.page(let page)): send(page, to: self.subscriber, on: loop)
             case .success(.outside(let bounds)): fallOut(bounds, self.subscriber, on: loop)
@@ -152,11 +145,11 @@ final class StreamOpening: ExchangeOwner {
         }
     }
 
-    private func send(_ page: EventTable.Page, to subscriber: Subscriber?, on loop: isolated EventLoop) {
+    private func send(_ page: EventReader.Page, to subscriber: Subscriber?, on loop: isolated EventLoop) {
         guard let subscriber, subscriber.standing == .replaying else { return }
         let end = api.hub.last.sequence
-        for stored in page.events where stored.id.sequence <= end {
-            let event = StreamEvent(stored)
+        for event in page.events {
+            guard let sequence = event.id?.sequence, sequence <= end else { break }
             if plan.admits(event) {
                 switch call.exchange.write(plan.format.encode(event), on: loop) {
                 case .written, .waiting: break
@@ -165,7 +158,7 @@ final class StreamOpening: ExchangeOwner {
                 }
                 if isLast(subscriber) { return api.hub.finish(subscriber, on: loop) }
             }
-            position.sequence = stored.id.sequence
+            position.sequence = sequence
         }
         position.sequence = min(page.next.sequence, end)
         if call.exchange.waitingBytes > 0 { wait(on: loop) } else { replay(subscriber, on: loop) }
@@ -196,7 +189,7 @@ final class StreamOpening: ExchangeOwner {
     }
 
     private func snapshot(on loop: isolated EventLoop) -> StreamSnapshot {
-        StreamSnapshot(api.services, link: api.link.status, at: loop.wallClock)
+        StreamSnapshot(api.services, at: loop.wallClock)
     }
 
     private var isFresh: Bool { if case .fresh = resume { true } else { false } }
@@ -235,7 +228,7 @@ final class StreamOpening: ExchangeOwner {
             object.member("epoch", api.hub.last.epoch.text)
             object.member("resume", outcome)
             object.member("retry", Self.retryMilliseconds)
-            object.member("link", api.link.status)
+            object.member("link", api.services.gateway.status)
         }
         return StreamEvent(type: "hello", id: position, data: writer.bytes, retry: Self.retryMilliseconds)
     }

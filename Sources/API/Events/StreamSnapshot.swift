@@ -1,20 +1,16 @@
 import Access
 import Basics
-import Gateway
 import JSONBytes
 import Runs
 import Service
-import Upstream
 
 /// How things stand now, as events without ids for one stream.
 struct StreamSnapshot {
     private let services: Services
-    private let link: LinkStatus
     private let at: Timestamp
 
-    init(_ services: Services, link: LinkStatus, at: Timestamp) {
+    init(_ services: Services, at: Timestamp) {
         self.services = services
-        self.link = link
         self.at = at
     }
 
@@ -25,7 +21,7 @@ struct StreamSnapshot {
             StreamEvent(transient: "summary", at: at) { object in
                 object.member("active", view.runs.count)
                 object.member("headline", view.headline)
-                object.member("link", link)
+                object.member("link", services.gateway.status)
             }
         ]
         for run in services.runs.active {

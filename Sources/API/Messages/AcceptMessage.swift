@@ -5,7 +5,6 @@ import JSONBytes
 import Outbox
 import Server
 import Service
-import Store
 
 /// `POST /v1/messages`: one message on its way into the outbox, and the answer its sender asked for. The message is on disk
 /// before the answer.
@@ -106,7 +105,7 @@ final class AcceptMessage {
 }
 
 extension Problem {
-    static func outboxFull(_ what: OutboxTable.Fullness, _ limits: OutboxTable.Limits) -> Problem {
+    static func outboxFull(_ what: OutboxFullness, _ limits: OutboxLimits) -> Problem {
         let detail =
             switch what {
             case .entries: "\(limits.entries) entries wait already (outbox.maxEntries)."

@@ -1,6 +1,6 @@
 import Access
+import Basics
 import EventLoops
-import Gateway
 import HTTPModel
 import JSONBytes
 import Outbox

@@ -4,7 +4,6 @@ import JSONBytes
 import Outbox
 import Server
 import Service
-import Store
 
 /// `POST /v1/outbox/{id}/retry` and `DELETE /v1/outbox/{id}`: send an entry again, take it back or dismiss it.
 enum EntryOperations {
@@ -74,8 +73,7 @@ enum EntryOperations {
             var entry = known
             entry.state = state
             call.fail(.notRetryable(entry), on: loop)
-        case .failure(.storage(.full)): call.fail(.storage(StoreError.storageFull), on: loop)
-        case .failure(.storage(.unavailable(let detail))): call.fail(.storeUnavailable(detail), on: loop)
+        case .failure(.storage(let error)): call.fail(.storage(error), on: loop)
         }
     }
 

@@ -6,7 +6,6 @@ import JSONBytes
 import Outbox
 import Server
 import Service
-import Store
 
 /// `GET /v1/outbox` and `GET /v1/outbox/{id}`.
 enum OutboxOperations {

@@ -1,7 +1,7 @@
 package import Access
+import Basics
 package import HTTPModel
 package import Server
-import Store
 
 /// Problems that many operations share.
 extension Problem {

@@ -1,6 +1,5 @@
 import Access
 import Basics
-import Gateway
 import Runs
 import Server
 import Service
@@ -8,11 +7,10 @@ import Service
 extension RunService {
     /// The canonical form of a session's name in a request.
     func session(named text: String, _ field: String) throws(Problem) -> String {
-        do throws(SessionKey.Problem) {
-            return try defaults.canonical(text).text
-        } catch {
+        guard let key = session(named: text) else {
             throw .badParameter(field, "`\(field)` is a session key such as main or agent:main:main.")
         }
+        return key
     }
 }
 

@@ -1,13 +1,12 @@
 import Access
+import Basics
 import EventLoops
-import Gateway
 import HTTPModel
 import JSONBytes
 import Outbox
 import Runs
 import Server
 import Service
-import Store
 
 /// `POST /v1/runs/{id}/abort` and `POST /v1/sessions/{key}/abort`.
 enum AbortOperations {

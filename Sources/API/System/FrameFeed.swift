@@ -1,12 +1,11 @@
 import Access
 import Basics
 import EventLoops
-import Gateway
 import HTTPModel
 import JSONBytes
+import Observability
 import Server
 import Service
-import Upstream
 
 /// Streams of the frame log. Each frame becomes its block once and is written to all; a slow reader is cut.
 final class FrameFeed: ExchangeOwner {
@@ -38,14 +37,14 @@ final class FrameFeed: ExchangeOwner {
         followers[ObjectIdentifier(exchange)] = Follower(exchange: exchange, caller: call.caller)
         exchange.owner = self
         var kept: [UInt8] = []
-        for entry in api.link.log?.after(since) ?? [] { kept += Self.block(entry) }
+        for entry in api.services.gateway.frames(after: since) ?? [] { kept += Self.block(entry) }
         // The head reaches the reader also where no frame has come yet.
         write(kept.isEmpty ? Self.comment : kept, to: exchange, on: loop)
         guard heartbeat == nil, !followers.isEmpty else { return }
         beat(on: loop)
     }
 
-    func logged(_ entry: FrameLog.Entry, on loop: isolated EventLoop) {
+    func logged(_ entry: LoggedFrame, on loop: isolated EventLoop) {
         guard !followers.isEmpty else { return }
         tell(Self.block(entry), on: loop)
     }
@@ -99,7 +98,7 @@ final class FrameFeed: ExchangeOwner {
 
     private static let comment = StreamFormat.eventStream.heartbeat(asEvent: false, at: Timestamp(milliseconds: 0))
 
-    private static func block(_ entry: FrameLog.Entry) -> [UInt8] {
+    private static func block(_ entry: LoggedFrame) -> [UInt8] {
         var writer = JSONWriter(capacity: entry.frame.count + 128)
         entry.write(to: &writer)
         return Array("id: \(entry.number)\nevent: frame\ndata: ".utf8) + writer.bytes + [0x0A, 0x0A]

@@ -1,21 +1,22 @@
 import EventLoops
-import Gateway
 import HTTPModel
 import JSONBytes
+import Observability
 import Server
-import Upstream
+import Service
 
 /// `GET /v1/debug/frames`: what went over the link lately, without its secrets, as a list or as a stream.
 enum FrameOperations {
     static func frames(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
-            guard let log = api.link.log else { throw .frameLogOff }
+            let since = try since(of: call)
+            guard let kept = api.services.gateway.frames(after: since) else { throw .frameLogOff }
             if call.answerType == .eventStream {
-                return api.frames.open(call, since: try since(of: call), on: loop)
+                return api.frames.open(call, since: since, on: loop)
             }
-            let limit = try call.number("limit", in: 1...FrameLog.standardEntries, default: 100)
+            let limit = try call.number("limit", in: 1...LoggedFrame.mostKept, default: 100)
             let end = try call.number("before", in: 1...Int.max, default: Int.max)
-            let wanted = log.after(try since(of: call)).filter { $0.number < end }
+            let wanted = kept.filter { $0.number < end }
             let page = wanted.suffix(limit)
             call.respond(
                 .json { writer in

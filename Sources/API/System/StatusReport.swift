@@ -1,13 +1,11 @@
 import Basics
 import EventLoops
 import EventStream
-import Gateway
 import JSONBytes
+import Observability
 import Outbox
 import ReadableText
 import Service
-import Store
-import Upstream
 
 /// The answer of `GET /v1/status`, as JSON or as text.
 struct StatusReport: JSONWritable, Equatable {
@@ -28,12 +26,12 @@ struct StatusReport: JSONWritable, Equatable {
         version = api.settings.version
         startedAt = api.startedAt
         isDemo = api.settings.isDemo
-        link = api.link.status
+        link = api.services.gateway.status
         outbox = api.outbox.summary(now: loop.wallClock)
         // The runs of `/v1/activity` and of the metrics: with sends that wait for their turn.
         activeRuns = api.runs.activeCount
         runsFault = api.runs.fault
-        first = api.feed.journal.oldest
+        first = api.feed.oldest
         last = api.hub.last
         subscribers = api.hub.count
         connections = api.settings.connections

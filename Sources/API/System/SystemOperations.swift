@@ -3,7 +3,6 @@ import HTTPModel
 import JSONBytes
 import Server
 import Service
-import Store
 
 /// Health, readiness and the status screen.
 enum SystemOperations {
@@ -17,20 +16,10 @@ enum SystemOperations {
 
     /// A send would be accepted durably now. The gateway is not part of it: restarting Ladle does not repair a gateway.
     static func readiness(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let bound = LoopBound(call, on: loop)
-        let store = api.feed.journal
-        Task {
-            let fault = await store.probe()
-            loop.post { loop in
-                guard let call = bound.value(on: loop) else { return }
-                guard let fault else {
-                    return call.respond(
-                        .json { $0.object { $0.member("status", "ready") } }.adding(.cacheControl, "no-store"),
-                        on: loop
-                    )
-                }
-                call.fail(.storeUnavailable("\(fault)"), on: loop)
-            }
+        api.feed.probe(on: loop) { fault in
+            if let fault { return call.fail(.storeUnavailable("\(fault)"), on: loop) }
+            let response = Response.json { $0.object { $0.member("status", "ready") } }
+            call.respond(response.adding(.cacheControl, "no-store"), on: loop)
         }
     }
 

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 
 /// The session behind `main` and behind bare keys on this gateway: `sessionDefaults` of its hello.
 package struct SessionDefaults: Sendable, Equatable {

@@ -39,7 +39,8 @@ final class ChatAsker {
         let call = ChatSend(sessionKey: "agent:\(agent):main", message: text, idempotencyKey: key)
         gateway.call(call, on: loop) { [weak self] result in
             guard let self, case .failure(let failure) = result else { return }
-            self.finish(key, .failure(.call(failure, about: "the agent's answer")), on: loop)
+            let fault = GatewayFault(failure, over: self.gateway)
+            self.finish(key, .failure(.gateway(fault, about: "the agent's answer")), on: loop)
         }
     }
 

@@ -1,10 +1,10 @@
 package import Documents
-package import Gateway
+import Gateway
 
 /// Why a file could not be read or changed.
 package enum DocumentFault: Error {
     /// The gateway was asked and did not do it.
-    case call(CallFailure, about: String)
+    case gateway(GatewayFault, about: String)
     /// The change breaks a rule of the file.
     case field(FieldError)
     /// The agent was asked by chat and did not finish.
@@ -17,7 +17,7 @@ package enum DocumentFault: Error {
     /// The gateway cannot be asked now: an earlier copy may stand in.
     var isAbsence: Bool {
         switch self {
-        case .call(.notDispatched, _), .call(.ambiguous, _): true
+        case .gateway(.notConnected, _), .gateway(.tooLarge, _), .gateway(.unanswered, _): true
         default: false
         }
     }

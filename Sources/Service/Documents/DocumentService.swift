@@ -175,7 +175,7 @@ package final class DocumentService {
                 if file.hash != nil { self.hasGuards = true }
                 done(.success(self.learned(name, file, on: loop)))
             case .failure(let failure):
-                done(.failure(.call(failure, about: name.kind.fileName)))
+                done(.failure(.gateway(GatewayFault(failure, over: self.gateway), about: name.kind.fileName)))
             }
         }
     }

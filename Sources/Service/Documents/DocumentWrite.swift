@@ -11,7 +11,13 @@ package final class DocumentWrite {
         case whole([UInt8])
     }
 
-    package typealias Outcome = Result<(DocumentService.Copy, DocumentView.WritePath?), DocumentFault>
+    /// How a write reached the gateway: by its file call or through the chat.
+    package enum Path: String {
+        case rpc
+        case chat
+    }
+
+    package typealias Outcome = Result<(DocumentService.Copy, Path?), DocumentFault>
 
     /// Between the read-back and the write the agent itself may have written; then the change is made again on top.
     private static let attempts = 3
@@ -102,7 +108,8 @@ package final class DocumentWrite {
             if self.documents.mayAskByChat, failure.isMissingScope { return self.ask(content, wanted, on: loop) }
             // A guard that did not hold: the change is made again on top of what someone else wrote.
             if expected != nil, failure.isRefusal, self.attempt < Self.attempts { return self.write(on: loop) }
-            self.finish(.failure(.call(failure, about: self.name.kind.fileName)))
+            let fault = GatewayFault(failure, over: self.documents.gateway)
+            self.finish(.failure(.gateway(fault, about: self.name.kind.fileName)))
         }
     }
 
@@ -117,7 +124,7 @@ package final class DocumentWrite {
         }
     }
 
-    private func check(_ wanted: [UInt8], path: DocumentView.WritePath, on loop: isolated EventLoop) {
+    private func check(_ wanted: [UInt8], path: Path, on loop: isolated EventLoop) {
         documents.fetch(name, on: loop) { result in
             switch result {
             case .failure(let problem): self.finish(.failure(problem))
@@ -129,7 +136,7 @@ package final class DocumentWrite {
     private func compare(
         _ copy: DocumentService.Copy,
         with wanted: [UInt8],
-        _ path: DocumentView.WritePath,
+        _ path: Path,
         on loop: isolated EventLoop
     ) {
         if copy.bytes == wanted || isAsWanted(copy, path, wanted) { return finish(.success((copy, path))) }
@@ -141,7 +148,7 @@ package final class DocumentWrite {
     /// are the fields; of a whole file, all but the blank lines at its end.
     private func isAsWanted(
         _ copy: DocumentService.Copy,
-        _ path: DocumentView.WritePath,
+        _ path: Path,
         _ wanted: [UInt8]
     ) -> Bool {
         guard case .fields(let patch) = change else {

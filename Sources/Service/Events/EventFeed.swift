@@ -1,5 +1,6 @@
-import Basics
+package import Basics
 package import EventLoops
+package import EventStream
 package import JSONBytes
 package import Observability
 package import Store
@@ -79,6 +80,18 @@ package final class EventFeed {
             loop?.post { loop in completion.value(on: loop)?(result) }
         }
     }
+
+    /// Asks whether a message would be taken durably now; nil if so.
+    package func probe(on loop: isolated EventLoop, completion: @escaping (StoreError?) -> Void) {
+        let completion = LoopBound(completion, on: loop)
+        Task { [journal] in
+            let fault = await journal.probe()
+            loop.post { loop in completion.value(on: loop)?(fault) }
+        }
+    }
+
+    /// The oldest event kept; nil while there is none.
+    package var oldest: EventID? { journal.oldest }
 
     private static let readAgainMilliseconds: Int64 = 1000
 

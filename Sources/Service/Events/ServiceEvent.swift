@@ -1,6 +1,7 @@
 package import Basics
 package import EventLoops
 package import Gateway
+package import Observability
 package import Outbox
 package import Runs
 package import Upstream
@@ -16,7 +17,7 @@ package enum ServiceEvent {
     /// Messages since this time, by the gateway's clock, may have been missed.
     case eventsMissed(since: Timestamp)
     /// A frame of the link was added to the frame log.
-    case frameLogged(FrameLog.Entry)
+    case frameLogged(LoggedFrame)
     /// The gateway issued device tokens that the next start needs.
     case tokensIssued(DeviceTokenStore)
     /// `main` and bare session keys have another meaning now.

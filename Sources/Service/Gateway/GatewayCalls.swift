@@ -1,10 +1,13 @@
 package import EventLoops
 package import Gateway
+package import Observability
 package import Upstream
 
-/// The gateway as the services ask it: `UpstreamLink` in the program, a scripted one in tests.
+/// The gateway as the services ask it, and the link as they show it: `UpstreamLink` in the program, a scripted one in tests.
 package protocol GatewayCalls: AnyObject {
     var isOnline: Bool { get }
+    /// The state of the link, for people.
+    var status: LinkStatus { get }
     /// The last hello, also while the gateway is away.
     var hello: Hello? { get }
     /// How far the gateway's clock is ahead of ours.
@@ -25,6 +28,11 @@ package protocol GatewayCalls: AnyObject {
 
     /// Reads nothing more from the gateway for a while.
     func holdInput(_ isHeld: Bool, on loop: isolated EventLoop)
+
+    /// The frames kept after this number; nil while frames are not kept.
+    func frames(after number: Int64) -> ArraySlice<LoggedFrame>?
+
+    func writeMetrics(to page: inout MetricsPage)
 }
 
 extension GatewayCalls {
@@ -38,5 +46,3 @@ extension GatewayCalls {
         }
     }
 }
-
-extension UpstreamLink: GatewayCalls {}

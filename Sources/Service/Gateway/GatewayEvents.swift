@@ -64,7 +64,7 @@ package final class GatewayEvents: UpstreamLinkHandler {
         events.notify(.tokensIssued(tokens), on: loop)
     }
 
-    package func linkLogged(_ entry: FrameLog.Entry, on loop: isolated EventLoop) {
+    package func linkLogged(_ entry: LoggedFrame, on loop: isolated EventLoop) {
         events.notify(.frameLogged(entry), on: loop)
     }
 

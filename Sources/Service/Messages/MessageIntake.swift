@@ -2,7 +2,7 @@ package import Basics
 package import EventLoops
 import JSONBytes
 package import Outbox
-package import Store
+import Store
 import TLS
 
 /// A message as its sender gave it, checked.
@@ -63,17 +63,17 @@ package final class MessageIntake {
         case repeated(OutboxEntry)
         case keyReused
         case tooLate
-        case full(OutboxTable.Fullness, OutboxTable.Limits)
+        case full(OutboxFullness, OutboxLimits)
     }
 
     private let feed: EventFeed
     private let events: ServiceEvents
-    private let limits: OutboxTable.Limits
+    private let limits: OutboxLimits
     private let ttlMilliseconds: Int64
     /// Idempotency keys whose first request is not on disk yet.
     private var keysInUse: Set<String> = []
 
-    init(feed: EventFeed, events: ServiceEvents, limits: OutboxTable.Limits, ttlMilliseconds: Int64) {
+    init(feed: EventFeed, events: ServiceEvents, limits: OutboxLimits, ttlMilliseconds: Int64) {
         self.feed = feed
         self.events = events
         self.limits = limits

@@ -166,8 +166,7 @@ package final class OutboxService {
             case .success(.moved(let current)):
                 self.give(.persistFailed(id, .moved(current: current)), on: loop)
             case .failure(let error):
-                let problem = (error as? StoreError)?.outboxProblem ?? .unavailable("\(error)")
-                self.give(.persistFailed(id, .storage(problem)), on: loop)
+                self.give(.persistFailed(id, .storage(error as? StoreError ?? .unavailable("\(error)"))), on: loop)
             }
         }
     }

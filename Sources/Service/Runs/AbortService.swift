@@ -4,7 +4,7 @@ import Gateway
 import JSONBytes
 package import Outbox
 import Runs
-package import Store
+import Store
 import TLS
 
 /// Stops runs. The run is always named to the gateway: releases disagree about which spelling of a session's key they match.
@@ -14,7 +14,7 @@ package final class AbortService {
         case stopped([String])
         /// The gateway is away: the orders wait in the outbox.
         case queued([OutboxEntry])
-        case outboxFull(OutboxTable.Limits)
+        case outboxFull(OutboxLimits)
     }
 
     package typealias Completion = (Result<Outcome, ServiceFault>) -> Void
@@ -37,14 +37,14 @@ package final class AbortService {
     private let feed: EventFeed
     private let events: ServiceEvents
     private let runs: RunService
-    private let limits: OutboxTable.Limits
+    private let limits: OutboxLimits
 
     init(
         gateway: any GatewayCalls,
         feed: EventFeed,
         events: ServiceEvents,
         runs: RunService,
-        limits: OutboxTable.Limits
+        limits: OutboxLimits
     ) {
         self.gateway = gateway
         self.feed = feed

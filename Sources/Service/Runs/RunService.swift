@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 package import EventLoops
 package import Gateway
 import JSONBytes
@@ -58,6 +58,8 @@ package final class RunService {
 
     /// The meaning of `main` and of bare session keys.
     package var defaults: SessionDefaults { tracker.defaults }
+    /// The canonical form of a session's name; nil if it names none.
+    package func session(named text: String) -> String? { (try? defaults.canonical(text))?.text }
     package func resolved(_ run: String) -> String { tracker.resolved(run) }
     package func run(_ id: String) -> Run? { tracker.run(id) }
     /// Runs that have begun and not ended, in the order in which they began.

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import Documents
 package import Gateway
 package import JSONBytes

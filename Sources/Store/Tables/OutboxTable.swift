@@ -4,16 +4,6 @@ package import SQLite
 
 /// Entries on disk. Writing happens inside a transaction of the store, reading on any connection.
 package struct OutboxTable {
-    package struct Limits: Sendable, Equatable {
-        /// Everything but delivered and cancelled entries.
-        package var entries = 10_000
-        package var perSession = 1_000
-        /// Texts and attachments of those entries together.
-        package var payloadBytes = 64 << 20
-
-        package init() {}
-    }
-
     /// The parts of a command that go to the gateway besides the entry's own columns.
     package struct Payload: Sendable, Equatable {
         package var text: String?
@@ -28,13 +18,9 @@ package struct OutboxTable {
         package var count: Int { (text?.utf8.count ?? 0) + (body?.count ?? 0) }
     }
 
-    package enum Fullness: String, Sendable, Equatable {
-        case entries, session, bytes
-    }
-
     package enum Insertion: Sendable, Equatable {
         case inserted(OutboxEntry)
-        case full(Fullness)
+        case full(OutboxFullness)
     }
 
     package struct Query: Sendable, Equatable {
@@ -76,7 +62,7 @@ package struct OutboxTable {
     package func insert(
         _ entry: OutboxEntry,
         payload: Payload,
-        limits: Limits = Limits()
+        limits: OutboxLimits = OutboxLimits()
     ) throws(SQLiteError) -> Insertion {
         if let full = try fullness(session: entry.session, adding: payload.count, limits: limits) {
             return .full(full)
@@ -256,9 +242,9 @@ package struct OutboxTable {
     private func fullness(
         session: String,
         adding bytes: Int,
-        limits: Limits
-    ) throws(SQLiteError) -> Fullness? {
-        var fullness: Fullness?
+        limits: OutboxLimits
+    ) throws(SQLiteError) -> OutboxFullness? {
+        var fullness: OutboxFullness?
         try connection.forEach(
             "SELECT session, sum(entries), sum(bytes) FROM outbox_total "
                 + "WHERE session IN ('', ?) AND state NOT IN ('delivered', 'cancelled') GROUP BY session",

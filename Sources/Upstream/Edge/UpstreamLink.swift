@@ -1,6 +1,7 @@
 import Basics
 package import EventLoops
 package import Gateway
+package import Observability
 import POSIX
 package import TLS
 
@@ -17,7 +18,7 @@ package protocol UpstreamLinkHandler: AnyObject {
     /// The tokens to keep on disk. Write them off the loop.
     func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop)
     /// A frame was added to the frame log.
-    func linkLogged(_ entry: FrameLog.Entry, on loop: isolated EventLoop)
+    func linkLogged(_ entry: LoggedFrame, on loop: isolated EventLoop)
 }
 
 /// The one connection to the gateway, on a loop: opens sockets, moves bytes and arms the timer. `LinkMachine` makes all
@@ -62,7 +63,8 @@ package final class UpstreamLink {
     package var isOnline: Bool { machine.isOnline }
     package var pendingCalls: Int { completions.count }
     package var target: LinkTarget { machine.target }
-    package var log: FrameLog? { machine.log }
+    /// The frames kept after this number; nil while frames are not kept.
+    package func frames(after number: Int64) -> ArraySlice<LoggedFrame>? { machine.log?.after(number) }
 
     /// The hint for a call that failed with `missingScope`.
     package func hint(toGain scope: String) -> String {

@@ -1,4 +1,5 @@
 package import Gateway
+package import Observability
 package import WebSocket
 
 /// Why there is no link: the explanation for the user, and the link's next step. Each error answer to `connect`, each

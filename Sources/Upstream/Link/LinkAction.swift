@@ -1,4 +1,5 @@
 package import Gateway
+package import Observability
 
 /// A step that the owner of a `LinkMachine` has to take. The steps come in order.
 package enum LinkAction: Sendable {
@@ -17,5 +18,5 @@ package enum LinkAction: Sendable {
     case late(CallID, CallOutcome)
     /// Store the device tokens; they have changed.
     case storeTokens(DeviceTokenStore)
-    case logged(FrameLog.Entry)
+    case logged(LoggedFrame)
 }

@@ -1,4 +1,5 @@
 import Gateway
+import Observability
 
 /// The configuration of one link. Any change restarts the link.
 package struct LinkConfiguration: Sendable, Equatable {

@@ -1,6 +1,7 @@
 import Basics
 package import Gateway
 import JSONBytes
+package import Observability
 import WebSocket
 
 /// The link as one state machine: events and the time go in, actions come out. It has no socket, clock or file, so that
@@ -456,7 +457,7 @@ package struct LinkMachine {
     }
 
     private mutating func logged(
-        _ direction: FrameLog.Direction,
+        _ direction: LoggedFrame.Direction,
         _ document: JSONDocument?,
         size: Int,
         _ now: LinkTime

@@ -1,3 +1,5 @@
+import Observability
+
 /// The gateway to connect to, or the reason why there is none.
 package enum LinkTarget: Sendable, Equatable {
     case gateway(LinkConfiguration)

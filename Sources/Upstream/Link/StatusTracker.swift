@@ -1,5 +1,6 @@
 import Basics
 import Gateway
+import Observability
 
 /// The status that users see. Each method returns the new status, or nil if a user sees no difference.
 struct StatusTracker {

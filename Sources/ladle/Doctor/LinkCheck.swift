@@ -3,6 +3,7 @@ import Configuration
 import EventLoops
 import Gateway
 import JSONBytes
+import Observability
 import POSIX
 import TLS
 import Upstream
@@ -130,5 +131,5 @@ private final class LinkEar: UpstreamLinkHandler {
     func linkLost(events: Int64, on loop: isolated EventLoop) {}
     func linkLearned(_ outcome: CallOutcome, of call: CallID, on loop: isolated EventLoop) {}
     func linkTokensChanged(_ tokens: DeviceTokenStore, on loop: isolated EventLoop) {}
-    func linkLogged(_ entry: FrameLog.Entry, on loop: isolated EventLoop) {}
+    func linkLogged(_ entry: LoggedFrame, on loop: isolated EventLoop) {}
 }

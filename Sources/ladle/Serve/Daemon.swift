@@ -65,7 +65,7 @@ final class Daemon: ServiceEventReceiver {
         let hub = EventHub(last: saved.lastEvent, bufferLimit: settings.streamBufferBytes, open: open)
         access = AccessService(
             authenticator: configuration.authenticator(saved.tokens),
-            feed: services.feed,
+            rows: services.tokenRows,
             hub: hub,
             open: open,
             audit: audit
@@ -75,7 +75,6 @@ final class Daemon: ServiceEventReceiver {
         api = HTTPAPI(
             settings: settings,
             services: services,
-            link: link,
             hub: hub,
             open: open,
             access: access,

@@ -1,5 +1,6 @@
 import Basics
 import Gateway
+import Observability
 import POSIX
 import Upstream
 

@@ -2,6 +2,7 @@ import Basics
 import EventLoops
 import Gateway
 import JSONBytes
+import Observability
 import Service
 import Upstream
 
@@ -30,6 +31,7 @@ final class ScriptedGateway: GatewayCalls {
     }
 
     var isOnline = false
+    var status = LinkStatus(state: .offline, detail: "", since: Timestamp(milliseconds: 0), url: nil)
     var hello: Hello?
     var clockSkewMs: Int64 = 0
     private(set) var isInputHeld = false
@@ -85,6 +87,9 @@ final class ScriptedGateway: GatewayCalls {
     func forgetOpenCalls() { open = [] }
 
     // MARK: GatewayCalls
+
+    func frames(after number: Int64) -> ArraySlice<LoggedFrame>? { nil }
+    func writeMetrics(to page: inout MetricsPage) {}
 
     @discardableResult
     func call(

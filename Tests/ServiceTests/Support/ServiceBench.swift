@@ -3,6 +3,7 @@ import Documents
 import EventLoops
 import Gateway
 import JSONBytes
+import Observability
 import Outbox
 import Service
 import Store
@@ -155,7 +156,7 @@ final class ServiceBench: ServiceEventReceiver {
         kind: OutboxKind = .message,
         ttlMs: Int64 = 48 * 3_600_000,
         notBeforeMs: Int64? = nil,
-        limits: OutboxTable.Limits = OutboxTable.Limits(),
+        limits: OutboxLimits = OutboxLimits(),
         on loop: isolated EventLoop
     ) async throws -> String? {
         lastID += 1

@@ -1,5 +1,3 @@
-package import EventStream
-
 /// The first and last event kept. `newest.sequence` is 0 and `oldest` nil in a log that never had an event.
 package struct EventLogBounds: Sendable, Equatable {
     package var oldest: EventID?

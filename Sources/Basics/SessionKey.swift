@@ -25,7 +25,7 @@ package struct SessionKey: Sendable, Hashable, Comparable {
     }
 
     /// By bytes: a colon and a combining character behind it are one `Character`.
-    static func parts(_ text: String) -> [Substring] {
+    package static func parts(_ text: String) -> [Substring] {
         text.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
             .map { Substring($0) }
     }

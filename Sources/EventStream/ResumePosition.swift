@@ -1,5 +1,3 @@
-package import EventStream
-
 /// Where a stream starts, as its `hello` says.
 package enum ResumePosition: Sendable, Equatable {
     /// No cursor: from now on.

@@ -1,7 +1,5 @@
-package import Outbox
-package import SQLite
-
-/// Why the store did not do what it was asked. Errors that an operation throws itself come through unchanged.
+/// Why the store did not do what it was asked. Errors that an operation throws itself come through unchanged. The store
+/// throws it, the API tells clients about it.
 package enum StoreError: Error, Sendable, Equatable {
     /// No space left; nothing of the operation is on disk, everything accepted before still is.
     case storageFull
@@ -11,16 +9,6 @@ package enum StoreError: Error, Sendable, Equatable {
     /// The outbox takes nothing until someone has looked at what happened to it.
     case outboxClosed(String)
     case closed
-
-    package init(_ error: SQLiteError) {
-        switch error.kind {
-        case .full: self = .storageFull
-        default: self = .unavailable(error.description)
-        }
-    }
-
-    /// As the dispatcher wants to know it.
-    package var outboxProblem: OutboxStorageProblem { self == .storageFull ? .full : .unavailable(detail) }
 
     /// For a person.
     package var detail: String {

@@ -1,0 +1,15 @@
+/// How much may wait in the outbox.
+package struct OutboxLimits: Sendable, Equatable {
+    /// Everything but delivered and cancelled entries.
+    package var entries = 10_000
+    package var perSession = 1_000
+    /// Texts and attachments of those entries together.
+    package var payloadBytes = 64 << 20
+
+    package init() {}
+}
+
+/// The limit that a new entry would exceed.
+package enum OutboxFullness: String, Sendable, Equatable {
+    case entries, session, bytes
+}

@@ -1,0 +1,39 @@
+package import Access
+package import Basics
+package import EventLoops
+import Store
+
+/// The tokens as the database has them.
+package final class TokenRows {
+    package typealias Completion = (Result<Void, any Error>) -> Void
+
+    private let feed: EventFeed
+
+    init(feed: EventFeed) {
+        self.feed = feed
+    }
+
+    package func save(_ record: TokenRecord, on loop: isolated EventLoop, completion: @escaping Completion) {
+        feed.commit(on: loop) {
+            try $0.tokens.save(record)
+        } completion: {
+            completion($0)
+        }
+    }
+
+    package func delete(_ id: String, on loop: isolated EventLoop, completion: @escaping Completion) {
+        feed.commit(on: loop) {
+            try $0.tokens.delete(id)
+        } completion: {
+            completion($0)
+        }
+    }
+
+    /// Writes when tokens were last used. A failure loses nothing that anyone waits for.
+    package func touch(_ uses: [String: Timestamp], on loop: isolated EventLoop) {
+        feed.commit(on: loop) {
+            try $0.tokens.touch(uses)
+        } completion: { _ in
+        }
+    }
+}

@@ -1,0 +1,60 @@
+package import EventLoops
+package import EventStream
+import Store
+
+/// Reads the log of durable events.
+package final class EventReader {
+    package struct Page {
+        package let events: [StreamEvent]
+        /// Where the next page starts; it may lie past the last event of this one.
+        package let next: EventID
+    }
+
+    package enum Reading {
+        case page(Page)
+        /// The cursor is not in the log, or not any more: retention can overtake a slow reader.
+        case outside(EventLogBounds)
+    }
+
+    private let feed: EventFeed
+
+    init(feed: EventFeed) {
+        self.feed = feed
+    }
+
+    /// The place where a stream with this cursor starts.
+    package func position(
+        after cursor: EventID,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<ResumePosition, any Error>) -> Void
+    ) {
+        feed.read(on: loop) {
+            try $0.events.bounds().resume(from: cursor)
+        } completion: {
+            completion($0)
+        }
+    }
+
+    /// The events after `cursor` that the filter admits: at most `limit`, and about `bytes` bytes.
+    package func read(
+        after cursor: EventID,
+        filter: EventFilter,
+        limit: Int,
+        bytes: Int,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Reading, any Error>) -> Void
+    ) {
+        feed.read(on: loop) { tables in
+            try tables.events.read(after: cursor, filter: filter, limit: limit, bytes: bytes)
+        } completion: { result in
+            completion(
+                result.map { reading in
+                    switch reading {
+                    case .page(let page): .page(Page(events: page.events.map(StreamEvent.init), next: page.next))
+                    case .outside(let bounds): .outside(bounds)
+                    }
+                }
+            )
+        }
+    }
+}

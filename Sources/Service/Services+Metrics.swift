@@ -1,0 +1,66 @@
+package import Basics
+package import Observability
+import Outbox
+import Store
+
+extension Services {
+    /// The figures of the link, the outbox, the runs and the store.
+    package func writeMetrics(to page: inout MetricsPage, now: Timestamp) {
+        gateway.writeMetrics(to: &page)
+        writeOutbox(to: &page, now: now)
+        page.gauge(
+            "ladle_runs_active",
+            "Runs under way, and messages that wait for their turn at the gateway.",
+            runs.activeCount
+        )
+        writeStore(to: &page)
+    }
+
+    private func writeOutbox(to page: inout MetricsPage, now: Timestamp) {
+        let summary = outbox.summary(now: now)
+        page.gauges(
+            "ladle_outbox_entries",
+            "Entries that are not done, by what a person calls them.",
+            [
+                (["state": "pending"], Double(summary.counts.pending)),
+                (["state": "unconfirmed"], Double(summary.counts.unconfirmed)),
+                (["state": "failed"], Double(summary.counts.failed)),
+            ]
+        )
+        page.gauge(
+            "ladle_outbox_oldest_age_seconds",
+            "How long the oldest entry has waited; 0 when none waits.",
+            seconds: Double(summary.oldestAgeMilliseconds ?? 0) / 1000
+        )
+        page.gauge(
+            "ladle_outbox_readable",
+            "0 while nothing is sent because what waits could not be read from the database.",
+            outbox.fault == nil ? 1 : 0
+        )
+        page.counters(
+            "ladle_outbox_attempts",
+            "Attempts to send, by how they ended.",
+            AttemptClass.allCases.map { (["class": $0.rawValue], outbox.attempts[$0] ?? 0) }
+        )
+        page.counters(
+            "ladle_outbox_ended",
+            "Entries by the state they ended in.",
+            OutboxState.allCases.filter(\.isTerminal).map { (["state": $0.rawValue], outbox.ended[$0] ?? 0) }
+        )
+    }
+
+    private func writeStore(to page: inout MetricsPage) {
+        let statistics = feed.journal.statistics
+        page.counter("ladle_events_dropped", "Passing events dropped while the disk stood still.", feed.dropped)
+        page.counter("ladle_events_unwritten", "Durable events lost to a failing disk.", feed.failures)
+        page.gauge(
+            "ladle_store_writable",
+            "1 while messages can be taken durably.",
+            feed.journal.health.refusal == nil && statistics.failing == nil ? 1 : 0
+        )
+        page.counter("ladle_store_commits", "Synced commits.", statistics.commits)
+        page.counter("ladle_store_operations", "Operations in them.", statistics.operations)
+        page.counter("ladle_store_failures", "Commits that failed.", statistics.failures)
+        page.counter("ladle_store_checkpoints", "Checkpoints of the log.", statistics.checkpoints)
+    }
+}

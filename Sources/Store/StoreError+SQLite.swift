@@ -1,0 +1,11 @@
+package import Basics
+package import SQLite
+
+extension StoreError {
+    package init(_ error: SQLiteError) {
+        switch error.kind {
+        case .full: self = .storageFull
+        default: self = .unavailable(error.description)
+        }
+    }
+}
