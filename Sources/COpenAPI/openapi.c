@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// a8a5af6ff0a5d3f2ad30b8f9d633a2a73efe26db3ba13798128e65f4dba30479
+// f72a9b91208b5e02581a30e2d6808fcc15106b0b790098dc4b05685673f1965e
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -13,8 +13,10 @@ package enum AttemptOutcome: Sendable, Equatable {
             case started
             /// The same key runs already.
             case inFlight
-            /// The same key has run; also when that run failed, or when the message was a stop word.
+            /// The same key has run, or waits behind another run (protocol 3), or the message was a stop word.
             case finished
+            /// The same key has run, and that run failed.
+            case failed
         }
 
         package var status: Status

@@ -24,7 +24,8 @@ package struct Dispatcher: Sendable {
     private var storageHoldUntilMs: Int64?
     private var storageFailures = 0
 
-    private var scans: [ScanID: String] = [:]
+    /// With the key that each look is for.
+    private var scans: [ScanID: (id: String, key: String)] = [:]
     private var wantedScans = UniqueQueue<String>()
 
     private var actions: [DispatcherAction] = []
@@ -63,6 +64,14 @@ package struct Dispatcher: Sendable {
 
     package func entry(id: String) -> OutboxEntry? { slots[id]?.entry }
 
+    /// Whether the entry that goes by this key is neither delivered nor terminal, so that its message may be sent again.
+    /// Until the saved entries are loaded nobody knows.
+    package func awaits(key: String) -> Bool {
+        guard startup == nil else { return true }
+        guard let entry = slots[OutboxEntry.entryID(ofKey: key)]?.current, entry.goes(by: key) else { return false }
+        return !entry.state.isTerminal
+    }
+
     // MARK: Inputs
 
     package mutating func receive(_ input: DispatcherInput, now: Moment) -> [DispatcherAction] {
@@ -93,9 +102,9 @@ package struct Dispatcher: Sendable {
             refuseStartupCommands()
         case .cancel, .retry:
             if loadFault != nil || startup?.keep(input) == false { refuse(input.token) }
-        case .enqueued, .routeChanged:
+        case .enqueued, .routeChanged, .refusedByRun, .bringForward:
             _ = startup?.keep(input)
-        case .evidence:
+        case .taken, .evidence:
             // Entries that may have arrived are looked up in history after loading.
             break
         case .link, .run, .persisted, .persistFailed, .outcome, .scanned, .tick:
@@ -125,7 +134,11 @@ package struct Dispatcher: Sendable {
             if slots[attempt.entry]?.attempt == attempt { onWire.remove(attempt.entry) }
             apply(.outcome(attempt, outcome), to: attempt.entry)
         case .run(let session, let run, let phase): runChanged(session: session, run: run, phase: phase)
-        case .evidence(let key, let proof): apply(.proof(proof), to: OutboxEntry.entryID(ofKey: key))
+        case .taken(let key): apply(.taken(key: key), to: OutboxEntry.entryID(ofKey: key))
+        case .evidence(let key, let proof): apply(.proof(key: key, proof), to: OutboxEntry.entryID(ofKey: key))
+        case .refusedByRun(let key, let fault, let wait):
+            apply(.refusedByRun(key: key, fault, retryAfterMs: wait), to: OutboxEntry.entryID(ofKey: key))
+        case .bringForward(let code): bringForward(faultCode: code)
         case .scanned(let id, let report): scanned(id, report)
         case .routeChanged(let session, let detail): routeChanged(session: session, detail: detail)
         case .cancel(let id, let force, let version, let token):
@@ -155,7 +168,9 @@ package struct Dispatcher: Sendable {
                 wait(entry.id, untilMs: now.monotonicMs + rest)
             }
         }
-        if link.facts != nil { retryNow() }
+        guard link.facts != nil else { return }
+        retryNow()
+        lookAfterAccepted()
     }
 
     private mutating func routeChanged(session: String?, detail: String) {
@@ -170,7 +185,7 @@ package struct Dispatcher: Sendable {
     private mutating func admit(_ entry: OutboxEntry) {
         guard slots[entry.id] == nil, !entry.state.isFinal else { return }
         slots[entry.id] = DispatcherSlot(entry: entry)
-        timers.remind(entry.id, atWallMs: entry.expiresAt.milliseconds)
+        remindOfDeadline(entry)
         guard entry.kind.isKnown || entry.state.isTerminal else {
             write(rules.failedWithout(attempt: entry, now: wall, fault: .unsupported(entry.kind)), for: entry.id)
             return
@@ -218,30 +233,48 @@ package struct Dispatcher: Sendable {
         switch input {
         case .outcome(let attempt, let outcome):
             settle(slot, attempt, outcome)
-        case .proof(let proof):
-            guard let change = rules.proven(entry, by: proof, now: wall) else { return }
-            onWire.remove(id)
-            slots[id]?.attempt = nil
+        case .taken(let key):
+            guard entry.goes(by: key) else { return }
+            if entry.state == .sending { slots[id]?.isTaken = true }
+            if let change = rules.taken(entry, now: wall) { write(change, for: id) }
+        case .proof(let key, let proof):
+            guard entry.goes(by: key), let change = rules.proven(entry, by: proof, now: wall) else { return }
+            endAttempt(id)
             write(change, for: id)
-        case .adopt(let run):
-            guard entry.state == .delivered else { return stopAwaitingRun(id) }
+        case .continued(let key, let run):
+            guard entry.goes(by: key) else { return }
             slots[id]?.awaitsRunUntilMs = nil
-            write(rules.adopted(entry, run: run, now: wall), for: id)
+            if entry.state == .delivered {
+                write(rules.adopted(entry, run: run, now: wall), for: id)
+            } else if let change = rules.proven(entry, by: .history, run: run, now: wall) {
+                endAttempt(id)
+                write(change, for: id)
+            }
+        case .refusedByRun(let key, let fault, let wait):
+            guard entry.goes(by: key),
+                let change = rules.refusedByRun(entry, fault, retryAfterMs: wait, now: wall, vary: vary())
+            else { return }
+            endAttempt(id)
+            write(change, for: id)
         case .routeChanged(let detail):
             guard entry.state.isWaiting else {
                 slots[id]?.targetChange = detail
                 return
             }
             write(rules.targetChanged(entry, now: wall, detail: detail), for: id)
-        case .linkLost:
-            guard entry.state == .accepted else { return }
-            let fault = OutboxFault.noAnswer("the link was lost before its arrival was shown")
-            write(rules.unconfirmed(entry, now: wall, fault: fault, attempted: false), for: id)
+        case .linkOpened:
+            judge(slot)
         case .cancel(let force, let version, let token):
             cancel(entry, force: force, expectedVersion: version, token)
         case .retry(let version, let token):
             retry(entry, expectedVersion: version, token)
         }
+    }
+
+    /// The outcome of the dispatch that is out, if one is, changes nothing any more.
+    private mutating func endAttempt(_ id: String) {
+        onWire.remove(id)
+        slots[id]?.attempt = nil
     }
 
     private mutating func settle(_ slot: DispatcherSlot, _ attempt: AttemptID, _ outcome: AttemptOutcome) {
@@ -250,21 +283,28 @@ package struct Dispatcher: Sendable {
             slots[entry.id]?.attempt = nil
             slots[entry.id]?.wasBroughtForward = false
             noteRun(slot, outcome)
-            let isFree = slot.wasBroughtForward
-            write(rules.settle(entry, outcome, now: wall, isFree: isFree, vary: vary()), for: entry.id)
+            let (isFree, isTaken) = (slot.wasBroughtForward, slot.isTaken)
+            if case .acknowledged(let answer) = outcome, answer.status == .finished || answer.status == .failed {
+                slots[entry.id]?.looksAtOnce = true
+            }
+            write(
+                rules.settle(entry, outcome, now: wall, isFree: isFree, isTaken: isTaken, vary: vary()),
+                for: entry.id
+            )
             return
         }
         // A late answer: too late to end the attempt, but an acknowledgement still says that the gateway has it.
         guard case .acknowledged = outcome, attempt.key == entry.upstreamKey, entry.state == .unconfirmed,
-            let change = rules.proven(entry, by: .gatewayReceipt, now: wall)
+            let change = rules.taken(entry, now: wall)
         else { return }
+        noteRun(slot, outcome)
         write(change, for: entry.id)
     }
 
     /// From the acknowledgement on the session has a run, also while that is still on its way to disk.
     private mutating func noteRun(_ slot: DispatcherSlot, _ outcome: AttemptOutcome) {
-        guard case .acknowledged(let answer) = outcome, answer.status != .finished, slot.entry.kind.startsRun,
-            !slot.hasRunEnded
+        guard case .acknowledged(let answer) = outcome, answer.status == .started || answer.status == .inFlight,
+            slot.entry.kind.startsRun, !slot.hasRunEnded
         else { return }
         runs.heard(answer.runID ?? slot.entry.upstreamKey, in: slot.entry.session, atMs: now.monotonicMs)
     }
@@ -348,6 +388,8 @@ package struct Dispatcher: Sendable {
     /// Writes `sending`; the dispatch follows from that write.
     private mutating func send(_ entry: OutboxEntry, isRepeat: Bool) {
         slots[entry.id]?.hasRunEnded = false
+        slots[entry.id]?.isTaken = false
+        if entry.firstDispatchAt == nil { slots[entry.id]?.dispatchedAtMs = now.monotonicMs }
         let change = rules.dispatching(entry, now: wall, uptimeMs: gatewayAge.uptimeMs(at: now))
         write(change, for: entry.id, then: .dispatch(isRepeat: isRepeat))
     }
@@ -376,15 +418,15 @@ package struct Dispatcher: Sendable {
         case .deferred:
             runs.heard(run, in: session, atMs: now.monotonicMs)
             awaitRun(owner)
+            apply(.taken(key: run), to: owner)
         case .continued(let answer):
             runs.heard(answer, in: session, atMs: now.monotonicMs)
             endRun(session: session, run: run)
+            apply(.continued(key: run, as: answer), to: owner)
         }
-        apply(.proof(.runEvent), to: owner)
-        if case .continued(let answer) = phase { apply(.adopt(run: answer), to: owner) }
     }
 
-    /// Keeps a delivered entry: its row takes the id of the run that answers it.
+    /// Keeps an entry also when it is delivered before: its row takes the id of the run that answers it.
     private mutating func awaitRun(_ id: String) {
         guard let slot = slots[id] else { return }
         let until = now.monotonicMs + policy.runPatienceMs
@@ -416,22 +458,45 @@ package struct Dispatcher: Sendable {
         guard condition.facts != nil else { return }
         retryNow()
         for slot in slots.values where slot.current.state == .unconfirmed { wantScan(slot.entry.id) }
+        lookAfterAccepted()
+    }
+
+    /// Entries that the gateway acknowledged over an earlier connection, of this process of ours or of the one before.
+    private mutating func lookAfterAccepted() {
+        let accepted = slots.values.filter { $0.current.state == .accepted }
+        for slot in accepted.sorted(by: { $0.entry.ordinal < $1.entry.ordinal }) {
+            apply(.linkOpened, to: slot.entry.id)
+        }
+    }
+
+    /// The same gateway still has it; another one knows only what is on disk.
+    private mutating func judge(_ slot: DispatcherSlot) {
+        let entry = slot.entry
+        guard entry.state == .accepted, let facts = link.facts else { return }
+        guard process(of: slot) == .same else {
+            if let change = rules.gatewayChanged(entry, now: wall) { write(change, for: entry.id) }
+            return
+        }
+        if facts.protocolVersion <= 3, !slot.hasRunEnded {
+            runs.heard(entry.runID ?? entry.upstreamKey, in: entry.session, atMs: now.monotonicMs)
+        }
+        wantScan(entry.id)
+    }
+
+    private func process(of slot: DispatcherSlot) -> GatewayProcess {
+        gatewayAge.process(since: slot.entry, dispatchedAtMs: slot.dispatchedAtMs, at: now)
     }
 
     /// The runs under way are reported anew with the next connection; until then nothing is known of them.
     private mutating func linkLost() {
         runs.removeAll()
-        for id in scans.values { slots[id]?.scan = nil }
+        for scan in scans.values { slots[scan.id]?.scan = nil }
         scans.removeAll()
         wantedScans.removeAll()
         queues.forgetOverLimit()
         for slot in slots.values
         where slot.wasBroughtForward && slot.nextDueMs == nil && slot.current.state == .retrying {
             restoreWait(slot)
-        }
-        let accepted = slots.values.filter { $0.current.state == .accepted }
-        for slot in accepted.sorted(by: { $0.entry.ordinal < $1.entry.ordinal }) {
-            apply(.linkLost, to: slot.entry.id)
         }
     }
 
@@ -462,6 +527,14 @@ package struct Dispatcher: Sendable {
             slots[place.id]?.pending?.dueAtMs = nil
             slots[place.id]?.wasBroughtForward = true
             return
+        }
+    }
+
+    private mutating func bringForward(faultCode: String) {
+        for (id, slot) in slots where slot.current.state == .retrying && slot.current.fault?.code == faultCode {
+            slots[id]?.dueAtMs = nil
+            slots[id]?.pending?.dueAtMs = nil
+            queues.markChanged(slot.queue)
         }
     }
 
@@ -508,17 +581,17 @@ package struct Dispatcher: Sendable {
     private mutating func order(_ depth: ScanDepth, id: String) {
         guard let entry = slots[id]?.entry else { return }
         let scan = ScanID(number: nextNumber())
-        scans[scan] = id
+        scans[scan] = (id, entry.upstreamKey)
         slots[id]?.scan = scan
         let since = entry.firstDispatchAt ?? entry.createdAt
         actions.append(.scan(ScanOrder(id: scan, entry: entry, depth: depth, since: since)))
     }
 
     private mutating func scanned(_ scan: ScanID, _ report: ScanReport) {
-        guard let id = scans.removeValue(forKey: scan), slots[id]?.scan == scan else { return }
+        guard let (id, key) = scans.removeValue(forKey: scan), slots[id]?.scan == scan else { return }
         slots[id]?.scan = nil
         if let proof = report.proof {
-            apply(.proof(proof), to: id)
+            apply(.proof(key: key, proof), to: id)
             return
         }
         guard let slot = slots[id] else { return }
@@ -527,7 +600,7 @@ package struct Dispatcher: Sendable {
         switch slot.entry.state {
         case .unconfirmed:
             var reconciliation = slot.reconciliation
-            let ask = reconciliation.received(report, situation(of: slot.entry), policy: policy)
+            let ask = reconciliation.received(report, situation(of: slot), policy: policy)
             slots[id]?.reconciliation = reconciliation
             follow(ask, id: id)
         case .accepted:
@@ -563,16 +636,18 @@ package struct Dispatcher: Sendable {
         }
     }
 
-    private func situation(of entry: OutboxEntry) -> Reconciliation.Situation {
+    private func situation(of slot: DispatcherSlot) -> Reconciliation.Situation {
+        let entry = slot.entry
         let passed = entry.firstDispatchAt.map { now.wallMs - $0.milliseconds }
         let growth = gatewayAge.growthMs(since: entry, at: now)
         return Reconciliation.Situation(
             mayOnlyBeProven: entry.isSlashCommand || policy.ambiguous == .hold,
-            isSameProcess: gatewayAge.isSameProcess(growthMs: growth, passedMs: passed),
+            isSameProcess: process(of: slot) == .same,
             // Our clock may have been set back meanwhile, the gateway's age cannot; one that went back proves nothing.
             sinceFirstDispatchMs: passed.map { $0 < 0 ? -1 : max($0, growth ?? 0) } ?? -1,
             // A gateway that had not got it would take it into the new session.
-            hasAttemptsLeft: entry.attemptCount < policy.maxAttempts && slots[entry.id]?.targetChange == nil
+            mayGoOut: entry.attemptCount < policy.maxAttempts && slots[entry.id]?.targetChange == nil
+                && entry.expiresAt > wall
         )
     }
 
@@ -693,11 +768,14 @@ package struct Dispatcher: Sendable {
             if let detail = slots[id]?.targetChange { return apply(.routeChanged(detail: detail), to: id) }
             if let due = pending.dueAtMs { wait(id, untilMs: due) }
             enterQueue(id)
-            if before?.isTerminal == true { timers.remind(id, atWallMs: entry.expiresAt.milliseconds) }
+            if before?.isTerminal == true { remindOfDeadline(entry) }
         case .accepted:
+            remindOfDeadline(entry)
             slots[id]?.proofChecks = 0
-            look(id, afterMs: policy.proofChecksMs.first)
+            slots[id]?.looksAtOnce = false
+            look(id, afterMs: slot.looksAtOnce ? 0 : policy.proofChecksMs.first)
         case .unconfirmed:
+            remindOfDeadline(entry)
             enterQueue(id)
             if before != .unconfirmed { wantScan(id) }
         case .delivered, .cancelled:
@@ -717,7 +795,7 @@ package struct Dispatcher: Sendable {
             case .cancel(let force, let version, let token):
                 cancel(slot.entry, force: force, expectedVersion: version, token)
             case .retry(let version, let token): retry(slot.entry, expectedVersion: version, token)
-            case .outcome, .proof, .adopt, .routeChanged, .linkLost: continue
+            case .outcome, .taken, .proof, .continued, .refusedByRun, .routeChanged, .linkOpened: continue
             }
         }
     }
@@ -782,8 +860,13 @@ package struct Dispatcher: Sendable {
         if let look = slot.lookAtMs, look <= now.monotonicMs { wantScan(id) }
     }
 
+    private mutating func remindOfDeadline(_ entry: OutboxEntry) {
+        timers.remind(entry.id, atWallMs: rules.deadline(of: entry).milliseconds)
+    }
+
     private mutating func expireIfDue(_ id: String) {
-        guard let slot = slots[id], slot.pending == nil, slot.entry.expiresAt.milliseconds <= now.wallMs else { return }
+        guard let slot = slots[id], slot.pending == nil, rules.deadline(of: slot.entry).milliseconds <= now.wallMs
+        else { return }
         switch slot.entry.state {
         case .queued, .retrying, .unconfirmed, .accepted:
             write(rules.expired(slot.entry, now: wall), for: id)

@@ -16,8 +16,14 @@ package enum DispatcherInput: Sendable, Equatable {
     case outcome(AttemptID, AttemptOutcome)
     /// Signs of life of a run, ours or not. `active` may repeat as often as convenient.
     case run(session: String, run: String, phase: RunPhase)
-    /// An event or row that shows a key, as found there.
+    /// A sign that the gateway has the message with this key in memory.
+    case taken(key: String)
+    /// A row that shows a key, as found there, or the end of its run.
     case evidence(key: String, OutboxProof)
+    /// The gateway acknowledged the message with this key, and then refused to run it.
+    case refusedByRun(key: String, OutboxFault, retryAfterMs: Int64)
+    /// Entries that wait because of this fault are due now.
+    case bringForward(faultCode: String)
     case scanned(ScanID, ScanReport)
     /// The session, or every one when nil, no longer means what it meant when entries were accepted.
     case routeChanged(session: String?, detail: String)
@@ -27,12 +33,13 @@ package enum DispatcherInput: Sendable, Equatable {
     case tick
 }
 
+/// How a run stands. No phase but `continued` says anything about the transcript.
 package enum RunPhase: Sendable, Equatable {
     case active
     case ended
     /// Taken while another run was at work: the answer comes later, under a run of the gateway's own (protocol 3).
     case deferred
-    /// A deferred message is answered by this run.
+    /// The transcript has a row of the deferred message, and this run answers it.
     case continued(as: String)
 }
 

@@ -19,10 +19,12 @@ struct DispatcherSlot: Sendable {
 
     enum Deferred: Sendable, Equatable {
         case outcome(AttemptID, AttemptOutcome)
-        case proof(OutboxProof)
-        case adopt(run: String)
+        case taken(key: String)
+        case proof(key: String, OutboxProof)
+        case continued(key: String, as: String)
+        case refusedByRun(key: String, OutboxFault, retryAfterMs: Int64)
         case routeChanged(detail: String)
-        case linkLost
+        case linkOpened
         case cancel(force: Bool, expectedVersion: Int64?, CommandToken)
         case retry(expectedVersion: Int64?, CommandToken)
     }
@@ -35,6 +37,12 @@ struct DispatcherSlot: Sendable {
     var attempt: AttemptID?
     /// Monotonic time of the next attempt; nil: as soon as its turn comes.
     var dueAtMs: Int64?
+    /// Monotonic time of the first dispatch under the present key, where this process made it.
+    var dispatchedAtMs: Int64?
+    /// A sign of the dispatch that is out has come before its answer.
+    var isTaken = false
+    /// The gateway said that the key has run: the row should be there by now.
+    var looksAtOnce = false
     /// A reconnect made the attempt due before its time.
     var wasBroughtForward = false
     var reconciliation = Reconciliation()

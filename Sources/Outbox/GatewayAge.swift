@@ -1,6 +1,13 @@
 import Basics
 
-/// How long the gateway's process has been running, to tell whether it is still the one that a message was sent to.
+/// Whether the gateway's process is still the one that a message was sent to. Its keys and its queue live in that process.
+enum GatewayProcess: Sendable, Equatable {
+    case same, other
+    /// The gateway does not tell its age, or the clocks disagree.
+    case unknown
+}
+
+/// How long the gateway's process has been running.
 struct GatewayAge: Sendable {
     /// The reported uptimes may be off by the travel time of their frames; a gateway does not start twice in this time.
     private static let toleranceMs: Int64 = 2_000
@@ -18,9 +25,17 @@ struct GatewayAge: Sendable {
         return uptimeMs(at: now).map { $0 - then }
     }
 
-    /// The process has run on since the first dispatch: its uptime grew by the time that passed.
-    func isSameProcess(growthMs: Int64?, passedMs: Int64?) -> Bool {
-        guard let growthMs, let passedMs, passedMs >= 0 else { return false }
-        return growthMs >= 0 && growthMs >= passedMs - Self.toleranceMs
+    /// The process has run on since the first dispatch when its uptime grew by the time that passed. The wall clock may have
+    /// been set meanwhile and the monotonic one stands still while the machine sleeps, so that both have to agree.
+    /// - Parameter dispatchedAtMs: the monotonic time of the first dispatch, where this process made it.
+    func process(since entry: OutboxEntry, dispatchedAtMs: Int64?, at now: Moment) -> GatewayProcess {
+        guard let growth = growthMs(since: entry, at: now), let first = entry.firstDispatchAt else { return .unknown }
+        if growth < 0 { return .other }
+        let byWall = now.wallMs - first.milliseconds
+        let byMonotonic = dispatchedAtMs.map { now.monotonicMs - $0 } ?? byWall
+        let (shortest, longest) = (min(byWall, byMonotonic), max(byWall, byMonotonic))
+        guard longest >= 0 else { return .unknown }
+        if growth >= longest - Self.toleranceMs { return .same }
+        return growth < shortest - Self.toleranceMs ? .other : .unknown
     }
 }

@@ -30,16 +30,17 @@ package struct HistoryScan: Sendable {
     private static let longestMark = 64
     private static let omission = "[chat.history omitted"
 
-    private let entryID: String
+    private let key: String
     private let text: String
     private let since: Timestamp
     private let sameText: Int
 
     /// - Parameters:
+    ///   - key: the one that the entry goes by now. A row under an earlier one was refused.
     ///   - since: the first dispatch, by the gateway's clock.
     ///   - sameText: how many other entries with this text may have rows of their own in that time.
-    package init(entryID: String, text: String, since: Timestamp, sameText: Int = 0) {
-        self.entryID = entryID
+    package init(key: String, text: String, since: Timestamp, sameText: Int = 0) {
+        self.key = key
         self.text = Self.bare(text)
         self.since = since
         self.sameText = sameText
@@ -81,7 +82,7 @@ package struct HistoryScan: Sendable {
     /// The key of the entry's own row, or of an answer to it.
     private func names(_ key: String) -> Bool {
         let answer = ":assistant"
-        return OutboxEntry.entryID(ofKey: key.hasSuffix(answer) ? key.dropLast(answer.count) : key[...]) == entryID
+        return OutboxEntry.bareKey(key.hasSuffix(answer) ? key.dropLast(answer.count) : key[...]) == self.key
     }
 
     /// It may be the entry's text: behind an envelope nobody knows, cut, left out, or of no known time.

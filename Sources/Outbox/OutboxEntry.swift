@@ -100,6 +100,16 @@ package struct OutboxEntry: Sendable, Equatable {
         key.hasSuffix(":user") ? String(key.dropLast(5)) : String(key)
     }
 
+    /// Whether the key, as the gateway shows it, is the one that the entry goes by now. A key given up was refused: a row
+    /// that the gateway left under it is no message that it took.
+    package func goes(by key: some StringProtocol) -> Bool { Self.bareKey(key) == upstreamKey }
+
+    /// A dispatch under the present key is not known to have failed.
+    var mayHaveArrived: Bool { runID != nil || firstDispatchAt != nil }
+
+    /// No earlier dispatch under the present key reached the gateway, as far as is known.
+    var isFirstUnderKey: Bool { lastClass != .ambiguous && lastClass != .accepted }
+
     /// The gateway may have kept its refusal under the old key for minutes; only a new key is looked at afresh.
     mutating func renewKey() {
         keyGeneration += 1

@@ -39,6 +39,10 @@ package struct OutboxPolicy: Sendable, Equatable {
     package var safeRepeatWindowMs: Int64 = 240_000
     /// When an accepted entry without proof is looked up in history, after its acceptance; the last one repeats.
     package var proofChecksMs: [Int64] = [30_000, 120_000, 600_000, 1_800_000]
+    /// How long an accepted entry is kept for its proof: a run may wait behind others, for a person, or for a model.
+    package var proofPatienceMs: Int64 = 48 * 3_600_000
+    /// How long an entry in doubt is looked for, at least: the first look after a gateway's start can take 16 s.
+    package var doubtPatienceMs: Int64 = 60_000
     /// Looks into history for an unconfirmed entry; the last one repeats.
     package var reconcileChecksMs: [Int64] = [1_000, 2_000, 5_000, 15_000, 30_000, 300_000]
     /// Protocol 3: how long a run may be silent before the session's next entry goes in spite of it.

@@ -1,14 +1,15 @@
-/// The evidence that a command arrived.
+/// The evidence that the gateway's transcript holds a message, or that its run has ended. An acknowledgement and the events
+/// of a run say only that the gateway has the message in memory, and that is lost with its process.
 package enum OutboxProof: String, Sendable, CaseIterable {
-    /// An event of the run that has the command's key.
-    case runEvent = "run-event"
-    /// A `session.message` event with the key.
+    /// The terminal event of the run that has the command's key.
+    case runEnd = "run-end"
+    /// A stored row with the key, in a `session.message` event.
     case messageEvent = "message-event"
     /// A row of the gateway's history with the key.
     case history
     /// A row with the same text in the right time, on gateways whose history shows no keys.
     case textMatch = "text-match"
-    /// The gateway said that this key runs or has run.
+    /// The gateway answered the first dispatch with `ok`: the message is a stop word and starts no run.
     case gatewayReceipt = "gateway-receipt"
     /// The answer itself: the command starts no run.
     case answer

@@ -55,8 +55,16 @@ package struct OutboxRules: Sendable {
         _ outcome: AttemptOutcome,
         now: Timestamp,
         isFree: Bool = false,
+        isTaken: Bool = false,
         vary: Double = 0
     ) -> OutboxChange {
+        switch outcome {
+        case .acknowledged(let acknowledgement):
+            return acknowledged(entry, acknowledgement, now: now)
+        case .notDispatched, .rejected, .noAnswer:
+            // The sign is as good as the answer that is missing, and speaks against one that says the contrary.
+            if isTaken { return acknowledged(entry, .init(status: .started), now: now) }
+        }
         switch outcome {
         case .acknowledged(let acknowledgement):
             return acknowledged(entry, acknowledgement, now: now)
@@ -104,6 +112,7 @@ package struct OutboxRules: Sendable {
         now: Timestamp
     ) -> OutboxChange {
         let attempt = OutboxAttempt(at: now, outcome: .accepted, key: entry.upstreamKey)
+        let isFirst = entry.isFirstUnderKey
         return change(entry, now: now, attempt: attempt) { entry in
             entry.lastClass = .accepted
             entry.fault = nil
@@ -113,11 +122,11 @@ package struct OutboxRules: Sendable {
             case _ where !entry.kind.startsRun:
                 entry.state = .delivered
                 entry.proof = .answer
-            case .started:
-                entry.state = .accepted
-            case .inFlight, .finished:
+            case .finished where isFirst:
                 entry.state = .delivered
                 entry.proof = .gatewayReceipt
+            case .started, .inFlight, .finished, .failed:
+                entry.state = .accepted
             }
         }
     }
@@ -241,18 +250,22 @@ package struct OutboxRules: Sendable {
             let fault = OutboxFault.noAnswer("the program ended while the command was on its way")
             if entry.kind.isIdempotent { return settle(entry, .noAnswer(detail: fault.detail), now: now) }
             return unconfirmed(entry, now: now, fault: fault, attempted: true)
-        case .accepted:
-            let fault = OutboxFault.noAnswer("the link was lost before its arrival was shown")
-            return unconfirmed(entry, now: now, fault: fault, attempted: false)
         case .queued, .retrying:
             guard policy.resume == .hold, entry.kind == .message else { return nil }
             return failedWithout(attempt: entry, now: now, fault: .heldAfterRestart)
-        case .unconfirmed, .delivered, .failed, .cancelled, .expired:
+        case .accepted, .unconfirmed, .delivered, .failed, .cancelled, .expired:
             return nil
         }
     }
 
     // MARK: Entries that may have arrived
+
+    /// The gateway that acknowledged it may be gone, and its memory with it. Nil where the entry is not accepted.
+    package func gatewayChanged(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange? {
+        guard entry.state == .accepted else { return nil }
+        let fault = OutboxFault.noAnswer("the gateway was restarted before its transcript showed the message")
+        return unconfirmed(entry, now: now, fault: fault, attempted: false)
+    }
 
     /// It may have arrived. `attempted` when this ends an attempt, rather than casting doubt on an old answer.
     package func unconfirmed(
@@ -270,21 +283,71 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    /// The gateway has it. Nil where the entry says so already.
-    package func proven(_ entry: OutboxEntry, by proof: OutboxProof, now: Timestamp) -> OutboxChange? {
+    /// The transcript has it. Nil where the entry says so already. `run` is the run that answers it.
+    package func proven(
+        _ entry: OutboxEntry,
+        by proof: OutboxProof,
+        run: String? = nil,
+        now: Timestamp
+    ) -> OutboxChange? {
         switch entry.state {
         case .delivered, .cancelled:
             return nil
         case .queued, .sending, .retrying, .accepted, .unconfirmed, .failed, .expired:
             // A failed or expired entry that turns out to have arrived becomes delivered: retrying it would send it twice.
-            guard entry.runID != nil || entry.firstDispatchAt != nil || entry.keyGeneration > 1 else { return nil }
+            guard entry.mayHaveArrived else { return nil }
             return change(entry, now: now) { entry in
                 entry.state = .delivered
                 entry.proof = proof
                 entry.fault = nil
                 entry.nextAttemptAt = nil
+                entry.runID = run ?? entry.runID ?? entry.upstreamKey
+            }
+        }
+    }
+
+    /// The gateway has it in memory. Nil where that changes nothing.
+    package func taken(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange? {
+        switch entry.state {
+        case .sending, .accepted, .delivered, .cancelled:
+            return nil
+        case .queued, .retrying, .unconfirmed, .failed, .expired:
+            guard entry.mayHaveArrived else { return nil }
+            return change(entry, now: now) { entry in
+                entry.state = .accepted
+                entry.lastClass = .accepted
+                entry.fault = nil
+                entry.nextAttemptAt = nil
                 entry.runID = entry.runID ?? entry.upstreamKey
             }
+        }
+    }
+
+    /// The gateway acknowledged it and then refused to run it: a failed attempt, with a new key for the next. Nil where the
+    /// entry is not with the gateway.
+    package func refusedByRun(
+        _ entry: OutboxEntry,
+        _ fault: OutboxFault,
+        retryAfterMs: Int64,
+        now: Timestamp,
+        vary: Double = 0
+    ) -> OutboxChange? {
+        switch entry.state {
+        case .queued, .retrying, .delivered, .failed, .cancelled, .expired:
+            return nil
+        case .sending, .accepted, .unconfirmed:
+            var change = failed(
+                entry,
+                from: entry.version,
+                now: now,
+                outcome: .rejectedTransient,
+                fault: fault,
+                retryAfterMs: retryAfterMs,
+                vary: vary
+            )
+            change.entry.runID = nil
+            change.entry.renewKey()
+            return change
         }
     }
 
@@ -305,6 +368,16 @@ package struct OutboxRules: Sendable {
     }
 
     // MARK: Ends that no attempt brings about
+
+    /// When the entry ends by the calendar if nothing else moves it. One that the gateway has acknowledged was sent in its
+    /// time, and its run may take long; one in doubt is looked for at least once.
+    package func deadline(of entry: OutboxEntry) -> Timestamp {
+        switch entry.state {
+        case .accepted: max(entry.expiresAt, entry.updatedAt.adding(milliseconds: policy.proofPatienceMs))
+        case .unconfirmed: max(entry.expiresAt, entry.updatedAt.adding(milliseconds: policy.doubtPatienceMs))
+        case .queued, .sending, .retrying, .delivered, .failed, .cancelled, .expired: entry.expiresAt
+        }
+    }
 
     package func expired(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange {
         let detail =

@@ -39,18 +39,19 @@ package struct Reconciliation: Sendable, Equatable {
         package var mayOnlyBeProven: Bool
         package var isSameProcess: Bool
         package var sinceFirstDispatchMs: Int64
-        package var hasAttemptsLeft: Bool
+        /// It has attempts and time left, and its target is still there.
+        package var mayGoOut: Bool
 
         package init(
             mayOnlyBeProven: Bool,
             isSameProcess: Bool,
             sinceFirstDispatchMs: Int64,
-            hasAttemptsLeft: Bool
+            mayGoOut: Bool
         ) {
             self.mayOnlyBeProven = mayOnlyBeProven
             self.isSameProcess = isSameProcess
             self.sinceFirstDispatchMs = sinceFirstDispatchMs
-            self.hasAttemptsLeft = hasAttemptsLeft
+            self.mayGoOut = mayGoOut
         }
     }
 
@@ -90,7 +91,7 @@ package struct Reconciliation: Sendable, Equatable {
 
     /// Once only: an unanswered repeat would otherwise be repeated as fast as the link comes and goes.
     private func mayRepeat(_ situation: Situation, policy: OutboxPolicy) -> Bool {
-        !hasRepeated && !situation.mayOnlyBeProven && situation.isSameProcess && situation.hasAttemptsLeft
+        !hasRepeated && !situation.mayOnlyBeProven && situation.isSameProcess && situation.mayGoOut
             && (0..<policy.safeRepeatWindowMs).contains(situation.sinceFirstDispatchMs)
     }
 }

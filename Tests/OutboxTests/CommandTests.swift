@@ -61,7 +61,7 @@ struct `A person's command` {
             world.enqueue("a")
             world.online()
             world.holdsWrites = true
-            world.send(.evidence(key: "a", .runEvent))
+            world.send(.evidence(key: "a", .runEnd))
             let token = CommandToken(7)
             world.send(
                 isRetry ? .retry(id: "a", expectedVersion: nil, token) : .cancel(id: "a", force: true, token)
@@ -78,7 +78,7 @@ struct `A person's command` {
         world.enqueue("a")
         world.online()
         world.holdsWrites = true
-        world.send(.evidence(key: "a", .runEvent))
+        world.send(.evidence(key: "a", .runEnd))
         world.send(.cancel(id: "a", force: false, CommandToken(7)))
         world.storageProblem = .storageFull
         world.releaseWrite()
@@ -295,7 +295,7 @@ struct `The disk` {
         world.enqueue("b")
         world.storageProblem = .unavailable("input/output error")
         world.acknowledge("a")
-        world.run("a", .active)
+        world.send(.evidence(key: "a", .runEnd))
         #expect(world.state("a") == .sending)
         #expect(world.sent == ["a"])
         world.storageProblem = nil

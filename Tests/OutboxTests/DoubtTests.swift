@@ -12,12 +12,102 @@ struct `An entry that may have arrived` {
         return world
     }
 
-    @Test func `is delivered when an event of its run is seen`() {
+    @Test func `is accepted when an event of its run is seen, and delivered when that run ends`() {
         var world = unanswered()
-        world.run("a", .active)
-        #expect(world.state("a") == .delivered)
-        #expect(world.disk["a"]?.proof == .runEvent)
+        world.send(.taken(key: "a"))
+        #expect(world.state("a") == .accepted)
+        #expect(world.disk["a"]?.proof == nil)
         #expect(world.sent == ["a", "b"])
+        world.run("a", .active)
+        world.run("a", .ended)
+        #expect(world.state("a") == .accepted)
+        world.send(.evidence(key: "a", .runEnd))
+        #expect(world.state("a") == .delivered)
+        #expect(world.disk["a"]?.proof == .runEnd)
+    }
+
+    @Test func `is accepted at once when an event of its run came before the answer was missed`() {
+        for outcome in [
+            AttemptOutcome.noAnswer(detail: "timeout"), .rejected(.init(code: "UNAVAILABLE", message: "x")),
+        ] {
+            var world = World()
+            world.online()
+            world.enqueue("a")
+            world.send(.taken(key: "a"))
+            #expect(world.state("a") == .sending)
+            world.answer(outcome, to: "a")
+            #expect(world.state("a") == .accepted)
+            #expect(world.history["a"] == [.queued, .sending, .accepted])
+            #expect(world.scans.isEmpty)
+        }
+    }
+
+    @Test func `is not taken for arrived by a sign of another dispatch`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.send(.taken(key: "a"))
+        world.answer(.noAnswer(detail: "timeout"), to: "a")
+        world.send(.refusedByRun(key: "a", Self.conflict, retryAfterMs: 1_000))
+        world.pass(1_000)
+        #expect(world.dispatches.map(\.attempt.key) == ["a", "a-r2"])
+        world.send(.taken(key: "a"))
+        world.send(.evidence(key: "a:user", .messageEvent))
+        world.answer(.noAnswer(detail: "timeout"), to: "a")
+        #expect(world.state("a") == .unconfirmed)
+    }
+
+    private static let conflict = OutboxFault(code: "SESSION_CONFLICT", detail: "initialization conflicted")
+
+    @Test func `or was acknowledged, and whose run is refused, waits at the head of its queue with a new key`() {
+        var world = World()
+        world.online()
+        for id in ["a", "b", "c"] { world.enqueue(id) }
+        world.acknowledge("a")
+        #expect(world.sent == ["a", "b"])
+        world.send(.refusedByRun(key: "a", Self.conflict, retryAfterMs: 1_800_000))
+        world.send(.refusedByRun(key: "a", Self.conflict, retryAfterMs: 1_800_000))
+        #expect(world.state("a") == .retrying)
+        #expect(world.disk["a"]?.fault == Self.conflict)
+        #expect(world.disk["a"]?.upstreamKey == "a-r2")
+        #expect(world.disk["a"]?.attemptCount == 1)
+        #expect(world.attempts["a"]?.map(\.outcome) == [.accepted, .rejectedTransient])
+        #expect(world.attempts["a"]?.last?.delayMs == 1_800_000)
+        #expect(world.dispatcher.awaits(key: "a-r2") && !world.dispatcher.awaits(key: "a"))
+        world.send(.refusedByRun(key: "b", Self.conflict, retryAfterMs: 1_800_000))
+        #expect(world.state("b") == .retrying, "before its answer too")
+        world.acknowledge("b")
+        world.pass(1_799_999)
+        #expect(world.sent == ["a", "b"])
+        world.pass(1)
+        #expect(world.sent == ["a", "b", "a"])
+        world.acknowledge("a")
+        #expect(world.sent == ["a", "b", "a", "b"])
+        #expect(world.violations == [])
+    }
+
+    @Test func `or was refused by its run goes at once when the cause of that is gone`() {
+        var world = World()
+        world.online()
+        for session in ["main", "den"] { world.enqueue(session, session: session) }
+        for id in ["main", "den"] {
+            world.acknowledge(id)
+            world.send(.refusedByRun(key: id, Self.conflict, retryAfterMs: 1_800_000))
+        }
+        world.send(.bringForward(faultCode: "OTHER"))
+        #expect(world.sent.count == 2)
+        world.send(.bringForward(faultCode: Self.conflict.code))
+        #expect(world.dispatches.dropFirst(2).map(\.attempt.key).sorted() == ["den-r2", "main-r2"])
+    }
+
+    @Test func `is awaited until it is delivered or has failed`() {
+        var world = unanswered()
+        #expect(world.dispatcher.awaits(key: "a") && world.dispatcher.awaits(key: "a:user"))
+        #expect(!world.dispatcher.awaits(key: "other"))
+        world.restart { #expect($0.dispatcher.awaits(key: "other"), "nobody knows yet") }
+        #expect(!world.dispatcher.awaits(key: "other"))
+        world.send(.evidence(key: "a", .runEnd))
+        #expect(!world.dispatcher.awaits(key: "a"))
     }
 
     @Test(arguments: ["a", "a:user"])
@@ -43,8 +133,35 @@ struct `An entry that may have arrived` {
         #expect(world.dispatches.last?.isRepeat == true)
         #expect(world.dispatches.last?.attempt.key == "a")
         world.answer(.acknowledged(.init(status: .inFlight)), to: "a")
-        #expect(world.state("a") == .delivered)
-        #expect(world.disk["a"]?.proof == .gatewayReceipt)
+        #expect(world.state("a") == .accepted)
+        #expect(world.scans.count == 1)
+    }
+
+    @Test func `whose repeat is answered by ok or by the error of its run is accepted and looked for at once`() {
+        for status in [AttemptOutcome.Acknowledgement.Status.finished, .failed] {
+            var world = unanswered()
+            world.report(ScanReport(isComplete: true))
+            world.answer(.acknowledged(.init(status: status)), to: "a")
+            #expect(world.state("a") == .accepted)
+            world.pass(0)
+            #expect(world.scans.count == 2)
+            world.report(ScanReport(proof: .history, isComplete: true))
+            #expect(world.state("a") == .delivered)
+        }
+    }
+
+    /// That is how the gateway answers a stop word. A failed run of a key that was never sent before says nothing.
+    @Test func `is delivered by an ok to its first dispatch`() {
+        for (status, state) in [
+            (.finished, .delivered), (.failed, .accepted),
+        ] as [(AttemptOutcome.Acknowledgement.Status, OutboxState)] {
+            var world = World()
+            world.online()
+            world.enqueue("a")
+            world.answer(.acknowledged(.init(status: status)), to: "a")
+            #expect(world.state("a") == state)
+            #expect(world.disk["a"]?.proof == (state == .delivered ? .gatewayReceipt : nil))
+        }
     }
 
     @Test func `is repeated once, not as often as the link comes and goes`() {
@@ -106,7 +223,7 @@ struct `An entry that may have arrived` {
         #expect(world.scans.last?.depth == .complete)
     }
 
-    @Test func `whose acknowledgement takes more than five minutes is asked for once and delivered by it`() {
+    @Test func `whose acknowledgement takes more than five minutes is asked for once and accepted by it`() {
         var world = World()
         world.online()
         world.enqueue("a")
@@ -128,8 +245,7 @@ struct `An entry that may have arrived` {
         #expect(world.state("a") == .unconfirmed)
         #expect(world.sent == ["a", "a"])
         world.send(.outcome(world.dispatches[0].attempt, .acknowledged(.init(status: .started))))
-        #expect(world.state("a") == .delivered)
-        #expect(world.disk["a"]?.proof == .gatewayReceipt)
+        #expect(world.state("a") == .accepted)
         #expect(world.sent == ["a", "a", "b"])
         #expect(world.violations == [])
     }
@@ -277,11 +393,25 @@ struct `An entry that may have arrived` {
         }
     }
 
-    @Test func `is delivered by an answer that comes after the timeout`() {
+    @Test func `is accepted by an answer that comes after the timeout`() {
         var world = unanswered()
         let late = world.dispatches[0].attempt
         world.send(.outcome(late, .acknowledged(.init(status: .started))))
-        #expect(world.state("a") == .delivered)
+        #expect(world.state("a") == .accepted)
+    }
+
+    @Test func `is accepted even after it was given up, and then has the time that a run may take`() {
+        var world = World()
+        world.online()
+        world.enqueue(.sample("a", at: world.now.wallMs, ttlMs: 100_000))
+        world.answer(.noAnswer(detail: "timeout"), to: "a")
+        world.pass(100_000)
+        #expect(world.state("a") == .expired)
+        for _ in 0..<100 {
+            world.send(.taken(key: "a"))
+            world.pass(60_000)
+        }
+        #expect(world.history["a"] == [.queued, .sending, .unconfirmed, .expired, .accepted])
     }
 
     @Test func `is shown delivered even after it was given up`() {
@@ -310,12 +440,14 @@ struct `An entry that may have arrived` {
         #expect(world.state("a") == .delivered)
     }
 
-    @Test func `of which no proof comes ends by its expiry`() {
+    @Test func `of which no proof comes ends two days after it was accepted`() {
         var world = World()
         world.online()
-        world.enqueue("a")
+        world.enqueue(.sample("a", at: world.now.wallMs, ttlMs: 1_000))
         world.acknowledge("a")
-        world.pass(49 * 3_600_000)
+        world.pass(48 * 3_600_000 - 1)
+        #expect(world.state("a") == .accepted)
+        world.pass(1)
         #expect(world.state("a") == .expired)
     }
 

@@ -76,6 +76,7 @@ struct `Before what waits has been read` {
             world.online()
             for number in 0..<5_000 {
                 world.run("run-\(number)", .active)
+                world.send(.taken(key: "key-\(number)"))
                 world.send(.evidence(key: "key-\(number)", .history))
                 world.run("run-\(number)", .ended)
             }

@@ -108,12 +108,75 @@ struct `The link` {
         #expect(world.state("x") == .queued)
     }
 
-    @Test func `losing the link casts doubt on what was accepted and not yet seen`() {
+    private func accepted(uptimeMs: Int64? = 1_000_000, protocol version: Int = 4) -> World {
         var world = World()
-        world.online()
+        world.online(protocol: version, uptimeMs: uptimeMs)
         world.enqueue("a")
         world.acknowledge("a")
         world.offline()
+        world.pass(30_000)
+        return world
+    }
+
+    @Test func `what was accepted stays so while the link is lost, and when the same gateway is back`() {
+        var world = accepted()
+        #expect(world.state("a") == .accepted)
+        world.online(uptimeMs: 1_030_000)
+        #expect(world.state("a") == .accepted)
+        #expect(world.scans.count == 1)
+        world.report(ScanReport(isComplete: true))
+        #expect(world.state("a") == .accepted)
+        #expect(world.sent == ["a"])
+    }
+
+    @Test(arguments: [5_000, 1_000_500, nil] as [Int64?])
+    func `what was accepted by another gateway, or by one of unknown age, is in doubt and looked for at once`(
+        uptimeMs: Int64?
+    ) {
+        var world = accepted()
+        world.online(uptimeMs: uptimeMs)
         #expect(world.state("a") == .unconfirmed)
+        #expect(world.scans.count == 1)
+    }
+
+    @Test func `what was accepted before a restart of ours is judged by the first gateway that answers`() {
+        for (uptime, state) in [(1_030_000, .accepted), (5_000, .unconfirmed)] as [(Int64, OutboxState)] {
+            for isEarly in [true, false] {
+                var world = accepted()
+                world.restart { if isEarly { $0.online(uptimeMs: uptime) } }
+                if !isEarly {
+                    #expect(world.state("a") == .accepted)
+                    world.online(uptimeMs: uptime)
+                }
+                #expect(world.state("a") == state)
+                #expect(world.scans.count == 1)
+            }
+        }
+    }
+
+    @Test func `a clock that was set says nothing about the gateway`() {
+        for jump in [-3_600_000, 3_600_000] as [Int64] {
+            var world = accepted()
+            world.now.wallMs += jump
+            world.online(uptimeMs: 1_030_000)
+            // Set back, both the gateway's age and our own clock still agree.
+            #expect(world.state("a") == (jump < 0 ? .accepted : .unconfirmed))
+            #expect(world.sent == ["a"])
+        }
+    }
+
+    @Test func `on protocol 3 the session of an accepted message is busy, also after a restart of ours`() {
+        for restarts in [false, true] {
+            var world = accepted(protocol: 3)
+            if restarts { world.restart() }
+            world.enqueue("b")
+            world.online(protocol: 3, uptimeMs: 1_030_000)
+            #expect(world.sent == ["a"])
+            world.report(ScanReport(proof: .textMatch, isComplete: true))
+            #expect(world.state("a") == .delivered)
+            #expect(world.sent == ["a"])
+            world.run("a", .ended)
+            #expect(world.sent == ["a", "b"])
+        }
     }
 }

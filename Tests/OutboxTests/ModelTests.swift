@@ -108,6 +108,7 @@ struct `Random operations` {
                     break
                 }
                 world.send(.run(session: entry.session, run: entry.upstreamKey, phase: .active))
+                world.send(.evidence(key: entry.upstreamKey, .runEnd))
                 world.send(.run(session: entry.session, run: entry.upstreamKey, phase: .ended))
             case 10:
                 let step = Int64.random(in: 1...400_000, using: &random)
@@ -179,6 +180,7 @@ struct `Random operations` {
                 let isNew = gateway.take(order, at: world.now)
                 world.send(.outcome(order.attempt, .acknowledged(.init(status: isNew ? .started : .inFlight))))
                 world.send(.run(session: order.entry.session, run: order.attempt.key, phase: .active))
+                world.send(.evidence(key: order.attempt.key, .runEnd))
                 world.send(.run(session: order.entry.session, run: order.attempt.key, phase: .ended))
             }
             while handledScans < world.scans.count {

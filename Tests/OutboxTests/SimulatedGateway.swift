@@ -80,7 +80,7 @@ struct SimulatedGateway {
 
     func report(on order: ScanOrder, text: String, sameText: Int) -> ScanReport {
         let session = order.entry.session
-        let scan = HistoryScan(entryID: order.entry.id, text: text, since: order.since, sameText: sameText)
+        let scan = HistoryScan(key: order.entry.upstreamKey, text: text, since: order.since, sameText: sameText)
         return scan.report(on: transcript[session] ?? [], isWhole: true, hasActiveRun: active[session] != nil)
     }
 }

@@ -263,7 +263,9 @@ struct Simulation {
             case .active(let session, let run):
                 input = .run(session: session, run: run, phase: .active)
                 soon(50...30_000, .runEnds(session: session, run: run))
-            case .ended(let session, let run): input = .run(session: session, run: run, phase: .ended)
+            case .ended(let session, let run):
+                if let connection { at(15, .hear(connection: connection, .evidence(key: run, .runEnd))) }
+                input = .run(session: session, run: run, phase: .ended)
             case .deferred(let session, let run): input = .run(session: session, run: run, phase: .deferred)
             case .answered(let session, let run, let answer):
                 input = .run(session: session, run: run, phase: .continued(as: answer))

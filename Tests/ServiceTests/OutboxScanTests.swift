@@ -16,7 +16,7 @@ struct OutboxScanTests {
     }
 
     private func report(_ rows: String, text: String) throws -> ScanReport {
-        HistoryScan(entryID: Self.id, text: text, since: Timestamp(milliseconds: 1_795_183_180_000))
+        HistoryScan(key: Self.id, text: text, since: Timestamp(milliseconds: 1_795_183_180_000))
             .report(on: OutboxScan.rows(try output(rows).rows), isWhole: true, hasActiveRun: false)
     }
 

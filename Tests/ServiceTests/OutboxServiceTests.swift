@@ -43,14 +43,17 @@ struct OutboxServiceTests {
         }
     }
 
-    @Test func `an event of its run proves that a message arrived`() async throws {
+    @Test func `the start of its run leaves a message accepted, the end of it proves that it arrived`() async throws {
         try await withServices { bench, loop in
             try await bench.open(on: loop)
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.event("agent", Frame.start(id ?? ""), on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            #expect(try await bench.state(id) == .accepted)
+            try await bench.event("chat", Frame.final(id, 9, "done"), on: loop)
+            try await bench.advance(5000, on: loop)
             let entry = try await bench.entry(id)
             #expect(entry.state == .delivered)
-            #expect(entry.proof == .runEvent)
+            #expect(entry.proof == .runEnd)
         }
     }
 
@@ -64,7 +67,7 @@ struct OutboxServiceTests {
         }
     }
 
-    @Test(arguments: [("in_flight", OutboxState.delivered), ("ok", .delivered), ("started", .accepted)])
+    @Test(arguments: [("in_flight", OutboxState.accepted), ("ok", .delivered), ("started", .accepted)])
     func `the gateway's status decides whether a message is accepted or delivered`(
         status: String,
         state: OutboxState
@@ -82,7 +85,7 @@ struct OutboxServiceTests {
             let payload = json(#"{"summary":"it failed","runId":"r-1"}"#)
             bench.gateway.next("chat.send", .failed(.init(code: "AGENT_FAILED", message: "no"), payload: payload))
             let entry = try await bench.entry(await bench.accept("hello", on: loop))
-            #expect(entry.state == .delivered)
+            #expect(entry.state == .accepted)
             #expect(entry.runID == "r-1")
         }
     }
@@ -179,8 +182,10 @@ struct OutboxServiceTests {
             try await bench.open(on: loop)
             let first = try await bench.accept("one", on: loop) ?? ""
             try await bench.accept("two", on: loop)
-            #expect(bench.gateway.sentTexts == ["one"])
             try await bench.event("agent", Frame.start(first), on: loop)
+            #expect(bench.gateway.sentTexts == ["one"])
+            let row = Row.user("one", key: first)
+            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(row)}"#, on: loop)
             #expect(bench.gateway.sentTexts == ["one", "two"])
         }
     }
@@ -216,7 +221,7 @@ struct OutboxServiceTests {
             // A run of somebody else began just before, unheard until now.
             try await bench.event("agent", Frame.start("run-elsewhere"), on: loop)
             try await bench.event("chat", Frame.final(id ?? "", 1, nil), on: loop)
-            #expect(try await bench.state(id) == .delivered)
+            #expect(try await bench.state(id) == .accepted)
             try await bench.event("chat", Frame.final("run-elsewhere", 9, "done"), on: loop)
             try await bench.event("agent", Frame.start("run-answer"), on: loop)
             #expect(try await bench.entry(id).runID == "run-answer")
@@ -326,7 +331,7 @@ struct OutboxServiceTests {
             bench.gateway.next("chat.send", ok(#"{"status":"in_flight"}"#))
             try await bench.open(on: loop)
             #expect(bench.gateway.sentKeys == [id, id])
-            #expect(try await bench.entry(id).proof == .gatewayReceipt)
+            #expect(try await bench.state(id) == .accepted)
         }
     }
 
@@ -383,7 +388,7 @@ struct OutboxServiceTests {
             let call = try #require(bench.gateway.requests("chat.send").first)
             bench.services.outbox.learned(ok(#"{"status":"started"}"#), of: call.id, on: loop)
             try await bench.settle(on: loop)
-            #expect(try await bench.entry(id).proof == .gatewayReceipt)
+            #expect(try await bench.state(id) == .accepted)
         }
     }
 
@@ -404,12 +409,17 @@ struct OutboxServiceTests {
         }
     }
 
-    @Test func `an accepted message whose link is lost is in doubt`() async throws {
+    @Test func `an accepted message is in doubt once another gateway answers`() async throws {
         try await withServices { bench, loop in
             try await bench.open(on: loop)
             let id = try await bench.accept("hello", on: loop)
+            try await bench.drop(on: loop)
+            #expect(try await bench.state(id) == .accepted)
+            try await bench.open(on: loop)
             #expect(try await bench.state(id) == .accepted)
             try await bench.drop(on: loop)
+            bench.gateway.silent = ["chat.history"]
+            try await bench.open(uptimeMs: 100, on: loop)
             #expect(try await bench.state(id) == .unconfirmed)
             #expect(bench.services.outbox.summary(now: loop.wallClock).counts.unconfirmed == 1)
         }
@@ -424,7 +434,7 @@ struct OutboxServiceTests {
             try await bench.advance(60_000, on: loop)
             #expect(try await bench.state(id) == .expired)
             try await bench.event("agent", Frame.start(id ?? ""), on: loop)
-            #expect(try await bench.state(id) == .delivered)
+            #expect(try await bench.state(id) == .accepted)
         }
     }
 

@@ -128,7 +128,7 @@ final class EntryStream: OpenRequest, ExchangeOwner {
     }
 
     private func writeStored(on loop: isolated EventLoop) {
-        guard entry.state == .delivered else { return }
+        guard entry.state == .delivered || entry.state == .accepted else { return }
         api.services.runArchive.read(runID, on: loop) { [weak self] result in
             guard let self, self.isOpen else { return }
             switch result {

@@ -48,7 +48,7 @@ final class EntryWait: OpenRequest, ExchangeOwner {
     private func look(on loop: isolated EventLoop) {
         if let problem = EntryAnswer.failure(of: entry) { return finish(.failure(problem), on: loop) }
         if let run = api.runs.run(runID), !run.state.isActive { return take(.live(run), on: loop) }
-        guard entry.state == .delivered else { return }
+        guard entry.state == .delivered || (entry.state == .accepted && startsRun) else { return }
         guard startsRun else { return obeyed(on: loop) }
         api.services.runArchive.read(runID, on: loop) { [weak self] result in
             switch result {

@@ -14,7 +14,10 @@ package enum TranscriptMerge {
     package static func named(_ messages: [ChatMessage], _ entries: [OutboxEntry]) -> [ChatMessage] {
         var messages = messages
         let shown = Set(messages.map(\.id))
-        var free = entries.filter { $0.kind == .message && $0.state == .delivered && !shown.contains($0.id) }
+        // The row of an accepted entry may be there before it is known to be.
+        var free = entries.filter { entry in
+            entry.kind == .message && [.accepted, .delivered].contains(entry.state) && !shown.contains(entry.id)
+        }
         for place in messages.indices where messages[place].role == .user {
             let message = messages[place]
             guard !entries.contains(where: { $0.id == message.id }) else { continue }

@@ -16,7 +16,7 @@ extension AttemptOutcome {
             self = .acknowledged(Acknowledgement(status: status, runID: answer.runId))
         case .failed(let error, let payload):
             if let run = ChatSend.failedRun(payload) {
-                self = .acknowledged(Acknowledgement(status: .finished, runID: run))
+                self = .acknowledged(Acknowledgement(status: .failed, runID: run))
                 return
             }
             self = .rejected(

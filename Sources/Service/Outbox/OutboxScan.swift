@@ -20,7 +20,7 @@ final class OutboxScan {
         self.order = order
         self.transcript = transcript
         scan = HistoryScan(
-            entryID: order.entry.id,
+            key: order.entry.upstreamKey,
             text: InboundEnvelope.stripped(order.entry.text ?? ""),
             // Rows bear the gateway's time.
             since: order.since.adding(milliseconds: clockSkewMs),

@@ -99,9 +99,35 @@ package final class OutboxService {
     /// conversation.
     func asked(toReset session: String, now: Timestamp) -> Bool { resets.take(session, now: now) }
 
+    /// An event of the run with this key, or any other sign that the gateway has the message in memory. That is no proof:
+    /// the entry becomes `accepted`, never `delivered`.
+    package func taken(key: String, on loop: isolated EventLoop) {
+        give(.taken(key: key), on: loop)
+    }
+
+    /// Proof that the transcript holds the message with this key, or that its run has ended.
     package func saw(key: String, _ proof: OutboxProof, on loop: isolated EventLoop) {
         give(.evidence(key: key, proof), on: loop)
     }
+
+    /// The gateway acknowledged the message with this key and then refused to run it. It is sent again under a new key
+    /// after this wait, or earlier by `bringForward`; it stays at the head of its session's queue.
+    package func refusedByRun(
+        key: String,
+        _ fault: OutboxFault,
+        retryAfterMs: Int64,
+        on loop: isolated EventLoop
+    ) {
+        give(.refusedByRun(key: key, fault, retryAfterMs: retryAfterMs), on: loop)
+    }
+
+    /// The cause of this fault is gone: entries that wait because of it are due now.
+    package func bringForward(faultCode: String, on loop: isolated EventLoop) {
+        give(.bringForward(faultCode: faultCode), on: loop)
+    }
+
+    /// Whether the message with this key is still in the outbox's care, so that it may be sent again.
+    package func awaits(key: String) -> Bool { dispatcher.awaits(key: key) }
 
     package func cancel(
         _ id: String,

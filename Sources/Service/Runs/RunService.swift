@@ -162,7 +162,7 @@ package final class RunService {
         guard let run else { return }
         orphans.heard(run)
         guard UUIDv7.isWellFormed(String(run.prefix(36))) else { return }
-        outbox.saw(key: run, .runEvent, on: loop)
+        outbox.taken(key: run, on: loop)
     }
 
     private func publish(_ changes: [RunChange], on loop: isolated EventLoop) {
@@ -174,6 +174,7 @@ package final class RunService {
             case .ended(let run):
                 KillPoint.reach("run.ended")
                 publisher.publish(change, of: run, on: loop)
+                outbox.saw(key: run.id, .runEnd, on: loop)
                 outbox.run(run.id, in: run.session.text, .ended, on: loop)
                 events.notify(.runEnded(run), on: loop)
             case .stepChanged(let step):
@@ -228,7 +229,7 @@ package final class RunService {
     private struct Saved: Sendable {
         /// Runs without an end, with the numbers of their steps.
         var runs: [(run: StoredRun, steps: [String: Int])]
-        /// Delivered messages whose run nobody saw.
+        /// Messages with the gateway whose run nobody saw.
         var entries: [OutboxEntry]
     }
 
@@ -240,7 +241,7 @@ package final class RunService {
         feed.readSaved("runs", on: loop) { tables in
             let runs = try tables.runs.active().map { ($0, Self.numbers(of: try tables.runs.steps(run: $0.id))) }
             var recent = OutboxTable.Query()
-            recent.states = [.delivered]
+            recent.states = [.accepted, .delivered]
             recent.limit = Self.recoveryEntries
             let entries = try tables.outbox.list(recent).filter { entry in
                 try entry.updatedAt >= since && Self.lacksRun(entry, tables)
