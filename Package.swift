@@ -16,22 +16,39 @@ let strict: [SwiftSetting] = [
 let mathematics: [LinkerSetting] = [.linkedLibrary("m", .when(platforms: [.linux]))]
 
 /// A layer: what it may import is exactly `uses`; `make lint` holds the import lines against this table.
-func layer(
-    _ name: String,
-    uses: [Target.Dependency] = [],
-    testsUse: [Target.Dependency] = [],
-    isTested: Bool = true
-) -> [Target] {
-    let target = Target.target(name: name, dependencies: uses, swiftSettings: strict, linkerSettings: mathematics)
-    guard isTested else { return [target] }
-    return [
-        target,
-        .testTarget(
-            name: "\(name)Tests",
-            dependencies: [.byName(name: name), "TestSupport"] + uses + testsUse,
-            swiftSettings: strict
-        ),
-    ]
+func layer(_ name: String, uses: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: uses, swiftSettings: strict, linkerSettings: mathematics)
+}
+
+/// Layers whose tests are one target, because each target costs a second of the build whatever is in it. The tests of a layer
+/// stand in the folder `Tests/NAMETests`.
+let tested = [
+    "ValueTests": [
+        "Basics", "JSONBytes", "HTTPModel", "HTTP1", "WebSocket", "EventStream", "Gateway", "Labels", "Runs",
+        "Documents", "Outbox",
+    ],
+    "WrapperTests": ["POSIX", "TLS", "EventLoops", "HTTP2", "Compression", "SQLite"],
+    "ServiceTests": [
+        "Observability", "Configuration", "Server", "Access", "Store", "Discovery", "Upstream", "DemoGateway",
+        "Service", "API", "Commands",
+    ],
+]
+
+/// One of these test targets.
+/// - Parameter uses: imported by tests, beside the layers that they test.
+func tests(_ name: String, uses: [Target.Dependency]) -> Target {
+    let layers = tested[name] ?? []
+    let others = tested.values.joined().filter { !layers.contains($0) }.map { "\($0)Tests" }
+    return .testTarget(
+        name: name,
+        dependencies: layers.map { .byName(name: $0) } + ["TestSupport"] + uses,
+        path: "Tests",
+        exclude: others.sorted() + [
+            "IntegrationTests", "FaultyGateway", "TestSupport", "Data", "Fuzz", "Benchmarks", "Proof", "README.md",
+            "lint", "lint-docs", "lint-layers", "sanitize", "sanitize-mutex.c",
+        ],
+        swiftSettings: strict
+    )
 }
 
 func library(_ name: String, pkgConfig: String, apt: String, brew: String) -> Target {
@@ -59,108 +76,103 @@ let package = Package(
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
-    ]
+
         // Values: no I/O, no clock, no C.
-        + layer("Basics")
-        + layer("JSONBytes", uses: ["Basics"])
-        + layer("HTTPModel", uses: ["Basics"])
-        + layer("HTTP1", uses: ["HTTPModel", "Basics"])
-        + layer("WebSocket", uses: ["HTTP1", "HTTPModel", "Basics"])
-        + layer("EventStream", uses: ["Basics"])
-        + layer("ReadableText", uses: ["JSONBytes", "Basics"], isTested: false)
-        + layer("Gateway", uses: ["JSONBytes", "Basics"])
-        + layer("Labels", uses: ["JSONBytes", "Basics"])
-        + layer("Runs", uses: ["Gateway", "Labels", "JSONBytes", "Basics"])
-        + layer("Documents", uses: ["JSONBytes", "Basics"])
-        + layer("Outbox", uses: ["JSONBytes", "Basics"], testsUse: ["Store", "SQLite"])
+        layer("Basics"),
+        layer("JSONBytes", uses: ["Basics"]),
+        layer("HTTPModel", uses: ["Basics"]),
+        layer("HTTP1", uses: ["HTTPModel", "Basics"]),
+        layer("WebSocket", uses: ["HTTP1", "HTTPModel", "Basics"]),
+        layer("EventStream", uses: ["Basics"]),
+        layer("ReadableText", uses: ["JSONBytes", "Basics"]),
+        layer("Gateway", uses: ["JSONBytes", "Basics"]),
+        layer("Labels", uses: ["JSONBytes", "Basics"]),
+        layer("Runs", uses: ["Gateway", "Labels", "JSONBytes", "Basics"]),
+        layer("Documents", uses: ["JSONBytes", "Basics"]),
+        layer("Outbox", uses: ["JSONBytes", "Basics"]),
         // Wrappers: each over one C module. Only POSIX and EventLoops call the system.
-        + layer("POSIX", uses: ["CSystem", "Basics"])
-        + layer("TLS", uses: ["COpenSSL", "Basics"])
-        + layer("EventLoops", uses: ["POSIX", "CSystem", "TLS", "Basics"])
-        + layer("HTTP2", uses: ["CNGHTTP2", "HTTPModel", "Basics"])
-        + layer("Compression", uses: ["CZlib"])
-        + layer("SQLite", uses: ["CSQLite"])
+        layer("POSIX", uses: ["CSystem", "Basics"]),
+        layer("TLS", uses: ["COpenSSL", "Basics"]),
+        layer("EventLoops", uses: ["POSIX", "CSystem", "TLS", "Basics"]),
+        layer("HTTP2", uses: ["CNGHTTP2", "HTTPModel", "Basics"]),
+        layer("Compression", uses: ["CZlib"]),
+        layer("SQLite", uses: ["CSQLite"]),
         // Services.
-        + layer("Observability", uses: ["JSONBytes", "POSIX", "Basics"])
-        + layer("Configuration", uses: ["JSONBytes", "POSIX", "Basics"])
-        + layer(
+        layer("Observability", uses: ["JSONBytes", "POSIX", "Basics"]),
+        layer("Configuration", uses: ["JSONBytes", "POSIX", "Basics"]),
+        layer(
             "Server",
             uses: [
                 "EventLoops", "TLS", "Compression", "HTTP1", "HTTP2", "HTTPModel", "JSONBytes", "Observability",
                 "POSIX", "Basics",
             ]
-        )
-        + layer(
-            "Access",
-            uses: ["TLS", "POSIX", "HTTP1", "HTTPModel", "JSONBytes", "Basics"],
-            testsUse: ["Store", "SQLite"]
-        )
-        + layer(
-            "Store",
-            uses: ["SQLite", "Outbox", "EventStream", "Access", "POSIX", "JSONBytes", "Basics"]
-        )
-        + layer("Discovery", uses: ["POSIX", "JSONBytes", "Basics"])
-        + layer(
+        ),
+        layer("Access", uses: ["TLS", "POSIX", "HTTP1", "HTTPModel", "JSONBytes", "Basics"]),
+        layer("Store", uses: ["SQLite", "Outbox", "EventStream", "Access", "POSIX", "JSONBytes", "Basics"]),
+        layer("Discovery", uses: ["POSIX", "JSONBytes", "Basics"]),
+        layer(
             "Upstream",
-            uses: [
-                "Gateway", "Observability", "JSONBytes", "WebSocket", "TLS", "EventLoops", "POSIX", "Basics",
-            ]
-        )
-        + layer(
+            uses: ["Gateway", "Observability", "JSONBytes", "WebSocket", "TLS", "EventLoops", "POSIX", "Basics"]
+        ),
+        layer(
             "DemoGateway",
-            uses: ["JSONBytes", "WebSocket", "HTTPModel", "TLS", "EventLoops", "POSIX", "Basics"],
-            testsUse: ["FaultyGateway"]
-        )
-        + layer(
+            uses: ["JSONBytes", "WebSocket", "HTTPModel", "TLS", "EventLoops", "POSIX", "Basics"]
+        ),
+        layer(
             "Service",
             uses: [
                 "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs", "Labels", "Documents", "EventStream",
                 "Observability", "TLS", "EventLoops", "JSONBytes", "Basics",
-            ],
-            testsUse: ["SQLite"]
-        )
-        + layer(
+            ]
+        ),
+        layer(
             "API",
             uses: [
                 "Service", "ReadableText", "Server", "Outbox", "Access", "Runs", "Documents", "EventStream",
-                "Observability",
-                "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "POSIX", "Basics",
+                "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "POSIX", "Basics",
             ]
-        )
-        + layer(
+        ),
+        layer(
             "Commands",
+            uses: ["Configuration", "HTTP1", "HTTPModel", "JSONBytes", "ReadableText", "POSIX", "Basics"]
+        ),
+        .executableTarget(
+            name: "ladle",
+            dependencies: [
+                "Runs", "Labels", "Commands", "Configuration", "API", "Service", "Server", "Upstream",
+                "DemoGateway", "Discovery", "Store", "Outbox", "Gateway", "EventStream", "Access",
+                "Observability", "EventLoops", "TLS", "JSONBytes", "POSIX", "Basics",
+            ],
+            swiftSettings: strict
+        ),
+        // The demo gateway with faults: tests start it beside `ladle`. No release contains it.
+        .executableTarget(
+            name: "FaultyGateway",
+            dependencies: [
+                "DemoGateway", "WebSocket", "EventLoops", "POSIX", "HTTPModel", "JSONBytes", "Basics",
+            ],
+            path: "Tests/FaultyGateway",
+            swiftSettings: strict
+        ),
+        tests("ValueTests", uses: ["Store", "SQLite"]),
+        tests("WrapperTests", uses: ["Basics", "HTTPModel"]),
+        tests(
+            "ServiceTests",
             uses: [
-                "Configuration", "HTTP1", "HTTPModel", "JSONBytes", "ReadableText", "POSIX", "Basics",
+                "FaultyGateway", "ReadableText", "Runs", "Labels", "Documents", "Outbox", "Gateway", "EventStream",
+                "WebSocket", "HTTP2", "HTTP1", "HTTPModel", "JSONBytes", "SQLite", "Compression", "TLS", "EventLoops",
+                "POSIX", "Basics",
             ]
-        )
-        + [
-            .executableTarget(
-                name: "ladle",
-                dependencies: [
-                    "Runs", "Labels", "Commands", "Configuration", "API", "Service", "Server", "Upstream",
-                    "DemoGateway", "Discovery", "Store", "Outbox", "Gateway", "EventStream", "Access",
-                    "Observability", "EventLoops", "TLS", "JSONBytes", "POSIX", "Basics",
-                ],
-                swiftSettings: strict
-            ),
-            // The demo gateway with faults: tests start it beside `ladle`. No release contains it.
-            .executableTarget(
-                name: "FaultyGateway",
-                dependencies: [
-                    "DemoGateway", "WebSocket", "EventLoops", "POSIX", "HTTPModel", "JSONBytes", "Basics",
-                ],
-                path: "Tests/FaultyGateway",
-                swiftSettings: strict
-            ),
-            .testTarget(
-                name: "IntegrationTests",
-                dependencies: [
-                    "ladle", "FaultyGateway", "TestSupport", "API", "Service", "Access", "EventLoops", "HTTPModel",
-                    "JSONBytes", "POSIX", "Basics",
-                ],
-                swiftSettings: strict
-            ),
-        ],
+        ),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: [
+                "ladle", "FaultyGateway", "TestSupport", "API", "Service", "Access", "EventLoops", "HTTPModel",
+                "JSONBytes", "POSIX", "Basics",
+            ],
+            swiftSettings: strict
+        ),
+    ],
     // For `#embed`.
     cLanguageStandard: .gnu2x
 )

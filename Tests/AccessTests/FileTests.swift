@@ -70,7 +70,7 @@ struct SecretFileTests {
     }
 }
 
-struct AuditTests {
+struct AuditFileTests {
     static func record(_ which: String = "e1", outcome: AuditRecord.Outcome = .done) -> AuditRecord {
         AuditRecord(
             at: .start,

@@ -5,7 +5,6 @@ import Testing
 
 @testable import Access
 
-@Suite(.tags(.socket))
 struct PeerLookupTests {
     static let isRoot = PeerLookup.ownerUID == 0
 
@@ -119,8 +118,4 @@ struct PeerLookupTests {
         #expect(Peer.remote("2001:db8::1").limitKey == Peer.remote("2001:db8::ffff:1").limitKey)
         #expect(Peer.remote("2001:db8::1").limitKey != Peer.remote("2001:db8:0:1::1").limitKey)
     }
-}
-
-extension Tag {
-    @Tag static var socket: Self
 }

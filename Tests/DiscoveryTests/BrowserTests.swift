@@ -42,7 +42,7 @@ private final class FakeResponder: Sendable {
     }
 }
 
-@Suite(.tags(.socket), .serialized)
+@Suite(.serialized)
 struct BrowserTests {
     static let loopback = NetworkInterface(name: "lo", index: 0, address: .loopback4)
 
@@ -209,8 +209,4 @@ struct BrowserTests {
         #expect(found(entry("eth0", "100.70.0.1")) == ["100.70.0.1"])
         #expect(found(entry("tailscale0", "100.64.0.5", up: false)) == [])
     }
-}
-
-extension Tag {
-    @Tag static var socket: Self
 }

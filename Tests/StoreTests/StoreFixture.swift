@@ -13,7 +13,8 @@ final class Collected<Value: Sendable>: Sendable {
     var values: [Value] { state.withLock { $0 } }
 }
 
-final class ManualClock: Sendable {
+/// The wall clock of a store, moved by hand in both directions.
+final class StoreClock: Sendable {
     private let ms = Mutex<Int64>(1_700_000_000_000)
     var now: Timestamp { Timestamp(milliseconds: ms.withLock { $0 }) }
     func advance(_ delta: Int64) { ms.withLock { $0 += delta } }
@@ -22,7 +23,7 @@ final class ManualClock: Sendable {
 /// A store in a directory of its own, opened and closed at will.
 struct StoreFixture {
     let scratch: ScratchDirectory
-    let clock = ManualClock()
+    let clock = StoreClock()
     let published = Collected<StoredEvent>()
     let directories = Collected<StateDirectory>()
     var fileSystem: String?

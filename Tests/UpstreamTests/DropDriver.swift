@@ -15,12 +15,12 @@ final class DropDriver: UpstreamLinkHandler {
     }
 
     private var left: Int
-    private let gateway: ScriptedGateway
+    private let gateway: SocketGateway
     private let done: Inbox<Report>
     private var link: UpstreamLink?
     private var report = Report()
 
-    init(drops: Int, _ gateway: ScriptedGateway, _ done: Inbox<Report>) {
+    init(drops: Int, _ gateway: SocketGateway, _ done: Inbox<Report>) {
         left = drops
         self.gateway = gateway
         self.done = done

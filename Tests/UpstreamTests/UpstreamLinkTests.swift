@@ -33,13 +33,13 @@ final class LinkProbe: UpstreamLinkHandler {
 
 /// Measures from the start of a link to the first answer, then lets everything go.
 final class Stopwatch: UpstreamLinkHandler {
-    private let gateway: ScriptedGateway
+    private let gateway: SocketGateway
     private let measured: Inbox<Duration>
     private let clock = ContinuousClock()
     private var began: ContinuousClock.Instant?
     private var link: UpstreamLink?
 
-    init(_ gateway: ScriptedGateway, _ measured: Inbox<Duration>) {
+    init(_ gateway: SocketGateway, _ measured: Inbox<Duration>) {
         self.gateway = gateway
         self.measured = measured
     }
@@ -74,12 +74,12 @@ final class Stopwatch: UpstreamLinkHandler {
 
 /// A loop with a scripted gateway and a link to it.
 final class LinkFixture {
-    let gateway: ScriptedGateway
+    let gateway: SocketGateway
     let link: UpstreamLink
     let probe: LinkProbe
 
     init(
-        _ script: ScriptedGateway.Script,
+        _ script: SocketGateway.Script,
         token: String,
         tls: TLSServerContext?,
         host: String,
@@ -88,7 +88,7 @@ final class LinkFixture {
         probe: LinkProbe,
         on loop: isolated EventLoop
     ) throws {
-        gateway = try ScriptedGateway(script, tls: tls, on: loop)
+        gateway = try SocketGateway(script, tls: tls, on: loop)
         let url = try GatewayURL("\(tls == nil ? "ws" : "wss")://\(host):\(gateway.port)", pin: pin)
         let configuration = LinkConfiguration(url: url, token: token, clientVersion: "1.0.0")
         link = UpstreamLink(
@@ -110,7 +110,7 @@ struct LinkWorld: Sendable {
     private let fixture: LoopBound<LinkFixture>
 
     static func make(
-        _ script: ScriptedGateway.Script = .init(),
+        _ script: SocketGateway.Script = .init(),
         token: String = "example-shared-token",
         tls: TLSServerContext? = nil,
         host: String = "127.0.0.1",
@@ -207,7 +207,7 @@ struct UpstreamLinkTests {
         let measured = Inbox<Duration>()
         loop.post { loop in
             do {
-                let gateway = try ScriptedGateway(on: loop)
+                let gateway = try SocketGateway(on: loop)
                 let stopwatch = Stopwatch(gateway, measured)
                 try stopwatch.start(on: loop)
             } catch {
@@ -320,7 +320,7 @@ struct UpstreamLinkTests {
             let done = Inbox<DropDriver.Report>()
             loop.post { loop in
                 do {
-                    try DropDriver(drops: 300, ScriptedGateway(on: loop), done).start(on: loop)
+                    try DropDriver(drops: 300, SocketGateway(on: loop), done).start(on: loop)
                 } catch {
                     done.put(DropDriver.Report())
                 }

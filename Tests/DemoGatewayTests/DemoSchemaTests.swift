@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Checks every frame that the gateway sends against the protocol's schemas.
-struct SchemaTests {
+struct DemoSchemaTests {
     static func schema(_ name: String) throws -> SchemaCheck {
         SchemaCheck(root: try TestData.document("\(name).schema.json"))
     }

@@ -9,7 +9,7 @@ import WebSocket
 
 /// A gateway just large enough for the link's socket tests: greets, checks the signature, answers every method with `{}`
 /// and does what the script says.
-final class ScriptedGateway {
+final class SocketGateway {
     struct Script: Sendable {
         var token = "example-shared-token"
         /// So long that a machine busy with other tests is not taken for a silent gateway.
@@ -83,11 +83,11 @@ final class ScriptedGateway {
 
 final class GatewayConnection: StreamHandler {
     let stream: StreamConnection
-    private weak var gateway: ScriptedGateway?
+    private weak var gateway: SocketGateway?
     private let reader = ServerHandshake.Reader()
     private var session: WebSocketSession?
 
-    init(_ stream: StreamConnection, gateway: ScriptedGateway) {
+    init(_ stream: StreamConnection, gateway: SocketGateway) {
         self.stream = stream
         self.gateway = gateway
     }
@@ -149,7 +149,7 @@ final class GatewayConnection: StreamHandler {
         }
     }
 
-    private func hello(_ id: String, _ params: JSONValue?, _ gateway: ScriptedGateway, on loop: isolated EventLoop) {
+    private func hello(_ id: String, _ params: JSONValue?, _ gateway: SocketGateway, on loop: isolated EventLoop) {
         let refusal =
             gateway.script.rejection
             ?? (params?["auth"]?["token"]?.string == gateway.script.token && Self.isSigned(params)

@@ -7,7 +7,7 @@ import Testing
 @testable import Runs
 
 /// The frames of a run may come in any order and more than once.
-struct OrderTests {
+struct FrameOrderTests {
     /// The parts of a run that must be the same in any order of frames.
     struct Outcome: Equatable {
         var state: Run.State
