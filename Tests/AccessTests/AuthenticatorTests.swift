@@ -183,12 +183,14 @@ struct AuthenticatorTests {
         }
     }
 
-    @Test(arguments: [
+    private static let foreign: [WhoisAnswer] = [
         WhoisAnswer.unknown, .failed("no daemon"),
         .known(TailnetIdentity(nodeID: "n2", nodeName: "x", login: "mallory@example.com", tags: [])),
         // A tagged node acts for no user, whatever login comes along.
         .known(TailnetIdentity(nodeID: "n3", nodeName: "x", login: "alice@example.com", tags: ["tag:other"])),
-    ])
+    ]
+
+    @Test(arguments: foreign)
     func `an answer that does not match the allow list lets no one in`(answer: WhoisAnswer) {
         var gate = Self.gate()
         let peer = Peer.remote("100.64.0.9")

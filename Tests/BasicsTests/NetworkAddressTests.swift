@@ -2,13 +2,15 @@ import Basics
 import Testing
 
 struct NetworkAddressTests {
-    @Test(arguments: [
+    private static let spellings: [(String, String)] = [
         ("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::", "::"), ("::ffff:10.0.0.1", "10.0.0.1"),
         ("FE80:0:0:0:1:0:0:1", "fe80::1:0:0:1"), ("2001:db8::1:0:0:1", "2001:db8::1:0:0:1"),
         ("1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8"), ("1:0:2:3:4:5:6:7", "1:0:2:3:4:5:6:7"),
         ("64:ff9b::192.0.2.33", "64:ff9b::c000:221"),
         ("1::", "1::"), ("::ffff:7f00:1", "127.0.0.1"), ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"),
-    ])
+    ]
+
+    @Test(arguments: spellings)
     func `an address is read and written in its canonical form`(text: String, canonical: String) throws {
         let address = try #require(NetworkAddress(text))
         #expect(address.description == canonical)

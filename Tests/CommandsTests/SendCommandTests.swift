@@ -108,7 +108,7 @@ struct SendCommandTests {
         #expect(io.requests[0].contains("Accept: text/event-stream\r\n"))
     }
 
-    @Test(arguments: [
+    private static let endings: [(String, ExitCode, String)] = [
         (
             #"data: {"type":"run.ended","run":{"state":"failed","error":{"code":"Q","detail":"no quota"}}}"#,
             ExitCode.unavailable, "no quota"
@@ -119,7 +119,9 @@ struct SendCommandTests {
             .unavailable, "too large"
         ),
         (#"data: {"type":"shutdown"}"#, .temporary, "ladle outbox show e1"),
-    ])
+    ]
+
+    @Test(arguments: endings)
     func `a live send that does not end well says why`(line: String, exit: ExitCode, text: String) {
         let io = RecordedIO()
         io.isErrorTerminal = true

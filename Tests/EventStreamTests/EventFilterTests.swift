@@ -30,13 +30,15 @@ struct EventFilterTests {
         #expect(!byRun.admits(type: "message", session: "x", run: "8"))
     }
 
-    @Test(arguments: [
+    private static let badLists: [(String, EventFilterError.Reason)] = [
         ("", EventFilterError.Reason.empty), ("a,,b", .unknownType("a", nearest: nil)), ("message,", .empty),
         ("mesage", .unknownType("mesage", nearest: "message")), ("run", .unknownType("run", nearest: nil)),
         ("foo.*", .unknownType("foo.*", nearest: nil)),
         ("ru*", .badPattern("ru*")), ("*.*", .badPattern("*.*")), ("**", .badPattern("**")),
         (String(repeating: "link,", count: 33), .tooMany(32)),
-    ])
+    ]
+
+    @Test(arguments: badLists)
     func `a bad list names the parameter and the entry`(_ types: String, _ reason: EventFilterError.Reason) throws {
         if case .tooMany = reason {
             // Repetitions count once; 33 different names are needed.

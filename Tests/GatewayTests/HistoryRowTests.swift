@@ -58,7 +58,7 @@ struct HistoryRowTests {
         #expect(GatewayTime.read(try JSONDocument(parsing: text).root) == nil)
     }
 
-    @Test(arguments: [
+    private static let envelopes: [(String, String)] = [
         ("System: [2026-11-20 13:59:36 UTC] Reasoning ON.\n\n[Fri 2026-11-20 13:59 UTC] please think", "please think"),
         (
             "System: [2026-11-20 14:08:55 UTC] Exec finished (code 0)\nsunny 21C\n\nwind 3\n\n[Fri 2026-11-20 14:09 UTC] and now?",
@@ -69,7 +69,9 @@ struct HistoryRowTests {
         ("Conversation info (untrusted metadata):\n```json\n{\"a\":1}\n```\n\nhello", "hello"),
         ("[not a stamp] hello", "[not a stamp] hello"),
         ("plain\n\ntext", "plain\n\ntext"),
-    ])
+    ]
+
+    @Test(arguments: envelopes)
     func `the envelope around a user's words is taken off`(text: String, expected: String) {
         #expect(InboundEnvelope.stripped(text) == expected)
     }

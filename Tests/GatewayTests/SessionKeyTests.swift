@@ -6,7 +6,7 @@ import Testing
 struct SessionKeyTests {
     private let defaults = SessionDefaults()
 
-    @Test(arguments: [
+    private static let spellings: [(String, String)] = [
         ("main", "agent:main:main"),
         ("Main", "agent:main:main"),
         (" main ", "agent:main:main"),
@@ -18,12 +18,14 @@ struct SessionKeyTests {
         ("global", "global"),
         // A skin tone joins what stands before it to one Character.
         ("agent:main:\u{1F3FB}", "agent:main:\u{1F3FB}"),
-    ])
+    ]
+
+    @Test(arguments: spellings)
     func `every spelling of a key gives one key`(written: String, expected: String) throws {
         #expect(try defaults.canonical(written).text == expected)
     }
 
-    @Test(arguments: [
+    private static let noKeys: [(String, SessionKey.Problem)] = [
         ("", SessionKey.Problem.empty),
         ("   ", .empty),
         ("agent:", .malformed),
@@ -34,7 +36,9 @@ struct SessionKeyTests {
         ("a\u{0}b", .invalidCharacter),
         ("a\u{9B}b", .invalidCharacter),
         ("agent:\u{301}main:x", .malformed),
-    ])
+    ]
+
+    @Test(arguments: noKeys)
     func `what is no key is refused`(written: String, problem: SessionKey.Problem) {
         #expect(throws: problem) { try defaults.canonical(written) }
     }

@@ -227,7 +227,7 @@ struct HTTP1ParserTests {
         #expect(throws: HTTP1ParseError.bodyTooLarge(limit: 5)) { try strict.next(bytes, &offset) }
     }
 
-    @Test(arguments: [
+    private static let persistence: [(String, Bool)] = [
         ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", true),
         ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", false),
         ("GET / HTTP/1.1\r\nHost: a\r\nConnection: x, Close\r\n\r\n", false),
@@ -235,7 +235,9 @@ struct HTTP1ParserTests {
         ("GET / HTTP/1.0\r\n\r\n", false),
         ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", true),
         ("GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n", false),
-    ])
+    ]
+
+    @Test(arguments: persistence)
     func `says whether the client keeps the connection`(_ raw: String, _ keepAlive: Bool) throws {
         var parser = HTTP1Parser()
         var offset = 0
@@ -244,13 +246,15 @@ struct HTTP1ParserTests {
         #expect(framing12.keepAlive == keepAlive)
     }
 
-    @Test(arguments: [
+    private static let expectations: [(String, Bool)] = [
         ("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 1\r\n\r\n", true),
         ("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n", true),
         ("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n", false),
         ("POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n", false),
         ("POST / HTTP/1.0\r\nExpect: something\r\nContent-Length: 1\r\n\r\n", false),
-    ])
+    ]
+
+    @Test(arguments: expectations)
     func `says whether the client waits for 100`(_ raw: String, _ expects: Bool) throws {
         var parser = HTTP1Parser()
         var offset = 0

@@ -60,7 +60,7 @@ struct HTTP1ResponseParserTests {
         var rest = 0
     }
 
-    @Test(arguments: [
+    private static let responses: [Sample] = [
         Sample(raw: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", status: 200, body: "ok"),
         Sample(raw: "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", status: 200, body: ""),
         Sample(
@@ -96,7 +96,9 @@ struct HTTP1ResponseParserTests {
             body: "",
             rest: 2
         ),
-    ])
+    ]
+
+    @Test(arguments: responses)
     func `is taken whole, byte by byte and at every cut`(_ sample: Sample) {
         let bytes = [UInt8](raw: sample.raw)
         let whole = Self.parse(bytes, method: sample.method)
@@ -110,7 +112,7 @@ struct HTTP1ResponseParserTests {
         for cut in 1..<bytes.count { #expect(Self.parse(bytes, method: sample.method, cuts: [cut]) == whole) }
     }
 
-    @Test(arguments: [
+    private static let badResponses: [(String, HTTP1ParseError)] = [
         ("HTTP/1.1 20 OK\r\n\r\n", HTTP1ParseError.badStatusLine), ("HTTP/1.1 2000 OK\r\n\r\n", .badStatusLine),
         ("HTTP/2 200 OK of some length\r\n\r\n", .badStatusLine), ("HTTP/1.1 099 OK\r\n\r\n", .badStatusLine),
         ("ICY 200 OK and more\r\n\r\n", .badStatusLine), ("HTTP/1.1  200 OK\r\n\r\n", .badStatusLine),
@@ -124,7 +126,9 @@ struct HTTP1ResponseParserTests {
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", .endedEarly), ("HTTP/1.1 200 OK\r\n", .endedEarly),
         ("", .endedEarly), ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n", .bodyTooLarge(limit: 20)),
         ("HTTP/1.1 200 OK\r\n\r\n012345678901234567890", .bodyTooLarge(limit: 20)),
-    ])
+    ]
+
+    @Test(arguments: badResponses)
     func `a bad response is refused, however it is cut`(_ raw: String, _ error: HTTP1ParseError) {
         let bytes = [UInt8](raw: raw)
         let limits = HTTP1Limits(body: 20)

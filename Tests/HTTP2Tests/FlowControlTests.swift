@@ -70,10 +70,11 @@ struct FlowControlTests {
         peer.session.send([UInt8](repeating: 1, count: 200_000), on: 1, end: true)
         var output: [UInt8] = []
         try peer.session.takeOutput(into: &output, limit: 30_000, now: 0)
-        #expect(output.count >= 30_000 && output.count < 30_000 + 16_393)
+        #expect((30_000..<46_393).contains(output.count))
         #expect(peer.session.hasOutput)
         try peer.session.takeOutput(into: &output, now: 0)
-        #expect(Frame.parse(output).filter { $0.kind == .data }.map(\.payload.count).reduce(0, +) == 200_000)
+        let data = Frame.parse(output).filter { $0.kind == .data }
+        #expect(data.reduce(0) { $0 + $1.payload.count } == 200_000)
     }
 
     @Test func `a window that stays shut is a stall, and so is one opened byte by byte`() throws {

@@ -34,7 +34,7 @@ struct HeaderValueTests {
 
     static let offers: [MediaType] = [.json, .plain, .eventStream, .ndjson]
 
-    @Test(arguments: [
+    private static let choices: [(String, String?)] = [
         ("", "application/json"), ("*/*", "application/json"), ("text/plain", "text/plain"),
         ("text/*", "text/plain"), ("text/event-stream, */*;q=0.1", "text/event-stream"),
         ("application/json;q=0.5, text/plain;q=0.6", "text/plain"), ("text/html, application/xml", nil),
@@ -43,7 +43,9 @@ struct HeaderValueTests {
         ("text/plain;version=2", nil), ("application/json;q=1.0;ext=1", "application/json"),
         ("APPLICATION/X-NDJSON", "application/x-ndjson"), (",,text/plain,", "text/plain"),
         ("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", "application/json"),
-    ])
+    ]
+
+    @Test(arguments: choices)
     func `Accept chooses`(_ value: String, _ expected: String?) throws {
         let accept = try AcceptList(parsing: Array(value.utf8)[...])
         #expect(accept.choose(among: Self.offers).map { Self.offers[$0].essence } == expected)
@@ -122,12 +124,14 @@ struct HeaderValueTests {
         }
     }
 
-    @Test(arguments: [
+    private static let dates: [(Int64, String)] = [
         (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
         (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"), (1_795_219_199, "Fri, 20 Nov 2026 23:59:59 GMT"),
         (-1, "Wed, 31 Dec 1969 23:59:59 GMT"), (253_402_300_799, "Fri, 31 Dec 9999 23:59:59 GMT"),
         (Int64.max, "Fri, 31 Dec 9999 23:59:59 GMT"),
-    ])
+    ]
+
+    @Test(arguments: dates)
     func `HTTP dates`(_ seconds: Int64, _ text: String) {
         #expect(String(decoding: HTTPDate.bytes(unixSeconds: seconds), as: UTF8.self) == text)
     }

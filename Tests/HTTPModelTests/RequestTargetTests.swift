@@ -26,12 +26,14 @@ struct RequestTargetTests {
         #expect(try RequestHead(method: .options, target: "*").path == [0x2A])
     }
 
-    @Test(arguments: [
+    private static let badTargets: [(String, RequestTargetError)] = [
         ("", RequestTargetError.notOriginForm), ("a", .notOriginForm), ("*", .notOriginForm),
         ("/a#b", .forbiddenByte(0x23, offset: 2)), ("/ ", .forbiddenByte(0x20, offset: 1)),
         ("/a\\b", .forbiddenByte(0x5C, offset: 2)), ("/<", .forbiddenByte(0x3C, offset: 1)),
         ("/0123456789\"", .forbiddenByte(0x22, offset: 11)), ("/abcdefgh\u{7f}", .forbiddenByte(0x7F, offset: 9)),
-    ])
+    ]
+
+    @Test(arguments: badTargets)
     func `a target that is none is refused`(_ target: String, _ error: RequestTargetError) {
         #expect(throws: error) { try RequestHead(method: .get, target: target) }
     }

@@ -22,7 +22,7 @@ struct JSONDocumentTests {
         #expect(root["b"].map { String(decoding: $0.raw, as: UTF8.self) } == #"{"c":{}}"#)
     }
 
-    @Test(arguments: [
+    private static let malformed: [(String, Int, JSONError.Reason)] = [
         ("", 0, JSONError.Reason.unexpectedEnd), ("{", 1, .unexpectedEnd), ("[1,]", 3, .unexpectedByte),
         (#"{"a":1,}"#, 7, .unexpectedByte), (#"{"a" 1}"#, 5, .unexpectedByte), ("01", 1, .invalidNumber),
         ("-", 1, .invalidNumber), ("1.", 2, .invalidNumber), ("1e", 2, .invalidNumber), ("+1", 0, .unexpectedByte),
@@ -32,7 +32,13 @@ struct JSONDocumentTests {
         ("\"abc", 4, .unexpectedEnd), ("{1:2}", 1, .unexpectedByte), ("[1 2]", 3, .unexpectedByte),
         ("]", 0, .unexpectedByte),
         (#""\u12"#, 5, .unexpectedEnd),
-    ]) func `malformed text is refused where it breaks`(text: String, offset: Int, reason: JSONError.Reason) {
+    ]
+
+    @Test(arguments: malformed) func `malformed text is refused where it breaks`(
+        text: String,
+        offset: Int,
+        reason: JSONError.Reason
+    ) {
         #expect(throws: JSONError(offset: offset, reason: reason)) { try JSONDocument(parsing: text) }
     }
 

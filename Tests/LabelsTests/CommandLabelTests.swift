@@ -7,7 +7,7 @@ import Testing
 struct CommandLabelTests {
     private func label(_ command: String) -> String { CommandLineLabel.label(of: command).active }
 
-    @Test(arguments: [
+    private static let everyday: [(String, String)] = [
         // Redirects
         ("echo a>out.txt", "Writing out.txt"),
         ("echo a >| out.txt", "Writing out.txt"),
@@ -157,12 +157,14 @@ struct CommandLabelTests {
         ("gh issue create", "Creating issue"),
         ("gh issue view 4", "Checking issues"),
         ("gh auth status", "Using GitHub"),
-    ])
+    ]
+
+    @Test(arguments: everyday)
     func `a command line is named by what it does`(command: String, expected: String) {
         #expect(label(command) == expected)
     }
 
-    @Test(arguments: [
+    private static let others: [(String, String)] = [
         // Packages
         ("npm i -D @types/node@20 typescript", "Installing @types/node and 1 more"),
         ("npm ci", "Installing dependencies"),
@@ -268,7 +270,9 @@ struct CommandLabelTests {
         ("$(", "Running a command"),
         ("<<", "Running a command"),
         ("| | |", "Running a command"),
-    ])
+    ]
+
+    @Test(arguments: others)
     func `packages, builds, wrappers and odd lines are named too`(command: String, expected: String) {
         #expect(label(command) == expected)
     }

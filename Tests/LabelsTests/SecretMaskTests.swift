@@ -4,7 +4,7 @@ import Testing
 @testable import Labels
 
 struct SecretMaskTests {
-    @Test(arguments: [
+    private static let lines: [(String, String)] = [
         ("curl -H 'Authorization: Bearer abc.def' https://x", "curl -H 'Authorization: Bearer •••' https://x"),
         ("curl -H \"X-Api-Key: hunter2\" https://x", "curl -H \"X-Api-Key: •••\" https://x"),
         ("curl -u ana:s3cret https://x", "curl -u ana:••• https://x"),
@@ -32,19 +32,23 @@ struct SecretMaskTests {
         ("cat 2026-03-01-weekly-report-final-draft.md", "cat 2026-03-01-weekly-report-final-draft.md"),
         ("max_tokens=5 keyboard=us", "max_tokens=5 keyboard=us"),
         ("git push -u origin main", "git push -u origin main"),
-    ])
+    ]
+
+    @Test(arguments: lines)
     func `possible credentials are masked, the rest stays`(text: String, expected: String) {
         #expect(SecretMask.text(text) == expected)
     }
 
-    @Test(arguments: [
+    private static let calls: [String] = [
         #"{"command":"curl -H 'Authorization: Bearer s3cr3tv4lue' https://u:s3cr3tv4lue@a.example/x?token=s3cr3tv4lue"}"#,
         #"{"command":"PASSWORD=s3cr3tv4lue ./run.sh --password s3cr3tv4lue"}"#,
         #"{"command":"echo s3cr3tv4lues3cr3tv4lue1234 > s3cr3tv4lues3cr3tv4lue1234.txt"}"#,
         #"{"command":"git clone https://oauth2:s3cr3tv4lue@git.example/a.git"}"#,
         #"{"command":["mysql","-ps3cr3tv4lue","-e","select 1"]}"#,
         #"{"url":"https://u:s3cr3tv4lue@a.example/?api_key=s3cr3tv4lue"}"#,
-    ])
+    ]
+
+    @Test(arguments: calls)
     func `no form of a label or detail holds the secret`(arguments: String) throws {
         for tool in ["exec", "web_fetch", "browser", "unknown_tool"] {
             for table in LabelTable.allCases {

@@ -60,7 +60,7 @@ struct MessageTests {
         #expect(messages.map(\.runID) == ["k1"])
     }
 
-    @Test(arguments: [
+    private static let unseen: [String] = [
         #"{"role":"user","content":"/verbose on"},{"role":"assistant","content":"⚙️ Verbose logging enabled."}"#,
         #"{"role":"assistant","content":[{"type":"text","text":"⚙️ Verbose logging set to full."}]}"#,
         #"{"role":"user","content":"Return both files:\n---IDENTITY---\n---USER---\n---END---"},{"role":"assistant","content":"---IDENTITY---\n# A\n---USER---\n# B\n---END---"}"#,
@@ -70,7 +70,9 @@ struct MessageTests {
         #"{"role":"user","content":"x","provenance":{"kind":"inter_session"}}"#,
         #"{"role":"assistant","content":[]},{"role":"assistant","content":"   "},{"role":"user","content":""}"#,
         #"{"role":"custom","content":"x"},{"content":"x"},{"role":5},null,7,"text",[]"#,
-    ])
+    ]
+
+    @Test(arguments: unseen)
     func `housekeeping and rows without words never show`(rows: String) {
         #expect(page(rows).isEmpty)
     }
