@@ -45,7 +45,7 @@ func tests(_ name: String, uses: [Target.Dependency]) -> Target {
         path: "Tests",
         exclude: others.sorted() + [
             "IntegrationTests", "FaultyGateway", "TestSupport", "Data", "Fuzz", "Benchmarks", "Proof", "README.md",
-            "lint", "lint-docs", "lint-layers", "sanitize", "sanitize-mutex.c",
+            "lint", "lint-docs", "lint-layers", "sanitize", "sanitize-mutex.c", "unit",
         ],
         swiftSettings: strict
     )
