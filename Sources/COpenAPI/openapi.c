@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// f72a9b91208b5e02581a30e2d6808fcc15106b0b790098dc4b05685673f1965e
+// b8151419bfa354c092d6219562728d852fba0ea35de70a4b3d65f0623dcb8d2a
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

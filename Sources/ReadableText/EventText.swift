@@ -25,10 +25,11 @@ package enum EventText {
         case "run.started": return run(event) + style.bold("started")
         case "run.step": return run(event) + (event["step"].map { StepText.line($0, style) } ?? "")
         case "run.delta": return run(event) + "says: " + text(event["text"])
-        case "run.ended":
+        case "run.ended", "run.corrected":
+            let mark = type == "run.ended" ? "" : "corrected: "
             let end = RunEnd(event["run"] ?? event)
             let rest = shortened(end.errorText ?? end.text)
-            return run(event) + style.state(Printable.line(end.state)) + (rest.isEmpty ? "" : ": " + rest)
+            return run(event) + mark + style.state(Printable.line(end.state)) + (rest.isEmpty ? "" : ": " + rest)
         case "message":
             let role = word(event["message"]?["role"])
             return style.bold(role == "user" ? "you" : role) + ": " + text(event["message"]?["text"])

@@ -8,7 +8,7 @@ struct HistoryTurn: Sendable {
     var key: String?
 
     var time: Timestamp? { user?.time ?? rows.lazy.compactMap(\.time).first }
-    var userText: String { user?.text.trimmingBlanks() ?? "" }
+    var words: String { user?.text ?? "" }
 
     var callIDs: [String] {
         rows.flatMap { row in
@@ -16,6 +16,24 @@ struct HistoryTurn: Sendable {
             return own + row.blocks.compactMap { if case .toolCall(let id, _, _) = $0 { id } else { nil } }
         }
     }
+
+    /// The user's row has this message: alone, or as one of several that the gateway joined into one turn.
+    func carries(_ message: String) -> Bool {
+        guard let user else { return false }
+        guard !message.isEmpty else { return false }
+        if Self.compared(words) == message { return true }
+        return user.text.hasPrefix(Self.joinedMessages) && user.text.rangeOfText(message) != nil
+    }
+
+    /// A message of ours as it is compared with rows: gateways put things in front of it and cut long ones.
+    static func compared(_ text: String) -> String {
+        String(InboundEnvelope.stripped(text).prefix(comparedCharacters)).trimmingBlanks()
+    }
+
+    /// Less than any gateway shows of a row.
+    private static let comparedCharacters = 4_000
+
+    private static let joinedMessages = "[Queued messages"
 
     static func split(_ rows: [HistoryRow]) -> [HistoryTurn] {
         var turns: [HistoryTurn] = []

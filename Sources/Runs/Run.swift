@@ -10,6 +10,12 @@ package struct Run: Sendable, Equatable {
         package var isActive: Bool { self == .queued || self == .running }
     }
 
+    /// A reason that clients may act on.
+    package enum Code: String, Sendable {
+        /// The gateway's process ended during the run.
+        case interrupted = "RUN_INTERRUPTED"
+    }
+
     package var id: String
     package var session: SessionKey
     package var state: State
@@ -19,6 +25,7 @@ package struct Run: Sendable, Equatable {
     /// In the order in which they began.
     package var steps: [Step]
     package var error: String?
+    package var code: Code?
     package var usage: TokenUsage?
 
     /// The run's present activity, for headlines: the newest open step, else that it writes or thinks.
@@ -47,6 +54,7 @@ package struct Run: Sendable, Equatable {
             writer.member("text", text)
             if includingSteps { writer.array("steps", of: steps) }
             writer.member("error", error)
+            writer.member("code", code?.rawValue)
             writer.member("usage", usage)
         }
     }

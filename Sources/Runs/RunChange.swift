@@ -8,8 +8,24 @@ package enum RunChange: Sendable, Equatable {
     case textAppended(run: String, offset: Int, text: String)
     case textReplaced(run: String, text: String)
     case ended(Run)
+    /// What `ended` said was wrong. It may come after the run's end, and nothing else may.
+    case corrected(Run)
+    /// The gateway has the message whose key is the run's id.
+    case proven(String, RunProof)
     /// The gateway is busy and answers our send later, in a run of its own.
     case deferred(String, session: SessionKey)
     /// The run `to` answers the deferred send `from`.
     case reassigned(from: String, to: String)
+    /// The gateway acknowledged our message and refuses to run it.
+    case refused(String, reason: String)
+}
+
+/// Shows that the gateway's transcript has a message.
+package enum RunProof: Sendable, Equatable {
+    /// Its own row was read.
+    case row
+    /// The gateway said that it wrote the row, into a transcript that is on disk.
+    case rowEvent
+    /// Its run's end was reported.
+    case end
 }

@@ -1,38 +1,66 @@
 import Basics
 
-/// How a run ended, out of the gateway's reports, which come more than once and do not always agree.
+/// How a run ended, out of the gateway's reports, which come more than once and do not always agree. A run is under way until a
+/// report shows its end, or shows that the run is over; silence shows nothing.
 struct RunEvidence: Sendable {
+    /// Why a run is over although no event reported how it ended.
+    enum Over: Sendable, Equatable {
+        /// The gateway says that the run is over.
+        case reported
+        case reportedFailed(String?)
+        /// The gateway's process that worked on it is gone.
+        case processGone
+        /// The conversation it belonged to was replaced.
+        case conversationReset
+        /// It had to make room in Ladle.
+        case evicted
+    }
+
     /// Terminal chat events.
     private(set) var wasAborted = false
-    private var chatFailed = false
     private var chatFinal = false
-    private var chatError: (sequence: Int64, text: String)?
+    private var chatError: (sequence: Int64, text: String?)?
+    /// The gateway may try the run again behind its chat error.
+    private var mayBeTriedAgain = false
     /// Lifecycle phases, by their number.
     private var lastStart: Int64 = .min
     private var lastEnd: (sequence: Int64, failed: Bool, aborted: Bool)?
     private var lifecycleError: (sequence: Int64, text: String)?
     /// The end according to the transcript.
-    private var rowState: Run.State?
-    private var rowError: String?
-    /// Without a terminal chat event the run ends at this time by our clock.
+    private var row: (state: Run.State, error: String?)?
+    private(set) var over: Over?
+    /// The gateway's word for the end of the session's last run.
+    private var sessionState: Run.State?
+    /// Without a terminal chat event the run ends at this time by our clock, as its lifecycle says.
     private var deadline: Timestamp?
     private var isSettled = false
 
     mutating func aborted() { wasAborted = true }
-    mutating func finished() { chatFinal = true }
 
-    mutating func failed(_ text: String?, sequence: Int64) {
-        chatFailed = true
-        guard let text, chatError.map({ sequence >= $0.sequence }) ?? true else { return }
-        chatError = (sequence, text)
+    /// A final event counts more than an error before it: the gateway tried again.
+    mutating func finished() {
+        chatFinal = true
+        chatError = nil
+    }
+
+    /// - Parameter triesAgain: this release reports the first failed try like the last.
+    mutating func failed(_ text: String?, sequence: Int64, triesAgain: Bool) {
+        mayBeTriedAgain = triesAgain && lastEnd?.failed == true
+        guard let known = chatError else {
+            chatError = (sequence, text)
+            return
+        }
+        if let text, sequence >= known.sequence { chatError = (sequence, text) }
     }
 
     mutating func started(sequence: Int64) {
         lastStart = max(lastStart, sequence)
-        if let end = lastEnd, end.sequence < sequence { deadline = nil }
+        guard let end = lastEnd, end.sequence < sequence else { return }
+        deadline = nil
+        if mayBeTriedAgain { chatError = nil }
     }
 
-    /// An error is often tried again, so it counts only after a longer silence.
+    /// An error is often tried again, so it counts only after a longer time without another start.
     mutating func ended(sequence: Int64, error: String?, failed: Bool, aborted: Bool, isFinal: Bool, now: Timestamp) {
         if let error, lifecycleError.map({ sequence >= $0.sequence }) ?? true { lifecycleError = (sequence, error) }
         if let known = lastEnd, known.sequence > sequence { return }
@@ -41,9 +69,13 @@ struct RunEvidence: Sendable {
         deadline = now.adding(milliseconds: failed && !isFinal ? Self.errorGrace : Self.endGrace)
     }
 
-    mutating func settled(_ state: Run.State, error: String?) {
-        rowState = state
-        if rowError == nil { rowError = error }
+    /// The last row of the run's own turn.
+    mutating func settled(_ state: Run.State, error: String?) { row = (state, error) }
+
+    mutating func isOver(_ reason: Over, session state: Run.State? = nil) {
+        guard over == nil else { return }
+        over = reason
+        sessionState = state
     }
 
     /// True when the deadline has just passed.
@@ -53,23 +85,60 @@ struct RunEvidence: Sendable {
         return true
     }
 
-    /// An abort is final whatever comes behind it; an error is final even where the gateway tries again by itself.
+    /// An abort is final whatever comes behind it.
     var state: Run.State {
         if wasAborted { return .aborted }
-        if chatFailed { return .failed }
         if chatFinal { return .completed }
-        if isSettled, let end = lastEnd { return end.aborted ? .aborted : end.failed ? .failed : .completed }
-        return rowState ?? .running
+        if chatError != nil, !mayBeTriedAgain { return .failed }
+        if isSettled, let end = lastEnd { return state(of: end) }
+        // An error in the transcript may be the first of several tries.
+        if let row, row.state != .failed || over != nil { return row.state }
+        return over.map { state(over: $0) } ?? .running
+    }
+
+    private func state(of end: (sequence: Int64, failed: Bool, aborted: Bool)) -> Run.State {
+        end.aborted ? .aborted : end.failed ? .failed : .completed
+    }
+
+    private func state(over reason: Over) -> Run.State {
+        if let end = lastEnd, end.sequence >= lastStart { return state(of: end) }
+        return switch reason {
+        case .reported: sessionState ?? .failed
+        case .reportedFailed, .processGone, .evicted: .failed
+        case .conversationReset: .aborted
+        }
+    }
+
+    /// Its own end was reported or stands in the transcript, so the gateway has taken the message.
+    var isProven: Bool {
+        wasAborted || chatFinal || row != nil || (chatError != nil && !mayBeTriedAgain) || (isSettled && lastEnd != nil)
     }
 
     /// The provider's words: the run's own error names it better than the gateway's comment.
     var error: String? {
         guard state == .failed else { return nil }
-        return lifecycleError?.text ?? chatError?.text ?? rowError ?? "The model stopped with an error."
+        if let text = lifecycleError?.text ?? chatError?.text ?? row?.error { return text }
+        if row?.state == .failed { return Self.noReason }
+        return switch over {
+        case .processGone: Self.interrupted
+        case .reported: Self.unknownEnd
+        case .reportedFailed(let text): text ?? Self.noReason
+        case .evicted: Self.tooMany
+        case .conversationReset, nil: Self.noReason
+        }
+    }
+
+    var isInterrupted: Bool {
+        state == .failed && over == .processGone && lastEnd == nil && row == nil && chatError == nil
     }
 
     /// The wait for the terminal chat event, which follows the end of the run at once.
     static let endGrace: Int64 = 3_000
     /// Releases of spring 2026 report the error up to 57 s after the first failure, with tries in between.
     private static let errorGrace: Int64 = 60_000
+    private static let noReason = "The model stopped with an error."
+    static let interrupted = "The gateway was restarted during this run and does not go on with it."
+    static let unknownEnd = "The gateway says that this run is over, and its history does not show how it ended."
+    static let tooMany =
+        "More runs are under way than Ladle follows; how this one goes on is in the gateway's history."
 }

@@ -12,6 +12,20 @@ struct RunReducer: Sendable {
     private(set) var steps: StepTable
     /// The text of our own message, for runs that we started.
     var sentText: String?
+    /// The outbox still cares for that message: it may be sent again.
+    var awaitsDelivery = false
+    /// Since this time, by our clock, nothing was heard of it.
+    private(set) var heardAt: Timestamp
+    /// Events may have been missed, its end among them.
+    private(set) var isUncertain = false
+    /// The gateway's process that worked on it was gone at this time, by our clock.
+    private(set) var goneAt: Timestamp?
+    /// The conversation that a page showed while the run was active.
+    var conversation: String?
+    /// The transcript was seen to hold its user's row.
+    var isStored = false
+    /// Sent over this connection: 2026.3.1 sends tool events to the sender alone.
+    var isSenderHere = false
     /// The tracker's share of memory that it counts for this run.
     var countedWeight = 0
     private(set) var sawToolEvents = false
@@ -33,6 +47,8 @@ struct RunReducer: Sendable {
 
     private var evidence = RunEvidence()
     private var startedAt: Timestamp?
+    /// Each start that was reported: a run may be tried again. The user's row bears the time of one of them.
+    private(set) var starts: [Timestamp] = []
     private var firstEvent: Timestamp?
     private var endedAt: (sequence: Int64, time: Timestamp)?
     private var chatEndedAt: Timestamp?
@@ -53,6 +69,7 @@ struct RunReducer: Sendable {
         self.id = id
         self.session = session
         createdAt = now
+        heardAt = now
         lastEvent = now
         steps = StepTable(runID: id, labels: labels)
     }
@@ -70,6 +87,11 @@ struct RunReducer: Sendable {
     }
 
     var isActive: Bool { state.isActive }
+    /// Its end was published: what is still heard of it is not shown any more.
+    var isClosed: Bool { publishedState != nil }
+    var isGone: Bool { goneAt != nil }
+    var isOver: Bool { evidence.over != nil }
+    var isProven: Bool { evidence.isProven }
     var isEndHeld: Bool { endHeldUntil != nil }
     /// Events were lost, or the transcript alone has a result.
     var needsHistory: Bool { hasGap || needsRows }
@@ -77,8 +99,19 @@ struct RunReducer: Sendable {
     /// The end, or the last event before it.
     var lastSeen: Timestamp { endedAt?.time ?? chatEndedAt ?? lastEvent }
 
-    /// The run answers a message of ours, so its id is the message's key.
-    var isOwn: Bool { sentText != nil || (isResumed && UUIDv7.isWellFormed(String(id.prefix(36)))) }
+    var candidate: TurnMatch.Candidate {
+        let steps = self.steps
+        return TurnMatch.Candidate(
+            id: id,
+            starts: starts,
+            joinedAt: starts.isEmpty && !isResumed ? firstEvent : nil,
+            message: sentText,
+            // A start that was not reported may be the time of the first event.
+            mayMatchByWords: isActive && (starts.isEmpty || isResumed),
+            sentAt: starts.first ?? startedAt ?? createdAt,
+            endedAt: isActive ? nil : lastSeen
+        ) { steps.contains(call: $0) }
+    }
 
     /// An earlier process followed it, and the gateway has shown nothing of it since.
     var isUnaccountedFor: Bool {
@@ -98,6 +131,7 @@ struct RunReducer: Sendable {
             text: String(decoding: publishedText, as: UTF8.self),
             steps: steps.steps(of: state, end: end),
             error: evidence.error.map { SecretMask.text($0).cut(to: ActivityLimits.errorCharacters) },
+            code: evidence.isInterrupted ? .interrupted : nil,
             usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )
     }
@@ -116,6 +150,8 @@ struct RunReducer: Sendable {
 
     /// - Parameter resultsInRows: the gateway leaves the output of commands out of its events; the transcript has it.
     mutating func take(_ event: AgentEvent, resultsInRows: Bool, now: Timestamp) {
+        guard !isClosed else { return }
+        hear(at: now)
         let time = event.time ?? now
         let sequence = event.sequence
         lastEvent = max(lastEvent, time)
@@ -161,6 +197,13 @@ struct RunReducer: Sendable {
         }
     }
 
+    /// The gateway works on it, or tells how it ended.
+    private mutating func hear(at now: Timestamp) {
+        heardAt = now
+        isUncertain = false
+        goneAt = nil
+    }
+
     mutating func began(at time: Timestamp) {
         firstEvent = firstEvent.map { min($0, time) } ?? time
     }
@@ -179,6 +222,7 @@ struct RunReducer: Sendable {
         case .start:
             let start = event.startedAt ?? time
             startedAt = startedAt.map { min($0, start) } ?? start
+            if starts.count < Self.mostStarts, !starts.contains(start) { starts.append(start) }
             evidence.started(sequence: sequence)
         case .end: end(event, failed: false, sequence: sequence, at: time, now: now)
         case .error: end(event, failed: true, sequence: sequence, at: time, now: now)
@@ -211,10 +255,12 @@ struct RunReducer: Sendable {
 
     /// The session's own event about the end of the run.
     mutating func sessionEnded(aborted: Bool, now: Timestamp) {
+        hear(at: now)
         evidence.ended(sequence: .max, error: nil, failed: false, aborted: aborted, isFinal: true, now: now)
     }
 
     mutating func takeApproval(_ approval: ApprovalEvent, id: String, at time: Timestamp) {
+        guard !isClosed else { return }
         began(at: time)
         steps.takeApproval(id: id, approval.request, decision: approval.decision, at: time)
     }
@@ -223,8 +269,9 @@ struct RunReducer: Sendable {
 
     // MARK: Chat events
 
-    mutating func take(_ event: ChatEvent, now: Timestamp) {
-        guard let state = event.state else { return }
+    mutating func take(_ event: ChatEvent, triesAgain: Bool, now: Timestamp) {
+        guard let state = event.state, !isClosed || state == .final || state == .error else { return }
+        if !isClosed { hear(at: now) }
         let sequence = event.sequence
         let time = event.time
         if let time { lastEvent = max(lastEvent, time) }
@@ -233,7 +280,7 @@ struct RunReducer: Sendable {
             return takeDelta(event, sequence: sequence)
         }
         guard state != .other else { return }
-        steps.runEnded(sequence: sequence)
+        if state != .error || !triesAgain { steps.runEnded(sequence: sequence) }
         began(at: time ?? now)
         if let time { chatEndedAt = chatEndedAt.map { min($0, time) } ?? time }
         if finalUsage == nil { finalUsage = event.usage }
@@ -246,7 +293,7 @@ struct RunReducer: Sendable {
             evidence.aborted()
             if let text, !text.isEmpty { abortedText = Array(text.utf8) }
         // The message of an error only repeats it, so the partial text stays.
-        case .error: evidence.failed(event.errorMessage ?? text, sequence: sequence)
+        case .error: evidence.failed(event.errorMessage ?? text, sequence: sequence, triesAgain: triesAgain)
         case .delta, .other: break
         }
     }
@@ -267,6 +314,7 @@ struct RunReducer: Sendable {
     /// Rows of this run's turn, without the user's: thoughts, calls, results, usage, errors, and the text where the events
     /// did not give it.
     mutating func take(_ rows: [HistoryRow]) {
+        guard !isClosed else { return }
         for row in rows {
             switch row.role {
             case .assistant: takeAssistant(row)
@@ -316,9 +364,12 @@ struct RunReducer: Sendable {
         if !text.isEmpty { snapshot = Self.limited(Array(text.utf8)) }
     }
 
-    /// A transcript that shows the end of the turn ends a run whose own end was missed.
+    /// The end of the run according to its own turn: an answer that is not complete is none.
     mutating func end(by rows: [HistoryRow]) {
-        guard let last = rows.last(where: { $0.role == .assistant }), isActive else { return }
+        guard let last = rows.last(where: { $0.role == .assistant }) else { return }
+        // A terminal event of its own says more.
+        guard !isClosed || (isOver && !evidence.isProven) else { return }
+        if isClosed, last.stopReason == .completed { finalText = Array(ReplyText.clean(last.text).utf8) }
         if let time = last.time { lastEvent = max(lastEvent, time) }
         switch last.stopReason {
         case .completed: evidence.settled(.completed, error: nil)
@@ -326,6 +377,13 @@ struct RunReducer: Sendable {
         case .aborted: evidence.settled(.aborted, error: nil)
         case .toolUse, .other, nil: if last.isAbortNote { evidence.settled(.aborted, error: nil) }
         }
+    }
+
+    /// The gateway said that the run is over: its last rows may come with the next page.
+    mutating func holdOver(until time: Timestamp, now: Timestamp) {
+        heardAt = now
+        wasHeld = true
+        endHeldUntil = time
     }
 
     mutating func wantRows() { needsRows = true }
@@ -355,18 +413,43 @@ struct RunReducer: Sendable {
         return true
     }
 
-    /// Ends the run where no event reported its end.
-    /// - Parameter time: the end, where it is not that of the last event.
-    mutating func settle(_ state: Run.State, error: String? = nil, at time: Timestamp? = nil) {
-        if let time { lastEvent = time }
-        evidence.settled(state, error: error)
+    /// The run is over, and no event reported its end.
+    mutating func end(_ reason: RunEvidence.Over, session state: Run.State? = nil, at time: Timestamp? = nil) {
+        if let time { lastEvent = max(lastEvent, time) }
+        isUncertain = false
+        evidence.isOver(reason, session: state)
     }
 
-    /// Our deferred message counts as answered by an earlier run.
-    mutating func finishDeferred(at time: Timestamp) {
+    /// An empty final event answers a command that needs no run.
+    mutating func finishCommand(at time: Timestamp) {
         began(at: time)
         evidence.finished()
     }
+
+    // MARK: The link
+
+    /// - Parameter isGone: another process of the gateway answers now.
+    mutating func reconnected(isGone: Bool, now: Timestamp) {
+        isUncertain = true
+        isSenderHere = false
+        if isGone, goneAt == nil { goneAt = now }
+    }
+
+    mutating func isKnownAlive(now: Timestamp) { hear(at: now) }
+
+    /// The same message was sent again, after a try that left no trace. The run begins anew; its start was published.
+    mutating func begin(again now: Timestamp) {
+        hear(at: now)
+        evidence = RunEvidence()
+        steps.abandonOpen()
+        agentText = TextAssembler(.messages)
+        chatText = TextAssembler(.whole)
+        (finalText, abortedText, snapshot, rowTexts) = (nil, nil, [], [])
+        (endedAt, chatEndedAt, endHeldUntil, wasHeld) = (nil, nil, nil, false)
+        (hasGap, needsRows, isStored) = (false, false, false)
+    }
+
+    private static let mostStarts = 8
 
     // MARK: Publishing
 
@@ -375,8 +458,10 @@ struct RunReducer: Sendable {
     mutating func resume(at time: Timestamp, isStartPublished: Bool, sequences: [String: Int] = [:]) {
         steps.resume(sequences: sequences)
         startedAt = time
+        if isStartPublished { starts = [time] }
         self.isStartPublished = isStartPublished
         isResumed = true
+        isUncertain = true
     }
 
     /// Whether something was published since the last call.
@@ -404,17 +489,24 @@ struct RunReducer: Sendable {
         }
         let hasEnded = !state.isActive
         let end = endTime(state)
+        if let closed = publishedState {
+            guard closed != state, hasEnded else { return nil }
+            publishedState = state
+            publishedText = Self.limited(visibleText(isFinal: true))
+            changes.append(.corrected(run))
+            return nil
+        }
         publishText(isFinal: hasEnded, to: &changes)
         if hasEnded {
-            if publishedState != state { steps.closeAll() }
+            steps.closeAll()
             if state == .failed, let error = evidence.error { steps.fail(error, at: lastSeen) }
         }
         steps.publish(of: state, end: end, to: &changes)
-        guard hasEnded, publishedState != state else { return nil }
-        let isFirst = publishedState == nil
+        guard hasEnded else { return nil }
         publishedState = state
+        if evidence.isProven { changes.append(.proven(id, .end)) }
         changes.append(.ended(run))
-        return isFirst ? session : nil
+        return session
     }
 
     private mutating func publishText(isFinal: Bool, to changes: inout [RunChange]) {

@@ -2,56 +2,44 @@ package import Basics
 package import Gateway
 package import Labels
 
-/// All runs of the gateway, also those that others started. Events and history pages go in, changes come out; the tracker does
-/// no I/O and has no clock.
+/// All runs of the gateway, also those that others started. Events, history pages and answers go in, changes come out; the tracker
+/// does no I/O and has no clock. A run ends by evidence: its own terminal event, the rows of its own turn, or the gateway's word that
+/// it is over. Silence only makes it ask.
 package struct RunTracker: Sendable {
-    package let labels: LabelTable
     package var defaults: SessionDefaults
-    /// The gateway sends each row of a transcript as it is written. Older gateways do not; they also leave the output of
-    /// commands out of their events.
-    package var gatewaySendsRows = true
+    package var traits = GatewayTraits()
 
-    private var reducers: [String: RunReducer] = [:]
-    private var sessions: [SessionKey: SessionRuns] = [:]
-    /// Ids of our deferred sends, with the runs that answer them.
-    private var aliases: [String: String] = [:]
+    private var memory: RunMemory
     /// Runs of Ladle's own housekeeping.
     private var hidden: Set<String> = []
-    /// Memory of all reducers, in bytes.
-    private var weight = 0
-    /// Ends of runs that had to make room, until the next call that returns changes.
-    private var evictedEnds: [RunChange] = []
-    /// Live tool events came for runs of our own, or for all runs.
-    private var seesOwnToolEvents = false
+    /// Live tool events came for runs of others.
     private var seesAllToolEvents = false
     private var wantsPageNow = false
 
     /// How long the end of a run waits for a page of its transcript; older gateways answer long before.
     static let holdMilliseconds: Int64 = 1_000
-    /// A session is silent this long before a deferred send counts as answered with the run before.
-    static let deferredGrace: Int64 = 30_000
-    /// A turn's first row may be this much older than its run. Both times are the gateway's own.
-    private static let clockTolerance: Int64 = 10_000
-    static let tooMany =
-        "More runs are under way than Ladle follows; how this one goes on is in the gateway's history."
-    static let unknownEnd =
-        "Ladle was not running when this run ended, and the gateway's history does not show how."
+    /// The page behind the word that a run is over may come from a gateway that has just started.
+    private static let lastPageMilliseconds: Int64 = 30_000
+    /// A gateway takes an interrupted run up again within this time (2026.6.11 after 6 s, 2026.4.26 after 34 s) or not at all.
+    static let resumeMilliseconds: Int64 = 60_000
+    /// A message that the gateway put aside and never named again is not followed longer; its entry is looked for all the same.
+    static let queuedMilliseconds: Int64 = 1_800_000
 
     package init(labels: LabelTable = .extended, defaults: SessionDefaults = .standard) {
-        self.labels = labels
+        memory = RunMemory(labels: labels)
         self.defaults = defaults
     }
 
     // MARK: Reading
 
     /// The run of that id; the id of a deferred send leads to the run that answers it.
-    package func run(_ id: String) -> Run? { reducers[resolved(id)]?.run }
+    package func run(_ id: String) -> Run? { memory[resolved(id)]?.run }
 
-    package func resolved(_ id: String) -> String { aliases[id] ?? id }
+    package func resolved(_ id: String) -> String { memory.resolved(id) }
 
     /// Newest first.
     package func runs(activeOnly: Bool = false, session: SessionKey? = nil) -> [Run] {
-        let found = reducers.values.filter { reducer in
+        let found = memory.all.filter { reducer in
             (!activeOnly || reducer.isActive) && (session == nil || reducer.session == session)
         }
         return found.map(\.run).sorted { ($0.startedAt, $0.id) > ($1.startedAt, $1.id) }
@@ -59,32 +47,20 @@ package struct RunTracker: Sendable {
 
     /// The main session and the sessions with the newest runs.
     package func recentSessions(_ most: Int) -> [SessionKey] {
-        let others = sessions.filter { $0.key != defaults.mainSession }.sorted {
+        let others = memory.sessions.filter { $0.key != defaults.mainSession }.sorted {
             $0.value.touchedAt > $1.value.touchedAt
         }
         return [defaults.mainSession] + others.prefix(most - 1).map(\.key)
     }
 
-    package var activeCount: Int { sessions.values.reduce(0) { $0 + $1.active.count } }
+    var labels: LabelTable { memory.labels }
 
-    /// Sessions of which a history page is wanted: every 500 ms, one in flight, while they are listed here.
-    package var sessionsToPoll: [SessionKey] { sessions.keys.filter { wantsHistoryPoll($0) }.sorted() }
-
-    package func wantsHistoryPoll(_ session: SessionKey) -> Bool {
-        guard let runs = sessions[session] else { return false }
-        return runs.active.contains { id in
-            guard let reducer = reducers[id], reducer.hasBegun else { return false }
-            if runs.isUncertain || reducer.needsHistory { return true }
-            let isCovered = seesAllToolEvents || (seesOwnToolEvents && reducer.sentText != nil)
-            return !reducer.sawToolEvents && !isCovered
-        }
+    /// The runs that the turns belong to, by place.
+    func owners(of turns: [HistoryTurn], session: SessionKey) -> [Int: String] {
+        match(turns, session: session).owners
     }
 
-    /// Whether a page is wanted at once and not in its turn; true once for each reason.
-    package mutating func takePageRequest() -> Bool {
-        defer { wantsPageNow = false }
-        return wantsPageNow
-    }
+    package var activeCount: Int { memory.sessions.values.reduce(0) { $0 + $1.active.count } }
 
     // MARK: Busy sessions
 
@@ -92,19 +68,21 @@ package struct RunTracker: Sendable {
     package struct BusyRun: Sendable {
         package let id: String
         package let session: SessionKey
-        package let since: Timestamp
         /// A send of ours that another run is to answer.
         package let isDeferred: Bool
     }
 
     /// Runs that keep a session busy. A send that is only accepted is not among them.
     package var busyRuns: [BusyRun] {
-        sessions.flatMap { session, runs in
+        memory.sessions.flatMap { session, runs in
             runs.active.compactMap { id in
-                guard let reducer = reducers[id] else { return nil }
-                let isDeferred = runs.deferred.contains(id)
-                guard isDeferred || (reducer.isStartPublished && reducer.state == .running) else { return nil }
-                return BusyRun(id: id, session: session, since: reducer.start, isDeferred: isDeferred)
+                guard let reducer = memory[id] else { return nil }
+                let isDeferred = runs.deferred.contains(id) && !reducer.isGone
+                let goesOn = reducer.isStartPublished && reducer.state == .running
+                // What the gateway may take up again keeps its session busy; what we send again does not.
+                let mayGoOn = !reducer.isGone || (traits.resumesRuns && !reducer.awaitsDelivery)
+                guard isDeferred || (goesOn && mayGoOn) else { return nil }
+                return BusyRun(id: id, session: session, isDeferred: isDeferred)
             }
         }
     }
@@ -113,8 +91,8 @@ package struct RunTracker: Sendable {
     package mutating func takeChangedBusyRuns() -> [BusyRun] {
         var changedSessions: Set<SessionKey> = []
         var changed: Set<String> = []
-        for (session, runs) in sessions {
-            for id in runs.active where reducers[id]?.takeNews() == true {
+        for (session, runs) in memory.sessions {
+            for id in runs.active where memory[id]?.takeNews() == true {
                 changed.insert(id)
                 changedSessions.insert(session)
             }
@@ -125,108 +103,104 @@ package struct RunTracker: Sendable {
 
     // MARK: Our own sends
 
-    /// Our message was handed to the gateway; `id` is its idempotency key and so its run's id.
+    /// Our message was handed to the gateway; `id` is its idempotency key and so its run's id. The same key goes out again where
+    /// the try before left no trace.
     package mutating func sent(_ id: String, session: SessionKey, text: String, now: Timestamp) {
-        guard reducers[resolved(id)] == nil else { return }
-        make(id, session: session, now: now)
-        reducers[id]?.sentText = text
+        let known = resolved(id)
+        if let reducer = memory[known] {
+            memory[known]?.awaitsDelivery = true
+            memory[known]?.isSenderHere = true
+            guard reducer.isActive, reducer.isGone else { return }
+            memory[session: session]?.deferred.removeAll { $0 == known }
+            memory[known]?.begin(again: now)
+            return
+        }
+        memory.make(id, session: session, now: now)
+        memory[id]?.sentText = HistoryTurn.compared(text)
+        memory[id]?.awaitsDelivery = true
+        memory[id]?.isSenderHere = true
     }
 
     /// The gateway refused the message: no run comes of it.
     package mutating func sendFailed(_ id: String) {
         let id = resolved(id)
-        guard let reducer = reducers[id], !reducer.hasBegun else { return }
-        forget(id, session: reducer.session)
+        if memory[id]?.hasBegun == false { memory.forget(id) }
     }
+
+    /// The outbox cares for the message no longer: it is delivered, or given up.
+    package mutating func deliveryIsOver(_ id: String) { memory[resolved(id)]?.awaitsDelivery = false }
 
     /// A run of Ladle's own housekeeping: neither it nor its messages are shown.
     package mutating func hide(_ id: String) {
         if hidden.count >= ActivityLimits.hiddenRuns { hidden.removeAll() }
         hidden.insert(id)
-        if let reducer = reducers[id] { forget(id, session: reducer.session) }
+        memory.forget(id)
     }
 
     package func isHidden(_ id: String) -> Bool { hidden.contains(id) }
 
-    // MARK: Runs of an earlier process
+    // MARK: Runs of an earlier process of Ladle
 
-    /// Takes up a run whose start an earlier process published. The next history page of its session shows how it stands.
-    /// - Parameter steps: the numbers of the steps published then, by step id.
-    package mutating func resume(_ id: String, session: SessionKey, startedAt: Timestamp, steps: [String: Int] = [:]) {
-        guard reducers[resolved(id)] == nil else { return }
-        make(id, session: session, now: startedAt)
-        reducers[id]?.resume(at: startedAt, isStartPublished: true, sequences: steps)
-        sessions[session]?.isUncertain = true
+    /// Takes up a run whose start an earlier process published. The transcript shows how it stands.
+    /// - Parameters:
+    ///   - text: of the message that it answers, where that is ours.
+    ///   - steps: the numbers of the steps published then, by step id.
+    package mutating func resume(
+        _ id: String,
+        session: SessionKey,
+        startedAt: Timestamp,
+        text: String? = nil,
+        steps: [String: Int] = [:],
+        now: Timestamp
+    ) {
+        guard memory[resolved(id)] == nil else { return }
+        memory.make(id, session: session, now: now)
+        memory[id]?.sentText = text.map { HistoryTurn.compared($0) }
+        memory[id]?.resume(at: startedAt, isStartPublished: true, sequences: steps)
     }
 
-    /// Takes up a message that the gateway accepted from an earlier process. Its run began unseen and may be over; the history
-    /// of its session has to show it.
-    package mutating func recover(_ id: String, session: SessionKey, text: String, sentAt: Timestamp) {
-        guard reducers[resolved(id)]?.hasBegun != true, !isHidden(id) else { return }
-        if reducers[id] == nil { make(id, session: session, now: sentAt) }
-        reducers[id]?.sentText = text
-        reducers[id]?.resume(at: sentAt, isStartPublished: false)
-        sessions[session]?.isUncertain = true
-    }
-
-    /// Ends a run of which neither events nor history show anything.
-    package mutating func giveUp(_ id: String, now: Timestamp) -> [RunChange] {
-        var changes: [RunChange] = []
-        guard let reducer = reducers[id], reducer.isActive else { return changes }
-        guard reducer.isStartPublished else {
-            forget(id, session: reducer.session)
-            return changes
-        }
-        reducers[id]?.settle(.failed, error: Self.unknownEnd, at: now)
-        publish(id, to: &changes)
-        return changes
+    /// Takes up a message that the gateway took while nobody followed its run, which may be over. The transcript has to show it.
+    /// - Parameter awaitsDelivery: the outbox has no proof of it yet.
+    package mutating func recover(
+        _ id: String,
+        session: SessionKey,
+        text: String,
+        sentAt: Timestamp,
+        awaitsDelivery: Bool = false
+    ) {
+        guard memory[resolved(id)]?.hasBegun != true, !isHidden(id) else { return }
+        if memory[id] == nil { memory.make(id, session: session, now: sentAt) }
+        memory[id]?.sentText = HistoryTurn.compared(text)
+        memory[id]?.awaitsDelivery = awaitsDelivery
+        memory[id]?.resume(at: sentAt, isStartPublished: false)
+        memory[session: session]?.looks = 0
     }
 
     // MARK: The link
 
     /// The connection is lost: what happens to active runs is not seen any more.
     package mutating func linkLost() {
-        for session in sessions.keys where sessions[session]?.active.isEmpty == false {
-            sessions[session]?.isUncertain = true
-        }
-        seesOwnToolEvents = false
         seesAllToolEvents = false
+        wantsPageNow = false
+    }
+
+    /// - Parameter isSameProcess: nil where the gateway does not say how long it has been running.
+    package mutating func linkOpened(isSameProcess: Bool?, now: Timestamp) {
+        for (session, runs) in memory.sessions where !runs.active.isEmpty {
+            for id in runs.active { memory[id]?.reconnected(isGone: isSameProcess == false, now: now) }
+            memory[session: session]?.looks = 0
+            memory[session: session]?.lookedAt = nil
+            guard isSameProcess == false else { continue }
+            // Only in the memory of that process.
+            memory[session: session]?.deferred = []
+            let interrupted = runs.active.filter { memory[$0]?.hasBegun == true }
+            memory[session: session]?.interrupted = interrupted
+        }
     }
 
     /// Events were lost on a connection that stands.
     package mutating func framesLost() {
-        for runs in sessions.values { for id in runs.active { reducers[id]?.noteGap() } }
-    }
-
-    // MARK: Time
-
-    /// Ends runs by the clock where the gateway never reported the end. To be called about once a second.
-    package mutating func tick(now: Timestamp) -> [RunChange] {
-        var changes: [RunChange] = []
-        for (session, runs) in sessions {
-            for id in runs.active where reducers[id]?.settle(now: now) == true { publish(id, to: &changes) }
-            expireDeferred(session, now: now, to: &changes)
-        }
-        return changes + takeEvictedEnds()
-    }
-
-    /// Deferred sends that no run answered: one run may have answered several.
-    private mutating func expireDeferred(_ session: SessionKey, now: Timestamp, to changes: inout [RunChange]) {
-        guard let runs = sessions[session], !runs.deferred.isEmpty else { return }
-        guard runs.active.allSatisfy({ runs.deferred.contains($0) }) else {
-            sessions[session]?.quietSince = nil
-            return
-        }
-        guard let since = runs.quietSince else {
-            sessions[session]?.quietSince = now
-            return
-        }
-        guard now.milliseconds - since.milliseconds >= Self.deferredGrace else { return }
-        for id in runs.deferred {
-            sessions[session]?.deferred.removeAll { $0 == id }
-            reducers[id]?.finishDeferred(at: now)
-            publish(id, to: &changes)
-        }
+        for runs in memory.sessions.values { for id in runs.active { memory[id]?.noteGap() } }
     }
 
     // MARK: Events
@@ -241,307 +215,408 @@ package struct RunTracker: Sendable {
             receive(event, now: now, to: &changes)
         case .chat(let event): receive(event, now: now, to: &changes)
         case .sessionsChanged(let event): receive(event, now: now, to: &changes)
-        case .sessionMessage(let event):
-            guard let key = event.sessionKey, let row = event.row else { break }
-            take([row], session: defaults.tolerant(key), isPage: false, to: &changes)
+        case .sessionMessage(let event): receive(event, to: &changes)
         case .approval(let event): receive(event, now: now, to: &changes)
         case .challenge, .shutdown, .tick, .other: break
         }
-        return changes + takeEvictedEnds()
+        return changes + memory.takeEvictedEnds()
     }
 
     private mutating func receive(_ event: AgentEvent, now: Timestamp, to changes: inout [RunChange]) {
-        guard let id = known(event) ?? adopt(event, opens: event.opensRun, now: now, to: &changes) else { return }
-        reducers[id]?.take(event, resultsInRows: !gatewaySendsRows, now: now)
-        if !seesAllToolEvents {
-            if event.stream == .item { seesAllToolEvents = true }
-            if !seesOwnToolEvents, event.stream == .tool, reducers[id]?.sentText != nil { seesOwnToolEvents = true }
-        }
-        if !gatewaySendsRows, event.stream == .tool { wantRows(id) }
-        publish(id, to: &changes)
+        guard let id = known(event) ?? adopt(event, opens: event.opensRun, now: now) else { return }
+        memory[id]?.take(event, resultsInRows: !traits.sendsRows, now: now)
+        if event.stream == .item { seesAllToolEvents = true }
+        if !traits.sendsRows, event.stream == .tool { wantRows(id) }
+        memory.publish(id, to: &changes)
     }
 
     private mutating func wantRows(_ id: String) {
-        reducers[id]?.wantRows()
+        memory[id]?.wantRows()
         wantsPageNow = true
     }
 
     private mutating func receive(_ event: ChatEvent, now: Timestamp, to changes: inout [RunChange]) {
         guard let state = event.state else { return }
-        if state == .final, event.message == nil, let id = known(event), isDeferral(id) {
-            return deferSend(id, to: &changes)
+        if let id = known(event), let reducer = memory[id], reducer.sentText != nil, !reducer.hasBegun {
+            if state == .final, event.message == nil { return putAside(id, now: now, to: &changes) }
+            if state == .error, event.isSessionConflict {
+                changes.append(.refused(id, reason: event.errorMessage ?? ""))
+                return memory.forget(id)
+            }
         }
         let opens = state == .delta || (state == .final && event.message != nil)
-        guard let id = known(event) ?? adopt(event, opens: opens, now: now, to: &changes) else { return }
-        reducers[id]?.take(event, now: now)
-        if !gatewaySendsRows, reducers[id]?.holdEnd(until: now.adding(milliseconds: Self.holdMilliseconds)) == true {
+        guard let id = known(event) ?? adopt(event, opens: opens, now: now) else { return }
+        memory[id]?.take(event, triesAgain: traits.triesAgainAfterError, now: now)
+        if state == .final, let session = memory[id]?.session { memory[session: session]?.hasTranscript = true }
+        if !traits.sendsRows, memory[id]?.holdEnd(until: now.adding(milliseconds: Self.holdMilliseconds)) == true {
             wantRows(id)
         }
-        publish(id, to: &changes)
+        memory.publish(id, to: &changes)
     }
 
-    /// An empty final event of our send, while another run of its session is active, says that it waits for that run.
-    private func isDeferral(_ id: String) -> Bool {
-        guard let reducer = reducers[id], reducer.sentText != nil, !reducer.hasBegun else { return false }
-        return isBusy(reducer.session, besides: id)
-    }
-
-    private func isBusy(_ session: SessionKey, besides id: String) -> Bool {
-        sessions[session]?.active.contains { $0 != id && reducers[$0]?.hasBegun == true } ?? false
-    }
-
-    /// The gateway queues our message behind the active run and answers it under an id of its own.
-    private mutating func deferSend(_ id: String, to changes: inout [RunChange]) {
-        guard let session = reducers[id]?.session, sessions[session]?.deferred.contains(id) == false else { return }
-        sessions[session]?.deferred.append(id)
-        // The silence so far counts for the sends deferred before.
-        sessions[session]?.quietSince = nil
-        changes.append(.deferred(id, session: session))
+    /// An empty final event for a message that no run has begun for: the gateway puts it behind the run at work, also one that
+    /// has just ended, and answers it later under an id of its own.
+    private mutating func putAside(_ id: String, now: Timestamp, to changes: inout [RunChange]) {
+        guard let reducer = memory[id] else { return }
+        if reducer.sentText?.hasPrefix("/") == true {
+            memory[id]?.finishCommand(at: now)
+            return memory.publish(id, to: &changes)
+        }
+        guard memory[session: reducer.session]?.deferred.contains(id) == false else { return }
+        memory[session: reducer.session]?.deferred.append(id)
+        changes.append(.deferred(id, session: reducer.session))
     }
 
     private mutating func receive(_ event: SessionsChangedEvent, now: Timestamp, to changes: inout [RunChange]) {
         let opens = event.phase == .start
-        guard opens || event.phase == .end,
-            let id = known(event) ?? adopt(event, opens: opens, now: now, to: &changes)
-        else { return }
-        if opens {
-            reducers[id]?.began(at: event.startedAt ?? now)
-        } else if reducers[id]?.isActive == true {
-            reducers[id]?.sessionEnded(aborted: event.wasAborted, now: now)
+        guard opens || event.phase == .end, let id = known(event) ?? adopt(event, opens: opens, now: now) else {
+            return
         }
-        publish(id, to: &changes)
+        if opens {
+            memory[id]?.began(at: event.startedAt ?? now)
+        } else if memory[id]?.isActive == true {
+            memory[id]?.sessionEnded(aborted: event.wasAborted, now: now)
+        }
+        memory.publish(id, to: &changes)
+    }
+
+    private mutating func receive(_ event: SessionMessageEvent, to changes: inout [RunChange]) {
+        guard let key = event.sessionKey, let row = event.row, row.role != .user || event.isStored else { return }
+        let session = defaults.tolerant(key)
+        let turns = take([row], session: session, to: &changes)
+        guard row.role == .user, memory[session: session]?.hasTranscript == true else { return }
+        for id in turns.keys { prove(id, .rowEvent, to: &changes) }
     }
 
     private mutating func receive(_ event: ApprovalEvent, now: Timestamp, to changes: inout [RunChange]) {
-        guard let id = event.id, let key = event.sessionKey, let runs = sessions[defaults.tolerant(key)] else { return }
-        let holder = runs.all.last { reducers[$0]?.steps.contains(approval: id) ?? false }
+        guard let id = event.id, let key = event.sessionKey, let runs = memory[session: defaults.tolerant(key)] else {
+            return
+        }
+        let holder = runs.all.last { memory[$0]?.steps.contains(approval: id) ?? false }
         let isOpen = event.decision == nil
-        guard let run = holder ?? (isOpen ? runs.active.last { reducers[$0]?.hasBegun ?? false } : nil) else { return }
-        reducers[run]?.takeApproval(event, id: id, at: event.time ?? now)
-        publish(run, to: &changes)
+        guard let run = holder ?? (isOpen ? runs.active.last { memory[$0]?.hasBegun ?? false } : nil) else { return }
+        memory[run]?.takeApproval(event, id: id, at: event.time ?? now)
+        memory.publish(run, to: &changes)
     }
 
     private func known(_ event: some RunEvent) -> String? {
         guard let id = event.runId else { return nil }
         let found = resolved(id)
-        return reducers.index(forKey: found) == nil ? nil : found
+        return memory.has(found) ? found : nil
     }
 
-    /// A run that was started elsewhere, or the one that answers a deferred send. Only an event that starts or continues a run
-    /// makes an unknown one: the end of a run that was never seen says nothing.
-    private mutating func adopt(
-        _ event: some RunEvent,
-        opens: Bool,
-        now: Timestamp,
-        to changes: inout [RunChange]
-    ) -> String? {
+    /// A run that was started elsewhere, or that the gateway started by itself. Only an event that starts or continues a run makes
+    /// an unknown one: the end of a run that was never seen says nothing.
+    private mutating func adopt(_ event: some RunEvent, opens: Bool, now: Timestamp) -> String? {
         guard opens, let id = event.runId, !id.isEmpty, !id.hasPrefix("inject-"),
             id.utf8.count <= GatewayLimits.identifierBytes, !isHidden(id), let key = event.sessionKey
         else { return nil }
-        let session = defaults.tolerant(key)
-        make(id, session: session, now: now)
-        if !event.isHeartbeat, let sent = sessions[session]?.deferred.first {
-            let text = reducers[sent]?.sentText
-            forget(sent, session: session)
-            aliases[sent] = id
-            reducers[id]?.sentText = text
-            changes.append(.reassigned(from: sent, to: id))
-        }
+        memory.make(id, session: defaults.tolerant(key), now: now)
         return id
+    }
+
+    // MARK: Questions
+
+    /// Sessions whose transcript is to be read now, the longest waiting first. The caller reads each and gives the page.
+    package mutating func takeLooks(now: Timestamp, room: Int, except busy: Set<SessionKey>) -> [SessionKey] {
+        var due: [(session: SessionKey, since: Int64)] = []
+        for (session, runs) in memory.sessions where !busy.contains(session) {
+            guard let wait = lookWait(runs, now: now) else { continue }
+            let at = (runs.lookedAt?.milliseconds ?? 0) + wait
+            if at <= now.milliseconds { due.append((session, at)) }
+        }
+        due.sort { ($0.since, $0.session) < ($1.since, $1.session) }
+        let taken = due.prefix(max(0, room)).map(\.session)
+        for session in taken { memory[session: session]?.look(at: now) }
+        return Array(taken)
+    }
+
+    /// Whether a session is read again and again, so that the caller's clock should tick fast.
+    package var isFollowingRows: Bool {
+        memory.sessions.values.contains { runs in
+            runs.active.contains { memory[$0].map { $0.isEndHeld || $0.needsHistory } ?? false }
+        }
+    }
+
+    /// Whether a page is wanted at once and not in its turn; true once for each reason.
+    package mutating func takePageRequest() -> Bool {
+        defer { wantsPageNow = false }
+        return wantsPageNow
+    }
+
+    /// How long after the last look the next one is due; nil where events tell everything.
+    private func lookWait(_ runs: SessionRuns, now: Timestamp) -> Int64? {
+        var wait: Int64?
+        for id in runs.active {
+            guard let reducer = memory[id], let own = lookWait(reducer, looks: runs.looks, now: now) else { continue }
+            wait = min(wait ?? own, own)
+        }
+        return wait
+    }
+
+    private func lookWait(_ reducer: RunReducer, looks: Int, now: Timestamp) -> Int64? {
+        if reducer.isEndHeld || reducer.needsHistory { return Self.rowsWait }
+        if reducer.isOver { return Self.resumeWait }
+        if reducer.isGone { return reducer.hasBegun ? Self.resumeWait : nil }
+        if reducer.isUncertain { return Self.doubtWaits[min(looks, Self.doubtWaits.count - 1)] }
+        if reducer.hasBegun, !isCovered(reducer) { return Self.stepsWait }
+        return isSilent(reducer, now: now) ? Self.silenceWait : nil
+    }
+
+    /// Its tool calls come as events.
+    private func isCovered(_ reducer: RunReducer) -> Bool {
+        seesAllToolEvents || traits.sendsRows || reducer.sawToolEvents || reducer.isSenderHere
+    }
+
+    /// Rows that no event brings.
+    private static let rowsWait: Int64 = 500
+    /// Steps of others' runs on 2026.3.1, which sends tool events to the sender alone.
+    private static let stepsWait: Int64 = 1_000
+    private static let resumeWait: Int64 = 2_000
+    /// After a break events tell the rest of most runs; the transcript has what was missed.
+    private static let doubtWaits: [Int64] = [0, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000]
+    /// A run that is silent for so long is asked about: some ends come without an event.
+    static let silence: Int64 = 16_000
+    private static let silenceWait: Int64 = 30_000
+
+    /// Runs of a session that a page did not settle, to be asked about one by one (older gateways).
+    package func questions(_ session: SessionKey, now: Timestamp) -> [String] {
+        guard !traits.pagesTellRuns, let runs = memory[session: session] else { return [] }
+        return runs.active.filter { id in
+            guard let reducer = memory[id], reducer.hasBegun, !reducer.isGone, !reducer.isOver else { return false }
+            return reducer.isUncertain || isSilent(reducer, now: now)
+        }
+    }
+
+    /// The answer about one run. Its rows may have come after the last page, so one more page ends it.
+    package mutating func receive(_ answer: AgentWait.Output, run id: String, now: Timestamp) {
+        guard memory[id]?.isActive == true else { return }
+        switch answer {
+        case .ended: memory[id]?.end(.reported)
+        case .failed(let error): memory[id]?.end(.reportedFailed(error))
+        case .unknown: return
+        }
+        memory[id]?.holdOver(until: now.adding(milliseconds: Self.lastPageMilliseconds), now: now)
+        wantsPageNow = true
     }
 
     // MARK: History
 
-    package mutating func receive(_ page: ChatHistory.Output, session: SessionKey, now: Timestamp) -> [RunChange] {
-        var changes: [RunChange] = []
-        var inFlight: String?
-        if let written = page.inFlightRunId, !isHidden(written), !written.isEmpty {
-            let id = resolved(written)
-            let text = page.inFlightText ?? ""
-            inFlight = id
-            let isOver = reducers[id].map { !$0.isActive } ?? false
-            // June releases name the newest send, also one that waits behind the run at work.
-            if !isOver, !text.isEmpty || !isBusy(session, besides: id) {
-                if reducers[id] == nil { make(id, session: session, now: now) }
-                reducers[id]?.began(at: now)
-                reducers[id]?.take(snapshot: text)
-                publish(id, to: &changes)
-            }
-        }
-        take(page.rows, session: session, isPage: true, inFlight: inFlight, to: &changes)
-        // A page without the turn of such a run adds nothing to it either.
-        for id in sessions[session]?.active ?? [] where reducers[id]?.isEndHeld == true {
-            reducers[id]?.pageSeen()
-            publish(id, to: &changes)
-        }
-        settle(by: page, session: session, now: now, to: &changes)
-        return changes + takeEvictedEnds()
-    }
-
-    private mutating func take(
-        _ rows: [HistoryRow],
+    /// - Parameter askedAt: when the page was asked for; what was heard of a run since then is newer.
+    package mutating func receive(
+        _ page: ChatHistory.Output,
         session: SessionKey,
-        isPage: Bool,
-        inFlight: String? = nil,
-        to changes: inout [RunChange]
-    ) {
-        var touched: [String] = []
-        for turn in HistoryTurn.split(rows) {
-            guard let id = run(of: turn, session: session) else { continue }
-            reducers[id]?.take(turn.rows)
-            if isPage, id != inFlight, sessions[session]?.isUncertain == true { reducers[id]?.end(by: turn.rows) }
-            if !touched.contains(id) { touched.append(id) }
+        askedAt: Timestamp,
+        now: Timestamp
+    ) -> [RunChange] {
+        var changes: [RunChange] = []
+        if page.rows.contains(where: { $0.role == .assistant }) { memory[session: session]?.hasTranscript = true }
+        let inFlight = takeInFlight(page, session: session, now: now, to: &changes)
+        let turns = take(page.rows, session: session, isPage: true, to: &changes)
+        for id in turns.keys where memory[id]?.isStored == true { prove(id, .row, to: &changes) }
+        for id in memory[session: session]?.active ?? [] {
+            // What was heard since the question is newer; a clock that was set back makes no answer older than its question.
+            let isNews = memory[id].map { $0.heardAt <= askedAt || $0.heardAt > now } ?? false
+            if isNews { judge(id, page, turns[id] ?? [], isInFlight: id == inFlight, now: now) }
+            if let shown = page.conversation { memory[id]?.conversation = shown }
+            if isNews || memory[id]?.isOver == false { memory[id]?.pageSeen() }
+            memory.publish(id, to: &changes)
         }
-        for id in touched {
-            if isPage { reducers[id]?.pageSeen() }
-            publish(id, to: &changes)
+        // A run that ended by a wrong report.
+        for (id, rows) in turns where memory[id]?.isClosed == true {
+            memory[id]?.end(by: rows)
+            memory.publish(id, to: &changes)
         }
+        memory[session: session]?.conversation = page.conversation
+        return changes + memory.takeEvictedEnds()
     }
 
-    /// The run that a turn of the transcript belongs to: by the key that the gateway wrote, by a known call, by our own text,
-    /// at last by the gateway's clock.
-    func run(of turn: HistoryTurn, session: SessionKey) -> String? {
-        if let key = turn.key {
-            let id = resolved(key)
-            if let reducer = reducers[id] { return reducer.session == session ? id : nil }
-            if isHidden(key) { return nil }
-        }
-        guard let runs = sessions[session] else { return nil }
-        // A key that is not known names an unknown run: none of those whose own keys are known.
-        let candidates = runs.all.filter { id in
-            guard let reducer = reducers[id], reducer.hasBegun else { return false }
-            return turn.key == nil || !reducer.isOwn
-        }
-        let calls = turn.callIDs
-        if !calls.isEmpty,
-            let id = candidates.last(where: { id in calls.contains { reducers[id]?.steps.contains(call: $0) ?? false } }
-            )
-        {
-            return id
-        }
-        guard let time = turn.time else {
-            // Rows without any time can only be the newest run's.
-            return candidates.count == 1 ? candidates.first : nil
-        }
-        let near = candidates.filter { id in
-            guard let run = reducers[id] else { return false }
-            guard time >= run.start.adding(milliseconds: -Self.clockTolerance) else { return false }
-            return run.isActive || time <= run.lastSeen
-        }
-        let text = turn.userText
-        let own = near.filter { id in reducers[id]?.sentText.map { !$0.isEmpty && text.hasSuffix($0) } ?? false }
-        return (own.isEmpty ? near : own).min { distance($0, time) < distance($1, time) }
-    }
-
-    private func distance(_ id: String, _ time: Timestamp) -> Int64 {
-        guard let run = reducers[id] else { return .max }
-        return abs(run.start.milliseconds - time.milliseconds)
-    }
-
-    /// After the link was lost, a page of a newer gateway says whether the session's runs are over.
-    private mutating func settle(
-        by page: ChatHistory.Output,
+    /// The run that the page calls under way. June releases name the newest send, also one that waits behind the run at work.
+    private mutating func takeInFlight(
+        _ page: ChatHistory.Output,
         session: SessionKey,
         now: Timestamp,
         to changes: inout [RunChange]
+    ) -> String? {
+        guard let written = page.inFlightRunId, !isHidden(written), !written.isEmpty else { return nil }
+        let id = resolved(written)
+        let text = page.inFlightText ?? ""
+        guard memory[id]?.isClosed != true else { return id }
+        let others = memory[session: session]?.active.contains { $0 != id && memory[$0]?.hasBegun == true } ?? false
+        guard !text.isEmpty || !others else { return id }
+        if memory[id] == nil { memory.make(id, session: session, now: now) }
+        memory[id]?.began(at: now)
+        memory[id]?.take(snapshot: text)
+        memory.publish(id, to: &changes)
+        return id
+    }
+
+    /// Gives the rows of each turn to its run.
+    /// - Returns: the rows by run.
+    private mutating func take(
+        _ rows: [HistoryRow],
+        session: SessionKey,
+        isPage: Bool = false,
+        to changes: inout [RunChange]
+    ) -> [String: [HistoryRow]] {
+        guard memory[session: session] != nil else { return [:] }
+        let turns = HistoryTurn.split(rows)
+        answerInterrupted(turns, session: session, to: &changes)
+        answerDeferred(turns, session: session, to: &changes)
+        let match = match(turns, session: session)
+        var found: [String: [HistoryRow]] = [:]
+        for (place, turn) in turns.enumerated() {
+            guard let id = match.owners[place], memory[id]?.session == session else { continue }
+            memory[id]?.take(turn.rows)
+            if isPage, turn.user != nil { memory[id]?.isStored = true }
+            found[id, default: []] += turn.rows
+        }
+        for id in found.keys { memory.publish(id, to: &changes) }
+        return found
+    }
+
+    private func match(_ turns: [HistoryTurn], session: SessionKey) -> TurnMatch {
+        let candidates = (memory[session: session]?.all ?? []).compactMap { id -> TurnMatch.Candidate? in
+            guard let reducer = memory[id], !(memory[session: session]?.deferred.contains(id) ?? false) else {
+                return nil
+            }
+            return reducer.candidate
+        }
+        return TurnMatch(turns, candidates) { key in
+            let id = resolved(key)
+            return isHidden(key) ? nil : memory.has(id) ? id : nil
+        }
+    }
+
+    /// Ties messages that the gateway put aside to the runs that answer them: the user's row of the late run has the message's
+    /// words and the time of that run's start.
+    private mutating func answerDeferred(_ turns: [HistoryTurn], session: SessionKey, to changes: inout [RunChange]) {
+        guard let runs = memory[session: session], !runs.deferred.isEmpty else { return }
+        let late = runs.all.compactMap { id -> TurnMatch.Candidate? in
+            guard let reducer = memory[id], reducer.hasBegun, reducer.sentText == nil else { return nil }
+            return reducer.candidate
+        }
+        let match = TurnMatch(turns, late) { _ in nil }
+        for (place, turn) in turns.enumerated() {
+            guard let answer = match.owners[place], turn.user != nil else { continue }
+            for id in memory[session: session]?.deferred ?? [] {
+                guard let text = memory[id]?.sentText, turn.carries(text) else { continue }
+                memory.alias(id, to: answer)
+                memory[answer]?.sentText = text
+                changes.append(.reassigned(from: id, to: answer))
+                // Equal messages are answered one after the other; joined ones together.
+                if HistoryTurn.compared(turn.words) == text { break }
+            }
+        }
+    }
+
+    /// Ties runs that a restart interrupted to those with which the gateway goes on.
+    private mutating func answerInterrupted(_ turns: [HistoryTurn], session: SessionKey, to changes: inout [RunChange])
+    {
+        guard let runs = memory[session: session], !runs.interrupted.isEmpty else { return }
+        for turn in turns {
+            guard let user = turn.user, user.resumesTurn, let time = turn.time else { continue }
+            let answer = runs.all.last { id in
+                guard let reducer = memory[id], !runs.interrupted.contains(id) else { return false }
+                return reducer.starts.contains { abs($0.milliseconds - time.milliseconds) <= 1_000 }
+            }
+            guard let answer else { continue }
+            let named = runs.interrupted.last {
+                memory[$0]?.sentText.map { !$0.isEmpty && user.text.rangeOfText($0) != nil } ?? false
+            }
+            guard let id = named ?? runs.interrupted.last, id != answer else { continue }
+            memory[session: session]?.interrupted.removeAll { $0 == id }
+            // Before its end, so that nobody who waits for the answer takes the end for it.
+            changes.append(.reassigned(from: id, to: answer))
+            if memory[id]?.isActive == true { memory[id]?.end(.processGone) }
+            memory.publish(id, to: &changes)
+        }
+    }
+
+    private mutating func prove(_ id: String, _ proof: RunProof, to changes: inout [RunChange]) {
+        guard memory[id]?.awaitsDelivery == true else { return }
+        memory[id]?.awaitsDelivery = false
+        changes.append(.proven(id, proof))
+    }
+
+    /// Ends a run where a page shows that it is over.
+    private mutating func judge(
+        _ id: String,
+        _ page: ChatHistory.Output,
+        _ rows: [HistoryRow],
+        isInFlight: Bool,
+        now: Timestamp
     ) {
-        guard let runs = sessions[session], runs.isUncertain, let isActive = page.hasActiveRun else {
-            if sessions[session]?.active.isEmpty == true { sessions[session]?.isUncertain = false }
+        guard let reducer = memory[id], reducer.isActive else { return }
+        // Its start was never seen, and the transcript has nothing of it either.
+        let isNothing = rows.isEmpty && reducer.isUnaccountedFor && !reducer.isStartPublished
+        if reducer.isOver {
+            if isNothing { memory.forget(id) } else { memory[id]?.end(by: rows) }
+        } else if let known = reducer.conversation, let shown = page.conversation, known != shown, reducer.hasBegun {
+            memory[id]?.end(.conversationReset, at: now)
+        } else if reducer.isGone {
+            judgeGone(id, reducer, page, rows, now: now)
+        } else if reducer.isUncertain || isSilent(reducer, now: now) {
+            guard !isInFlight else {
+                memory[id]?.isKnownAlive(now: now)
+                return
+            }
+            memory[id]?.end(by: rows)
+            guard memory[id]?.isActive == true, reducer.hasBegun, page.hasActiveRun == false else { return }
+            if isNothing { memory.forget(id) } else { memory[id]?.end(.reported, session: Self.end(page, rows)) }
+        }
+    }
+
+    /// Without rows of its own the session's last run may be another one.
+    private static func end(_ page: ChatHistory.Output, _ rows: [HistoryRow]) -> Run.State? {
+        guard !rows.isEmpty, let end = page.lastRunEnd else { return nil }
+        return switch end {
+        case .completed: .completed
+        case .failed: .failed
+        case .aborted: .aborted
+        }
+    }
+
+    private func isSilent(_ reducer: RunReducer, now: Timestamp) -> Bool {
+        now.milliseconds - reducer.heardAt.milliseconds >= Self.silence
+    }
+
+    /// The process that worked on the run is gone. An answer that it completed stands in the transcript; a newer gateway may go on
+    /// by itself; a message without a row is sent again.
+    private mutating func judgeGone(
+        _ id: String,
+        _ reducer: RunReducer,
+        _ page: ChatHistory.Output,
+        _ rows: [HistoryRow],
+        now: Timestamp
+    ) {
+        memory[id]?.end(by: rows)
+        guard memory[id]?.isActive == true, let gone = reducer.goneAt else { return }
+        guard reducer.hasBegun else {
+            // It never began, and the transcript does not have it either: the outbox decides.
+            if !reducer.awaitsDelivery { memory.forget(id) }
             return
         }
-        sessions[session]?.isUncertain = false
-        guard !isActive else { return }
-        let state: Run.State =
-            switch page.lastRunEnd {
-            case .completed: .completed
-            case .failed: .failed
-            case .aborted: .aborted
+        if reducer.awaitsDelivery { return }
+        let mayResume = traits.resumesRuns && page.lastRunEnd == nil && reducer.isStored
+        if mayResume, now.milliseconds - gone.milliseconds < Self.resumeMilliseconds { return }
+        memory[id]?.end(.processGone)
+    }
+
+    // MARK: Time
+
+    /// Ends runs whose own end was reported without the event that usually follows. To be called about once a second.
+    package mutating func tick(now: Timestamp) -> [RunChange] {
+        var changes: [RunChange] = []
+        for runs in memory.sessions.values {
+            for id in runs.active {
+                if memory[id]?.settle(now: now) == true { memory.publish(id, to: &changes) }
+                guard let reducer = memory[id], reducer.isActive, !reducer.hasBegun || !reducer.isStartPublished else {
+                    continue
+                }
+                if now.milliseconds - reducer.heardAt.milliseconds > Self.queuedMilliseconds { memory.forget(id) }
             }
-        for id in runs.active {
-            guard let reducer = reducers[id], reducer.hasBegun else { continue }
-            if !reducer.isUnaccountedFor {
-                reducers[id]?.settle(state)
-            } else if reducer.isStartPublished {
-                reducers[id]?.settle(.failed, error: Self.unknownEnd, at: now)
-            } else {
-                forget(id, session: session)
-                continue
-            }
-            publish(id, to: &changes)
         }
-    }
-
-    // MARK: Memory
-
-    private mutating func make(_ id: String, session: SessionKey, now: Timestamp) {
-        reducers[id] = RunReducer(id: id, session: session, labels: labels, now: now)
-        sessions[session, default: SessionRuns(now: now)].active.append(id)
-        sessions[session]?.touchedAt = now
-        if let crowd = sessions[session]?.active, crowd.count > ActivityLimits.activeRunsPerSession,
-            let oldest = crowd.first
-        {
-            evict(oldest)
-        }
-        evictSessions()
-    }
-
-    /// Publishes the changes of a run and keeps the lists of its session.
-    private mutating func publish(_ id: String, to changes: inout [RunChange]) {
-        defer { weigh(id) }
-        guard let session = reducers[id]?.publish(to: &changes) ?? nil else { return }
-        sessions[session]?.end(id)
-        while let ended = sessions[session]?.ended, ended.count > ActivityLimits.endedRunsPerSession,
-            let oldest = ended.first
-        {
-            forget(oldest, session: session)
-        }
-    }
-
-    private mutating func forget(_ id: String, session: SessionKey) {
-        weight -= reducers.removeValue(forKey: id)?.countedWeight ?? 0
-        sessions[session]?.forget(id)
-        if !aliases.isEmpty { aliases = aliases.filter { $0.value != id } }
-    }
-
-    /// Makes room. A run whose start was published gets an end.
-    private mutating func evict(_ id: String) {
-        guard var reducer = reducers[id] else { return }
-        if reducer.isActive, reducer.isStartPublished {
-            reducer.settle(.failed, error: Self.tooMany)
-            _ = reducer.publish(to: &evictedEnds)
-        }
-        forget(id, session: reducer.session)
-    }
-
-    private mutating func takeEvictedEnds() -> [RunChange] {
-        guard !evictedEnds.isEmpty else { return [] }
-        defer { evictedEnds = [] }
-        return evictedEnds
-    }
-
-    private mutating func weigh(_ id: String) {
-        guard let now = reducers[id]?.weight else { return }
-        weight += now - (reducers[id]?.countedWeight ?? 0)
-        reducers[id]?.countedWeight = now
-        while weight > ActivityLimits.trackerBytes, let victim = dispensable(besides: id) { evict(victim) }
-    }
-
-    /// An ended run of the session that rested longest, else an active run.
-    private func dispensable(besides id: String) -> String? {
-        let resting = sessions.filter { !$0.value.ended.isEmpty }.min { $0.value.touchedAt < $1.value.touchedAt }
-        if let ended = resting?.value.ended.first, ended != id { return ended }
-        let oldest = sessions.filter { $0.value.active.contains { $0 != id } }
-            .min { $0.value.touchedAt < $1.value.touchedAt }
-        return oldest?.value.active.first { $0 != id }
-    }
-
-    /// The session that rested longest goes first; one with an active run goes last.
-    private mutating func evictSessions() {
-        guard sessions.count > ActivityLimits.sessions else { return }
-        let idle = sessions.filter { $0.value.active.isEmpty }.min { $0.value.touchedAt < $1.value.touchedAt }
-        let victim = idle ?? sessions.min { $0.value.touchedAt < $1.value.touchedAt }
-        guard let victim else { return }
-        for id in victim.value.all { evict(id) }
-        sessions[victim.key] = nil
+        return changes + memory.takeEvictedEnds()
     }
 }

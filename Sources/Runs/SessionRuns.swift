@@ -1,16 +1,22 @@
 import Basics
 
-/// The runs of one session, by id and in the order in which they became known.
+/// The runs of one session, by id and in the order in which they became known, and when its transcript is to be read.
 struct SessionRuns: Sendable {
     var active: [String] = []
     var ended: [String] = []
-    /// Our own sends that the gateway deferred because a run was active; the next runs of the session answer them.
+    /// Our own sends that the gateway deferred because a run was active; later runs of the session answer them.
     var deferred: [String] = []
+    /// Runs that the last restart of the gateway interrupted; a run that takes one up names none of them.
+    var interrupted: [String] = []
     var touchedAt: Timestamp
-    /// When the session fell silent with deferred sends left.
-    var quietSince: Timestamp?
-    /// The link was lost while runs were active: only history can tell how they ended.
-    var isUncertain = false
+    /// The transcript is known to be on disk. A new session of 2026.3.1 and 2026.6.11 has nothing there before its first answer
+    /// is complete, whatever the gateway's events say.
+    var hasTranscript = false
+    /// The conversation of the last page; a reset replaces it.
+    var conversation: String?
+    /// Looks into the transcript since the last news of the session.
+    var looks = 0
+    var lookedAt: Timestamp?
 
     init(now: Timestamp) { touchedAt = now }
 
@@ -27,5 +33,11 @@ struct SessionRuns: Sendable {
         active.removeAll { $0 == id }
         ended.removeAll { $0 == id }
         deferred.removeAll { $0 == id }
+        interrupted.removeAll { $0 == id }
+    }
+
+    mutating func look(at now: Timestamp) {
+        looks += 1
+        lookedAt = now
     }
 }

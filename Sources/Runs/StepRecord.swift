@@ -46,6 +46,8 @@ struct StepRecord: Sendable {
     var process: String?
     var processEnd: Timestamp?
     var isHidden = false
+    /// The try it belongs to is gone, and another one goes on in its place.
+    var isAbandoned = false
     /// The call is over, and only the transcript has its result.
     var awaitsRow = false
     /// A thought that may still grow.
@@ -132,6 +134,7 @@ struct StepRecord: Sendable {
     func state(_ run: Run.State) -> Step.State {
         let own = ownState
         guard own.isOpen else { return own }
+        if isAbandoned { return .cancelled }
         if kind == .thinking { return run.isActive ? own : .done }
         switch run {
         case .queued, .running: return own

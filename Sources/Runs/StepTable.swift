@@ -73,6 +73,13 @@ struct StepTable: Sendable {
         terminalSequence = max(terminalSequence ?? sequence, sequence)
     }
 
+    /// The try they belong to is gone.
+    mutating func abandonOpen() {
+        for place in records.indices { records[place].isAbandoned = true }
+        changed.formUnion(records.indices)
+        (openThought, terminalSequence) = (nil, nil)
+    }
+
     /// The end of the run closes all open steps.
     mutating func closeAll() { changed.formUnion(records.indices) }
 

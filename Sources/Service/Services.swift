@@ -157,7 +157,7 @@ package final class Services: ServiceEventReceiver {
             messages.entryChanged(entry, on: loop)
         case .entryChanged(let entry):
             messages.entryChanged(entry, on: loop)
-            runs.delivered(entry, on: loop)
+            runs.entryChanged(entry, on: loop)
         case .runEnded(let run):
             documents.runEnded(run, on: loop)
             messages.runEnded(run, on: loop)

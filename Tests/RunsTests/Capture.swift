@@ -24,8 +24,11 @@ struct Capture {
     }
 
     var entries: [(at: Int64, entry: Entry)] = []
+    let traits: GatewayTraits
 
     init(named name: String) throws {
+        let isMarch = name.contains("v2026.3")
+        traits = GatewayTraits(sendsRows: !isMarch, pagesTellRuns: !isMarch)
         var sessions: [String: String] = [:]
         var sends: [String: String] = [:]
         for root in try TestData.capture(name) {
@@ -54,7 +57,7 @@ struct Capture {
 
     /// All of it through one tracker; time stands still but for the entries' own.
     func replay(labels: LabelTable = .extended) -> Replay {
-        var replay = Replay(labels: labels)
+        var replay = Replay(labels: labels, traits: traits)
         for (at, entry) in entries { replay.take(entry, at: at) }
         replay.finish()
         return replay
@@ -71,18 +74,22 @@ struct Replay {
     var ended: [String: Run] = [:]
     private var now = Timestamp(milliseconds: 1_795_183_000_000)
 
-    init(labels: LabelTable = .extended) { tracker = RunTracker(labels: labels) }
+    init(labels: LabelTable = .extended, traits: GatewayTraits = GatewayTraits()) {
+        tracker = RunTracker(labels: labels)
+        tracker.traits = traits
+    }
 
     mutating func take(_ entry: Capture.Entry, at: Int64) {
         now = Timestamp(milliseconds: 1_795_183_000_000 + at)
-        follow(tracker.tick(now: now))
+        // A recorder asks for pages at times of its own; Ladle asks before it lets a run of the oldest release end.
+        if tracker.traits.sendsRows { follow(tracker.tick(now: now)) }
         switch entry {
         case .sent(let id, let session, let text):
             tracker.sent(id, session: tracker.defaults.tolerant(session), text: text, now: now)
         case .aborted(let id): tracker.sendFailed(id)
         case .event(let event): follow(tracker.receive(event, now: now))
         case .history(let session, let page):
-            follow(tracker.receive(page, session: tracker.defaults.tolerant(session), now: now))
+            follow(tracker.receive(page, session: tracker.defaults.tolerant(session), askedAt: now, now: now))
         }
     }
 
@@ -100,8 +107,8 @@ struct Replay {
                 precondition(offset == texts[run, default: []].count, "a piece must follow what was told")
                 texts[run, default: []] += Array(text.utf16)
             case .textReplaced(let run, let text): texts[run] = Array(text.utf16)
-            case .ended(let run): ended[run.id] = run
-            case .deferred, .reassigned: break
+            case .ended(let run), .corrected(let run): ended[run.id] = run
+            case .deferred, .reassigned, .proven, .refused: break
             }
         }
     }

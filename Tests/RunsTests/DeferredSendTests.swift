@@ -5,67 +5,116 @@ import Testing
 
 @testable import Runs
 
-/// Sends into a session that is at work, on protocol 3.
+/// Sends into a session that is at work, on protocol 3: an empty final event, and an answer under another id.
 struct DeferredSendTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_000_000)
 
-    @Test func `two deferred sends are answered in order, or together`() {
-        var tracker = RunTracker()
-        for (id, text) in [("one", "1"), ("two", "2"), ("three", "3")] {
-            tracker.sent(id, session: main, text: text, now: now)
-        }
-        _ = tracker.receive(event: "agent", payload: AgentFrame.start("one"), now: now)
-        let two = tracker.receive(event: "chat", payload: ChatFrame.final("two", 1, nil), now: now)
-        #expect(two == [.deferred("two", session: main)])
-        let three = tracker.receive(event: "chat", payload: ChatFrame.final("three", 1, nil), now: now)
-        #expect(three == [.deferred("three", session: main)])
-        _ = tracker.receive(event: "chat", payload: ChatFrame.final("one", 9, "first"), now: now)
-        let changes = tracker.receive(event: "agent", payload: AgentFrame.start("g1"), now: now)
-        #expect(changes.first == .reassigned(from: "two", to: "g1"))
-        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g1", 9, "both"), now: now)
-        #expect(tracker.run("two")?.text == "both")
-        #expect(tracker.tick(now: now).isEmpty)
-        let late = tracker.tick(now: now.adding(milliseconds: RunTracker.deferredGrace))
-        #expect(
-            late.contains {
-                if case .ended(let run) = $0 { run.id == "three" && run.state == .completed } else { false }
-            }
-        )
+    /// The user's row that the gateway writes when it begins with a message.
+    private func row(_ text: String, at time: Int64) -> String {
+        #"""
+        {"role":"user","content":[{"type":"text","text":"\#(text)"}],"timestamp":\#(1_795_000_000_000 + time),"__openclaw":{"id":"u\#(time)"}}
+        """#
     }
 
-    @Test func `each deferred send has its own time to be answered`() {
+    private func message(_ row: String) -> JSONValue {
+        json(#"{"sessionKey":"agent:main:main","messageId":"m","message":\#(row)}"#)
+    }
+
+    private func start(_ id: String, at time: Int64) -> JSONValue { AgentFrame.start(id, 1_795_000_000_000 + time) }
+
+    /// `one` runs, the others wait behind it.
+    private func busy(_ waiting: [String], now: Timestamp) -> RunTracker {
         var tracker = RunTracker()
-        func deferred(_ id: String, behind run: String) {
-            tracker.sent(id, session: main, text: id, now: now)
-            _ = tracker.receive(event: "chat", payload: ChatFrame.final(id, 1, nil), now: now)
-            _ = tracker.receive(event: "chat", payload: ChatFrame.final(run, 9, "done"), now: now)
+        for id in ["one"] + waiting { tracker.sent(id, session: main, text: "text of \(id)", now: now) }
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("one"), now: now)
+        for id in waiting {
+            let changes = tracker.receive(event: "chat", payload: ChatFrame.final(id, 1, nil), now: now)
+            #expect(changes == [.deferred(id, session: main)])
         }
-        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
-        deferred("b", behind: "a")
-        #expect(tracker.tick(now: now).isEmpty)
-        _ = tracker.receive(event: "agent", payload: AgentFrame.start("g1"), now: now)
-        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g1", 9, "b's"), now: now)
-        _ = tracker.receive(event: "agent", payload: AgentFrame.start("c"), now: now)
-        deferred("d", behind: "c")
-        #expect(tracker.tick(now: now.adding(milliseconds: 60_000)).isEmpty)
-        _ = tracker.receive(event: "agent", payload: AgentFrame.start("g2"), now: now)
-        #expect(tracker.run("d")?.id == "g2")
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("one", 9, "first"), now: now)
+        return tracker
+    }
+
+    @Test func `the late run of a message is known by its words and its start`() {
+        var tracker = busy(["two", "three"], now: now)
+        // The order of running is not the order of sending.
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
+        let third = tracker.receive(
+            event: "session.message",
+            payload: message(row("text of three", at: 5_001)),
+            now: now
+        )
+        #expect(third.contains(.reassigned(from: "three", to: "g1")))
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g1", 9, "third"), now: now)
+        _ = tracker.receive(event: "agent", payload: start("g2", at: 9_000), now: now)
+        let second = tracker.receive(
+            event: "session.message",
+            payload: message(row("text of two", at: 9_000)),
+            now: now
+        )
+        #expect(second.contains(.reassigned(from: "two", to: "g2")))
+        #expect(tracker.run("three")?.text == "third")
+        #expect(tracker.run("two")?.id == "g2")
+    }
+
+    @Test func `equal words are answered in order, joined messages by one run`() {
+        var tracker = RunTracker()
+        tracker.sent("one", session: main, text: "x", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("one"), now: now)
+        for id in ["two", "three"] {
+            tracker.sent(id, session: main, text: "again", now: now)
+            _ = tracker.receive(event: "chat", payload: ChatFrame.final(id, 1, nil), now: now)
+        }
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
+        let page = json(#"{"messages":[\#(row("again", at: 5_000))]}"#)
+        let changes = tracker.receive(history: page, session: main, now: now)
+        #expect(changes.contains(.reassigned(from: "two", to: "g1")))
+        #expect(tracker.run("three")?.id == "three")
+
+        tracker = busy(["two", "three"], now: now)
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
+        let joined = row(#"[Queued messages while agent was busy]\n\ntext of two\n\ntext of three"#, at: 5_000)
+        _ = tracker.receive(event: "session.message", payload: message(joined), now: now)
+        #expect(tracker.run("two")?.id == "g1")
+        #expect(tracker.run("three")?.id == "g1")
+    }
+
+    @Test func `somebody else's run answers no message of ours, and neither does time`() {
+        var tracker = busy(["two"], now: now)
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
+        _ = tracker.receive(event: "session.message", payload: message(row("not ours", at: 5_000)), now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("g1", 9, "for them"), now: now)
+        _ = tracker.tick(now: now.adding(milliseconds: 600_000))
+        #expect(tracker.run("two")?.state == .queued)
+    }
+
+    @Test func `an empty end of a message behind which nothing seemed to run puts it aside as well`() {
+        var tracker = RunTracker()
+        tracker.sent("one", session: main, text: "x", now: now)
+        let changes = tracker.receive(event: "chat", payload: ChatFrame.final("one", 1, nil), now: now)
+        #expect(changes == [.deferred("one", session: main)])
+        tracker.sent("command", session: main, text: "/status", now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("command", 1, nil), now: now)
+        #expect(tracker.run("command")?.state == .completed)
     }
 
     @Test(arguments: ["error", "aborted"])
-    func `a deferred send that has ended is not answered any more`(state: String) {
-        var tracker = RunTracker()
-        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
-        for id in ["b", "c"] {
-            tracker.sent(id, session: main, text: id, now: now)
-            _ = tracker.receive(event: "chat", payload: ChatFrame.final(id, 1, nil), now: now)
-        }
+    func `a message that has ended while it waited is not answered any more`(state: String) {
+        var tracker = busy(["b", "c"], now: now)
         _ = tracker.receive(event: "chat", payload: ChatFrame.make("b", 2, state), now: now)
-        _ = tracker.receive(event: "chat", payload: ChatFrame.final("a", 9, "done"), now: now)
-        _ = tracker.receive(event: "agent", payload: AgentFrame.start("g1"), now: now)
+        _ = tracker.receive(event: "agent", payload: start("g1", at: 5_000), now: now)
+        _ = tracker.receive(event: "session.message", payload: message(row("text of b", at: 5_000)), now: now)
         #expect(tracker.run("b")?.id == "b")
-        #expect(tracker.run("c")?.id == "g1")
+    }
+
+    @Test func `what the gateway had put aside is gone with its process`() {
+        var tracker = busy(["two"], now: now)
+        tracker.relink(isSameProcess: false, now: now)
+        #expect(tracker.busyRuns.isEmpty)
+        tracker.sent("two", session: main, text: "text of two", now: now)
+        _ = tracker.receive(event: "agent", payload: start("two", at: 9_000), now: now)
+        #expect(tracker.run("two")?.state == .running)
     }
 
     @Test func `busy runs are listed, and those that changed since the last look`() {
@@ -82,24 +131,11 @@ struct DeferredSendTests {
         heard = tracker.takeChangedBusyRuns()
         #expect(heard.isEmpty)
         _ = tracker.receive(event: "agent", payload: AgentFrame.text("a", 2, "One"), now: now)
-        // A message deferred behind a run that still sends events also counts as heard of.
+        // A message put aside behind a run that still sends events also counts as heard of.
         heard = tracker.takeChangedBusyRuns()
         #expect(Set(heard.map(\.id)) == ["a", "b"])
         _ = tracker.receive(event: "agent", payload: AgentFrame.text("a", 3, "One two"), now: now)
         _ = tracker.receive(event: "chat", payload: ChatFrame.final("a", 9, "One two"), now: now)
         #expect(tracker.takeChangedBusyRuns().isEmpty)
-    }
-
-    @Test func `a heartbeat does not answer a deferred send`() {
-        var tracker = RunTracker()
-        tracker.sent("one", session: main, text: "1", now: now)
-        tracker.sent("two", session: main, text: "2", now: now)
-        _ = tracker.receive(event: "agent", payload: AgentFrame.start("one"), now: now)
-        _ = tracker.receive(event: "chat", payload: ChatFrame.final("two", 1, nil), now: now)
-        let beat = json(
-            #"{"runId":"beat","seq":1,"stream":"lifecycle","ts":1795000000000,"isHeartbeat":true,"sessionKey":"agent:main:main","data":{"phase":"start"}}"#
-        )
-        _ = tracker.receive(event: "agent", payload: beat, now: now)
-        #expect(tracker.run("two")?.id == "two")
     }
 }

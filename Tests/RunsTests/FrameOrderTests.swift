@@ -1,4 +1,5 @@
 import Basics
+import Gateway
 import JSONBytes
 import Labels
 import TestSupport
@@ -35,19 +36,31 @@ struct FrameOrderTests {
         return found
     }
 
-    /// Which send a run answers is told by order alone on protocol 3, and rows without a key go by the clock to a run that
-    /// is known.
+    private static func isEnd(_ entry: Capture.Entry) -> Bool {
+        guard case .event(let event) = entry, case .chat(let chat) = event else { return false }
+        return chat.state != .delta
+    }
+
+    /// Which send a run answers is told by order alone on protocol 3, rows without a key go by the clock to a run that is
+    /// known, and a request for approval names no run.
     static let captures = CaptureReplayTests.expected.map(\.capture).filter {
         !$0.hasPrefix("chat-send-while-busy.v2026.3") && !$0.hasPrefix("sessions.v2026.6")
+            && !$0.hasPrefix("exec-approval")
     }
 
     @Test(arguments: Set(captures).sorted())
     func `any order and any repetition of a recording ends in the same runs`(name: String) throws {
         let capture = try Capture(named: name)
-        let expected = Self.outcomes(capture.replay())
         let sent = capture.entries.filter { if case .sent = $0.entry { true } else { false } }
         let pages = capture.entries.filter { if case .history = $0.entry { true } else { false } }
-        let rest = capture.entries.filter { if case .event = $0.entry { true } else { false } }
+        let events = capture.entries.filter { if case .event = $0.entry { true } else { false } }
+        // Behind its end nothing more of a run is taken.
+        let ends = events.filter { Self.isEnd($0.entry) }
+        let rest = events.filter { !Self.isEnd($0.entry) }
+        var ordered = Replay(labels: .extended, traits: capture.traits)
+        for (at, entry) in sent + rest + pages + ends { ordered.take(entry, at: at) }
+        ordered.finish()
+        let expected = Self.outcomes(ordered)
         var random = SeededRandom(7)
         for round in 0..<14 {
             var frames = rest
@@ -61,8 +74,8 @@ struct FrameOrderTests {
                 for place in frames.indices.dropLast() where random.next() % 3 == 0 { frames.swapAt(place, place + 1) }
             default: frames.shuffle(using: &random)
             }
-            var replay = Replay(labels: .extended)
-            for (at, entry) in sent + frames + pages { replay.take(entry, at: at) }
+            var replay = Replay(labels: .extended, traits: capture.traits)
+            for (at, entry) in sent + frames + pages + ends { replay.take(entry, at: at) }
             replay.finish()
             let outcome = Self.outcomes(replay)
             for (id, run) in expected where run.state != .queued {

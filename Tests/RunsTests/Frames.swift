@@ -139,7 +139,16 @@ extension RunTracker {
     }
 
     mutating func receive(history payload: JSONValue, session: SessionKey, now: Timestamp) -> [RunChange] {
-        receive(ChatHistory.Output(payload), session: session, now: now)
+        receive(ChatHistory.Output(payload), session: session, askedAt: now, now: now)
+    }
+
+    /// The sessions whose transcript is wanted now; their next turn comes later.
+    mutating func looks(_ now: Timestamp) -> [SessionKey] { takeLooks(now: now, room: 100, except: []) }
+
+    /// The link was lost and is there again.
+    mutating func relink(isSameProcess: Bool? = true, now: Timestamp) {
+        linkLost()
+        linkOpened(isSameProcess: isSameProcess, now: now)
     }
 }
 

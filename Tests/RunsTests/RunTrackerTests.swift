@@ -14,7 +14,7 @@ struct RunTrackerTests {
         var tracker = RunTracker()
         tracker.sent("k1", session: main, text: "hi", now: now)
         #expect(tracker.run("k1")?.state == .queued)
-        #expect(tracker.wantsHistoryPoll(main) == false)
+        #expect(tracker.looks(now).isEmpty)
         tracker.sendFailed("k1")
         #expect(tracker.run("k1") == nil)
         tracker.sent("k2", session: main, text: "hi", now: now)
@@ -66,7 +66,7 @@ struct RunTrackerTests {
         }
         let ended = changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
         #expect(ended.map(\.id) == ["r0"])
-        #expect(ended.first?.state == .failed && ended.first?.error == RunTracker.tooMany)
+        #expect(ended.first?.state == .failed && ended.first?.error == RunEvidence.tooMany)
         #expect(tracker.run("r0") == nil && tracker.activeCount == ActivityLimits.activeRunsPerSession)
     }
 
@@ -133,35 +133,40 @@ struct RunTrackerTests {
         let data = #"{"phase":"end","status":"cancelled","aborted":true,"endedAt":1795000000200}"#
         _ = tracker.receive(event: "agent", payload: AgentFrame.make("b", 1, "lifecycle", data, at: 900), now: later)
         let run = tracker.run("b")
-        #expect(run?.state == .aborted && run?.endedAt == now.adding(milliseconds: 200))
-        #expect(run?.startedAt == run?.endedAt)
+        #expect(run?.state == .aborted && run?.startedAt == run?.endedAt)
     }
 
-    // MARK: polling
+    // MARK: asking
 
-    @Test func `history is polled only while a run is active whose tools are not seen live`() {
+    @Test func `while events tell everything no history is asked for`() {
         var tracker = RunTracker()
         tracker.sent("a", session: main, text: "x", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
-        #expect(tracker.sessionsToPoll == [main])
-        _ = tracker.receive(event: "agent", payload: AgentFrame.toolStart("a", 2, "c", "read", "{}", at: 1), now: now)
-        #expect(tracker.sessionsToPoll.isEmpty)
-        _ = tracker.receive(event: "chat", payload: ChatFrame.final("a", 9, "ok"), now: now)
-        // Our own runs are covered from now on; those of others are not, on protocol 3.
-        tracker.sent("b", session: main, text: "x", now: now)
-        _ = tracker.receive(event: "agent", payload: AgentFrame.start("b"), now: now)
-        #expect(tracker.sessionsToPoll.isEmpty)
-        _ = tracker.receive(event: "agent", payload: AgentFrame.start("foreign", session: "agent:main:side"), now: now)
-        #expect(tracker.sessionsToPoll.map(\.text) == ["agent:main:side"])
-        let item = AgentFrame.make(
-            "foreign",
-            2,
-            "item",
-            #"{"itemId":"i","phase":"start","title":"x"}"#,
-            session: "agent:main:side"
-        )
-        _ = tracker.receive(event: "agent", payload: item, now: now)
-        #expect(tracker.sessionsToPoll.isEmpty)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("b", session: "agent:main:side"), now: now)
+        let later = now.adding(milliseconds: RunTracker.silence - 1)
+        #expect(tracker.looks(later).isEmpty)
+        // A silent run is asked about, and not in each round.
+        let silent = now.adding(milliseconds: RunTracker.silence)
+        #expect(tracker.looks(silent).count == 2)
+        #expect(tracker.looks(silent.adding(milliseconds: 20_000)).isEmpty)
+        #expect(tracker.looks(silent.adding(milliseconds: 30_000)).count == 2)
+    }
+
+    @Test func `on the oldest release the steps of others' runs are only in their history`() {
+        var tracker = RunTracker()
+        tracker.traits = GatewayTraits(sendsRows: false, pagesTellRuns: false)
+        tracker.sent("a", session: main, text: "x", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+        #expect(tracker.looks(now).isEmpty)
+        let side = "agent:main:side"
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("foreign", session: side), now: now)
+        #expect(tracker.looks(now).map(\.text) == [side])
+        #expect(tracker.looks(now.adding(milliseconds: 900)).isEmpty)
+        #expect(tracker.looks(now.adding(milliseconds: 1_000)).map(\.text) == [side])
+        // Tool events go to the connection that sent the message.
+        tracker.relink(now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("a", 2, "One"), now: now)
+        #expect(Set(tracker.looks(now).map(\.text)) == [side, main.text])
     }
 
     // MARK: gateways that keep thoughts and results for their history
@@ -176,7 +181,7 @@ struct RunTrackerTests {
 
     private func quietBook() -> RunTracker {
         var tracker = RunTracker()
-        tracker.gatewaySendsRows = false
+        tracker.traits = GatewayTraits(sendsRows: false, pagesTellRuns: false)
         tracker.sent("a", session: main, text: "x", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
         return tracker
@@ -190,10 +195,10 @@ struct RunTrackerTests {
         #expect(tracker.run("a")?.steps.map(\.label) == ["Running tests..."])
         let due = [tracker.takePageRequest(), tracker.takePageRequest()]
         #expect(due == [true, false])
-        #expect(tracker.sessionsToPoll == [main])
+        #expect(tracker.looks(now) == [main])
         _ = tracker.receive(history: json("{\"messages\":[\(Self.turn)]}"), session: main, now: now)
         #expect(tracker.run("a")?.steps.map(\.label) == ["Tried it", "Running tests failed (exit 2, 2s)"])
-        #expect(tracker.sessionsToPoll.isEmpty)
+        #expect(tracker.looks(now.adding(milliseconds: 500)).isEmpty)
     }
 
     @Test func `a run's end is published with what its last page shows, or after a second without one`() {
@@ -205,13 +210,13 @@ struct RunTrackerTests {
         #expect(ended(tracker.receive(event: "chat", payload: final, now: now)).isEmpty)
         let isDue = tracker.takePageRequest()
         #expect(isDue)
-        #expect(tracker.sessionsToPoll == [main])
+        #expect(tracker.looks(now) == [main])
         #expect(tracker.activeCount == 1)
         let page = json("{\"messages\":[\(Self.turn)]}")
         let told = ended(tracker.receive(history: page, session: main, now: now))
         #expect(told.first?.steps.map(\.state) == [.done, .failed])
         #expect(told.first?.text == "ok")
-        #expect(tracker.sessionsToPoll.isEmpty && tracker.activeCount == 0)
+        #expect(tracker.looks(now.adding(milliseconds: 500)).isEmpty && tracker.activeCount == 0)
         #expect(tracker.receive(event: "chat", payload: final, now: now).isEmpty)
 
         tracker = quietBook()
@@ -231,15 +236,15 @@ struct RunTrackerTests {
             _ = tracker.receive(event: "agent", payload: frame, now: now)
         }
         tracker.framesLost()
-        #expect(tracker.sessionsToPoll == [main])
+        #expect(tracker.looks(now) == [main])
         let page = json(
             #"{"messages":[{"role":"user","content":"x","timestamp":1795000000000,"idempotencyKey":"a:user"},{"role":"toolResult","toolCallId":"c","toolName":"read","content":[],"timestamp":1795000000300}]}"#
         )
         _ = tracker.receive(history: page, session: main, now: now)
-        #expect(tracker.sessionsToPoll.isEmpty)
+        #expect(tracker.looks(now.adding(milliseconds: 1_000)).isEmpty)
         #expect(tracker.run("a")?.steps.first?.state == .done)
-        tracker.linkLost()
-        #expect(tracker.sessionsToPoll == [main])
+        tracker.relink(now: now)
+        #expect(tracker.looks(now) == [main])
     }
 
     @Test(arguments: [("done", Run.State.completed), ("killed", .aborted), ("failed", .failed)])
@@ -251,19 +256,19 @@ struct RunTrackerTests {
         let page = json(
             "{\"messages\":[{\"role\":\"user\",\"content\":\"x\",\"timestamp\":1795000000000},{\"role\":\"assistant\",\"content\":\"Hi.\",\"timestamp\":1795000001000}],\(info)}"
         )
-        #expect(tracker.receive(history: page, session: main, now: now).isEmpty)
-        tracker.linkLost()
+        #expect(tracker.receive(history: page, session: main, now: now) == [.proven("a", .row)])
+        tracker.relink(now: now)
         _ = tracker.receive(history: page, session: main, now: now)
         #expect(tracker.run("a")?.state == expected)
         #expect(tracker.run("a")?.text == "Hi.")
-        #expect(tracker.sessionsToPoll.isEmpty)
+        #expect(tracker.looks(now.adding(milliseconds: 60_000)).isEmpty)
     }
 
     @Test func `on protocol 3 the transcript's own end closes a run whose end was missed`() {
         var tracker = RunTracker()
         tracker.sent("a", session: main, text: "hello there", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
-        tracker.linkLost()
+        tracker.relink(now: now)
         let page = json(
             #"{"messages":[{"role":"user","content":[{"type":"text","text":"hello there"}],"timestamp":1795000000001},{"role":"assistant","content":[{"type":"text","text":"Hi."}],"stopReason":"stop","timestamp":1795000001000}]}"#
         )
@@ -288,6 +293,7 @@ struct RunTrackerTests {
 
     @Test func `two equal questions in a row keep their steps apart`() {
         var tracker = RunTracker()
+        tracker.traits = GatewayTraits(sendsRows: false, pagesTellRuns: false)
         for (id, start) in [("a", Int64(1_795_000_000_000)), ("b", 1_795_000_004_000)] {
             tracker.sent(id, session: main, text: "weather?", now: Timestamp(milliseconds: start))
             _ = tracker.receive(

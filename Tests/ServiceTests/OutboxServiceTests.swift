@@ -60,8 +60,15 @@ struct OutboxServiceTests {
     @Test func `a row with its key proves that a message arrived`() async throws {
         try await withServices { bench, loop in
             try await bench.open(on: loop)
+            let first = try await bench.accept("the session's first", on: loop) ?? ""
+            // A new session has nothing on disk before its first answer is complete, whatever is said of rows.
+            let early = Row.user("the session's first", key: first, id: "r1")
+            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(early)}"#, on: loop)
+            #expect(try await bench.entry(first).proof == nil)
+            try await bench.event("agent", Frame.start(first), on: loop)
+            try await bench.event("chat", Frame.final(first, 9, "done"), on: loop)
             let id = try await bench.accept("hello", on: loop)
-            let row = Row.user("hello", key: id)
+            let row = Row.user("hello", key: id, id: "r2")
             try await bench.event("session.message", #"{"sessionKey":"main","message":\#(row)}"#, on: loop)
             #expect(try await bench.entry(id).proof == .messageEvent)
         }
@@ -184,8 +191,7 @@ struct OutboxServiceTests {
             try await bench.accept("two", on: loop)
             try await bench.event("agent", Frame.start(first), on: loop)
             #expect(bench.gateway.sentTexts == ["one"])
-            let row = Row.user("one", key: first)
-            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(row)}"#, on: loop)
+            try await bench.event("chat", Frame.final(first, 9, "done"), on: loop)
             #expect(bench.gateway.sentTexts == ["one", "two"])
         }
     }
@@ -219,11 +225,14 @@ struct OutboxServiceTests {
             try await bench.open(version: 3, on: loop)
             let id = try await bench.accept("hello", on: loop)
             // A run of somebody else began just before, unheard until now.
-            try await bench.event("agent", Frame.start("run-elsewhere"), on: loop)
+            try await bench.event("agent", Frame.text("run-elsewhere", 2, "Well,"), on: loop)
             try await bench.event("chat", Frame.final(id ?? "", 1, nil), on: loop)
             #expect(try await bench.state(id) == .accepted)
             try await bench.event("chat", Frame.final("run-elsewhere", 9, "done"), on: loop)
             try await bench.event("agent", Frame.start("run-answer"), on: loop)
+            #expect(try await bench.entry(id).runID != "run-answer")
+            let row = Row.user("hello", id: "r1")
+            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(row)}"#, on: loop)
             #expect(try await bench.entry(id).runID == "run-answer")
         }
     }

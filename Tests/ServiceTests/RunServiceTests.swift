@@ -87,13 +87,28 @@ struct RunServiceTests {
 
     // MARK: Asking the history
 
-    @Test func `the history of a run without live steps is asked every half second`() async throws {
+    @Test func `on the oldest release the history of others' runs is asked every second`() async throws {
         try await withServices { bench, loop in
-            try await bench.open(on: loop)
+            try await bench.open(version: 3, methods: [], on: loop)
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             let before = bench.gateway.requests("chat.history").count
-            try await bench.advance(2000, on: loop)
+            try await bench.advance(4000, on: loop)
             #expect((3...5).contains(bench.gateway.requests("chat.history").count - before))
+        }
+    }
+
+    @Test func `a silent run is asked about, and ends where the gateway says so`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            try await bench.advance(15_000, on: loop)
+            #expect(bench.gateway.requests("agent.wait").isEmpty)
+            bench.gateway.next("agent.wait", ok(#"{"runId":"run-1","status":"timeout"}"#))
+            try await bench.advance(2000, on: loop)
+            #expect(bench.services.runs.active.map(\.id) == ["run-1"])
+            bench.gateway.next("agent.wait", ok(#"{"runId":"run-1","status":"error","error":"429 slow down"}"#))
+            try await bench.advance(40_000, on: loop)
+            #expect(bench.data("run.ended").first?["run"]?["error"]?.string == "429 slow down")
         }
     }
 
@@ -128,10 +143,10 @@ struct RunServiceTests {
             for number in 10..<30 {
                 try await bench.event("agent", Frame.start("run-\(number)", session: "agent:main:s\(number)"), on: loop)
             }
-            try await bench.advance(500, on: loop)
+            try await bench.advance(17_000, on: loop)
             #expect(bench.gateway.openCalls("chat.history") == 16)
             for _ in 0..<16 { bench.gateway.answer("chat.history") }
-            try await bench.advance(500, on: loop)
+            try await bench.advance(1000, on: loop)
             let asked = Set(bench.gateway.requests("chat.history").compactMap { $0["sessionKey"] })
             #expect(asked.count == 20)
         }
@@ -139,20 +154,31 @@ struct RunServiceTests {
 
     // MARK: Runs of an earlier process
 
-    @Test func `a run that a killed process left open is given up when nothing more is heard of it`() async throws {
+    @Test func `a run that a killed process left open ends when the gateway's process is another`() async throws {
         try await withServices { bench, loop in
             try await bench.open(on: loop)
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             try await bench.kill(on: loop)
             #expect(bench.services.runs.active.map(\.id) == ["run-1"])
-            try await bench.open(uptimeMs: 100, on: loop)
-            try await bench.advance(14_000, on: loop)
-            #expect(bench.services.runs.active.map(\.id) == ["run-1"])
-            try await bench.advance(2000, on: loop)
+            try await bench.advance(10_000, on: loop)
+            try await bench.open(uptimeMs: 4000, on: loop)
             #expect(bench.services.runs.active.isEmpty)
             let run = try #require(bench.data("run.ended").first?["run"])
             #expect(run["state"]?.string == "failed")
-            #expect(run["error"]?.string?.contains("was not running") ?? false)
+            #expect(run["code"]?.string == "RUN_INTERRUPTED")
+        }
+    }
+
+    @Test func `a run of the same process of the gateway is not given up`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            try await bench.event("agent", Frame.start("run-1"), on: loop)
+            try await bench.kill(on: loop)
+            try await bench.open(version: 3, on: loop)
+            try await bench.advance(600_000, on: loop)
+            #expect(bench.services.runs.active.map(\.id) == ["run-1"])
+            try await bench.event("chat", Frame.final("run-1", 9, "At last."), on: loop)
+            #expect(bench.data("run.ended").first?["run"]?["text"]?.string == "At last.")
         }
     }
 

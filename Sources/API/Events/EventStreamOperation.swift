@@ -8,8 +8,8 @@ import Server
 /// `GET /v1/events`: one stream for everything, in three forms, and the long poll on the same cursor.
 enum EventStreamOperation {
     static let types = [
-        "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "message", "outbox", "identity",
-        "profile", "session", "summary", "reset", "shutdown", "heartbeat",
+        "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "run.corrected", "message", "outbox",
+        "identity", "profile", "session", "summary", "reset", "shutdown", "heartbeat",
     ]
 
     /// The stream that a request asks for.

@@ -25,7 +25,7 @@ enum EntryAnswer {
         case Run.State.failed.rawValue:
             let detail = run.error ?? "The run failed; the gateway gave no reason."
             return .failure(
-                Problem(.runFailed, detail)
+                Problem(run.isInterrupted ? .runInterrupted : .runFailed, detail)
                     .adding(member: "entry") { $0.value(entry) }.adding(member: "run") { $0.value(run) }
             )
         case Run.State.aborted.rawValue:

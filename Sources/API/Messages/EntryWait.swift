@@ -66,7 +66,9 @@ final class EntryWait: OpenRequest, ExchangeOwner {
         entry.text = changed.text ?? text
         if let problem = EntryAnswer.failure(of: entry) { return finish(.failure(problem), on: loop) }
         if let ended, entry.state.isTerminal { return take(ended, on: loop) }
-        if entry.state == .delivered, !startsRun { obeyed(on: loop) }
+        if entry.state == .delivered, !startsRun { return obeyed(on: loop) }
+        // Another run may answer it now, and be over already.
+        if ended == nil, let run = api.runs.run(runID), !run.state.isActive { take(.live(run), on: loop) }
     }
 
     private func obeyed(on loop: isolated EventLoop) {

@@ -108,8 +108,10 @@ package struct ChatHistory: GatewayCall {
         /// Nil where the gateway says nothing about a run in flight.
         package let hasInFlightRun: Bool?
         package let hasActiveRun: Bool?
-        /// How the session's last run ended; meaningful while none is active.
-        package let lastRunEnd: RunEnd
+        /// Newer gateways: how the session's last run ended; nil while one is active, or was interrupted.
+        package let lastRunEnd: RunEnd?
+        /// The conversation, which a reset replaces.
+        package let conversation: String?
 
         package init(_ payload: JSONValue) {
             let messages = payload["messages"]
@@ -125,10 +127,12 @@ package struct ChatHistory: GatewayCall {
             hasActiveRun = session?["hasActiveRun"]?.bool
             lastRunEnd =
                 switch session?["status"]?.string {
+                case "done": .completed
                 case "killed": .aborted
                 case "failed", "timeout": .failed
-                default: .completed
+                default: nil
                 }
+            conversation = payload["sessionId"]?.string
         }
     }
 

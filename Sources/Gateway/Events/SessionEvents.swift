@@ -11,7 +11,11 @@ package struct SessionMessageEvent: Sendable {
         sessionKey = payload["sessionKey"]?.string
         message = payload["message"]
         row = message.flatMap { HistoryRow($0) }
+        isStored = payload["messageId"] != nil || row?.id != nil
     }
+
+    /// False of a notice that 2026.4.26 sends before the row is written.
+    package let isStored: Bool
 
     /// The idempotency key of the send that the row belongs to, as written.
     package var idempotencyKey: String? { message.flatMap { HistoryRow.idempotencyKey(of: $0) } }

@@ -85,6 +85,12 @@ package struct HistoryRow: Sendable {
     /// The text without what the gateway put around the user's words.
     package var words: String { InboundEnvelope.stripped(text) }
 
+    /// The gateway's prompt with which it takes up a turn that its own restart interrupted; newer ones repeat the user's
+    /// words in it.
+    package var resumesTurn: Bool {
+        role == .user && text.rangeOfText("[System] Your previous turn was interrupted by a gateway restart") != nil
+    }
+
     package var toolCallId: String? {
         (value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"])?.identifier
     }

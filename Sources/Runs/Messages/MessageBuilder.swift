@@ -19,9 +19,10 @@ struct MessageBuilder {
         lastTime = now
     }
 
-    mutating func add(_ turn: HistoryTurn) {
+    /// - Parameter owner: the run that the turn belongs to, where it is known.
+    mutating func add(_ turn: HistoryTurn, of owner: String?) {
         if let key = turn.key, tracker.isHidden(key) { return }
-        let runID = tracker.run(of: turn, session: session) ?? turn.key
+        let runID = owner ?? turn.key
         var hidesAnswers = false
         if let user = turn.user {
             hidesAnswers = Housekeeping.hidesAnswer(user.text)

@@ -30,7 +30,9 @@ package struct MessagePage: Sendable {
             history.hasInFlightRun ?? history.hasActiveRun
             ?? (last?.role != .assistant || last?.stopReason == .toolUse)
         var builder = MessageBuilder(session: session, tracker: tracker, entries: entries, now: now)
-        for turn in HistoryTurn.split(Self.withoutAbortDuplicates(history.rows)) { builder.add(turn) }
+        let turns = HistoryTurn.split(Self.withoutAbortDuplicates(history.rows))
+        let owners = tracker.owners(of: turns, session: session)
+        for (place, turn) in turns.enumerated() { builder.add(turn, of: owners[place]) }
         messages = builder.messages
     }
 
@@ -43,7 +45,9 @@ package struct MessagePage: Sendable {
         now: Timestamp
     ) -> ChatMessage? {
         var builder = MessageBuilder(session: session, tracker: tracker, entries: entries, now: now)
-        for turn in HistoryTurn.split([row]) { builder.add(turn) }
+        let turns = HistoryTurn.split([row])
+        let owners = tracker.owners(of: turns, session: session)
+        for (place, turn) in turns.enumerated() { builder.add(turn, of: owners[place]) }
         return builder.messages.last
     }
 

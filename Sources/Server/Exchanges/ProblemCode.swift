@@ -70,6 +70,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case shuttingDown = "SHUTTING_DOWN"
     case sendRejected = "SEND_REJECTED"
     case runFailed = "RUN_FAILED"
+    case runInterrupted = "RUN_INTERRUPTED"
     case runAborted = "RUN_ABORTED"
     case runNotFound = "RUN_NOT_FOUND"
     case runNotStarted = "RUN_NOT_STARTED"
@@ -209,6 +210,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .shuttingDown: Kind(.serviceUnavailable, "Shutting down", retryAfterMs: 2000)
         case .sendRejected: Kind(.badGateway, "Send rejected")
         case .runFailed: Kind(.badGateway, "Run failed")
+        case .runInterrupted: Kind(.badGateway, "Run interrupted")
         case .runAborted: Kind(.conflict, "Run aborted")
         case .runNotFound: Kind(.notFound, "Not found")
         case .runNotStarted: Kind(.conflict, "Run not started")

@@ -256,7 +256,9 @@ package final class OutboxService {
             return give(.outcome(order.attempt, .rejected(rejection)), on: loop)
         }
         if order.entry.kind == .message {
-            events.notify(.messageDispatched(order.entry, key: order.attempt.key), on: loop)
+            var entry = order.entry
+            entry.text = text
+            events.notify(.messageDispatched(entry, key: order.attempt.key), on: loop)
         }
         if order.entry.isSlashCommand, let text {
             resets.note(text, in: order.entry.session, now: loop.wallClock)

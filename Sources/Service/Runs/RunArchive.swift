@@ -29,6 +29,7 @@ package struct ArchivedRun: Sendable {
 
     package var text: String { member("text") ?? "" }
     package var error: String? { member("error") }
+    package var isInterrupted: Bool { member("code") == Run.Code.interrupted.rawValue }
 
     private func member(_ name: String) -> String? {
         (try? JSONDocument(parsing: summary).root)?[name]?.string
@@ -72,6 +73,14 @@ package enum KnownRun: JSONWritable {
         switch self {
         case .live(let run): run.state.rawValue
         case .archived(let run): run.state
+        }
+    }
+
+    /// The gateway's process ended during the run.
+    package var isInterrupted: Bool {
+        switch self {
+        case .live(let run): run.code == .interrupted
+        case .archived(let run): run.isInterrupted
         }
     }
 

@@ -42,7 +42,8 @@ final class RunPublisher {
         case .stepChanged(let step): publish(step, of: run, on: loop)
         case .textAppended(_, let offset, let text): pass(text, at: offset, replaces: false, of: run, on: loop)
         case .textReplaced(_, let text): pass(text, at: 0, replaces: true, of: run, on: loop)
-        case .deferred, .reassigned: break
+        case .corrected(let run): publish("run.corrected", run, on: loop)
+        case .deferred, .reassigned, .proven, .refused: break
         }
     }
 

@@ -10,16 +10,19 @@ import Store
 /// Follows the runs of the gateway: its events and history go to the run tracker, changes go to rows and events, and the
 /// outbox learns what proves its entries and which sessions are busy.
 package final class RunService {
-    /// Where a gateway gives no live tool events, history is asked this often while a run is active.
-    private static let pollMilliseconds: Int64 = 500
-    private static let tickMilliseconds: Int64 = 1000
+    private static let tickMilliseconds: Int64 = 1_000
+    /// While rows are awaited that no event brings.
+    private static let fastTickMilliseconds: Int64 = 500
     /// The newest rows: as many as one run can have written since the last look.
-    private static let pollRows = 50
+    private static let pageRows = 50
     /// Sessions whose history is on its way at a time, so that other questions find room.
-    private static let mostPolls = 16
-    /// At a start, runs are looked for that began this long ago, among the newest delivered messages.
+    private static let mostLooks = 16
+    /// At a start, runs are looked for that began this long ago, among the newest messages that the gateway took.
     private static let recoveryMilliseconds: Int64 = 600_000
     private static let recoveryEntries = 100
+    /// A conflict of sessions is not cured by waiting; the message is tried again this late without a sign of a cure.
+    private static let conflictMilliseconds: Int64 = 1_800_000
+    private static let conflictCode = "SESSION_CONFLICT"
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
@@ -28,11 +31,12 @@ package final class RunService {
     private let outbox: OutboxService
     private let publisher: RunPublisher
     private var tracker: RunTracker
-    private var polling: Set<SessionKey> = []
-    private var lastPolled: SessionKey?
+    private var looking: Set<SessionKey> = []
     private var ticker: TimerID?
     private var isOnline = false
-    private var orphans = OrphanedRuns()
+    private var process: GatewayProcess?
+    /// The gateway refused a message because of a conflict of sessions, and no cure was seen.
+    private var hasConflict = false
     /// Why the runs of the earlier process could not be read; the link stays closed until they are.
     package private(set) var fault: String?
 
@@ -110,59 +114,68 @@ package final class RunService {
             tracker.defaults = defaults
             events.notify(.defaultsChanged(defaults), on: loop)
         }
-        tracker.gatewaySendsRows = hello.methods.contains("sessions.subscribe")
-        reportBusyRuns(hello, on: loop)
+        tracker.traits = GatewayTraits(
+            sendsRows: hello.methods.contains(SessionsSubscribe.method),
+            pagesTellRuns: hello.protocolVersion >= 4
+        )
+        tracker.linkOpened(isSameProcess: isSameProcess(hello, on: loop), now: loop.wallClock)
+        // The outbox has to wait for runs that go on, also for the ones that began before this connection.
+        for run in tracker.busyRuns { report(run, on: loop) }
+    }
+
+    /// Nil where that cannot be known.
+    private func isSameProcess(_ hello: Hello, on loop: isolated EventLoop) -> Bool? {
+        guard let age = hello.uptimeMs else { return nil }
+        let now = GatewayProcess(
+            ageMs: age,
+            gatewayTime: loop.wallClock.adding(milliseconds: gateway.clockSkewMs),
+            monotonicMs: Int64(clamping: loop.now / 1_000_000)
+        )
+        defer { process = now }
+        guard let known = process else {
+            now.keep(in: feed.journal, now: loop.wallClock)
+            return nil
+        }
+        let isSame = known.isSame(as: now)
+        if !isSame { now.keep(in: feed.journal, now: loop.wallClock) }
+        return isSame
     }
 
     /// After the outbox has heard of the link.
     package func resumeWatching(on loop: isolated EventLoop) {
-        orphans.online(now: loop.wallClock)
-        poll(on: loop)
+        look(on: loop)
         keepTicking(on: loop)
     }
 
     package func framesLost(on loop: isolated EventLoop) {
         tracker.framesLost()
-        poll(on: loop)
+        look(on: loop)
     }
 
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
-        prove(event.payload, on: loop)
+        noteTaken(event.payload, on: loop)
         publish(tracker.receive(event.payload, now: loop.wallClock), on: loop)
-        if tracker.takePageRequest() { poll(on: loop) }
+        if tracker.takePageRequest() { look(on: loop) }
         keepTicking(on: loop)
     }
 
     package func published(_ event: StreamEvent) { publisher.published(event) }
-
-    /// The outbox has to wait for runs that go on, also for the ones that began before this connection. The runs of
-    /// another process of the gateway ended with that process.
-    private func reportBusyRuns(_ hello: Hello, on loop: isolated EventLoop) {
-        let now = loop.wallClock.adding(milliseconds: gateway.clockSkewMs).milliseconds
-        let start = hello.uptimeMs.map { now &- $0 &- GatewayEvents.slackMilliseconds } ?? .min
-        for run in tracker.busyRuns where run.since.milliseconds >= start { report(run, on: loop) }
-    }
 
     private func report(_ run: RunTracker.BusyRun, on loop: isolated EventLoop) {
         outbox.run(run.id, in: run.session.text, run.isDeferred ? .deferred : .active, on: loop)
     }
 
     /// Any event of a run whose id is one of our keys shows that the gateway took the message.
-    private func prove(_ event: GatewayEventPayload, on loop: isolated EventLoop) {
-        switch event {
-        case .agent(let event), .sessionTool(let event): prove(run: event.runId, on: loop)
-        case .chat(let event): prove(run: event.runId, on: loop)
-        case .sessionMessage(let event):
-            if let key = event.idempotencyKey { outbox.saw(key: key, .messageEvent, on: loop) }
-        default: return
-        }
-    }
-
-    private func prove(run: String?, on loop: isolated EventLoop) {
-        guard let run else { return }
-        orphans.heard(run)
-        guard UUIDv7.isWellFormed(String(run.prefix(36))) else { return }
-        outbox.taken(key: run, on: loop)
+    private func noteTaken(_ event: GatewayEventPayload, on loop: isolated EventLoop) {
+        let key: String? =
+            switch event {
+            case .agent(let event), .sessionTool(let event): event.runId
+            case .chat(let event): event.runId
+            case .sessionMessage(let event): event.idempotencyKey
+            default: nil
+            }
+        guard let key, UUIDv7.isWellFormed(String(key.prefix(36))) else { return }
+        outbox.taken(key: key, on: loop)
     }
 
     private func publish(_ changes: [RunChange], on loop: isolated EventLoop) {
@@ -174,9 +187,14 @@ package final class RunService {
             case .ended(let run):
                 KillPoint.reach("run.ended")
                 publisher.publish(change, of: run, on: loop)
-                outbox.saw(key: run.id, .runEnd, on: loop)
                 outbox.run(run.id, in: run.session.text, .ended, on: loop)
                 events.notify(.runEnded(run), on: loop)
+                lookForCure(behind: run, on: loop)
+            case .corrected(let run): publisher.publish(change, of: run, on: loop)
+            case .proven(let id, .row): outbox.saw(key: id, .history, on: loop)
+            case .proven(let id, .rowEvent): outbox.saw(key: id, .messageEvent, on: loop)
+            case .proven(let id, .end): outbox.saw(key: id, .runEnd, on: loop)
+            case .refused(let id, let reason): refused(id, reason, on: loop)
             case .stepChanged(let step):
                 if let run = tracker.run(step.runID) { publisher.publish(change, of: run, on: loop) }
             case .textAppended(let id, _, _), .textReplaced(let id, _):
@@ -189,37 +207,72 @@ package final class RunService {
         }
     }
 
-    // MARK: Looking into history
+    // MARK: A gateway that refuses to run messages
+
+    /// 2026.6.11 after a restart: it acknowledges the second message of each older session and does not run it. A run in a session
+    /// that is new to it cures all of them.
+    private func refused(_ id: String, _ reason: String, on loop: isolated EventLoop) {
+        hasConflict = true
+        let fault = OutboxFault(
+            code: Self.conflictCode,
+            detail:
+                "The gateway refused to run the message (\(reason)). Versions around 2026.6.11 do that in older sessions "
+                + "after a restart. A message to a session that does not exist yet cures it; this one follows then."
+        )
+        outbox.refusedByRun(key: id, fault, retryAfterMs: Self.conflictMilliseconds, on: loop)
+    }
+
+    private func lookForCure(behind run: Run, on loop: isolated EventLoop) {
+        guard hasConflict, run.state == .completed, gateway.isOnline else { return }
+        transcript.read(run.session.text, rows: 3, on: loop) { [weak self] result in
+            guard let self, case .success(let page) = result else { return }
+            guard page.rows.count(where: { $0.role == .user }) == 1 else { return }
+            self.hasConflict = false
+            self.outbox.bringForward(faultCode: Self.conflictCode, on: loop)
+        }
+    }
+
+    // MARK: Asking
 
     private func keepTicking(on loop: isolated EventLoop) {
         guard ticker == nil, tracker.activeCount > 0 else { return }
-        let wait = tracker.sessionsToPoll.isEmpty ? Self.tickMilliseconds : Self.pollMilliseconds
+        let wait = tracker.isFollowingRows ? Self.fastTickMilliseconds : Self.tickMilliseconds
         ticker = loop.after(milliseconds: wait) { [weak self] in
             guard let self else { return }
             self.ticker = nil
             self.publish(self.tracker.tick(now: loop.wallClock), on: loop)
             // While the gateway is away nothing is known of its runs; the next connection reports those still under way.
             for run in self.tracker.takeChangedBusyRuns() where self.isOnline { self.report(run, on: loop) }
-            for id in self.orphans.due(now: loop.wallClock) {
-                self.publish(self.tracker.giveUp(id, now: loop.wallClock), on: loop)
-            }
-            self.poll(on: loop)
+            self.look(on: loop)
             self.keepTicking(on: loop)
         }
     }
 
-    private func poll(on loop: isolated EventLoop) {
+    /// Reads the transcripts that the tracker wants to see.
+    private func look(on loop: isolated EventLoop) {
         guard gateway.isOnline else { return }
-        let wanted = tracker.sessionsToPoll
-        let turn = lastPolled.flatMap { last in wanted.firstIndex { $0 > last } } ?? 0
-        for session in wanted[turn...] + wanted[..<turn] where polling.count < Self.mostPolls {
-            guard polling.insert(session).inserted else { continue }
-            lastPolled = session
-            transcript.read(session.text, rows: Self.pollRows, on: loop) { [weak self] result in
+        let now = loop.wallClock
+        let room = Self.mostLooks - looking.count
+        for session in tracker.takeLooks(now: now, room: room, except: looking) {
+            looking.insert(session)
+            transcript.read(session.text, rows: Self.pageRows, on: loop) { [weak self] result in
                 guard let self else { return }
-                self.polling.remove(session)
+                self.looking.remove(session)
                 guard case .success(let page) = result else { return }
-                self.publish(self.tracker.receive(page, session: session, now: loop.wallClock), on: loop)
+                let changes = self.tracker.receive(page, session: session, askedAt: now, now: loop.wallClock)
+                self.publish(changes, on: loop)
+                self.ask(about: session, on: loop)
+            }
+        }
+    }
+
+    /// Asks about the runs that a page did not settle.
+    private func ask(about session: SessionKey, on loop: isolated EventLoop) {
+        for run in tracker.questions(session, now: loop.wallClock) {
+            gateway.call(AgentWait(runId: run), on: loop) { [weak self] result in
+                guard let self, case .success(let answer) = result else { return }
+                self.tracker.receive(answer, run: run, now: loop.wallClock)
+                if self.tracker.takePageRequest() { self.look(on: loop) }
             }
         }
     }
@@ -227,10 +280,19 @@ package final class RunService {
     // MARK: Runs of an earlier process
 
     private struct Saved: Sendable {
-        /// Runs without an end, with the numbers of their steps.
-        var runs: [(run: StoredRun, steps: [String: Int])]
-        /// Messages with the gateway whose run nobody saw.
+        struct Open: Sendable {
+            var run: StoredRun
+            /// The numbers of its steps.
+            var steps: [String: Int]
+            /// Of the message that it answers, where that is ours.
+            var text: String?
+        }
+
+        /// Runs without an end.
+        var runs: [Open]
+        /// Messages that the gateway took and whose run nobody saw.
         var entries: [OutboxEntry]
+        var process: GatewayProcess?
     }
 
     /// Takes up runs that an earlier process left without an end, and runs that began unseen.
@@ -239,19 +301,26 @@ package final class RunService {
     package func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         let since = loop.wallClock.adding(milliseconds: -Self.recoveryMilliseconds)
         feed.readSaved("runs", on: loop) { tables in
-            let runs = try tables.runs.active().map { ($0, Self.numbers(of: try tables.runs.steps(run: $0.id))) }
+            let runs = try tables.runs.active().map { run in
+                Saved.Open(
+                    run: run,
+                    steps: Self.numbers(of: try tables.runs.steps(run: run.id)),
+                    text: try tables.outbox.payload(id: OutboxEntry.entryID(ofKey: run.id))?.text
+                )
+            }
             var recent = OutboxTable.Query()
-            recent.states = [.accepted, .delivered]
+            recent.states = [.delivered, .accepted]
             recent.limit = Self.recoveryEntries
             let entries = try tables.outbox.list(recent).filter { entry in
-                try entry.updatedAt >= since && Self.lacksRun(entry, tables)
+                try (entry.state == .accepted || entry.updatedAt >= since) && Self.lacksRun(entry, tables)
             }
-            return Saved(runs: runs, entries: entries)
+            return Saved(runs: runs, entries: entries, process: try GatewayProcess.kept(in: tables))
         } failed: { [weak self] fault in
             self?.fault = fault
         } completion: { [weak self] saved in
             guard let self else { return }
             self.fault = nil
+            self.process = self.process ?? saved.process
             self.resume(saved.runs, on: loop)
             for entry in saved.entries { self.recover(entry, on: loop) }
             completion()
@@ -274,26 +343,38 @@ package final class RunService {
         return numbers
     }
 
-    private func resume(_ runs: [(run: StoredRun, steps: [String: Int])], on loop: isolated EventLoop) {
-        for (stored, steps) in runs where tracker.run(stored.id) == nil {
-            let session = tracker.defaults.tolerant(stored.session)
-            tracker.resume(stored.id, session: session, startedAt: stored.startedAt, steps: steps)
-            guard let run = tracker.run(stored.id) else { continue }
+    private func resume(_ runs: [Saved.Open], on loop: isolated EventLoop) {
+        for open in runs where tracker.run(open.run.id) == nil {
+            tracker.resume(
+                open.run.id,
+                session: tracker.defaults.tolerant(open.run.session),
+                startedAt: open.run.startedAt,
+                text: open.text,
+                steps: open.steps,
+                now: loop.wallClock
+            )
+            guard let run = tracker.run(open.run.id) else { continue }
             publisher.resume(run)
-            orphans.add(stored.id)
         }
-        lookForOrphans(on: loop)
     }
 
-    /// A message turned out to be delivered. Where its run was never seen, history has to show it.
-    package func delivered(_ entry: OutboxEntry, on loop: isolated EventLoop) {
-        guard entry.kind == .message, entry.state == .delivered else { return }
-        guard isUnknown(entry) else { return }
-        feed.read(on: loop) { tables in
-            try Self.lacksRun(entry, tables)
+    /// The outbox learned something of a message. Where its run was never seen, history has to show it.
+    package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        guard entry.kind == .message else { return }
+        if entry.state.isTerminal { tracker.deliveryIsOver(entry.runID ?? entry.upstreamKey) }
+        guard entry.state == .delivered, isUnknown(entry) else { return }
+        feed.read(on: loop) { tables -> OutboxEntry? in
+            guard try Self.lacksRun(entry, tables) else { return nil }
+            var entry = entry
+            entry.text = try tables.outbox.payload(id: entry.id)?.text
+            return entry
         } completion: { [weak self] result in
+            switch result {
+            case .success(let filled?): self?.recover(filled, on: loop)
+            case .success(nil): break
             // A disk that cannot be read shows no run either: history decides.
-            if (try? result.get()) ?? true { self?.recover(entry, on: loop) }
+            case .failure: self?.recover(entry, on: loop)
+            }
         }
     }
 
@@ -303,22 +384,20 @@ package final class RunService {
         let id = entry.runID ?? entry.upstreamKey
         guard !tracker.isHidden(id) else { return false }
         guard let run = tracker.run(id) else { return true }
-        return run.state == .queued && [.history, .textMatch, .gatewayReceipt].contains(entry.proof)
+        return run.state == .queued && [.history, .textMatch].contains(entry.proof)
     }
 
     private func recover(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard isUnknown(entry) else { return }
-        let id = entry.runID ?? entry.upstreamKey
-        let session = tracker.defaults.tolerant(entry.session)
-        tracker.recover(id, session: session, text: entry.text ?? "", sentAt: entry.createdAt)
-        orphans.add(id)
-        lookForOrphans(on: loop)
-    }
-
-    private func lookForOrphans(on loop: isolated EventLoop) {
-        guard isOnline, !orphans.isEmpty else { return }
-        orphans.online(now: loop.wallClock)
-        poll(on: loop)
+        tracker.recover(
+            entry.runID ?? entry.upstreamKey,
+            session: tracker.defaults.tolerant(entry.session),
+            text: entry.text ?? "",
+            sentAt: entry.createdAt,
+            awaitsDelivery: entry.state != .delivered
+        )
+        guard isOnline else { return }
+        look(on: loop)
         keepTicking(on: loop)
     }
 }

@@ -15,7 +15,8 @@ final class ManualClock: Sendable {
     }
 
     var monotonic: UInt64 { Self.monotonicStart + elapsed.withLock { $0 } }
-    var wall: Timestamp { wallStart.adding(milliseconds: Int64(elapsed.withLock { $0 } / 1_000_000)) }
+    var elapsedMs: Int64 { Int64(elapsed.withLock { $0 } / 1_000_000) }
+    var wall: Timestamp { wallStart.adding(milliseconds: elapsedMs) }
 
     var loopClock: LoopClock {
         LoopClock(monotonic: { self.monotonic }, wall: { self.wall })

@@ -107,10 +107,11 @@ final class ServiceBench: ServiceEventReceiver {
 
     func open(
         version: Int = 4,
-        uptimeMs: Int64 = 3_600_000,
+        uptimeMs: Int64? = nil,
         methods: [String] = ["sessions.subscribe"],
         on loop: isolated EventLoop
     ) async throws {
+        let uptimeMs = uptimeMs ?? 3_600_000 + clock.elapsedMs
         let text = """
             {"type":"hello-ok","protocol":\(version),"features":{"methods":[\(methods.map { "\"\($0)\"" }.joined(separator: ","))]},\
             "snapshot":{"uptimeMs":\(uptimeMs),"sessionDefaults":{"defaultAgentId":"main","mainKey":"main",\

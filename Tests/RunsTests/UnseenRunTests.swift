@@ -7,7 +7,7 @@ import Testing
 @testable import Runs
 
 /// Runs that an earlier process followed, or whose message it sent.
-struct OrphanedRunTests {
+struct UnseenRunTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_000_000)
     private let own = "01a1fc79-0000-7000-8000-000000000001"
@@ -42,7 +42,9 @@ struct OrphanedRunTests {
             case .ended(let run): "\(run.state) \(run.text)"
             case .textReplaced(_, let text): "replaced \(text)"
             case .textAppended(_, let offset, let text): "\(offset) \(text)"
-            case .stepChanged, .deferred, .reassigned: "other"
+            case .corrected(let run): "corrected \(run.state) \(run.text)"
+            case .proven(_, let proof): "proven \(proof)"
+            case .stepChanged, .deferred, .reassigned, .refused: "other"
             }
         }
     }
@@ -51,19 +53,17 @@ struct OrphanedRunTests {
         var tracker = RunTracker()
         tracker.recover(own, session: main, text: "hi", sentAt: now)
         let changes = tracker.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
-        #expect(published(changes) == ["started", "replaced Hello.", "completed Hello."])
+        #expect(published(changes) == ["started", "replaced Hello.", "proven end", "completed Hello."])
         #expect(tracker.run(own)?.endedAt == now.adding(milliseconds: 910))
     }
 
     @Test func `a run that came and went while the link was down is published whole from history`() {
         var tracker = RunTracker()
         tracker.sent(own, session: main, text: "hi", now: now)
-        tracker.linkLost()
-        #expect(tracker.sessionsToPoll.isEmpty)
-        tracker.recover(own, session: main, text: "hi", sentAt: now)
-        #expect(tracker.sessionsToPoll == [main])
+        tracker.relink(now: now)
+        #expect(tracker.looks(now) == [main])
         let changes = tracker.receive(history: page(turn(own, "Hello.", at: 10)), session: main, now: now)
-        #expect(published(changes) == ["started", "replaced Hello.", "completed Hello."])
+        #expect(published(changes) == ["proven row", "started", "0 Hello.", "proven end", "completed Hello."])
     }
 
     @Test func `where history shows nothing of a run, nothing is published`() {
@@ -71,14 +71,11 @@ struct OrphanedRunTests {
         tracker.recover(own, session: main, text: "hi", sentAt: now)
         #expect(tracker.receive(history: page([]), session: main, now: now).isEmpty)
         #expect(tracker.run(own) == nil)
-        tracker.recover(own, session: main, text: "hi", sentAt: now)
-        #expect(tracker.giveUp(own, now: now).isEmpty)
-        #expect(tracker.run(own) == nil)
     }
 
     @Test func `the turn before does not end a run that goes on`() {
         var tracker = RunTracker()
-        tracker.resume(own, session: main, startedAt: now)
+        tracker.resume(own, session: main, startedAt: now, text: "hi", now: now)
         let rows = turn(other, "The one before.", at: -3000)
         let changes = tracker.receive(history: page(rows, active: own, text: "Now "), session: main, now: now)
         #expect(published(changes) == ["replaced Now "])
@@ -89,7 +86,7 @@ struct OrphanedRunTests {
 
     @Test func `the first text after a restart replaces the text of an earlier process`() {
         var tracker = RunTracker()
-        tracker.resume(own, session: main, startedAt: now)
+        tracker.resume(own, session: main, startedAt: now, text: "hi", now: now)
         let changes = tracker.receive(event: "agent", payload: AgentFrame.text(own, 7, "Half of"), now: now)
         #expect(published(changes) == ["replaced Half of"])
     }
@@ -99,24 +96,24 @@ struct OrphanedRunTests {
         tracker.sent(own, session: main, text: "hi", now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
         _ = tracker.receive(event: "agent", payload: AgentFrame.text(own, 2, "One two"), now: now)
-        tracker.linkLost()
+        tracker.relink(now: now)
         let changes = tracker.receive(history: page(turn(own, "One two three.", at: 10)), session: main, now: now)
-        #expect(published(changes) == ["7  three.", "completed One two three."])
+        #expect(published(changes) == ["proven row", "7  three.", "proven end", "completed One two three."])
     }
 
     @Test func `the transcript's words come before those that an earlier page showed`() {
         var tracker = RunTracker()
-        tracker.resume(own, session: main, startedAt: now)
+        tracker.resume(own, session: main, startedAt: now, text: "hi", now: now)
         _ = tracker.receive(history: page([], active: own, text: "Let me check."), session: main, now: now)
-        tracker.linkLost()
+        tracker.relink(now: now)
         let changes = tracker.receive(history: page(turn(own, "It is done.", at: 10)), session: main, now: now)
-        #expect(published(changes) == ["replaced It is done.", "completed It is done."])
+        #expect(published(changes) == ["replaced It is done.", "proven end", "completed It is done."])
     }
 
     @Test func `numbers of steps go on behind those published before`() {
         var tracker = RunTracker()
         let steps = ["\(own):c1": 2, "\(own):thinking:x": 1]
-        tracker.resume(own, session: main, startedAt: now, steps: steps)
+        tracker.resume(own, session: main, startedAt: now, steps: steps, now: now)
         for (frame, call) in ["c1", "c2"].enumerated() {
             let payload = AgentFrame.toolStart(own, frame + 5, call, "read", #"{"path":"a"}"#, at: 5)
             _ = tracker.receive(event: "agent", payload: payload, now: now)

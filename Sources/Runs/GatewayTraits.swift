@@ -1,0 +1,18 @@
+/// What the connected release of the gateway does, as far as the end of runs depends on it.
+package struct GatewayTraits: Sendable, Equatable {
+    /// It sends each row of a transcript as it is written. The oldest release does not; it also leaves the output of commands
+    /// out of its events.
+    package var sendsRows: Bool
+    /// Its pages tell whether a run is under way. The others are asked about each run.
+    package var pagesTellRuns: Bool
+
+    package init(sendsRows: Bool = true, pagesTellRuns: Bool = true) {
+        self.sendsRows = sendsRows
+        self.pagesTellRuns = pagesTellRuns
+    }
+
+    /// 2026.3.1 reports the first of several failed tries as the run's error and says nothing of the later ones.
+    var triesAgainAfterError: Bool { !sendsRows }
+    /// After a restart it takes up interrupted runs by itself, under ids of its own; 2026.3.1 never does.
+    var resumesRuns: Bool { sendsRows }
+}

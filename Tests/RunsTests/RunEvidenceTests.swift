@@ -1,0 +1,320 @@
+import Basics
+import Gateway
+import JSONBytes
+import Testing
+
+@testable import Runs
+
+/// A run ends by evidence alone: kills of the gateway and of Ladle, ends without events, words that come too late.
+struct RunEvidenceTests {
+    private let main = SessionKey(canonical: "agent:main:main")
+    private let now = Timestamp(milliseconds: 1_795_000_000_000)
+    private let march = GatewayTraits(sendsRows: false, pagesTellRuns: false)
+    private let april = GatewayTraits(sendsRows: true, pagesTellRuns: false)
+
+    private func after(_ milliseconds: Int64) -> Timestamp { now.adding(milliseconds: milliseconds) }
+
+    private func user(_ text: String, at time: Int64, key: String? = nil) -> String {
+        let key = key.map { #","idempotencyKey":"\#($0):user""# } ?? ""
+        return
+            #"{"role":"user","content":"\#(text)","timestamp":\#(1_795_000_000_000 + time)\#(key),"__openclaw":{"id":"u\#(time)"}}"#
+    }
+
+    private func answer(_ text: String, at time: Int64, _ stop: String = "stop") -> String {
+        """
+        {"role":"assistant","content":[{"type":"text","text":"\(text)"}],"stopReason":"\(stop)",\
+        "timestamp":\(1_795_000_000_000 + time)}
+        """
+    }
+
+    private func page(_ rows: [String], status: String? = nil, active: Bool = false, id: String = "c1") -> JSONValue {
+        let info = status.map { #","sessionInfo":{"hasActiveRun":\#(active),"status":"\#($0)"}"# } ?? ""
+        return json(#"{"sessionId":"\#(id)","messages":[\#(rows.joined(separator: ","))]\#(info)}"#)
+    }
+
+    /// A run of ours that has said "Half of".
+    private func half(_ traits: GatewayTraits, isDelivered: Bool = true) -> RunTracker {
+        var tracker = RunTracker()
+        tracker.traits = traits
+        tracker.sent("k", session: main, text: "story", now: now)
+        if isDelivered { tracker.deliveryIsOver("k") }
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 2, "Half of"), now: now)
+        return tracker
+    }
+
+    private func ends(_ changes: [RunChange]) -> [Run] {
+        changes.compactMap { if case .ended(let run) = $0 { run } else { nil } }
+    }
+
+    // MARK: Ladle or the link was away
+
+    @Test func `the answer to the message before is not the answer`() {
+        var tracker = RunTracker()
+        tracker.traits = march
+        tracker.resume("k", session: main, startedAt: now, text: "story", now: after(3_000))
+        tracker.linkOpened(isSameProcess: true, now: after(3_000))
+        let before = [user("hello", at: -900), answer("Hello!", at: -400)]
+        for rows in [before, before + [user("story", at: 0)]] {
+            #expect(ends(tracker.receive(history: page(rows), session: main, now: after(4_000))).isEmpty)
+        }
+        let whole = before + [user("story", at: 0), answer("Once upon a time.", at: 9_000)]
+        let run = ends(tracker.receive(history: page(whole), session: main, now: after(10_000))).first
+        #expect(run?.text == "Once upon a time." && run?.state == .completed)
+    }
+
+    @Test func `a silent tool is no end, however long it takes`() {
+        var tracker = RunTracker()
+        tracker.traits = march
+        tracker.resume("k", session: main, startedAt: now, text: "tool", now: after(3_000))
+        tracker.linkOpened(isSameProcess: true, now: after(3_000))
+        let rows = page([user("tool", at: 0), answer("", at: 500, "toolUse")])
+        for minute in Int64(1)...30 {
+            #expect(ends(tracker.receive(history: rows, session: main, now: after(minute * 60_000))).isEmpty)
+            #expect(tracker.questions(main, now: after(minute * 60_000)) == ["k"])
+            tracker.receive(.unknown, run: "k", now: after(minute * 60_000))
+            #expect(ends(tracker.tick(now: after(minute * 60_000))).isEmpty)
+        }
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 20, "It is done."), now: after(1_900_000))
+        #expect(tracker.questions(main, now: after(1_900_000)).isEmpty)
+        let final = ChatFrame.final("k", 21, "It is done.")
+        _ = tracker.receive(event: "chat", payload: final, now: after(1_900_000))
+        #expect(tracker.run("k")?.state == .running)
+        #expect(ends(tracker.tick(now: after(1_901_000))).first?.text == "It is done.")
+    }
+
+    @Test func `the gateway's word that a run is over brings its rows before its end`() {
+        var tracker = half(april)
+        tracker.relink(now: after(1_000))
+        let asked = page([user("story", at: 0)])
+        _ = tracker.receive(history: asked, session: main, now: after(1_000))
+        tracker.receive(.ended, run: "k", now: after(1_100))
+        let isWanted = tracker.takePageRequest()
+        #expect(isWanted && tracker.looks(after(1_600)) == [main])
+        // A page that was asked for before says nothing new.
+        let early = tracker.receive(
+            ChatHistory.Output(asked),
+            session: main,
+            askedAt: after(1_000),
+            now: after(1_200)
+        )
+        #expect(ends(early).isEmpty)
+        let rows = page([user("story", at: 0), answer("Half of it and the rest.", at: 900)])
+        let run = ends(tracker.receive(history: rows, session: main, now: after(1_700))).first
+        #expect(run?.state == .completed && run?.text == "Half of it and the rest.")
+    }
+
+    @Test func `an end that neither rows nor events show is unknown, not success`() {
+        var tracker = half(april)
+        tracker.relink(now: after(1_000))
+        tracker.receive(.ended, run: "k", now: after(1_100))
+        let run = ends(tracker.receive(history: page([user("story", at: 0)]), session: main, now: after(2_000))).first
+        #expect(run?.state == .failed && run?.error == RunEvidence.unknownEnd && run?.text == "Half of")
+    }
+
+    // MARK: The gateway was killed
+
+    @Test func `a run whose process is gone is interrupted, with its partial text`() {
+        for (traits, rows) in [
+            (march, page([user("story", at: 0)])),
+            (GatewayTraits(), page([user("story", at: 0, key: "k")], status: "failed")),
+        ] {
+            var tracker = half(traits)
+            let call = AgentFrame.toolStart("k", 3, "c", "exec", #"{"command":"make test"}"#, at: 10)
+            _ = tracker.receive(event: "agent", payload: call, now: now)
+            tracker.relink(isSameProcess: false, now: after(5_000))
+            let run = ends(tracker.receive(history: rows, session: main, now: after(5_100))).first
+            #expect(run?.state == .failed && run?.code == .interrupted && run?.text == "Half of")
+            #expect(run?.steps.map(\.state).contains(.done) == false)
+        }
+    }
+
+    @Test func `an answer that was whole before the kill is the answer`() {
+        var tracker = half(march)
+        tracker.relink(isSameProcess: false, now: after(5_000))
+        let rows = page([user("story", at: 0), answer("Half of it and the rest.", at: 900)])
+        let run = ends(tracker.receive(history: rows, session: main, now: after(5_100))).first
+        #expect(run?.state == .completed && run?.text == "Half of it and the rest.")
+    }
+
+    @Test(arguments: [true, false])
+    func `a run that the gateway takes up by itself goes on under its id`(namesWords: Bool) {
+        var tracker = half(namesWords ? GatewayTraits() : april)
+        tracker.relink(isSameProcess: false, now: after(5_000))
+        let left = page([user("story", at: 0, key: namesWords ? "k" : nil)], status: namesWords ? "running" : nil)
+        for time in stride(from: Int64(5_000), to: 34_000, by: 2_000) {
+            #expect(ends(tracker.receive(history: left, session: main, now: after(time))).isEmpty)
+        }
+        _ = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.start("g", now.milliseconds + 34_000),
+            now: after(34_000)
+        )
+        let notice =
+            "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting. Continue."
+        let words =
+            namesWords ? #"[Queued user message that arrived while the previous turn was still active]\nstory\n\n"# : ""
+        let row = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(user(words + notice, at: 34_000))}"#
+        )
+        let changes = tracker.receive(event: "session.message", payload: row, now: after(34_010))
+        #expect(ends(changes).first?.code == .interrupted)
+        #expect(changes.contains(.reassigned(from: "k", to: "g")))
+        #expect(tracker.run("g")?.state == .running)
+    }
+
+    @Test func `a gateway that does not take the run up has had its time`() {
+        var tracker = half(april)
+        tracker.relink(isSameProcess: false, now: after(5_000))
+        let left = page([user("story", at: 0)])
+        #expect(ends(tracker.receive(history: left, session: main, now: after(64_000))).isEmpty)
+        #expect(ends(tracker.receive(history: left, session: main, now: after(65_000))).first?.code == .interrupted)
+    }
+
+    @Test func `a message without a trace may be sent again, and its run begins anew`() {
+        var tracker = half(march, isDelivered: false)
+        tracker.relink(isSameProcess: false, now: after(5_000))
+        #expect(ends(tracker.receive(history: page([]), session: main, now: after(6_000))).isEmpty)
+        #expect(tracker.busyRuns.isEmpty)
+        tracker.sent("k", session: main, text: "story", now: after(7_000))
+        var changes = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.start("k", now.milliseconds + 7_100),
+            now: after(7_100)
+        )
+        changes += tracker.receive(event: "agent", payload: AgentFrame.text("k", 2, "Once"), now: after(7_200))
+        #expect(changes == [.textReplaced(run: "k", text: ""), .textAppended(run: "k", offset: 0, text: "Once")])
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("k", 3, "Once."), now: after(7_300))
+        let run = ends(tracker.tick(now: after(8_400))).first
+        #expect(run?.state == .completed && run?.text == "Once.")
+    }
+
+    @Test func `a message that is given up ends the run that left no trace`() {
+        var tracker = half(march, isDelivered: false)
+        tracker.relink(isSameProcess: false, now: after(5_000))
+        tracker.deliveryIsOver("k")
+        #expect(ends(tracker.receive(history: page([]), session: main, now: after(8_000))).first?.code == .interrupted)
+    }
+
+    // MARK: Errors that the gateway tries again
+
+    @Test func `the first error of several tries is not the run's`() {
+        var tracker = half(march)
+        let failure = AgentFrame.make("k", 3, "lifecycle", #"{"phase":"error","error":"500"}"#)
+        _ = tracker.receive(event: "agent", payload: failure, now: after(1_000))
+        let error = ChatFrame.make("k", 3, "error", #","errorMessage":"500""#)
+        #expect(ends(tracker.receive(event: "chat", payload: error, now: after(1_000))).isEmpty)
+        let again = AgentFrame.make("k", 5, "lifecycle", #"{"phase":"start","startedAt":1795000003000}"#)
+        _ = tracker.receive(event: "agent", payload: again, now: after(3_000))
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 6, "Here it is."), now: after(3_100))
+        _ = tracker.receive(event: "agent", payload: AgentFrame.end("k", 7), now: after(3_200))
+        let run = ends(tracker.tick(now: after(6_300))).first
+        #expect(run?.state == .completed && run?.text.hasSuffix("Here it is.") == true)
+    }
+
+    @Test func `an error after which the gateway says that the run is over is its end`() {
+        var tracker = half(march)
+        let failure = AgentFrame.make("k", 3, "lifecycle", #"{"phase":"error","error":"429"}"#)
+        _ = tracker.receive(event: "agent", payload: failure, now: now)
+        _ = tracker.receive(
+            event: "chat",
+            payload: ChatFrame.make("k", 3, "error", #","errorMessage":"429""#),
+            now: now
+        )
+        #expect(tracker.looks(after(RunTracker.silence)) == [main])
+        #expect(tracker.questions(main, now: after(RunTracker.silence)) == ["k"])
+        tracker.receive(.failed("429"), run: "k", now: after(RunTracker.silence + 10))
+        let rows = page([user("story", at: 0), answer("", at: 900, "error")])
+        let run = ends(tracker.receive(history: rows, session: main, now: after(RunTracker.silence + 100))).first
+        #expect(run?.state == .failed && run?.error == "429")
+    }
+
+    // MARK: Behind the end
+
+    @Test func `nothing of a run comes after its end, and a wrong end is corrected`() {
+        var tracker = half(GatewayTraits())
+        tracker.relink(isSameProcess: false, now: after(5_000))
+        let left = page([user("story", at: 0, key: "k")], status: "failed")
+        #expect(ends(tracker.receive(history: left, session: main, now: after(5_100))).count == 1)
+        for frame in [
+            AgentFrame.text("k", 9, "Half of it"), AgentFrame.toolStart("k", 10, "c", "read", "{}", at: 9),
+            AgentFrame.end("k", 11),
+        ] { #expect(tracker.receive(event: "agent", payload: frame, now: after(6_000)).isEmpty) }
+        let final = ChatFrame.final("k", 12, "Half of it and the rest.")
+        let changes = tracker.receive(event: "chat", payload: final, now: after(6_100))
+        guard case .corrected(let run)? = changes.first else { return #expect(Bool(false), "no correction") }
+        #expect(changes.count == 1 && run.state == .completed && run.text == "Half of it and the rest.")
+        #expect(tracker.receive(event: "chat", payload: final, now: after(6_200)).isEmpty)
+    }
+
+    @Test func `what a tool of an aborted run still reports changes nothing`() {
+        var tracker = half(GatewayTraits())
+        let call = AgentFrame.toolStart("k", 3, "c", "exec", #"{"command":"sleep 60"}"#, at: 10)
+        _ = tracker.receive(event: "agent", payload: call, now: now)
+        _ = tracker.receive(event: "chat", payload: ChatFrame.make("k", 4, "aborted"), now: now)
+        #expect(tracker.run("k")?.steps.map(\.state) == [.cancelled])
+        let late = AgentFrame.toolResult("k", 1, "c", "exec", at: 200)
+        #expect(tracker.receive(event: "agent", payload: late, now: after(200)).isEmpty)
+        let row =
+            #"{"role":"toolResult","toolCallId":"c","toolName":"exec","isError":true,"timestamp":1795000000300,"content":"aborted"}"#
+        _ = tracker.receive(history: page([user("story", at: 0, key: "k"), row]), session: main, now: after(400))
+        #expect(tracker.run("k")?.steps.map(\.state) == [.cancelled])
+    }
+
+    @Test func `a reset of the conversation ends the run that belonged to the former one`() {
+        var tracker = half(march)
+        _ = tracker.receive(history: page([user("story", at: 0)]), session: main, now: after(100))
+        #expect(
+            ends(tracker.receive(history: page([], id: "c2"), session: main, now: after(20_000))).first?.state
+                == .aborted
+        )
+    }
+
+    // MARK: Proof of delivery
+
+    @Test func `in a new session only a page shows that a message is on disk`() {
+        var tracker = half(GatewayTraits(), isDelivered: false)
+        let row = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(user("story", at: 0, key: "k"))}"#
+        )
+        #expect(tracker.receive(event: "session.message", payload: row, now: now).isEmpty)
+        let rows = page([user("story", at: 0, key: "k")], status: "running", active: true)
+        #expect(tracker.receive(history: rows, session: main, now: now) == [.proven("k", .row)])
+        _ = tracker.receive(event: "chat", payload: ChatFrame.final("k", 9, "Half of it."), now: now)
+
+        tracker.sent("k2", session: main, text: "more", now: after(9_000))
+        _ = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.start("k2", now.milliseconds + 9_100),
+            now: after(9_100)
+        )
+        let next = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m2","message":\#(user("more", at: 9_050, key: "k2"))}"#
+        )
+        #expect(
+            tracker.receive(event: "session.message", payload: next, now: after(9_200)) == [.proven("k2", .rowEvent)]
+        )
+        let final = tracker.receive(event: "chat", payload: ChatFrame.final("k2", 9, "Yes."), now: after(9_300))
+        #expect(final.contains(.proven("k2", .end)))
+    }
+
+    @Test func `a notice of a message that is not written yet shows nothing`() {
+        var tracker = half(april, isDelivered: false)
+        _ = tracker.receive(history: page([answer("before", at: -5_000)]), session: main, now: now)
+        let notice = json(
+            #"{"sessionKey":"agent:main:main","message":{"role":"user","content":"story","timestamp":1795000000000,"__openclaw":{"seq":3}}}"#
+        )
+        #expect(tracker.receive(event: "session.message", payload: notice, now: now).isEmpty)
+        let stored = json(#"{"sessionKey":"agent:main:main","messageId":"m","message":\#(user("story", at: 0))}"#)
+        #expect(tracker.receive(event: "session.message", payload: stored, now: now) == [.proven("k", .rowEvent)])
+    }
+
+    @Test func `a message that the gateway acknowledged and refuses to run has no run`() {
+        var tracker = RunTracker()
+        tracker.sent("k", session: main, text: "story", now: now)
+        let words = "Error: reply session initialization conflicted for agent:main:main"
+        let error = ChatFrame.make("k", 1, "error", #","errorMessage":"\#(words)""#)
+        #expect(tracker.receive(event: "chat", payload: error, now: now) == [.refused("k", reason: words)])
+        #expect(tracker.run("k") == nil)
+    }
+}
