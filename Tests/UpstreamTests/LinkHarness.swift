@@ -45,6 +45,12 @@ struct LinkHarness {
     var hangUps = 0
     var logged: [LoggedFrame] = []
     private var answer: [UInt8] = []
+    /// The bytes that the kernel has not taken, and those that it has.
+    private var unsent = 0
+    private var taken: UInt64 = 0
+    /// Large messages that the machine gave away to be parsed.
+    var parsing: [(number: UInt64, bytes: [UInt8])] = []
+    var parsesAtOnce = true
     /// The gateway's bytes reach the machine in pieces of this size.
     var pieceSize = Int.max
 
@@ -73,14 +79,22 @@ struct LinkHarness {
     }
 
     mutating func perform(_ actions: [LinkAction]) {
-        for action in actions {
-            switch action {
+        var actions = actions
+        var next = 0
+        while next < actions.count {
+            next += 1
+            switch actions[next - 1] {
             case .open(let url): opened.append(url)
-            case .write(let bytes): gatewayReads(bytes)
+            case .write(let bytes):
+                gatewayReads(bytes)
+                actions += machine.output(unsent: unsent, taken: taken, now: now)
             case .close:
                 hangUps += 1
                 gateway = nil
                 reader = ServerHandshake.Reader()
+            case .parse(let number, let bytes):
+                parsing.append((number, bytes))
+                if parsesAtOnce { parseNext() }
             case .status(let status): statuses.append(status)
             case .hello: hellos += 1
             case .event(let event): events.append(event)
@@ -99,7 +113,7 @@ struct LinkHarness {
     }
 
     private mutating func gatewayReads(_ bytes: [UInt8]) {
-        machine.unsentBytes = 0
+        taken += UInt64(bytes.count)
         guard gateway != nil else {
             guard let request = try? reader.receive(bytes.span)?.handshake else { return }
             gateway = WebSocketSession(role: .server, limits: WebSocketLimits(messageBytes: 64 << 20))
@@ -125,6 +139,21 @@ struct LinkHarness {
             perform(actions)
             start = end
         }
+    }
+
+    /// The kernel has `unsent` bytes left to take.
+    mutating func fillOutput(_ unsent: Int, taking count: UInt64 = 0) {
+        self.unsent = unsent
+        taken += count
+        perform(machine.output(unsent: unsent, taken: taken, now: now))
+    }
+
+    /// Finishes the parsing of the oldest large message.
+    mutating func parseNext() {
+        guard !parsing.isEmpty else { return }
+        let (number, bytes) = parsing.removeFirst()
+        let document = try? JSONDocument(parsing: bytes, limits: .gateway)
+        perform(machine.parsed(number, document, size: bytes.count, now: now))
     }
 
     /// Starts the link and brings it to the open WebSocket.

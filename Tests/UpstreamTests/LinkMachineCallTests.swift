@@ -40,7 +40,7 @@ struct LinkMachineCallTests {
         var link = try LinkHarness()
         link.goOnline()
         link.call(1)
-        link.machine.unsentBytes = 2 << 20
+        link.fillOutput(2 << 20)
         let seen = link.requests.count
         link.perform(
             link.machine.request(CallID(2), method: "health", params: Array("{}".utf8), timeoutMs: 9_000, now: link.now)
@@ -53,7 +53,7 @@ struct LinkMachineCallTests {
     @Test func `a request that waited goes out when the connection drains, unless its time is over`() throws {
         var link = try LinkHarness()
         link.goOnline()
-        link.machine.unsentBytes = 2 << 20
+        link.fillOutput(2 << 20)
         let before = link.requests.count
         for number in 1...3 as ClosedRange<UInt64> {
             let timeout: Int64 = number == 2 ? 100 : 60_000
@@ -70,7 +70,7 @@ struct LinkMachineCallTests {
         #expect(link.requests.count == before)
         #expect(link.advanceToWake() == 100)
         #expect(link.outcomes.map(\.outcome.name) == ["notDispatched timedOut"])
-        link.perform(link.machine.drained(now: link.now))
+        link.fillOutput(0)
         #expect(link.requests.dropFirst(before).compactMap { $0.root["method"]?.string } == ["m1", "m3"])
     }
 

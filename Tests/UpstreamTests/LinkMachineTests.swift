@@ -237,7 +237,7 @@ struct LinkMachineTests {
             #"{"type":"event","event":"agent","payload":{"runId":"r","text":"\#(String(repeating: "x", count: 400))"}}"#
         WebSocketEncoder.append(.text, Array(event.utf8), mask: nil, to: &frame)
         for byte in frame {
-            link.advance(50_000)
+            link.advance(1_000)
             link.perform(link.machine.wake(now: link.now))
             link.feed([byte])
         }
@@ -284,11 +284,11 @@ struct LinkMachineTests {
     @Test func `handshakes that stall are given up`() throws {
         var link = try LinkHarness()
         link.perform(link.machine.start(now: link.now))
-        #expect(link.advanceToWake() == 10_000)
+        #expect(link.advanceToWake() == 25_000)
         #expect(link.machine.status.code == "GATEWAY_TIMEOUT")
         link.advanceToWake()
         link.perform(link.machine.opened(now: link.now))
-        #expect(link.advanceToWake() == 15_000)
+        #expect(link.advanceToWake() == 25_000)
         #expect(link.machine.status.code == "GATEWAY_TIMEOUT" && link.hangUps == 2)
     }
 

@@ -214,6 +214,23 @@ struct RejectionTests {
         #expect(rejection.state == row.state && rejection.code == row.shown && rejection.next == row.next)
     }
 
+    static let statuses: [(Int, Int?, String, Int64)] = [
+        (503, nil, "GATEWAY_RESTARTING", 2_000), (503, 20, "GATEWAY_RESTARTING", 20_000),
+        (503, 99_999_999, "GATEWAY_RESTARTING", 600_000), (429, nil, "UPGRADE_REFUSED", 5_000),
+        (404, nil, "UPGRADE_REFUSED", 30_000),
+    ]
+
+    @Test(arguments: statuses)
+    func `each HTTP status in place of the upgrade means something`(
+        _ row: (status: Int, retryAfter: Int?, shown: String, wait: Int64)
+    ) throws {
+        let failure = Rejection.TransportFailure.handshake(.refused(status: row.status, retryAfter: row.retryAfter))
+        let rejection = Rejection(failure, url: try GatewayURL("ws://127.0.0.1"))
+        #expect(rejection.state == .offline && rejection.code == row.shown)
+        #expect(rejection.next == .retryAfter(milliseconds: row.wait))
+        #expect((rejection.hint == nil) == (row.status != 404))
+    }
+
     @Test func `a cut request id in a close reason is not offered as a command`() {
         let whole = "pairing required: device is not approved yet (requestId: 20eb0210-16ed-4651-ab95-2a0a5022d802)"
         #expect(

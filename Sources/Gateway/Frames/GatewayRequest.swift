@@ -2,6 +2,11 @@ import JSONBytes
 
 /// Bytes of a request frame.
 package enum GatewayRequest {
+    /// Methods that change nothing, so that a repeat can do no harm.
+    package static let readMethods: Set<String> = [
+        AgentsList.method, AgentsFilesGet.method, ChatHistory.method, SessionsList.method,
+    ]
+
     /// `params` is one JSON object already.
     package static func frame(id: String, method: String, params: [UInt8]) -> [UInt8] {
         var writer = JSONWriter(capacity: params.count + 96)

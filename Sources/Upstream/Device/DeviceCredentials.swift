@@ -48,10 +48,16 @@ struct DeviceCredentials {
         )
     }
 
-    /// Both secrets are tried once, until `reset`.
-    mutating func sendBothOnce() {
-        sendsBoth = true
-        hasTriedBoth = true
+    /// Chooses the secrets of the next attempt. True if a stored token was deleted.
+    mutating func prepare(for next: Rejection.Next, with configuration: LinkConfiguration) -> Bool {
+        switch next {
+        case .retryWithDeviceToken:
+            sendsBoth = true
+            hasTriedBoth = true
+            return false
+        case .dropDeviceToken: return forget(for: configuration)
+        case .retry, .retryAfter, .waitForApproval, .stop: return false
+        }
     }
 
     /// The gateway accepted the link, or the configuration has changed.
@@ -68,8 +74,7 @@ struct DeviceCredentials {
         return true
     }
 
-    /// Deletes the token of this gateway; false if there is none.
-    mutating func forget(for configuration: LinkConfiguration) -> Bool {
+    private mutating func forget(for configuration: LinkConfiguration) -> Bool {
         let key = key(for: configuration)
         guard tokens[key] != nil else { return false }
         tokens[key] = nil

@@ -1,6 +1,8 @@
 import Basics
+import Dispatch
 package import EventLoops
 package import Gateway
+import JSONBytes
 package import Observability
 import POSIX
 package import TLS
@@ -40,6 +42,11 @@ package final class UpstreamLink {
     private var actions: [LinkAction] = []
     private var isPerforming = false
     private let trust: TLSTrust?
+    /// Parses large messages, one at a time.
+    private let parser = DispatchQueue(label: "ladle.link.parser")
+    /// The reasons why nothing is read from this connection.
+    private var isHeld = false
+    private var parsing: UInt64?
     package weak var handler: (any UpstreamLinkHandler)?
 
     /// - Parameter trust: replaces the system's certificate authorities if no pin is set; for tests.
@@ -92,10 +99,16 @@ package final class UpstreamLink {
 
     /// Stops reading from this connection for a while. Incoming data waits in the kernel and at the gateway.
     package func holdInput(_ isHeld: Bool, on loop: isolated EventLoop) {
-        guard let stream = connection?.stream else { return }
+        guard connection != nil else { return }
         machine.holdInput(isHeld, now: Self.time(loop))
-        if isHeld { stream.pauseInput(on: loop) } else { stream.resumeInput(on: loop) }
+        self.isHeld = isHeld
+        updateInput(on: loop)
         armTimer(on: loop)
+    }
+
+    private func updateInput(on loop: isolated EventLoop) {
+        guard let stream = connection?.stream else { return }
+        if isHeld || parsing != nil { stream.pauseInput(on: loop) } else { stream.resumeInput(on: loop) }
     }
 
     /// Sends one request. `completion` is called on the loop exactly once. `params` is one JSON object.
@@ -127,8 +140,12 @@ package final class UpstreamLink {
         perform(machine.received(bytes, now: Self.time(loop)), on: loop)
     }
 
-    func drained(on loop: isolated EventLoop) {
-        perform(machine.drained(now: Self.time(loop)), on: loop)
+    func drained(on loop: isolated EventLoop) { reportOutput(on: loop) }
+
+    private func reportOutput(on loop: isolated EventLoop) {
+        guard let stream = connection?.stream else { return }
+        let time = Self.time(loop)
+        perform(machine.output(unsent: stream.waitingBytes, taken: stream.takenBytes, now: time), on: loop)
     }
 
     func failed(_ failure: Rejection.TransportFailure, on loop: isolated EventLoop) {
@@ -152,6 +169,7 @@ package final class UpstreamLink {
             case .open(let url): open(url, on: loop)
             case .write(let bytes): write(bytes, on: loop)
             case .close: close(on: loop)
+            case .parse(let number, let bytes): parse(number, bytes, on: loop)
             case .status(let status): handler?.linkChanged(status, on: loop)
             case .hello(let hello): handler?.linkOpened(hello, on: loop)
             case .event(let event): handler?.linkReceived(event, on: loop)
@@ -174,8 +192,7 @@ package final class UpstreamLink {
     private func write(_ bytes: [UInt8], on loop: isolated EventLoop) {
         guard let connection else { return }
         switch connection.stream.send(bytes, on: loop) {
-        case .sent: machine.unsentBytes = 0
-        case .queued(let count): machine.unsentBytes = count
+        case .sent, .queued: reportOutput(on: loop)
         case .closed: break
         // The connection reports this end like any other.
         case .overflow: connection.stream.close(on: loop)
@@ -183,11 +200,35 @@ package final class UpstreamLink {
     }
 
     private func close(on loop: isolated EventLoop) {
+        isHeld = false
+        parsing = nil
         addresses = []
         attempt += 1
         let last = connection
         connection = nil
         last?.detach(on: loop)
+    }
+
+    /// Parses off the loop. Nothing more is read meanwhile, so messages keep their order and none pile up.
+    private func parse(_ number: UInt64, _ bytes: [UInt8], on loop: isolated EventLoop) {
+        parsing = number
+        updateInput(on: loop)
+        let bound = LoopBound(self, on: loop)
+        parser.async { [parser] in
+            let document = try? JSONDocument(parsing: bytes, limits: .gateway)
+            loop.post { loop in
+                bound.value(on: loop)?.parsed(number, document, size: bytes.count, on: loop)
+                // Freeing a large document takes a while too, so the last reference goes elsewhere.
+                parser.async { _ = document }
+            }
+        }
+    }
+
+    private func parsed(_ number: UInt64, _ document: JSONDocument?, size: Int, on loop: isolated EventLoop) {
+        guard parsing == number else { return }
+        parsing = nil
+        perform(machine.parsed(number, document, size: size, now: Self.time(loop)), on: loop)
+        updateInput(on: loop)
     }
 
     // MARK: Opening
@@ -260,6 +301,7 @@ package final class UpstreamLink {
         let id = loop.after(milliseconds: wait) { [weak self] in
             guard let self else { return }
             self.timer = nil
+            self.reportOutput(on: loop)
             self.perform(self.machine.wake(now: Self.time(loop)), on: loop)
         }
         timer = (id, at)

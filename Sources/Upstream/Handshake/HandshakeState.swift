@@ -1,11 +1,12 @@
-package import Gateway
+import Basics
+import Gateway
 
 /// The handshake from the open WebSocket to hello or rejection: wait for the challenge, send `connect`, read the
 /// answer.
-package struct HandshakeState: Sendable {
-    package enum Action: Sendable {
-        /// Sign this challenge and send `connect` under the state's request ID.
-        case connect(Challenge)
+struct HandshakeState: Sendable {
+    enum Step: Sendable {
+        /// Sign this challenge and send `connect` under this ID.
+        case connect(Challenge, id: String)
         case accepted(Hello)
         case rejected(GatewayError)
         /// The frame is not part of a handshake. It is counted and otherwise ignored.
@@ -20,25 +21,25 @@ package struct HandshakeState: Sendable {
         case done
     }
 
-    package let requestId: String
-    package let requestedScopes: [String]
+    private let requestId: String
+    private let requestedScopes: [String]
     private var state = State.awaitingChallenge
 
-    package init(requestId: String, requestedScopes: [String]) {
+    init(requestId: String, requestedScopes: [String]) {
         self.requestId = requestId
         self.requestedScopes = requestedScopes
     }
 
-    package mutating func receive(_ frame: GatewayFrame, wallClockMs: Int64) -> Action {
+    mutating func receive(_ frame: GatewayFrame, now: Timestamp) -> Step {
         switch (state, frame) {
         case (.awaitingChallenge, .event(let event)):
             guard case .challenge(let nonce, let timestampMs) = event.payload else { return .ignored }
-            guard let challenge = Challenge(nonce: nonce, timestampMs: timestampMs ?? wallClockMs) else {
+            guard let challenge = Challenge(nonce: nonce, timestampMs: timestampMs ?? now.milliseconds) else {
                 state = .done
                 return .unusable("its challenge has no usable nonce")
             }
             state = .connectSent
-            return .connect(challenge)
+            return .connect(challenge, id: requestId)
         case (.awaitingChallenge, .response(let response)), (.connectSent, .response(let response)):
             return answer(response)
         default:
@@ -46,7 +47,7 @@ package struct HandshakeState: Sendable {
         }
     }
 
-    private mutating func answer(_ response: GatewayResponse) -> Action {
+    private mutating func answer(_ response: GatewayResponse) -> Step {
         // A gateway that could not read our frame answers under the literal ID `invalid`.
         guard response.id == requestId || (response.id == "invalid" && response.error != nil) else { return .ignored }
         state = .done

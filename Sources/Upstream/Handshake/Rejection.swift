@@ -93,6 +93,10 @@ package struct Rejection: Sendable, Equatable {
     private static let strangerMs: Int64 = 30_000
     /// A gateway that starts says that it will be ready after this time.
     private static let startingMs: Int64 = 500
+    /// A gateway refuses connections for some seconds while it starts or stops.
+    private static let restartingMs: Int64 = 2_000
+    /// The next attempt after too many; the answer seldom says when.
+    private static let throttledMs: Int64 = 5_000
     /// The longest wait that a gateway or a proxy may ask for: a mistake there does not stop the link for good.
     private static let longestAskedMs: Int64 = 600_000
 
@@ -328,10 +332,14 @@ package struct Rejection: Sendable, Equatable {
         case .tls(let reason):
             let hint = "use ws:// if the gateway has no TLS (gateway.tls.enabled)"
             self = Self.offline("TLS_FAILED", "TLS failed: \(Self.sentence(reason)).", hint: hint)
-        case .handshake(.refused(let status, let retryAfter)) where status == 503 || status == 429:
-            let wait = Int64(min(max(retryAfter ?? 5, 1), 600)) * 1_000
-            let detail = "The gateway's host answered HTTP \(status)."
-            self = Self.offline("UPGRADE_REFUSED", detail, next: .retryAfter(milliseconds: wait))
+        case .handshake(.refused(503, let retryAfter)):
+            // A gateway that starts or stops answers so. A proxy in front of one may name a time.
+            let detail = "The gateway is restarting: it takes no connections for the moment (HTTP 503)."
+            let next = Next.retryAfter(milliseconds: Self.asked(retryAfter, else: Self.restartingMs))
+            self = Self.offline("GATEWAY_RESTARTING", detail, next: next)
+        case .handshake(.refused(429, let retryAfter)):
+            let next = Next.retryAfter(milliseconds: Self.asked(retryAfter, else: Self.throttledMs))
+            self = Self.offline("UPGRADE_REFUSED", "The gateway's host answered HTTP 429.", next: next)
         case .handshake(.refused(let status, _)):
             let detail = "\(url) answered HTTP \(status); is an OpenClaw gateway listening there?"
             self = Self.stranger("UPGRADE_REFUSED", detail, url)
@@ -341,6 +349,10 @@ package struct Rejection: Sendable, Equatable {
         case .dropped:
             self = Self.offline("LINK_DROPPED", "The gateway closed the connection before it was ready.")
         }
+    }
+
+    private static func asked(_ seconds: Int?, else own: Int64) -> Int64 {
+        seconds.map { min(max(Int64($0), 1), longestAskedMs / 1_000) * 1_000 } ?? own
     }
 
     /// A WebSocket server that does not speak the gateway's protocol.
@@ -356,6 +368,8 @@ package struct Rejection: Sendable, Equatable {
     static let restarting = offline("GATEWAY_RESTARTING", "The gateway is restarting.")
     static let lost = offline("LINK_LOST", "The connection to the gateway was lost.")
     static let silent = offline("TICK_TIMEOUT", "The gateway fell silent.")
+    static let unfinishedMessage = offline("LINK_STALLED", "The gateway stopped in the middle of a message.")
+    static let unreadRequests = offline("LINK_STALLED", "The gateway stopped reading.")
     static let brokenFrames = offline("PROTOCOL_ERROR", "The gateway sent broken WebSocket frames.")
     static let unusableKey = refused(
         "DEVICE_KEY_UNUSABLE",

@@ -21,7 +21,8 @@ struct Backoff: Sendable {
     private var onlineSince: Int64?
     private var isRestarting = false
     private var restartAttempts = 0
-    private var restartExpectedMs: Int64?
+    /// The gateway expects to be back by then.
+    private var restartEnd: Int64?
     private var approvalSince: Int64?
     private var hasDroppedToken = false
 
@@ -35,14 +36,14 @@ struct Backoff: Sendable {
     mutating func announceRestart(now: Int64, expectedMs: Int64? = nil) {
         guard !isRestarting, now - (onlineSince ?? now) >= Self.shortestLinkMs else { return }
         isRestarting = true
-        restartExpectedMs = expectedMs.map { min(max($0, 0), Self.longestMs) }
+        restartEnd = expectedMs.map { now + min(max($0, 0), Self.longestMs) }
     }
 
     /// Milliseconds until the next attempt; nil if there is none. `random` is any 64 bits.
     mutating func delay(after next: Rejection.Next, now: Int64, random: UInt64) -> Int64? {
         switch next {
         case .stop: return nil
-        case .retry: return growing(random)
+        case .retry: return growing(now, random)
         case .retryAfter(let milliseconds):
             // Adds a little jitter, so that many bridges do not reconnect at the same instant.
             return milliseconds + Int64(random % UInt64(max(milliseconds / 10, 1)))
@@ -54,15 +55,15 @@ struct Backoff: Sendable {
         case .dropDeviceToken:
             // Quick once only: a gateway that keeps refusing must not be asked four times a second.
             defer { hasDroppedToken = true }
-            return hasDroppedToken ? growing(random) : Self.otherSecretsMs
+            return hasDroppedToken ? growing(now, random) : Self.otherSecretsMs
         }
     }
 
-    private mutating func growing(_ random: UInt64) -> Int64 {
+    private mutating func growing(_ now: Int64, _ random: UInt64) -> Int64 {
         approvalSince = nil
-        if isRestarting, let expected = restartExpectedMs {
-            restartExpectedMs = nil
-            return expected
+        if isRestarting, let end = restartEnd {
+            restartEnd = nil
+            return max(end - now, 0)
         }
         if isRestarting, restartAttempts < Self.restartMs.count {
             restartAttempts += 1

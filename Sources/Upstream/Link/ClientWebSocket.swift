@@ -1,7 +1,22 @@
+import JSONBytes
 import WebSocket
 
-/// Our end of one WebSocket, from the upgrade request to the close frame: bytes in, bytes out, no socket.
+/// Our end of one WebSocket, from the upgrade request to the close frame: bytes in, JSON messages out, and the reverse;
+/// no socket.
 struct ClientWebSocket {
+    enum Input {
+        /// Nil if the message is no JSON.
+        case message(JSONDocument?, size: Int)
+        /// A large message has to be parsed elsewhere. Nothing follows until `parsed` brings the result.
+        case parse(UInt64, [UInt8])
+        /// Answer with `pong`.
+        case ping([UInt8])
+        /// Answer with `close`.
+        case closed(WebSocketClose)
+        case broken(WebSocketError)
+        case finished
+    }
+
     /// The largest message that the peer may send.
     enum Allowance {
         /// The challenge of a peer that nobody has checked; real ones are far smaller.
@@ -20,8 +35,16 @@ struct ClientWebSocket {
         }
     }
 
+    /// Larger messages are parsed off the loop: a megabyte of `{},` takes some 15 milliseconds.
+    static let largestParsedHere = 1 << 20
+
     private var upgrade: ClientHandshake?
     private var session: WebSocketSession?
+    private var received: [WebSocketSession.Action] = []
+    /// The message that is being parsed elsewhere, and its number; numbers are never used twice.
+    private var isParsing = false
+    private var lastParsing: UInt64 = 0
+    private var parsed: (document: JSONDocument?, size: Int)?
     private var random: any RandomNumberGenerator
 
     init(random: any RandomNumberGenerator) {
@@ -36,17 +59,56 @@ struct ClientWebSocket {
         let nonce = (0..<16).map { _ in UInt8(truncatingIfNeeded: random.next() as UInt64) }
         let userAgent = "ladle/\(clientVersion)"
         let upgrade = ClientHandshake(host: url.hostField, path: url.path, userAgent: userAgent, nonce: nonce)
+        drop()
         self.upgrade = upgrade
-        session = nil
         return upgrade.request
     }
 
-    mutating func receive(_ bytes: Span<UInt8>) throws(HandshakeError) -> [WebSocketSession.Action] {
-        if let found = session?.receive(bytes) { return found }
-        guard let used = try upgrade?.receive(bytes) else { return [] }
-        upgrade = nil
-        session = WebSocketSession(role: .client, limits: Allowance.challenge.limits)
-        return session?.receive(bytes.extracting(used..<bytes.count)) ?? []
+    /// Takes bytes of the peer; `next` gives what they hold.
+    mutating func receive(_ bytes: Span<UInt8>) throws(HandshakeError) {
+        if let found = session?.receive(bytes) {
+            received += found
+        } else if let used = try upgrade?.receive(bytes) {
+            upgrade = nil
+            session = WebSocketSession(role: .client, limits: Allowance.challenge.limits)
+            received += session?.receive(bytes.extracting(used..<bytes.count)) ?? []
+        }
+    }
+
+    mutating func next() -> Input? {
+        guard !isParsing else { return nil }
+        if let (document, size) = parsed {
+            parsed = nil
+            return .message(document, size: size)
+        }
+        guard !received.isEmpty else { return nil }
+        switch received.removeFirst() {
+        case .message(let message): return input(message)
+        case .answerPing(let payload): return .ping(payload)
+        case .pong: return next()
+        case .answerClose(let close): return .closed(close)
+        case .failed(let error): return .broken(error)
+        case .finished: return .finished
+        }
+    }
+
+    private mutating func input(_ message: WebSocketMessage) -> Input {
+        let size = message.bytes.count
+        guard message.kind == .text else { return .message(nil, size: size) }
+        guard size > Self.largestParsedHere else {
+            return .message(try? JSONDocument(parsing: message.bytes, limits: .gateway), size: size)
+        }
+        lastParsing += 1
+        isParsing = true
+        return .parse(lastParsing, message.bytes)
+    }
+
+    /// False if the connection of this message is gone.
+    mutating func parsed(_ number: UInt64, _ document: JSONDocument?, size: Int) -> Bool {
+        guard isParsing, number == lastParsing else { return false }
+        isParsing = false
+        parsed = (document, size)
+        return true
     }
 
     /// From now on.
@@ -64,13 +126,17 @@ struct ClientWebSocket {
         var output: [UInt8] = []
         let key = maskKey()
         _ = session?.close(close, maskKey: key, to: &output)
-        self = ClientWebSocket(random: random)
+        drop()
         return output.isEmpty ? nil : output
     }
 
     /// The connection is gone without a close frame.
     mutating func drop() {
-        self = ClientWebSocket(random: random)
+        upgrade = nil
+        session = nil
+        received = []
+        isParsing = false
+        parsed = nil
     }
 
     /// Of a masked frame, RFC 6455 section 5.2.

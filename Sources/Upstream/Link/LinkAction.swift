@@ -1,13 +1,15 @@
-package import Gateway
-package import Observability
+import Gateway
+import Observability
 
 /// A step that the owner of a `LinkMachine` has to take. The steps come in order.
-package enum LinkAction: Sendable {
+enum LinkAction: Sendable {
     /// Open a connection, with TLS if the URL says so; report `opened` or `failed`.
     case open(GatewayURL)
     case write([UInt8])
     /// Send the bytes that were written, then close. This connection reports nothing more.
     case close
+    /// Parse a large message elsewhere, read nothing more meanwhile, and report `parsed` under this number.
+    case parse(UInt64, [UInt8])
     case status(LinkStatus)
     case hello(Hello)
     case event(GatewayEvent)

@@ -1,14 +1,14 @@
 import Basics
-package import Gateway
+import Gateway
 import JSONBytes
-package import Observability
+import Observability
 import WebSocket
 
 /// The link as one state machine: events and the time go in, actions come out. It has no socket, clock or file, so that
 /// a test can play any behaviour of a gateway.
 ///
 /// After each input the owner performs the actions in order and arms one timer for `wakeAt`.
-package struct LinkMachine {
+struct LinkMachine {
     private enum Phase: Equatable {
         /// Not started, or stopped until the next command.
         case idle
@@ -22,29 +22,24 @@ package struct LinkMachine {
     /// State of the current connection; a new one starts empty.
     private struct Connection {
         var handshake: HandshakeState?
-        var watchdog: TickWatchdog?
+        var deadlines: LinkDeadlines?
         var sequence: SequenceTracker?
-        /// The gateway announced a shutdown, so a request sent now would be lost.
-        var isShuttingDown = false
     }
 
     private enum Limit {
-        static let openMs: Int64 = 10_000
-        static let upgradeMs: Int64 = 10_000
-        /// As long as the slowest release waits before it gives up on us.
-        static let handshakeMs: Int64 = 15_000
+        /// For each of the connection with TLS, the upgrade, and the handshake. A gateway may answer nothing in the
+        /// first 16 seconds after its start; then it gives up on us after 10 or 15 seconds.
+        static let answerMs: Int64 = 25_000
         /// Above this many unsent bytes, requests wait in our queue, where they still count as not sent.
         static let highWater = 1 << 20
     }
 
-    package private(set) var target: LinkTarget
+    private(set) var target: LinkTarget
     /// The last hello. It stays while the gateway is away, because it lists the methods that the gateway supports.
-    package private(set) var hello: Hello?
-    package private(set) var counters = LinkCounters()
+    private(set) var hello: Hello?
+    private(set) var counters = LinkCounters()
     /// Nil while frame logging is off.
-    package private(set) var log: FrameLog?
-    /// Bytes that the kernel has not taken yet; the owner updates the number after each write and drain.
-    package var unsentBytes = 0
+    private(set) var log: FrameLog?
 
     private var phase = Phase.idle
     private var socket: ClientWebSocket
@@ -53,9 +48,11 @@ package struct LinkMachine {
     private var credentials: DeviceCredentials
     private var requests: RequestQueue
     private var backoff = Backoff()
+    /// Bytes that the kernel has not taken yet.
+    private var unsentBytes = 0
     private var random: any RandomNumberGenerator
 
-    package init(
+    init(
         target: LinkTarget,
         signer: any DeviceSigner,
         tokens: DeviceTokenStore = DeviceTokenStore(),
@@ -74,33 +71,35 @@ package struct LinkMachine {
         hideSecrets()
     }
 
-    package var status: LinkStatus { shown.current }
-    package var clockSkewMs: Int64 { shown.clockSkewMs }
-    package var isOnline: Bool { phase == .online && !connection.isShuttingDown }
-    package var deviceId: String { credentials.deviceId }
+    var status: LinkStatus { shown.current }
+    var clockSkewMs: Int64 { shown.clockSkewMs }
+    /// False also after the gateway has announced a shutdown, because a request sent then would be lost.
+    var isOnline: Bool { phase == .online && !isShuttingDown }
+    private var isShuttingDown: Bool { connection.deadlines?.isShuttingDown == true }
+    var deviceId: String { credentials.deviceId }
 
-    package var configuration: LinkConfiguration? {
+    var configuration: LinkConfiguration? {
         if case .gateway(let configuration) = target { configuration } else { nil }
     }
 
     /// The time of the next `wake`, on the monotonic clock.
-    package var wakeAt: Int64? {
+    var wakeAt: Int64? {
         switch phase {
         case .idle: nil
         case .waiting(let time), .opening(let time), .upgrading(let time), .handshaking(let time): time
-        case .online: [connection.watchdog?.deadline, requests.nextDeadline].compactMap(\.self).min()
+        case .online: [connection.deadlines?.next, requests.nextDeadline].compactMap(\.self).min()
         }
     }
 
     // MARK: Commands
 
-    package mutating func start(now: LinkTime) -> [LinkAction] {
+    mutating func start(now: LinkTime) -> [LinkAction] {
         guard phase == .idle else { return [] }
         return connect(now)
     }
 
     /// Changes the gateway, the credentials, or the reason why there is no gateway.
-    package mutating func configure(_ target: LinkTarget, now: LinkTime) -> [LinkAction] {
+    mutating func configure(_ target: LinkTarget, now: LinkTime) -> [LinkAction] {
         let actions = hangUp(WebSocketClose(WebSocketClose.normal, "configuration changed"), failing: .offline)
         self.target = target
         hideSecrets()
@@ -110,7 +109,7 @@ package struct LinkMachine {
     }
 
     /// Tries now, without waiting for the backoff; for a user who has just changed something at the gateway.
-    package mutating func retryNow(now: LinkTime) -> [LinkAction] {
+    mutating func retryNow(now: LinkTime) -> [LinkAction] {
         switch phase {
         case .idle, .waiting: connect(now)
         default: []
@@ -118,19 +117,19 @@ package struct LinkMachine {
     }
 
     /// Pauses or resumes reading from the connection.
-    package mutating func holdInput(_ isHeld: Bool, now: LinkTime) {
-        if isHeld, connection.watchdog?.isHeld == false { counters.holds += 1 }
-        connection.watchdog?.hold(isHeld, now: now.milliseconds)
+    mutating func holdInput(_ isHeld: Bool, now: LinkTime) {
+        if isHeld, connection.deadlines?.isHeld == false { counters.holds += 1 }
+        connection.deadlines?.hold(isHeld, now: now.milliseconds)
     }
 
-    package mutating func stop(now: LinkTime) -> [LinkAction] {
+    mutating func stop(now: LinkTime) -> [LinkAction] {
         let actions = hangUp(WebSocketClose(WebSocketClose.goingAway, "shutting down"), failing: .stopped)
         phase = .idle
         return actions + report(shown.stopped(now: now))
     }
 
     /// Sends a request, or reports at once why it cannot be sent. `params` is one JSON object.
-    package mutating func request(
+    mutating func request(
         _ id: CallID,
         method: String,
         params: [UInt8],
@@ -153,7 +152,7 @@ package struct LinkMachine {
     // MARK: Reports of the owner
 
     /// The time `wakeAt` has come.
-    package mutating func wake(now: LinkTime) -> [LinkAction] {
+    mutating func wake(now: LinkTime) -> [LinkAction] {
         let time = now.milliseconds
         switch phase {
         case .waiting(let until) where until <= time:
@@ -163,54 +162,62 @@ package struct LinkMachine {
             return transportFailed(.timedOut, now: now)
         case .online:
             let actions = requests.expire(now: time).map { LinkAction.outcome($0, $1) }
-            guard let deadline = connection.watchdog?.deadline, deadline <= time else { return actions }
-            counters.silences += 1
-            return actions + end(WebSocketClose(4000, "tick timeout"), .silent, now)
+            if let fault = connection.deadlines?.fault(now: time) {
+                if case .silence = fault { counters.silences += 1 }
+                return actions + end(fault.close, fault.rejection, now)
+            }
+            requests.repeatDue(now: time)
+            return actions + sendRequests(now)
         default:
             return []
         }
     }
 
-    package mutating func opened(now: LinkTime) -> [LinkAction] {
+    mutating func opened(now: LinkTime) -> [LinkAction] {
         guard case .opening = phase, let configuration else { return [] }
-        phase = .upgrading(deadline: now.milliseconds + Limit.upgradeMs)
+        phase = .upgrading(deadline: now.milliseconds + Limit.answerMs)
         return write(socket.connect(to: configuration.url, clientVersion: configuration.clientVersion))
     }
 
     /// The connection could not be opened, or ended without a close frame.
-    package mutating func transportFailed(_ failure: Rejection.TransportFailure, now: LinkTime) -> [LinkAction] {
+    mutating func transportFailed(_ failure: Rejection.TransportFailure, now: LinkTime) -> [LinkAction] {
         switch phase {
         case .idle, .waiting: return []
-        case .online: return end(nil, .lost, now)
+        case .online: return end(nil, isShuttingDown ? .restarting : .lost, now)
         case .opening, .upgrading, .handshaking:
             guard let url = configuration?.url else { return [] }
             return end(nil, Rejection(failure, url: url), now)
         }
     }
 
-    package mutating func received(_ bytes: Span<UInt8>, now: LinkTime) -> [LinkAction] {
+    mutating func received(_ bytes: Span<UInt8>, now: LinkTime) -> [LinkAction] {
         counters.bytesIn += UInt64(bytes.count)
-        connection.watchdog?.heard(now: now.milliseconds)
+        connection.deadlines?.heard(now: now.milliseconds)
         let wasOpen = socket.isOpen
-        let found: [WebSocketSession.Action]
         do throws(HandshakeError) {
-            found = try socket.receive(bytes)
+            try socket.receive(bytes)
         } catch {
             return transportFailed(.handshake(error), now: now)
         }
         if !wasOpen, socket.isOpen {
             let scopes = configuration?.scopes ?? []
             connection.handshake = HandshakeState(requestId: requests.newId(), requestedScopes: scopes)
-            phase = .handshaking(deadline: now.milliseconds + Limit.handshakeMs)
+            phase = .handshaking(deadline: now.milliseconds + Limit.answerMs)
         }
-        var actions: [LinkAction] = []
-        for item in found where socket.isOpen { actions += perform(item, now) }
-        return actions
+        return readMessages(now)
     }
 
-    /// The kernel has taken all waiting bytes.
-    package mutating func drained(now: LinkTime) -> [LinkAction] {
-        unsentBytes = 0
+    /// A large message was parsed; `document` is nil if it is no JSON.
+    mutating func parsed(_ number: UInt64, _ document: JSONDocument?, size: Int, now: LinkTime) -> [LinkAction] {
+        guard socket.parsed(number, document, size: size) else { return [] }
+        connection.deadlines?.parsing(false, now: now.milliseconds)
+        return readMessages(now)
+    }
+
+    /// The state of the output after each write, before each `wake`, and whenever the kernel has taken all bytes.
+    mutating func output(unsent: Int, taken: UInt64, now: LinkTime) -> [LinkAction] {
+        unsentBytes = unsent
+        connection.deadlines?.output(unsent: unsent, taken: taken, now: now.milliseconds)
         return sendRequests(now)
     }
 
@@ -220,11 +227,13 @@ package struct LinkMachine {
         switch target {
         case .none(let rejection, let url):
             phase = .idle
-            return report(shown.failed(rejection, url: url, retryAt: nil, now: now))
+            return report(shown.unconfigured(rejection, url: url, now: now))
         case .gateway(let configuration):
             counters.attempts += 1
-            phase = .opening(deadline: now.milliseconds + Limit.openMs)
-            return report(shown.connecting(to: configuration.url.description, now: now)) + [.open(configuration.url)]
+            phase = .opening(deadline: now.milliseconds + Limit.answerMs)
+            return report(shown.connecting(to: configuration, deviceId: deviceId, now: now)) + [
+                .open(configuration.url)
+            ]
         }
     }
 
@@ -252,19 +261,11 @@ package struct LinkMachine {
     }
 
     private mutating func retry(_ rejection: Rejection, _ now: LinkTime) -> [LinkAction] {
-        var actions: [LinkAction] = []
-        switch rejection.next {
-        case .retryWithDeviceToken: credentials.sendBothOnce()
-        case .dropDeviceToken:
-            if let configuration, credentials.forget(for: configuration) {
-                actions.append(.storeTokens(credentials.tokens))
-            }
-        case .retry, .retryAfter, .waitForApproval, .stop: break
-        }
-        let url = status.url
+        let hasChanged = configuration.map { credentials.prepare(for: rejection.next, with: $0) } ?? false
+        let actions: [LinkAction] = hasChanged ? [.storeTokens(credentials.tokens)] : []
         guard let delay = backoff.delay(after: rejection.next, now: now.milliseconds, random: random.next()) else {
             phase = .idle
-            return actions + report(shown.failed(rejection, url: url, retryAt: nil, now: now))
+            return actions + report(shown.failed(rejection, retryAt: nil, now: now))
         }
         phase = .waiting(until: now.milliseconds + delay)
         var rejection = rejection
@@ -274,47 +275,53 @@ package struct LinkMachine {
             rejection.state = .offline
         }
         let retryAt = now.wall.adding(milliseconds: delay)
-        return actions + report(shown.failed(rejection, url: url, retryAt: retryAt, now: now))
+        return actions + report(shown.failed(rejection, retryAt: retryAt, now: now))
     }
 
     // MARK: Frames from the gateway
 
-    private mutating func perform(_ action: WebSocketSession.Action, _ now: LinkTime) -> [LinkAction] {
-        switch action {
-        case .message(let message): return received(message, now)
-        case .answerPing(let payload):
-            // No pongs for a peer that pings without reading: unread answers would pile up.
-            guard unsentBytes <= Limit.highWater, let bytes = socket.pong(payload) else { return [] }
-            return write(bytes)
-        case .pong: return []
-        case .answerClose(let close):
-            if close.code == WebSocketClose.serviceRestart { backoff.announceRestart(now: now.milliseconds) }
-            return end(close, Rejection(close, online: phase == .online), now)
-        case .failed(let error):
-            counters.protocolErrors += 1
-            return end(WebSocketClose(error.closeCode), .brokenFrames, now)
-        case .finished:
-            return transportFailed(.dropped, now: now)
+    private mutating func readMessages(_ now: LinkTime) -> [LinkAction] {
+        var actions: [LinkAction] = []
+        while let input = socket.next() {
+            switch input {
+            case .message(let document, let size):
+                actions += received(document, size: size, now)
+            case .parse(let number, let bytes):
+                connection.deadlines?.parsing(true, now: now.milliseconds)
+                actions.append(.parse(number, bytes))
+            case .ping(let payload):
+                // No pongs for a peer that pings without reading: unread answers would pile up.
+                if unsentBytes <= Limit.highWater, let bytes = socket.pong(payload) { actions += write(bytes) }
+            case .closed(let close):
+                if close.code == WebSocketClose.serviceRestart { backoff.announceRestart(now: now.milliseconds) }
+                let rejection = Rejection(close, online: phase == .online)
+                actions += end(close, isShuttingDown ? .restarting : rejection, now)
+            case .broken(let error):
+                counters.protocolErrors += 1
+                actions += end(WebSocketClose(error.closeCode), .brokenFrames, now)
+            case .finished:
+                actions += transportFailed(.dropped, now: now)
+            }
         }
+        return actions
     }
 
-    private mutating func received(_ message: WebSocketMessage, _ now: LinkTime) -> [LinkAction] {
+    private mutating func received(_ document: JSONDocument?, size: Int, _ now: LinkTime) -> [LinkAction] {
         counters.framesIn += 1
-        guard message.kind == .text, let document = try? JSONDocument(parsing: message.bytes, limits: .gateway) else {
+        connection.deadlines?.readMessage(now: now.milliseconds)
+        let entry = logged(.inbound, document, size: size, now)
+        guard let document else {
             counters.unreadableFrames += 1
-            return logged(.inbound, nil, size: message.bytes.count, now)
+            return entry
         }
-        let entry = logged(.inbound, document, size: message.bytes.count, now)
         let frame = GatewayFrame(document)
         return entry + (phase == .online ? online(frame, now) : handshaking(frame, now))
     }
 
     private mutating func handshaking(_ frame: GatewayFrame, _ now: LinkTime) -> [LinkAction] {
-        guard let configuration, let id = connection.handshake?.requestId,
-            let action = connection.handshake?.receive(frame, wallClockMs: now.wall.milliseconds)
-        else { return [] }
-        switch action {
-        case .connect(let challenge): return answer(challenge, id, configuration, now)
+        guard let configuration, let step = connection.handshake?.receive(frame, now: now.wall) else { return [] }
+        switch step {
+        case .connect(let challenge, let id): return answer(challenge, id: id, now)
         case .accepted(let hello): return accepted(hello, configuration, now)
         case .rejected(let error):
             let rejection = Rejection(error, credentials.context(for: configuration))
@@ -333,14 +340,9 @@ package struct LinkMachine {
         }
     }
 
-    private mutating func answer(
-        _ challenge: Challenge,
-        _ id: String,
-        _ configuration: LinkConfiguration,
-        _ now: LinkTime
-    ) -> [LinkAction] {
+    private mutating func answer(_ challenge: Challenge, id: String, _ now: LinkTime) -> [LinkAction] {
         shown.measured(gatewayMs: challenge.timestampMs, now: now)
-        guard let params = credentials.answer(challenge, for: configuration) else {
+        guard let configuration, let params = credentials.answer(challenge, for: configuration) else {
             return end(WebSocketClose(WebSocketClose.normal), .unusableKey, now)
         }
         socket.allow(.hello)
@@ -358,7 +360,7 @@ package struct LinkMachine {
         backoff.opened(now: now.milliseconds)
         credentials.reset()
         connection.handshake = nil
-        connection.watchdog = TickWatchdog(intervalMs: hello.policy.tickIntervalMs, now: now.milliseconds)
+        connection.deadlines = LinkDeadlines(tickIntervalMs: hello.policy.tickIntervalMs, now: now.milliseconds)
         connection.sequence = SequenceTracker(protocolVersion: hello.protocolVersion)
         socket.allow(.anyFrame(hello.policy.maxPayload))
         var actions: [LinkAction] = []
@@ -368,7 +370,7 @@ package struct LinkMachine {
         }
         // The subscription goes out before any snapshot request: otherwise changes between the two would be missed.
         if configuration.subscribesToSessions { actions += subscribe(now) }
-        actions += report(shown.online(hello, requested: configuration.scopes, deviceId: deviceId, now: now))
+        actions += report(shown.online(hello, now: now))
         actions.append(.hello(hello))
         return actions
     }
@@ -382,30 +384,26 @@ package struct LinkMachine {
 
     private mutating func online(_ frame: GatewayFrame, _ now: LinkTime) -> [LinkAction] {
         switch frame {
-        case .response(let response): return received(response)
+        case .response(let response): return received(response, now)
         case .event(let event): return received(event, now)
-        case .unknown:
-            counters.unknownFrames += 1
-            return []
+        case .unknown: counters.unknownFrames += 1
         }
+        return []
     }
 
-    private mutating func received(_ response: GatewayResponse) -> [LinkAction] {
-        switch requests.receive(response) {
-        case .outcome(let id, let outcome):
-            guard case .failed(let error, _) = outcome, let scope = error.missingScope, let configuration else {
-                return [.outcome(id, outcome)]
-            }
-            let change = shown.lacks(scope, requested: configuration.scopes, deviceId: deviceId)
-            return report(change) + [.outcome(id, outcome)]
+    private mutating func received(_ response: GatewayResponse, _ now: LinkTime) -> [LinkAction] {
+        switch requests.receive(response, now: now.milliseconds) {
+        case .outcome(let id, .failed(let error, let payload)):
+            let lacking = error.missingScope.flatMap { shown.lacks($0) }
+            return report(lacking) + [.outcome(id, .failed(error, payload: payload))]
+        case .outcome(let id, let outcome): return [.outcome(id, outcome)]
         case .late(let id, let outcome):
             counters.lateAnswers += 1
             return [.late(id, outcome)]
-        case .own: return []
-        case .unknown:
-            counters.unknownAnswers += 1
-            return []
+        case .own, .repeated: break
+        case .unknown: counters.unknownAnswers += 1
         }
+        return []
     }
 
     private mutating func received(_ event: GatewayEvent, _ now: LinkTime) -> [LinkAction] {
@@ -422,7 +420,9 @@ package struct LinkMachine {
             return actions
         case .shutdown(let restartExpectedMs):
             backoff.announceRestart(now: now.milliseconds, expectedMs: restartExpectedMs)
-            connection.isShuttingDown = true
+            let wait = connection.deadlines?.shutDown(expectedMs: restartExpectedMs, now: now.milliseconds) ?? 0
+            let retryAt = now.wall.adding(milliseconds: wait)
+            actions += report(shown.failed(.restarting, retryAt: retryAt, now: now))
         default: break
         }
         actions.append(.event(event))

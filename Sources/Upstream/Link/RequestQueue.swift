@@ -1,7 +1,7 @@
 import Gateway
 
 /// The requests of one link: their IDs, those that wait to be written, and those that wait for their answers until their
-/// deadlines.
+/// deadlines. A read that the gateway refuses only for the moment is asked again within its caller's time.
 struct RequestQueue: Sendable {
     enum Resolution: Sendable {
         case outcome(CallID, CallOutcome)
@@ -9,6 +9,8 @@ struct RequestQueue: Sendable {
         case late(CallID, CallOutcome)
         /// The answer to a request of the link itself.
         case own
+        /// The gateway refuses for the moment; the request is repeated at `nextDeadline`.
+        case repeated
         /// An unknown ID, or a second answer to the same request.
         case unknown
     }
@@ -21,7 +23,16 @@ struct RequestQueue: Sendable {
     private struct Pending: Sendable {
         let id: CallID
         let deadline: Int64
+        let `repeat`: Repeat?
         var isWritten = false
+    }
+
+    /// A read, kept for the case that it has to be asked again.
+    private struct Repeat: Sendable {
+        let method: String
+        let params: [UInt8]
+
+        func frame(id: String) -> [UInt8] { GatewayRequest.frame(id: id, method: method, params: params) }
     }
 
     /// The most concurrent requests. Above it a request fails at once instead of waiting.
@@ -29,6 +40,10 @@ struct RequestQueue: Sendable {
     /// The most bytes of requests that wait to be written: two frames of the largest size and small ones beside them.
     private static let maxWaitingBytes = 64 << 20
     private static let longestTimeoutMs: Int64 = 86_400_000
+    /// The wait before a repeat, if the gateway names none, and the least one: a gateway that names no wait at all
+    /// would be asked without pause.
+    private static let repeatMs: Int64 = 1_000
+    private static let leastRepeatMs: Int64 = 250
     /// The last requests that were given up, for their late answers.
     private static let maxGivenUp = 256
 
@@ -38,6 +53,7 @@ struct RequestQueue: Sendable {
     private var waiting: [Frame] = []
     private var waitingBytes = 0
     private var own: Set<String> = []
+    private var repeats: [(at: Int64, request: Pending)] = []
     private var givenUp: [String: CallID] = [:]
     private var givenUpOrder: [String] = []
 
@@ -71,14 +87,22 @@ struct RequestQueue: Sendable {
         let wireId = newId()
         let bytes = GatewayRequest.frame(id: wireId, method: method, params: params)
         guard bytes.count <= frameLimit else { return .tooLarge(bytes: bytes.count, limit: frameLimit) }
-        guard waitingBytes + bytes.count <= Self.maxWaitingBytes, pending.count < Self.maxPending else {
-            return .queueFull
-        }
+        guard waitingBytes + bytes.count <= Self.maxWaitingBytes, pending.count + repeats.count < Self.maxPending
+        else { return .queueFull }
         let timeout = min(max(timeoutMs, 1), Self.longestTimeoutMs)
-        pending[wireId] = Pending(id: id, deadline: now + timeout)
-        waiting.append(Frame(wireId: wireId, bytes: bytes))
-        waitingBytes += bytes.count
+        let isRead = GatewayRequest.readMethods.contains(method)
+        pending[wireId] = Pending(
+            id: id,
+            deadline: now + timeout,
+            repeat: isRead ? Repeat(method: method, params: params) : nil
+        )
+        wait(Frame(wireId: wireId, bytes: bytes))
         return nil
+    }
+
+    private mutating func wait(_ frame: Frame) {
+        waiting.append(frame)
+        waitingBytes += frame.bytes.count
     }
 
     /// Takes the next request to write. Requests that were given up while they waited are skipped.
@@ -96,8 +120,13 @@ struct RequestQueue: Sendable {
         pending[frame.wireId]?.isWritten = true
     }
 
-    mutating func receive(_ response: GatewayResponse) -> Resolution {
-        if let call = pending.removeValue(forKey: response.id) {
+    mutating func receive(_ response: GatewayResponse, now: Int64) -> Resolution {
+        if var call = pending.removeValue(forKey: response.id) {
+            if let at = repeatTime(of: call, response.error, now) {
+                call.isWritten = false
+                repeats.append((at, call))
+                return .repeated
+            }
             return .outcome(call.id, Self.outcome(response))
         }
         if let id = givenUp.removeValue(forKey: response.id) {
@@ -105,6 +134,25 @@ struct RequestQueue: Sendable {
             return .late(id, Self.outcome(response))
         }
         return own.remove(response.id) == nil ? .unknown : .own
+    }
+
+    /// After a restart a gateway refuses reads for some seconds. Nil if the answer is final.
+    private func repeatTime(of call: Pending, _ error: GatewayError?, _ now: Int64) -> Int64? {
+        guard let error, call.repeat != nil, error.code == "UNAVAILABLE", error.retryable == true else { return nil }
+        let at = now + max(error.retryAfterMs ?? Self.repeatMs, Self.leastRepeatMs)
+        return at < call.deadline ? at : nil
+    }
+
+    /// Puts the repeats whose time has come among the requests to be written.
+    mutating func repeatDue(now: Int64) {
+        let due = repeats.filter { $0.at <= now }
+        repeats.removeAll { $0.at <= now }
+        for (_, call) in due {
+            guard let request = call.repeat else { continue }
+            let wireId = newId()
+            pending[wireId] = Pending(id: call.id, deadline: call.deadline, repeat: request)
+            wait(Frame(wireId: wireId, bytes: request.frame(id: wireId)))
+        }
     }
 
     /// Removes the requests whose time is over.
@@ -119,8 +167,9 @@ struct RequestQueue: Sendable {
 
     /// Fails all requests after the connection was lost. IDs are never used again, so no late answer can come.
     mutating func failAll(_ reason: CallOutcome.NotDispatched) -> [(CallID, CallOutcome)] {
-        let all = pending.values.sorted { $0.id.number < $1.id.number }
+        let all = (pending.values + repeats.map(\.request)).sorted { $0.id.number < $1.id.number }
         pending = [:]
+        repeats = []
         waiting = []
         waitingBytes = 0
         own = []
@@ -129,7 +178,7 @@ struct RequestQueue: Sendable {
         return all.map { ($0.id, $0.isWritten ? .ambiguous(.linkLost) : .notDispatched(reason)) }
     }
 
-    var nextDeadline: Int64? { pending.values.map(\.deadline).min() }
+    var nextDeadline: Int64? { (pending.values.map(\.deadline) + repeats.map(\.at)).min() }
 
     private mutating func giveUp(_ wireId: String, _ id: CallID) {
         givenUp[wireId] = id

@@ -10,6 +10,8 @@ struct StatusTracker {
     private static let lastTimeMs: Int64 = 253_402_300_799_999
 
     private(set) var current: LinkStatus
+    private var requestedScopes: [String] = []
+    private var deviceId = ""
     /// How far the gateway's clock was ahead at the last challenge.
     private(set) var clockSkewMs: Int64 = 0
 
@@ -22,22 +24,22 @@ struct StatusTracker {
     }
 
     /// Between attempts the last reason stays visible; only a fresh start shows `connecting`.
-    mutating func connecting(to url: String, now: LinkTime) -> LinkStatus? {
+    mutating func connecting(to gateway: LinkConfiguration, deviceId: String, now: LinkTime) -> LinkStatus? {
+        requestedScopes = gateway.scopes
+        self.deviceId = deviceId
         current.retryAt = nil
+        let url = gateway.url.description
         guard current.url != url || current.code == nil || current.code == "STOPPED" else { return nil }
         return show(LinkStatus(state: .connecting, detail: "Connecting to \(url).", since: now.wall, url: url))
     }
 
-    mutating func failed(_ rejection: Rejection, url: String?, retryAt: Timestamp?, now: LinkTime) -> LinkStatus? {
-        var next = LinkStatus(
-            state: rejection.state,
-            code: rejection.code,
-            detail: rejection.detail,
-            since: now.wall,
-            url: url
-        )
-        next.hint = rejection.hint
-        next.requestId = rejection.requestId
+    /// There is no gateway to connect to. `url` is the one that was named, if any.
+    mutating func unconfigured(_ rejection: Rejection, url: String?, now: LinkTime) -> LinkStatus? {
+        show(LinkStatus(rejection, since: now.wall, url: url))
+    }
+
+    mutating func failed(_ rejection: Rejection, retryAt: Timestamp?, now: LinkTime) -> LinkStatus? {
+        var next = LinkStatus(rejection, since: now.wall, url: current.url)
         next.clockSkewMs = notableSkewMs
         next.retryAt = retryAt
         return show(next)
@@ -48,31 +50,31 @@ struct StatusTracker {
         return show(LinkStatus(state: .offline, code: "STOPPED", detail: detail, since: now.wall, url: current.url))
     }
 
-    mutating func online(_ hello: Hello, requested: [String], deviceId: String, now: LinkTime) -> LinkStatus? {
+    mutating func online(_ hello: Hello, now: LinkTime) -> LinkStatus? {
         var next = LinkStatus(state: .online, detail: "Connected.", since: now.wall, url: current.url)
         next.protocolVersion = hello.protocolVersion
         next.gatewayVersion = hello.serverVersion
         next.scopes = hello.scopes
         next.clockSkewMs = notableSkewMs
-        Self.nameMissingScopes(requested, deviceId, in: &next)
+        nameMissingScopes(in: &next)
         return show(next)
     }
 
     /// A hello may list scopes that are not in effect; the first call refused for a missing scope shows it.
-    mutating func lacks(_ scope: String, requested: [String], deviceId: String) -> LinkStatus? {
+    mutating func lacks(_ scope: String) -> LinkStatus? {
         guard current.state == .online, Scopes.covers(current.scopes, scope) else { return nil }
         var next = current
         next.scopes.removeAll { Scopes.covers([$0], scope) }
-        Self.nameMissingScopes(requested, deviceId, in: &next)
+        nameMissingScopes(in: &next)
         return show(next)
     }
 
-    private static func nameMissingScopes(_ requested: [String], _ deviceId: String, in status: inout LinkStatus) {
-        let missing = requested.filter { !Scopes.covers(status.scopes, $0) }
+    private func nameMissingScopes(in status: inout LinkStatus) {
+        let missing = requestedScopes.filter { !Scopes.covers(status.scopes, $0) }
         guard let first = missing.first else { return }
         status.code = "SCOPES_REDUCED"
         status.detail = "Connected, but without \(missing.joined(separator: ", "))."
-        status.hint = Scopes.hint(toGain: first, requested: requested, deviceId: deviceId)
+        status.hint = Scopes.hint(toGain: first, requested: requestedScopes, deviceId: deviceId)
     }
 
     private var notableSkewMs: Int64? {
@@ -90,5 +92,13 @@ struct StatusTracker {
         old.retryAt = next.retryAt
         old.clockSkewMs = next.clockSkewMs
         return old == next ? nil : next
+    }
+}
+
+extension LinkStatus {
+    fileprivate init(_ rejection: Rejection, since: Timestamp, url: String?) {
+        self.init(state: rejection.state, code: rejection.code, detail: rejection.detail, since: since, url: url)
+        hint = rejection.hint
+        requestId = rejection.requestId
     }
 }
