@@ -1,21 +1,21 @@
 import Basics
 import JSONBytes
 
-/// `chat.*`: messages are accepted, become runs one after another in each session, and can be read and aborted.
+/// `chat.*`: messages are accepted, read and aborted.
 final class DemoChat {
     private let host: DemoHost
-    private var runs: [String: DemoRun] = [:]
-    private var finishedKeys = FinishedKeys()
+    private let dispatcher: DemoDispatcher
+    private let commands: DemoCommands
 
     private var release: DemoRelease { host.release }
     private var clock: DemoClock { host.clock }
     private var sessions: DemoSessions { host.sessions }
 
-    init(_ host: DemoHost) { self.host = host }
-
-    var activeRuns: [String] { runs.keys.sorted() }
-
-    func forgetFinishedKeys() { finishedKeys = FinishedKeys() }
+    init(_ host: DemoHost, _ dispatcher: DemoDispatcher) {
+        self.host = host
+        self.dispatcher = dispatcher
+        commands = DemoCommands(host, dispatcher)
+    }
 
     // MARK: - Sending
 
@@ -53,8 +53,8 @@ final class DemoChat {
         if release >= .june, host.agents[agentID] == nil {
             return .invalid("Agent \"\(agentID)\" no longer exists in configuration")
         }
-        if Self.isStop(text) { return .ok(abortResult(abortAll(in: sessions[canonical], reason: "stop"))) }
-        if let answer = answerForKnownKey(key) { return answer }
+        if Self.isStop(text) { return .ok(abortResult(dispatcher.abortAll(in: sessions[canonical], reason: "stop"))) }
+        if let answer = dispatcher.answer(forKnown: key, in: canonical) { return answer }
         accept(
             DemoMessage(
                 key: key,
@@ -65,7 +65,8 @@ final class DemoChat {
                 ownerDevice: request.connection.deviceID,
                 acceptedAt: clock.wallMs
             ),
-            in: canonical
+            in: canonical,
+            from: request.connection.client.displayName
         )
         return .ok(["runId": key, "status": "started"])
     }
@@ -75,149 +76,12 @@ final class DemoChat {
         scalar.value >= 0x20 && scalar.value != 0x7f || scalar == "\n" || scalar == "\t" || scalar == "\r"
     }
 
-    /// The answer for a key whose run is active or ended lately; the text of the repeat does not matter.
-    private func answerForKnownKey(_ key: String) -> DemoReply? {
-        let isWaiting = sessions.all.values.contains { $0.waiting.contains { $0.key == key } }
-        if runs[key] != nil || (isWaiting && !release.renamesQueuedRuns) {
-            return .ok(["runId": key, "status": "in_flight"])
+    private func accept(_ message: DemoMessage, in canonical: String, from client: String?) {
+        let session = sessions.make(canonical, for: client)
+        guard DemoCommands.isCommand(message.text) else {
+            return dispatcher.accept(message, in: session)
         }
-        guard let outcome = finishedKeys.outcome(for: key, now: clock.wallMs) else { return nil }
-        if outcome.isError {
-            return .failed(
-                DemoError("UNAVAILABLE", outcome.summary),
-                payload: ["runId": key, "status": "error", "summary": outcome.summary]
-            )
-        }
-        return .ok(["runId": key, "status": "ok"])
-    }
-
-    private func accept(_ message: DemoMessage, in canonical: String) {
-        if message.text.hasPrefix("/"), !message.text.hasPrefix("//") {
-            return clock.after(ms: clock.paced(60)) { [weak self] in self?.runCommand(message, in: canonical) }
-        }
-        let session = sessions.make(canonical)
-        guard let active = session.run else { return start(message, id: message.key, in: session) }
-        active.addRecipient(message.owner)
-        session.waiting.append(message)
-        guard release.renamesQueuedRuns else { return }
-        // March answers the waiting send at once and without text; the reply comes later under another id.
-        clock.after(ms: clock.paced(40)) { [weak self] in
-            self?.finish(message.key, isError: false, "completed")
-            let payload: WireValue = ["runId": message.key, "sessionKey": canonical, "seq": 1, "state": "final"]
-            self?.host.connections.broadcast("chat", payload)
-        }
-    }
-
-    /// Starts a run without a client; nil when the session has an active one.
-    func startRun(_ text: String, in key: String) -> String? {
-        guard let canonical = sessions.canonical(key), sessions[canonical]?.run == nil else { return nil }
-        let id = host.primitives.uuid()
-        let message = DemoMessage(
-            key: id,
-            rawKey: canonical,
-            text: text,
-            userRow: sessions.row(.user(key: nil), [.text(text)]),
-            owner: DemoConnectionID(0),
-            ownerDevice: nil,
-            acceptedAt: clock.wallMs
-        )
-        start(message, id: id, in: sessions.make(canonical))
-        return id
-    }
-
-    private func start(_ message: DemoMessage, id: String, in session: DemoSession) {
-        let run = DemoRun(id, message, session, host) { [weak self] run, ending in self?.ended(run, ending) }
-        runs[id] = run
-        session.run = run
-        session.updatedAt = clock.wallMs
-        run.start()
-    }
-
-    private func ended(_ run: DemoRun, _ ending: DemoRun.Ending) {
-        let session = run.session
-        runs[run.id] = nil
-        session.run = nil
-        session.endedAt = clock.wallMs
-        session.updatedAt = clock.wallMs
-        var phase = "end"
-        switch ending {
-        case .completed:
-            session.status = "done"
-            finish(run.id, isError: false, "completed")
-        case .aborted:
-            session.status = "killed"
-            finish(run.id, isError: false, "aborted")
-        case .failed(let summary):
-            phase = "error"
-            session.status = "failed"
-            finish(run.id, isError: true, summary)
-        }
-        sessions.announceChange(of: session, ["phase": phase, "runId": run.id])
-        guard !session.waiting.isEmpty else { return }
-        let next = session.waiting.removeFirst()
-        start(next, id: release.renamesQueuedRuns ? host.primitives.uuid() : next.key, in: session)
-    }
-
-    private func finish(_ key: String, isError: Bool, _ summary: String) {
-        finishedKeys.store(.init(isError: isError, summary: summary), for: key, now: clock.wallMs)
-    }
-
-    // MARK: - Commands
-
-    /// A slash command is executed at once and answered by one `final` without deltas.
-    private func runCommand(_ message: DemoMessage, in canonical: String) {
-        let session = sessions.make(canonical)
-        let words = message.text.split { $0 == " " || $0 == "\n" }.map { $0.lowercased() }
-        let argument = words.dropFirst().first
-        var answer: String
-        var resets = false
-        switch words.first {
-        case "/new", "/reset":
-            resets = true
-            answer = words.first == "/new" ? "✅ New session started." : "✅ Session reset."
-        case "/verbose":
-            session.verboseLevel = ["on", "full"].contains(argument) ? argument : "off"
-            answer =
-                argument == "full"
-                ? "⚙️ Verbose logging set to full."
-                : argument == "on" ? "⚙️ Verbose logging enabled." : "⚙️ Verbose logging disabled."
-        case "/reasoning":
-            session.reasoningLevel = ["on", "stream"].contains(argument) ? argument : "off"
-            answer =
-                argument == "stream"
-                ? "⚙️ Reasoning stream enabled."
-                : argument == "on" ? "⚙️ Reasoning visibility enabled." : "⚙️ Reasoning visibility disabled."
-        case "/think", "/thinking":
-            session.thinkingLevel = argument ?? "low"
-            answer = "⚙️ Thinking level set to \(argument ?? "low")."
-        case "/model":
-            session.model = argument.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
-            answer = "⚙️ Model set to \(session.model ?? "demo-1")."
-        case "/status":
-            answer =
-                "🦞 OpenClaw demo \(release.version)\n🧠 Model: demo/\(session.model ?? "demo-1")\n🧵 Session: \(canonical)"
-        case "/help", "/commands":
-            answer =
-                "ℹ️ Demo commands\n\n/new | /reset | /verbose on|off|full | /reasoning on|off|stream | /status | /stop"
-        default:
-            answer = "⚠️ Unknown command: \(words.first ?? message.text)"
-        }
-        if resets {
-            sessions.reset(session)
-        } else if release >= .june {
-            sessions.append(message.userRow, to: session)
-        }
-        let row = sessions.row(.injected(key: message.key, abortedRun: nil), [.text(answer)])
-        sessions.append(row, to: session)
-        finish(message.key, isError: false, "completed")
-        host.connections.broadcastToReaders(
-            "chat",
-            [
-                // March answers under the session key as it was sent.
-                "runId": message.key, "sessionKey": release == .march ? message.rawKey : canonical, "seq": 1,
-                "state": "final", "message": sessions.style.bare(row),
-            ]
-        )
+        clock.after(ms: clock.paced(60)) { [weak self] in self?.commands.run(message, in: canonical) }
     }
 
     // MARK: - Abort
@@ -230,7 +94,7 @@ final class DemoChat {
                 || (run.ownerDevice != nil && run.ownerDevice == connection.deviceID)
         }
         if let runID = request.string("runId") {
-            if let run = runs[runID] {
+            if let run = dispatcher.runs[runID] {
                 let isSame = release == .march ? run.rawKey == rawKey : run.session.key == sessions.canonical(rawKey)
                 guard isSame else { return .invalid("runId does not match sessionKey") }
                 guard mayAbort(run) else { return .invalid("unauthorized") }
@@ -238,39 +102,18 @@ final class DemoChat {
                 return .ok(abortResult([runID]))
             }
             let session = sessions.canonical(rawKey).flatMap { sessions[$0] }
-            guard !release.renamesQueuedRuns, let session,
-                let place = session.waiting.firstIndex(where: { $0.key == runID })
-            else { return .ok(abortResult([])) }
-            abortWaiting(session.waiting.remove(at: place), session, reason: "rpc")
-            return .ok(abortResult([runID]))
+            let isAborted = session.map { dispatcher.abortWaiting(runID, in: $0, reason: "rpc") } ?? false
+            return .ok(abortResult(isAborted ? [runID] : []))
         }
         // Without a run id March compares the key as it was sent, June takes only the canonical one.
-        let found = runs.values.first { run in
+        let found = dispatcher.runs.values.first { run in
             (release == .march ? run.rawKey : run.session.key) == rawKey && mayAbort(run)
         }
-        return .ok(abortResult(abortAll(in: found?.session, reason: "rpc")))
+        return .ok(abortResult(dispatcher.abortAll(in: found?.session, reason: "rpc")))
     }
 
     private func abortResult(_ runIDs: [String]) -> WireValue {
         ["ok": true, "aborted": !runIDs.isEmpty, "runIds": runIDs]
-    }
-
-    /// Aborts the active run; in June also the messages that wait behind it.
-    private func abortAll(in session: DemoSession?, reason: String) -> [String] {
-        guard let session, let run = session.run else { return [] }
-        let waiting = release.renamesQueuedRuns ? [] : session.waiting
-        if !release.renamesQueuedRuns { session.waiting = [] }
-        run.abort(reason: reason)
-        for message in waiting { abortWaiting(message, session, reason: reason) }
-        return [run.id] + waiting.map(\.key)
-    }
-
-    private func abortWaiting(_ message: DemoMessage, _ session: DemoSession, reason: String) {
-        finish(message.key, isError: false, "aborted")
-        host.connections.broadcastToReaders(
-            "chat",
-            ["runId": message.key, "sessionKey": session.key, "seq": 1, "state": "aborted", "stopReason": reason]
-        )
     }
 
     // MARK: - History
@@ -292,7 +135,7 @@ final class DemoChat {
             "thinkingLevel": found?.thinkingLevel ?? "low", "verboseLevel": found?.verboseLevel,
         ]
         if release >= .june, let found {
-            let active = found.waiting.last?.key ?? found.run?.id
+            let active = found.queue.direct.last?.key ?? found.run?.id
             let text = active == found.run?.id ? found.run?.wholeText : nil
             result = result.adding([
                 "defaults": sessions.modelDefaults, "sessionInfo": found.row(release),
@@ -304,16 +147,4 @@ final class DemoChat {
         }
         return .ok(result)
     }
-}
-
-/// An accepted message: it starts a run, or waits for the end of the session's active run.
-struct DemoMessage {
-    let key: String
-    /// The session key as the sender wrote it.
-    let rawKey: String
-    let text: String
-    let userRow: TranscriptRow
-    let owner: DemoConnectionID
-    let ownerDevice: String?
-    let acceptedAt: Int64
 }

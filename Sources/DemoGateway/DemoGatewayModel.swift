@@ -10,9 +10,11 @@ package final class DemoGatewayModel: DemoGatewayCore {
 
     package let options: DemoGatewayOptions
     private let host: DemoHost
+    private let dispatcher: DemoDispatcher
     private let chat: DemoChat
     private let presence: DemoPresence
     private var admission: DemoAdmission
+    private var hasStopped = false
 
     private var release: DemoRelease { options.release }
     private var connections: DemoConnections { host.connections }
@@ -26,11 +28,13 @@ package final class DemoGatewayModel: DemoGatewayCore {
     ) {
         self.options = options
         host = DemoHost(options, primitives, now, disk)
-        chat = DemoChat(host)
+        dispatcher = DemoDispatcher(host)
+        chat = DemoChat(host, dispatcher)
         presence = DemoPresence(host)
         admission = DemoAdmission(options, primitives, devices: disk?.devices)
         tickLater()
         announceHealthLater()
+        if let disk { dispatcher.recover(afterCrash: disk.isAfterCrash) }
     }
 
     // MARK: - Inputs
@@ -84,6 +88,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
     /// Announces the end and closes every connection. A restart is announced with its expected length.
     package func stop(restartingAfterMs delay: Int?, now: DemoInstant) -> [DemoAction] {
         clock.set(now)
+        hasStopped = true
         let expected = delay.map { WireValue.int(Int64($0)) } ?? .null
         let reason = delay == nil ? "gateway stopping" : "gateway restarting"
         connections.broadcast("shutdown", ["reason": reason, "restartExpectedMs": expected])
@@ -182,14 +187,48 @@ package final class DemoGatewayModel: DemoGatewayCore {
             method: frame["method"]?.string ?? "",
             params: frame["params"]
         )
+        guard let wait = startupWait else { return answer(request) }
+        clock.after(ms: wait) { [weak self] in self?.answer(request) }
+    }
+
+    private func answer(_ request: DemoRequest) {
         let answer =
             switch reply(to: request) {
             case .ok(let payload): DemoFrame.response(request.id, ok: payload)
             case .failed(let error, let payload): DemoFrame.response(request.id, error: error, payload: payload)
             }
+        let connection = request.connection
         connections.emit(answer, to: connection)
         if connection.wrongRoleCalls > Self.wrongRoleLimit { close(connection, 1008, "repeated unauthorized calls") }
     }
+
+    // MARK: - Startup
+
+    /// These are refused while a process of a later release starts.
+    private static let lateMethods: Set<String> = ["chat.history", "sessions.list"]
+
+    /// How long answers still wait for the end of a slow start.
+    private var startupWait: Int? {
+        guard host.isRestarted, case .slow(let whole) = host.shape.startup else { return nil }
+        let rest = clock.paced(whole) - Int(clock.uptimeMs)
+        return rest > 0 ? rest : nil
+    }
+
+    private func refusalAtStartup(_ method: String) -> DemoReply? {
+        guard host.isRestarted, case .refusing(let whole) = host.shape.startup, Self.lateMethods.contains(method),
+            clock.uptimeMs < Int64(clock.paced(whole))
+        else { return nil }
+        var error = DemoError(
+            "UNAVAILABLE",
+            "\(method) unavailable during gateway startup",
+            details: ["reason": "startup-sidecars", "method": method]
+        )
+        error.isRetryable = true
+        error.retryAfterMs = 500
+        return .failed(error)
+    }
+
+    // MARK: - Checks
 
     private func envelopeFailure(_ frame: JSONValue) -> String? {
         guard frame.kind == .object else { return "must be object" }
@@ -229,7 +268,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         {
             return .invalid("invalid \(method.name) params: \(failure)")
         }
-        return perform(request)
+        return refusalAtStartup(method.name) ?? perform(request)
     }
 
     private func perform(_ request: DemoRequest) -> DemoReply {
@@ -265,10 +304,10 @@ package final class DemoGatewayModel: DemoGatewayCore {
     /// Starts a run that no client asked for, as a message from another channel does. nil: the session has an active run.
     package func startRun(_ text: String, in session: String, now: DemoInstant) -> String? {
         clock.set(now)
-        return chat.startRun(text, in: session)
+        return dispatcher.startRun(text, in: session)
     }
 
-    package var activeRuns: [String] { chat.activeRuns }
+    package var activeRuns: [String] { dispatcher.activeRuns }
 
     package func fileContent(_ name: String, agent: String) -> [UInt8]? { host.agents[agent]?.files[name]?.content }
 
@@ -294,7 +333,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
     package func withdraw(_ scopes: Set<String>, from id: DemoConnectionID) { connections[id]?.scopes.subtract(scopes) }
 
     /// Forgets the keys of finished sends.
-    package func forgetFinishedKeys() { chat.forgetFinishedKeys() }
+    package func forgetFinishedKeys() { dispatcher.forgetFinishedKeys() }
 
     /// Adds a user's message to a transcript without a run and without an event.
     package func restoreMessage(_ text: String, key: String, session: String, at time: Int64) {
@@ -302,13 +341,17 @@ package final class DemoGatewayModel: DemoGatewayCore {
         host.sessions.restore(row, to: host.sessions.make(session))
     }
 
-    /// The state that survives a restart. Active runs and waiting messages do not.
+    /// The state that survives a restart. Active runs and waiting messages do not. The model is used no more.
     package func disk(withTranscripts: Bool) -> DemoDisk {
-        let sessions = withTranscripts ? host.sessions.all : [:]
-        for session in sessions.values {
-            session.run = nil
-            session.waiting = []
-        }
-        return DemoDisk(devices: admission.devices, workspaces: host.agents.workspaces, sessions: sessions)
+        var sessions = withTranscripts ? host.sessions.all : [:]
+        for session in sessions.values { session.loseMemory() }
+        // A session that had no run yet has not reached the disk.
+        for (key, session) in sessions where session.status == nil && session.rows.isEmpty { sessions[key] = nil }
+        return DemoDisk(
+            devices: admission.devices,
+            workspaces: host.agents.workspaces,
+            sessions: sessions,
+            isAfterCrash: !hasStopped
+        )
     }
 }

@@ -4,14 +4,16 @@ import Basics
 package struct DemoGatewayOptions: Sendable, Equatable {
     /// 0 takes any free port.
     package var port: UInt16 = 0
-    package var release = DemoRelease.june
+    /// A release comes with its plain shape.
+    package var release = DemoRelease.june { didSet { shape = .plain(release) } }
+    package var shape = ReleaseShape.plain(.june)
     package var token = "demo-token"
     package var password: String?
     /// Factor on the pace of scripted runs; 0 plays them at once.
     package var speed = 1.0
     package var tickIntervalMs = 30_000
     package var mainKey = "main"
-    /// Writes the user's row at the start of its run; otherwise the first answer brings it into the history.
+    /// Writes the user's row at the start of its run, whatever the shape.
     package var storesUserRowAtOnce = false
 
     package static let names = ["main-key", "password", "port", "protocol", "release", "speed", "tick", "token"]
@@ -36,10 +38,15 @@ package struct DemoGatewayOptions: Sendable, Equatable {
             default: throw .badValue(name: name, value: value, wanted: "3 or 4")
             }
         case "release":
-            guard let found = DemoRelease(rawValue: value) else {
-                throw .badValue(name: name, value: value, wanted: "march, june or autumn")
+            if let found = DemoRelease(rawValue: value) {
+                release = found
+            } else if let (found, recorded) = ReleaseShape.recorded[value] {
+                release = found
+                shape = recorded
+            } else {
+                let names = DemoRelease.allCases.map(\.rawValue) + ReleaseShape.recorded.keys.sorted()
+                throw .badValue(name: name, value: value, wanted: "one of " + names.joined(separator: ", "))
             }
-            release = found
         case "speed":
             guard let found = Double(value), found == 0 || found >= 0.01, found <= 1000 else {
                 throw .badValue(name: name, value: value, wanted: "0 or a number from 0.01 to 1000")

@@ -6,11 +6,14 @@ final class DemoHost {
     let connections: DemoConnections
     let sessions: DemoSessions
     let agents: DemoAgents
+    /// It found the disk of an earlier process.
+    let isRestarted: Bool
     private var toolCalls = 0
 
     init(_ options: DemoGatewayOptions, _ primitives: DemoPrimitives, _ now: DemoInstant, _ disk: DemoDisk?) {
         self.options = options
         self.primitives = primitives
+        isRestarted = disk != nil
         clock = DemoClock(now, speed: options.speed)
         connections = DemoConnections(options.release)
         sessions = DemoSessions(options, clock, primitives, connections, kept: disk?.sessions ?? [:])
@@ -18,6 +21,7 @@ final class DemoHost {
     }
 
     var release: DemoRelease { options.release }
+    var shape: ReleaseShape { options.shape }
 
     func newCallID() -> String {
         toolCalls += 1
@@ -30,4 +34,6 @@ package struct DemoDisk {
     var devices: DeviceRegistry
     var workspaces: [AgentWorkspace]
     var sessions: [String: DemoSession]
+    /// The process was killed; otherwise it stopped in order.
+    var isAfterCrash: Bool
 }

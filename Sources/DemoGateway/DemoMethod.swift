@@ -57,7 +57,7 @@ struct DemoMethod: Sendable {
             scope: read,
             rules: [
                 .text("sessionKey").required, .number("limit", from: 1, to: 1_000), laterAgentID,
-                .number("maxChars", from: 1, to: 500_000).since(.june), .number("offset").since(.autumn),
+                .number("maxChars", from: 1, to: 500_000).since(.april), .number("offset").since(.autumn),
                 .text("messageId").since(.autumn), .text("sessionId").since(.autumn),
                 .text("cursor", atLeast: 0).since(.autumn), .number("maxBytes", from: 1_024).since(.autumn),
             ]
@@ -93,7 +93,7 @@ struct DemoMethod: Sendable {
                 .number("offset").since(.june), .flag("configuredAgentsOnly").since(.june),
             ]
         ),
-        DemoMethod(name: "sessions.subscribe", scope: read, rules: [], since: .june),
+        DemoMethod(name: "sessions.subscribe", scope: read, rules: [], since: .april),
         DemoMethod(name: "agents.list", scope: read, rules: []),
         DemoMethod(name: "agents.files.get", scope: read, rules: file),
         DemoMethod(

@@ -1,7 +1,10 @@
-/// The recorded gateway that is imitated. Each difference between the releases that has a name stands here.
+/// The recorded gateway that is imitated. Each difference in the form of its frames that has a name stands here;
+/// `ReleaseShape` has the differences in behaviour.
 package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     /// 2026.3.1, wire protocol 3.
     case march
+    /// 2026.4.26, still wire protocol 3: session events, joined text, transcript ids.
+    case april
     /// 2026.6.11, wire protocol 4.
     case june
     /// Late 2026, still wire protocol 4: append-only deltas, hash guards, `FORBIDDEN`.
@@ -12,16 +15,18 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     private var rank: Int {
         switch self {
         case .march: 0
-        case .june: 1
-        case .autumn: 2
+        case .april: 1
+        case .june: 2
+        case .autumn: 3
         }
     }
 
-    package var protocolVersion: Int { self == .march ? 3 : 4 }
+    package var protocolVersion: Int { self < .june ? 3 : 4 }
 
     package var version: String {
         switch self {
         case .march: "2026.3.1"
+        case .april: "2026.4.26"
         case .june: "2026.6.11"
         case .autumn: "2026.10.2"
         }
@@ -38,20 +43,22 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     var countsFramesPerServer: Bool { self == .march }
     /// The text of a run starts over after a tool call, and the final message holds the last part only.
     var restartsTextAfterTools: Bool { self == .march }
-    /// Agent text frames are gathered like chat deltas; unsent text is flushed before tools and at the end.
+    /// Agent text frames are gathered like chat deltas.
     var gathersAgentText: Bool { self >= .june }
+    /// Unsent text is flushed before tools and at the end.
+    var flushesText: Bool { self >= .april }
+    /// Chat deltas carry the new text beside the whole.
+    var hasDeltaText: Bool { self >= .june }
     /// A session's verbose level decides whether live tool events carry output.
-    var hidesToolOutput: Bool { self == .march }
-    var hasItemStreams: Bool { self >= .june }
-    /// A message sent while a run is active is answered under a run id of the gateway's own.
-    var renamesQueuedRuns: Bool { self == .march }
+    var hidesToolOutput: Bool { self < .june }
+    var hasItemStreams: Bool { self >= .april }
     var keepsScopesWithoutDevice: Bool { self == .march }
     /// A connected device may widen its scopes on loopback without a new approval.
     var widensScopesSilently: Bool { self == .march }
     var pinsPlatform: Bool { self == .march }
     var historyCharacterLimit: Int { self == .march ? 12_000 : 8_000 }
     var needsReadScopeForEvents: Bool { self >= .june }
-    var hasSubscriptions: Bool { self >= .june }
+    var hasSubscriptions: Bool { self >= .april }
     /// Later chat deltas carry the appended text alone.
     var appendsOnly: Bool { self == .autumn }
     var hasHashGuards: Bool { self == .autumn }

@@ -1,9 +1,6 @@
-/// One run of a script: plays its beats, sends the frames each release sends, and writes the transcript rows.
+/// One run of a script: plays its beats and writes the transcript rows.
 final class DemoRun {
-    enum Ending {
-        case completed, aborted
-        case failed(String)
-    }
+    typealias Ending = FinishedKeys.Outcome
 
     private struct Burst {
         let count: Int
@@ -13,12 +10,6 @@ final class DemoRun {
         var sent = 0
     }
 
-    /// Chat deltas of a run go out at most this often.
-    private static let throttleMs = 150
-    /// In March frames carry the whole text so far. After this many deltas the text of a burst starts over, as it does after
-    /// a tool.
-    private static let burstBlock = 64
-
     let id: String
     let session: DemoSession
     let ownerDevice: String?
@@ -26,10 +17,10 @@ final class DemoRun {
     let rawKey: String
     /// The connections that sent this message, or one that waits behind it: they get its tool events.
     private(set) var recipients: Set<DemoConnectionID>
-    /// The text of the run so far.
-    private(set) var wholeText = ""
 
     private unowned let host: DemoHost
+    private let frames: RunFrames
+    private let text: RunText
     private let onEnd: (DemoRun, Ending) -> Void
     private let messageText: String
     private let acceptedAt: Int64
@@ -38,14 +29,6 @@ final class DemoRun {
     private var isOver = false
 
     private var startedAt: Int64?
-    /// The run's own count of its agent and chat frames.
-    private var seq = 0
-    /// The text of the assistant message in progress, and the parts of it that no frame carries yet.
-    private var blockText = ""
-    private var unsentAgent = ""
-    private var unsentChat = ""
-    private var hasSentChatText = false
-    private var lastFlush: UInt64?
     private var thinking = ""
     private var isSilent = false
     private var usedTools = false
@@ -53,6 +36,7 @@ final class DemoRun {
     private var burst: Burst?
     /// The user's row until it is in the transcript.
     private var userRow: TranscriptRow?
+    private var isRowAnnounced = false
 
     private var release: DemoRelease { host.release }
     private var clock: DemoClock { host.clock }
@@ -68,6 +52,8 @@ final class DemoRun {
         self.session = session
         self.host = host
         self.onEnd = onEnd
+        frames = RunFrames(id, session, host)
+        text = RunText(frames, host)
         ownerDevice = message.ownerDevice
         rawKey = message.rawKey
         recipients = [message.owner]
@@ -75,13 +61,20 @@ final class DemoRun {
         acceptedAt = message.acceptedAt
         userRow = message.userRow
         let agentID = session.agentID
-        let script = DemoScript.matching(message.text) { host.agents.text(of: $0, agent: agentID) }
+        // A run that goes on has the end of its answer left to give.
+        let script =
+            message.isRecovery
+            ? DemoScript.greeting(message.text)
+            : DemoScript.matching(message.text) { host.agents.text(of: $0, agent: agentID) }
         beats = RunTimeline(script, callID: host.newCallID).beats
     }
 
     func start() { playLater() }
 
     func addRecipient(_ id: DemoConnectionID) { recipients.insert(id) }
+
+    /// The text of the run so far.
+    var wholeText: String { text.whole }
 
     // MARK: - Beats
 
@@ -101,8 +94,8 @@ final class DemoRun {
         place += 1
         switch beat {
         case .start: begin()
-        case .think(let text): think(text)
-        case .text(let piece): say(piece)
+        case .think(let piece): think(piece)
+        case .text(let piece): text.say(piece)
         case .commitCalls(let calls): commitCalls(calls)
         case .toolStart(let planned): startTool(planned)
         case .toolUpdate(let planned, let output): updateTool(planned, output)
@@ -122,114 +115,17 @@ final class DemoRun {
         startedAt = clock.wallMs
         session.startedAt = clock.wallMs
         session.status = "running"
-        if host.options.storesUserRowAtOnce { commitUserRow() }
-        lifecycle(["phase": "start", "startedAt": clock.wallMs], namesAgent: true)
-        host.sessions.announceChange(of: session, ["phase": "start", "runId": id])
+        frames.lifecycle(["phase": "start", "startedAt": clock.wallMs], namesAgent: true)
+        host.sessions.announceChange(of: session, phase: "start", runID: id)
+        beginTranscript()
     }
 
-    // MARK: - Frames
-
-    private func nextSeq() -> Int {
-        seq += 1
-        return seq
-    }
-
-    private func payload(_ stream: String, _ data: WireValue, seq: Int) -> WireValue {
-        [
-            "runId": id, "stream": stream, "data": data, "sessionKey": session.key, "seq": seq, "ts": clock.wallMs,
-            "isHeartbeat": release >= .june ? false : nil,
-        ]
-    }
-
-    private func agent(_ stream: String, _ data: WireValue, seq: Int? = nil) {
-        host.connections.broadcastToReaders("agent", payload(stream, data, seq: seq ?? nextSeq()))
-    }
-
-    /// Later releases name the session in lifecycle events, and the agent in the phases that the agent itself reports.
-    private func lifecycle(_ data: WireValue, namesAgent: Bool = false) {
-        let names: WireValue = [
-            "sessionId": release >= .june ? session.sessionID : nil,
-            "agentId": release >= .june && namesAgent ? session.agentID : nil,
-        ]
-        let payload = payload("lifecycle", data, seq: nextSeq())
-        host.connections.broadcastToReaders("agent", payload.adding(names))
-    }
-
-    private func chat(seq: Int, _ rest: WireValue) {
-        let head: WireValue = ["runId": id, "sessionKey": session.key, "seq": seq]
-        host.connections.broadcastToReaders("chat", head.adding(rest))
-    }
-
-    private func message(_ text: String) -> WireValue {
-        ["role": "assistant", "content": [wireObject(["type": "text", "text": text])], "timestamp": clock.wallMs]
-    }
-
-    // MARK: - Text
-
-    private func think(_ text: String) {
-        thinking += text
+    private func think(_ piece: String) {
+        thinking += piece
         guard session.reasoningLevel == "stream", release >= .june else { return }
-        agent("thinking", ["text": thinking, "delta": text])
+        frames.agent("thinking", ["text": thinking, "delta": piece])
     }
 
-    private func say(_ piece: String) {
-        blockText += piece
-        wholeText += piece
-        unsentChat += piece
-        let pause = UInt64(clock.paced(Self.throttleMs)) * 1_000_000
-        let isDue = lastFlush.map { clock.now.monotonic &- $0 >= pause } ?? true
-        if release.gathersAgentText {
-            seq += 1
-            unsentAgent += piece
-            if isDue { flushAgentText() }
-        } else {
-            agent("assistant", ["text": blockText, "delta": piece])
-        }
-        guard isDue else { return }
-        flushChatText(seq: seq)
-        lastFlush = clock.now.monotonic
-    }
-
-    /// Sends the gathered text under the number of its newest piece.
-    private func flushAgentText() {
-        guard !unsentAgent.isEmpty else { return }
-        let delta = unsentAgent
-        unsentAgent = ""
-        agent("assistant", ["text": blockText, "delta": delta], seq: seq)
-    }
-
-    private func flushChatText(seq: Int) {
-        guard !unsentChat.isEmpty else { return }
-        let delta = unsentChat
-        unsentChat = ""
-        let carriesMessage = !release.appendsOnly || !hasSentChatText
-        hasSentChatText = true
-        chat(
-            seq: seq,
-            [
-                "state": "delta", "deltaText": release == .march ? nil : delta,
-                "message": carriesMessage ? message(shownText) : nil,
-            ]
-        )
-    }
-
-    /// The text that chat events show: March starts over after tools.
-    private var shownText: String { release.restartsTextAfterTools ? blockText : wholeText }
-
-    /// Later releases send the rest of the text before a tool starts; March drops it until the next text.
-    private func flushTextBeforeTools() {
-        if release.gathersAgentText {
-            flushChatText(seq: seq + 1)
-            flushAgentText()
-        }
-        unsentAgent = ""
-        unsentChat = ""
-        lastFlush = nil
-    }
-
-    // MARK: - Burst
-
-    /// Text deltas at a fixed rate, for measuring: each carries its number and the monotonic clock at its sending.
     private func playBurst() {
         guard var burst else { return }
         let elapsed = clock.now.monotonic &- burst.startedAt
@@ -237,59 +133,37 @@ final class DemoRun {
         let due = min(burst.count, Int(Double(elapsed) * Double(burst.perSecond) / 1e9) + 1)
         while burst.sent < due {
             burst.sent += 1
-            sendBurstDelta(burst.sent, burst.stream)
+            text.sendBurstDelta(burst.sent, burst.stream)
         }
         self.burst = burst
         guard burst.sent < burst.count else {
             self.burst = nil
-            unsentAgent = ""
-            unsentChat = ""
+            text.endBurst()
             return playLater()
         }
         after(ms: max(1, 1_000 / burst.perSecond)) { $0.playBurst() }
     }
 
-    private func sendBurstDelta(_ number: Int, _ stream: DemoScript.BurstStream) {
-        let piece = "{\"seq\":\(number),\"ts_ns\":\(clock.now.monotonic)}\n"
-        if release.restartsTextAfterTools, (number - 1) % Self.burstBlock == 0 { blockText = "" }
-        if blockText.utf8.count > DemoScript.longTextLimit { blockText = "" }
-        blockText += piece
-        if release >= .june, wholeText.utf8.count < DemoScript.longTextLimit { wholeText += piece }
-        if release == .march { wholeText = blockText }
-        // Later releases send the whole text only once here: cumulative frames would measure the building of text.
-        let carriesText = release == .march || !hasSentChatText
-        if stream != .chat { agent("assistant", ["text": carriesText ? blockText : nil, "delta": piece]) }
-        if stream != .agent {
-            chat(
-                seq: nextSeq(),
-                [
-                    "state": "delta", "deltaText": release == .march ? nil : piece,
-                    "message": carriesText ? message(blockText) : nil,
-                ]
-            )
-        }
-        hasSentChatText = true
-    }
-
     // MARK: - Tools
 
     private func commitCalls(_ calls: [RunTimeline.PlannedCall]) {
-        commitUserRow()
         var blocks = takeThinking()
-        if !blockText.isEmpty { blocks.append(.text(blockText)) }
+        if !text.block.isEmpty { blocks.append(.text(text.block)) }
         for planned in calls {
             blocks.append(.toolCall(id: planned.id, name: planned.call.name, arguments: planned.call.arguments))
         }
         append(.assistant(stopReason: "toolUse", error: nil, usage: countTokens()), blocks)
-        flushTextBeforeTools()
-        blockText = ""
+        text.endBlock()
         usedTools = true
     }
 
     private func startTool(_ planned: RunTimeline.PlannedCall) {
         toolStarts[planned.id] = clock.wallMs
-        tool(["phase": "start", "name": planned.call.name, "toolCallId": planned.id, "args": planned.call.arguments])
-        items(planned, "start", ["startedAt": clock.wallMs])
+        frames.tool(
+            ["phase": "start", "name": planned.call.name, "toolCallId": planned.id, "args": planned.call.arguments],
+            to: recipients
+        )
+        frames.items(planned, "start", ["startedAt": clock.wallMs])
     }
 
     private func updateTool(_ planned: RunTimeline.PlannedCall, _ output: String) {
@@ -300,22 +174,23 @@ final class DemoRun {
                 "startedAt": toolStarts[planned.id] ?? clock.wallMs, "cwd": workspacePath, "tail": output,
             ]),
         ]
-        tool([
-            "phase": "update", "name": planned.call.name, "toolCallId": planned.id,
-            "partialResult": showsOutput ? partial : nil,
-        ])
+        frames.tool(
+            [
+                "phase": "update", "name": planned.call.name, "toolCallId": planned.id,
+                "partialResult": showsOutput ? partial : nil,
+            ],
+            to: recipients
+        )
         let text = output.last == "\n" ? String(output.dropLast()) : output
-        items(planned, "update", [:], command: ["progressText": text])
-        if planned.call.isCommand {
-            commandOutput(planned, ["phase": "delta", "output": text, "status": "running"])
-        }
+        frames.items(planned, "update", [:], command: ["progressText": text])
+        frames.commandOutput(planned, ["phase": "delta", "output": text, "status": "running"])
     }
 
     private func endTool(_ planned: RunTimeline.PlannedCall) {
         let call = planned.call
         let started = toolStarts[planned.id] ?? clock.wallMs
         let duration = max(clock.wallMs - started, 1)
-        // March reports only failures of the tool itself; a command's exit code stays in the details.
+        // Earlier releases report only failures of the tool itself; a command's exit code stays in the details.
         let failed = release >= .june && (call.exitCode ?? 0) != 0
         let result: WireValue = [
             "content": [wireObject(["type": "text", "text": call.output])],
@@ -325,104 +200,71 @@ final class DemoRun {
                     "aggregated": call.output, "cwd": workspacePath,
                 ]) : nil,
         ]
-        let meta = release == .march ? call.command.map { "\(call.meta)\n\n`\($0)`" } : nil
-        tool([
-            "phase": "result", "name": call.name, "toolCallId": planned.id, "meta": meta ?? call.meta,
-            "isError": failed, "result": showsOutput ? result : nil,
-        ])
+        frames.tool(
+            [
+                "phase": "result", "name": call.name, "toolCallId": planned.id, "meta": meta(of: call),
+                "isError": failed, "result": showsOutput ? result : nil,
+            ],
+            to: recipients
+        )
         let status = failed ? "failed" : "completed"
         let firstLine = call.output.split(separator: "\n").first.map(String.init) ?? call.output
         let error: WireValue = ["error": failed ? firstLine : nil]
         let times: WireValue = ["startedAt": started, "endedAt": clock.wallMs]
-        items(planned, "end", times.adding(error), status: status, command: ["summary": call.output])
-        if call.isCommand {
-            commandOutput(
-                planned,
-                [
-                    "phase": "end", "output": call.output, "status": status, "exitCode": call.exitCode,
-                    "durationMs": duration, "cwd": workspacePath,
-                ]
-            )
-        }
+        frames.items(planned, "end", times.adding(error), status: status, command: ["summary": call.output])
+        frames.commandOutput(
+            planned,
+            [
+                "phase": "end", "output": call.output, "status": status, "exitCode": call.exitCode,
+                "durationMs": duration, "cwd": workspacePath,
+            ]
+        )
         if let effect = call.effect { host.agents.apply(effect, agent: session.agentID) }
         append(.toolResult(callID: planned.id, name: call.name), [.text(call.output)])
     }
 
-    /// In March the session's verbose level decides whether events carry output.
+    /// Earlier releases add the command to its description.
+    private func meta(of call: DemoScript.ToolCall) -> String {
+        guard let command = call.command, release < .june else { return call.meta }
+        return "\(call.meta)\(release == .march ? "\n\n" : ", ")`\(command)`"
+    }
+
+    /// In earlier releases the session's verbose level decides whether events carry output.
     private var showsOutput: Bool { !release.hidesToolOutput || session.verboseLevel == "full" }
 
     private var workspacePath: String { host.agents[session.agentID]?.path ?? "/home/demo/.openclaw/workspace" }
 
-    /// Tool events have no number and go to the senders that asked for them; subscribers get them as `session.tool`.
-    private func tool(_ data: WireValue) {
-        var payload = payload("tool", data, seq: nextSeq())
-        if release >= .june {
-            payload = payload.adding([
-                "session": session.row(release), "updatedAt": session.updatedAt,
-                "sessionId": session.sessionID, "kind": "direct", "chatType": "direct",
-                "origin": DemoSession.origin, "deliveryContext": DemoSession.deliveryContext,
-                "verboseLevel": session.verboseLevel, "systemSent": true, "inputTokens": session.inputTokens,
-                "outputTokens": session.outputTokens, "lastChannel": "webchat", "totalTokens": session.inputTokens,
-                "totalTokensFresh": true, "goal": WireValue.null, "contextTokens": 200_000,
-                "estimatedCostUsd": session.estimatedCost, "modelProvider": "demo", "model": session.model ?? "demo-1",
-                "status": "running", "startedAt": session.startedAt, "abortedLastRun": session.wasAborted,
-            ])
-        }
-        let direct = host.connections.all.filter {
-            recipients.contains($0.id) && $0.caps.contains("tool-events")
-                && (!release.needsReadScopeForEvents || $0.may("operator.read"))
-        }
-        host.connections.send("agent", payload, to: direct)
-        guard release.hasSubscriptions else { return }
-        let reached = Set(direct.map(\.id))
-        host.connections.send(
-            "session.tool",
-            payload,
-            to: host.connections.subscribers.filter { !reached.contains($0.id) }
-        )
-    }
-
-    /// The item event of the call, and for a command a second one that also has the members of `command`.
-    private func items(
-        _ planned: RunTimeline.PlannedCall,
-        _ phase: String,
-        _ rest: WireValue,
-        status: String = "running",
-        command: WireValue = [:]
-    ) {
-        guard release.hasItemStreams else { return }
-        let call = planned.call
-        func item(_ kind: String, _ title: String, _ rest: WireValue) {
-            let data: WireValue = [
-                "itemId": "\(kind):\(planned.id)", "phase": phase, "status": status, "kind": kind, "title": title,
-                "name": call.name, "meta": call.meta, "toolCallId": planned.id,
-            ]
-            agent("item", data.adding(rest))
-        }
-        item("tool", "\(call.name) \(call.meta)", rest)
-        if call.isCommand { item("command", "command \(call.meta)", rest.adding(command)) }
-    }
-
-    private func commandOutput(_ planned: RunTimeline.PlannedCall, _ rest: WireValue) {
-        guard release.hasItemStreams else { return }
-        let head: WireValue = [
-            "itemId": "command:\(planned.id)", "title": "command \(planned.call.meta)", "toolCallId": planned.id,
-            "name": planned.call.name,
-        ]
-        agent("command_output", head.adding(rest))
-    }
-
     // MARK: - Transcript
 
-    private func append(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
-        host.sessions.append(host.sessions.row(kind, blocks), to: session)
+    /// Writes the user's row, or keeps it for the first answer.
+    private func beginTranscript() {
+        let shape = host.shape
+        if shape.dropsUnanswered, session.rows.last?.isUser == true { session.removeLastRow() }
+        if shape.rowTime == .ofStart { userRow?.timestamp = clock.wallMs }
+        userRow?.recordedAt = clock.wallMs
+        switch host.options.storesUserRowAtOnce ? .atStart : shape.userRow {
+        case .withAnswer: break
+        case .atStart: commitUserRow()
+        case .atStartOfOldSessions where !session.rows.isEmpty: commitUserRow()
+        case .atStartOfOldSessions:
+            guard let userRow else { return }
+            isRowAnnounced = true
+            host.sessions.announce(userRow, at: 1, in: session)
+        }
     }
 
     private func commitUserRow() {
         guard var row = userRow else { return }
         userRow = nil
+        guard !isRowAnnounced else { return host.sessions.restore(row, to: session) }
         row.recordedAt = clock.wallMs
         host.sessions.append(row, to: session)
+    }
+
+    /// Appends a row of the run; the user's row stands before it.
+    private func append(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
+        commitUserRow()
+        host.sessions.append(host.sessions.row(kind, blocks), to: session)
     }
 
     private func takeThinking() -> [TranscriptRow.Block] {
@@ -433,7 +275,7 @@ final class DemoRun {
     private func countTokens() -> TranscriptRow.Usage {
         let used = TranscriptRow.Usage(
             input: 8_000 + messageText.utf8.count / 4,
-            output: 8 + wholeText.utf8.count / 4
+            output: 8 + text.whole.utf8.count / 4
         )
         session.inputTokens = used.input
         session.outputTokens += used.output
@@ -450,15 +292,15 @@ final class DemoRun {
     private func finishing() {
         commitUserRow()
         // The history does not show a silent answer at all.
-        if !isSilent, !blockText.isEmpty {
+        if !isSilent, !text.block.isEmpty {
             append(
                 .assistant(stopReason: "stop", error: nil, usage: countTokens()),
-                takeThinking() + [.text(blockText)]
+                takeThinking() + [.text(text.block)]
             )
         }
         guard release >= .june else { return }
-        flushAgentText()
-        lifecycle(
+        text.flushAgent()
+        frames.lifecycle(
             [
                 "phase": "finishing", "stopReason": "stop", "aborted": false, "livenessState": "working",
                 "replayInvalid": usedTools ? true : nil, "endedAt": clock.wallMs,
@@ -468,71 +310,72 @@ final class DemoRun {
     }
 
     private func complete() {
-        let later: WireValue = ["stopReason": "stop", "aborted": false, "livenessState": "working"]
         let base: WireValue = ["phase": "end", "endedAt": clock.wallMs]
-        lifecycle(release >= .june ? later.adding(base).adding(["replayInvalid": usedTools]) : base)
-        if release >= .june { flushChatText(seq: seq) }
-        chat(
-            seq: seq,
-            [
-                "state": "final", "stopReason": release >= .june ? "stop" : nil,
-                "message": isSilent || shownText.isEmpty ? nil : message(shownText),
-            ]
-        )
+        let april: WireValue = ["livenessState": "working", "replayInvalid": usedTools ? true : nil]
+        let later: WireValue = [
+            "stopReason": "stop", "aborted": false, "livenessState": "working", "replayInvalid": usedTools,
+        ]
+        frames.lifecycle(release >= .june ? later.adding(base) : release == .april ? base.adding(april) : base)
+        text.flushChat()
+        frames.chat([
+            "state": "final", "stopReason": release >= .june ? "stop" : nil,
+            "message": isSilent || text.shown.isEmpty ? nil : frames.message(text.shown),
+        ])
         end(.completed)
     }
 
     private func fail(_ failure: DemoScript.ProviderFailure) {
-        commitUserRow()
-        let isMarch = release == .march
+        let isEarlier = release < .june
         append(
-            .assistant(stopReason: "error", error: isMarch ? failure.detail : nil, usage: nil),
-            isMarch ? [] : [.text("The agent run failed before producing a reply.")]
+            .assistant(stopReason: "error", error: isEarlier ? failure.detail : nil, usage: nil),
+            isEarlier ? [] : [.text("The agent run failed before producing a reply.")]
         )
-        let shown = isMarch ? failure.marchText : failure.laterText
+        let shown = isEarlier ? failure.marchText : failure.laterText
         let failed: WireValue = ["phase": "error", "endedAt": clock.wallMs, "error": shown]
-        guard !isMarch else {
-            lifecycle(failed)
-            chat(seq: seq, ["state": "error", "errorMessage": shown])
+        guard !isEarlier else {
+            frames.lifecycle(failed.adding(["livenessState": release == .april ? "blocked" : nil]))
+            let kind = release == .april ? failure.kind : nil
+            frames.chat(["state": "error", "errorMessage": shown, "errorKind": kind])
             return end(.failed(shown))
         }
         let blocked: WireValue = ["aborted": false, "livenessState": "blocked"]
-        lifecycle(
+        frames.lifecycle(
             wireObject(["phase": "finishing", "error": shown, "endedAt": clock.wallMs]).adding(blocked),
             namesAgent: true
         )
-        lifecycle([
+        frames.lifecycle([
             "phase": "fallback_step", "fallbackStepType": "fallback_step", "fallbackStepFromModel": "demo/demo-1",
             "fallbackStepFromFailureReason": failure.reason, "fallbackStepFromFailureDetail": failure.detail,
             "fallbackStepChainPosition": 1, "fallbackStepFinalOutcome": "chain_exhausted",
         ])
-        lifecycle(failed.adding(blocked).adding(["fallbackExhaustedFailure": true]))
-        chat(
-            seq: seq,
-            ["state": "error", "errorMessage": shown, "message": message(shown), "errorKind": failure.kind]
-        )
+        frames.lifecycle(failed.adding(blocked).adding(["fallbackExhaustedFailure": true]))
+        frames.chat([
+            "state": "error", "errorMessage": shown, "message": frames.message(shown), "errorKind": failure.kind,
+        ])
         // The agent's command reports the same failure again, with a count of its own.
-        chat(seq: 1, ["state": "error", "errorMessage": failure.finalText, "message": message(failure.finalText)])
+        let again = failure.finalText
+        frames.chat(["state": "error", "errorMessage": again, "message": frames.message(again)], seq: 1)
         end(.failed(shown))
     }
 
     func abort(reason: String) {
         let isMarch = release == .march
-        let number = nextSeq()
-        let partial = shownText
+        let number = frames.nextSeq()
+        let partial = text.shown
         host.connections.broadcastToReaders(
             "chat",
             [
                 "runId": id, "sessionKey": isMarch ? rawKey : session.key, "seq": number, "state": "aborted",
-                "stopReason": reason, "message": partial.isEmpty ? nil : message(partial),
+                "stopReason": reason, "message": partial.isEmpty ? nil : frames.message(partial),
             ]
         )
         if isMarch {
             // March writes the partial answer twice, the first time before the user's row.
             let kind = TranscriptRow.Kind.injected(key: "\(id):assistant", abortedRun: (id, reason))
-            if !partial.isEmpty { append(kind, [.text(partial)]) }
-        } else {
-            agent(
+            let row = host.sessions.row(kind, [.text(partial)])
+            if !partial.isEmpty { host.sessions.append(row, to: session) }
+        } else if release >= .june {
+            frames.agent(
                 "lifecycle",
                 [
                     "phase": "end", "status": "cancelled", "aborted": true, "stopReason": reason,
@@ -546,7 +389,7 @@ final class DemoRun {
         if !partial.isEmpty || !thinking.isEmpty {
             append(
                 .assistant(stopReason: "aborted", error: "Request was aborted", usage: nil),
-                takeThinking() + (partial.isEmpty ? [] : [.text(blockText)])
+                takeThinking() + (partial.isEmpty ? [] : [.text(text.block)])
             )
         }
         session.wasAborted = true

@@ -20,6 +20,8 @@ extension DemoScript {
         if text.contains("no_reply") || text.contains("silent") { return silent }
         if text.contains("longtext") || text.contains("long text") { return longText(words) }
         if text.contains("slow count") { return slowCount }
+        if text.contains("slow story") { return slowStory }
+        if text.contains("longtool") || text.contains("long tool") { return longTool }
         if text.contains("think") { return thinking }
         if text.contains("weather") { return weather }
         return greeting(message)
@@ -247,6 +249,26 @@ extension DemoScript {
         steps: [
             .pause(ms: 500), .think("Counting slowly."),
             .say((1...30).map { "number \($0)," }.joined(separator: " "), wordMs: 300),
+        ]
+    )
+
+    static let slowStory = DemoScript(
+        steps: [.say((0..<40).map { "tick\($0)" }.joined(separator: " "), wordMs: 500)]
+    )
+
+    static let longTool = DemoScript(
+        steps: [
+            .say("This takes a while. ", wordMs: 30),
+            .tools([
+                .exec(
+                    "sleep 15; echo slept",
+                    meta: "run sleep 15 → print text",
+                    output: "slept",
+                    durationMs: 15_000,
+                    updates: [(14_990, "slept")]
+                )
+            ]),
+            .say("Slept fifteen seconds: slept", wordMs: 30),
         ]
     )
 

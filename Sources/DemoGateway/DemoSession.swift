@@ -1,4 +1,4 @@
-/// One session: its settings, its transcript, its active run and the messages that wait for the run's end.
+/// One session: its settings, its transcript, its active run and the messages that have none yet.
 final class DemoSession {
     let key: String
     private(set) var sessionID: String
@@ -14,12 +14,21 @@ final class DemoSession {
     var inputTokens = 0
     var outputTokens = 0
     var wasAborted = false
+    /// The name of the client that sent its first message.
+    var displayName: String?
 
     var run: DemoRun?
-    var waiting: [DemoMessage] = []
+    var queue = MessageQueue()
+    /// The end of its last run on the monotonic clock.
+    var lastEnd: UInt64?
+    /// An earlier process ended in a run of it, and no run has begun since.
+    var isInterrupted = false
+    /// The messages it has taken since the process found it or it was reset; nil for a session that is new.
+    var messagesSinceFound: Int?
 
-    init(key: String, sessionID: String, now: Int64) {
+    init(key: String, sessionID: String, displayName: String?, now: Int64) {
         self.key = key
+        self.displayName = displayName
         self.sessionID = sessionID
         updatedAt = now
     }
@@ -29,6 +38,17 @@ final class DemoSession {
     func append(_ row: TranscriptRow, limit: Int) {
         rows.append(row)
         if rows.count > limit { rows.removeFirst(rows.count - limit) }
+    }
+
+    func removeLastRow() { rows.removeLast() }
+
+    /// The process ends: what stands in memory alone is gone.
+    func loseMemory() {
+        run = nil
+        queue = MessageQueue()
+        lastEnd = nil
+        isInterrupted = false
+        messagesSinceFound = 0
     }
 
     func reset(sessionID: String, now: Int64) {
@@ -41,11 +61,14 @@ final class DemoSession {
         inputTokens = 0
         outputTokens = 0
         wasAborted = false
+        messagesSinceFound = 0
     }
 
     // MARK: - As frames show it
 
-    static let origin: WireValue = ["provider": "webchat", "surface": "webchat", "chatType": "direct"]
+    private var origin: WireValue {
+        ["label": displayName, "provider": "webchat", "surface": "webchat", "chatType": "direct"]
+    }
     static let deliveryContext: WireValue = ["channel": "webchat"]
     static let agentRuntime: WireValue = ["id": "auto", "source": "implicit"]
 
@@ -62,29 +85,37 @@ final class DemoSession {
 
     /// The row of `sessions.list` and of events.
     func row(_ release: DemoRelease) -> WireValue {
-        let head: WireValue = [
-            "key": key, "kind": "direct", "chatType": "direct", "origin": Self.origin, "updatedAt": updatedAt,
-            "sessionId": sessionID, "systemSent": !rows.isEmpty, "abortedLastRun": wasAborted,
-            "thinkingLevel": thinkingLevel, "verboseLevel": verboseLevel, "reasoningLevel": reasoningLevel,
-        ]
-        let counts: WireValue = [
-            "inputTokens": inputTokens, "outputTokens": outputTokens, "totalTokens": inputTokens,
-            "totalTokensFresh": true,
-        ]
-        let tail: WireValue = [
+        let isLater = release >= .june
+        let head: WireValue = ["key": key, "thinkingLevel": thinkingLevel, "reasoningLevel": reasoningLevel]
+        let models = release >= .april ? Self.thinkingChoices : [:]
+        let runtime: WireValue =
+            isLater ? Self.fastMode.adding(["agentRuntime": Self.agentRuntime, "hasActiveRun": isActive]) : [:]
+        return head.adding(summary(release)).adding(models).adding(runtime)
+    }
+
+    /// A run of it is active or about to begin.
+    var isActive: Bool { run != nil || !queue.direct.isEmpty }
+
+    static let fastMode: WireValue = [
+        "effectiveFastMode": false, "effectiveFastModeSource": "default", "fastAutoOnSeconds": 60,
+    ]
+
+    /// The members that events of the session also carry at their top.
+    func summary(_ release: DemoRelease) -> WireValue {
+        let base: WireValue = [
+            "kind": "direct", "displayName": displayName, "chatType": "direct", "origin": origin,
+            "updatedAt": updatedAt, "sessionId": sessionID, "systemSent": !rows.isEmpty,
+            "abortedLastRun": wasAborted, "verboseLevel": verboseLevel, "inputTokens": inputTokens,
+            "outputTokens": outputTokens, "totalTokens": inputTokens, "totalTokensFresh": true,
             "modelProvider": "demo", "model": model ?? "demo-1", "contextTokens": 200_000,
             "deliveryContext": Self.deliveryContext, "lastChannel": "webchat",
         ]
-        guard release >= .june else { return head.adding(counts).adding(tail) }
-        let isActive = run != nil
-        let ended = isActive ? nil : endedAt
-        let states: WireValue = [
-            "effectiveFastMode": false, "effectiveFastModeSource": "default", "fastAutoOnSeconds": 60,
-            "estimatedCostUsd": estimatedCost, "status": isActive ? "running" : status, "startedAt": startedAt,
-            "endedAt": ended, "runtimeMs": ended.flatMap { end in startedAt.map { end - $0 } },
-            "agentRuntime": Self.agentRuntime, "hasActiveRun": isActive,
-        ]
-        return head.adding(Self.thinkingChoices).adding(counts).adding(states).adding(tail)
+        guard release >= .april else { return base }
+        let ended = run == nil ? endedAt : nil
+        return base.adding([
+            "estimatedCostUsd": estimatedCost, "status": status, "startedAt": startedAt, "endedAt": ended,
+            "runtimeMs": ended.flatMap { end in startedAt.map { end - $0 } },
+        ])
     }
 }
 

@@ -36,20 +36,28 @@ final class DemoSessions {
     subscript(canonical: String) -> DemoSession? { sessions[canonical] }
 
     /// The session of a canonical key, new if there is none; the idle session that rests longest makes room for it.
-    func make(_ canonical: String) -> DemoSession {
-        if let found = sessions[canonical] { return found }
+    func make(_ canonical: String, for client: String? = nil) -> DemoSession {
+        if let found = sessions[canonical] {
+            found.displayName = found.displayName ?? client
+            return found
+        }
         if sessions.count >= Self.limit {
-            let idle = sessions.values.filter { $0.run == nil && $0.key != mainSessionKey }
+            let idle = sessions.values.filter { !$0.isActive && $0.key != mainSessionKey }
             if let oldest = idle.min(by: { $0.updatedAt < $1.updatedAt }) { sessions[oldest.key] = nil }
         }
-        let made = DemoSession(key: canonical, sessionID: primitives.uuid(), now: clock.wallMs)
+        let made = DemoSession(
+            key: canonical,
+            sessionID: primitives.uuid(),
+            displayName: client,
+            now: clock.wallMs
+        )
         sessions[canonical] = made
         return made
     }
 
     func reset(_ session: DemoSession) {
         session.reset(sessionID: primitives.uuid(), now: clock.wallMs)
-        announceChange(of: session, ["reason": "reset"])
+        announceChange(of: session, reason: "reset")
     }
 
     // MARK: - Transcripts
@@ -66,41 +74,92 @@ final class DemoSessions {
         TranscriptRow(id: primitives.shortID(), kind: kind, blocks: blocks, timestamp: time, recordedAt: time)
     }
 
-    /// Writes a row and tells subscribers; results of tools are not announced.
+    /// Writes a row and tells subscribers.
     func append(_ row: TranscriptRow, to session: DemoSession) {
-        session.append(row, limit: Self.rowLimit)
+        restore(row, to: session)
         session.updatedAt = clock.wallMs
-        if case .toolResult = row.kind { return }
-        guard release.hasSubscriptions else { return }
-        let seq = session.rows.count
-        connections.send(
-            "session.message",
-            [
-                "sessionKey": session.key, "agentId": session.agentID,
-                "message": style.wire(row, seq: seq, isEvent: true), "messageId": row.id, "messageSeq": seq,
-                "session": session.row(release),
-            ],
-            to: connections.subscribers
-        )
+        announce(row, at: session.rows.count, in: session)
     }
 
-    /// Adds a row as it was read from a transcript on disk, without an event.
+    /// Adds a row without an event.
     func restore(_ row: TranscriptRow, to session: DemoSession) {
         session.append(row, limit: Self.rowLimit)
     }
 
-    func announceChange(of session: DemoSession, _ change: WireValue) {
+    /// Tells subscribers of a row at its place in the transcript; results of tools are not announced.
+    func announce(_ row: TranscriptRow, at seq: Int, in session: DemoSession) {
+        if case .toolResult = row.kind { return }
+        announceMessage(style.wire(row, seq: seq, isEvent: true), id: row.id, at: seq, in: session)
+    }
+
+    /// Tells subscribers of a message that has been accepted and stands in no transcript yet.
+    func announceAccepted(_ row: TranscriptRow, in session: DemoSession) {
+        let seq = session.rows.count
+        let message: WireValue = [
+            "role": row.role, "content": row.plainText, "timestamp": row.timestamp,
+            "__openclaw": wireObject(["seq": seq]),
+        ]
+        announceMessage(message, id: nil, at: seq, in: session)
+    }
+
+    private func announceMessage(_ message: WireValue, id: String?, at seq: Int, in session: DemoSession) {
         guard release.hasSubscriptions else { return }
-        let head: WireValue = ["sessionKey": session.key, "agentId": session.agentID]
-        let tail: WireValue = ["ts": clock.wallMs, "session": session.row(release)]
-        connections.send("sessions.changed", head.adding(change).adding(tail), to: connections.subscribers)
+        let place: WireValue = ["messageId": id, "messageSeq": seq, "session": session.row(release)]
+        let head = head(session)
+        let tail = summary(of: session)
+        connections.send(
+            "session.message",
+            head.adding(["message": message]).adding(place).adding(tail),
+            to: connections.subscribers
+        )
+        guard release == .april else { return }
+        let change: WireValue = ["phase": "message", "ts": clock.wallMs]
+        connections.send(
+            "sessions.changed",
+            head.adding(change).adding(place).adding(tail),
+            to: connections.subscribers
+        )
+    }
+
+    /// A run has begun or ended.
+    func announceChange(of session: DemoSession, phase: String, runID: String) {
+        guard release.hasSubscriptions else { return }
+        let change: WireValue = [
+            "phase": phase, "runId": runID, "ts": clock.wallMs, "session": session.row(release),
+        ]
+        connections.send(
+            "sessions.changed",
+            head(session).adding(change).adding(summary(of: session)),
+            to: connections.subscribers
+        )
+    }
+
+    /// Something else has happened to a session.
+    func announceChange(of session: DemoSession, reason: String) {
+        guard release.hasSubscriptions else { return }
+        let change: WireValue = ["reason": reason, "ts": clock.wallMs]
+        let later: WireValue =
+            release >= .june ? DemoSession.fastMode.adding(["hasActiveRun": session.isActive]) : [:]
+        connections.send(
+            "sessions.changed",
+            head(session).adding(change).adding(summary(of: session)).adding(later),
+            to: connections.subscribers
+        )
+    }
+
+    private func head(_ session: DemoSession) -> WireValue {
+        ["sessionKey": session.key, "agentId": release >= .june ? session.agentID : nil]
+    }
+
+    private func summary(of session: DemoSession) -> WireValue {
+        session.summary(release).adding(release >= .june ? ["goal": WireValue.null] : [:])
     }
 
     // MARK: - Methods
 
     var modelDefaults: WireValue {
         let base: WireValue = ["modelProvider": "demo", "model": "demo-1", "contextTokens": 200_000]
-        return release >= .june ? base.adding(DemoSession.thinkingChoices) : base
+        return release >= .april ? base.adding(DemoSession.thinkingChoices) : base
     }
 
     func subscribe(_ request: DemoRequest) -> DemoReply {

@@ -1,27 +1,36 @@
-/// The results of finished sends by idempotency key: kept for five minutes, a thousand at most, in memory only.
+/// The results of finished sends by idempotency key: for some minutes, a thousand at most, in memory only.
 struct FinishedKeys {
-    struct Outcome {
-        var isError: Bool
-        var summary: String
+    enum Outcome {
+        case completed, aborted
+        case failed(String)
     }
 
-    private static let lifetimeMs: Int64 = 300_000
+    enum Memory {
+        case outcome(Outcome, endedAt: Int64)
+        /// The outcome is forgotten, and that the key was used is not.
+        case used
+    }
+
     private static let limit = 1_000
 
-    private var entries: [String: (outcome: Outcome, endsAt: Int64)] = [:]
+    private let lifetimeMs: Int64
+    private var entries: [String: (outcome: Outcome, endedAt: Int64)] = [:]
     private var order: [String] = []
 
+    init(lifetimeMs: Int64) { self.lifetimeMs = lifetimeMs }
+
     mutating func store(_ outcome: Outcome, for key: String, now: Int64) {
-        if entries.updateValue((outcome, now + Self.lifetimeMs), forKey: key) == nil { order.append(key) }
+        if entries.updateValue((outcome, now), forKey: key) == nil { order.append(key) }
         while order.count > Self.limit { entries[order.removeFirst()] = nil }
     }
 
-    /// Removes the entry if it is too old.
-    mutating func outcome(for key: String, now: Int64) -> Outcome? {
+    func memory(of key: String, now: Int64) -> Memory? {
         guard let found = entries[key] else { return nil }
-        if found.endsAt > now { return found.outcome }
+        return found.endedAt + lifetimeMs > now ? .outcome(found.outcome, endedAt: found.endedAt) : .used
+    }
+
+    mutating func forget(_ key: String) {
         entries[key] = nil
         order.removeAll { $0 == key }
-        return nil
     }
 }

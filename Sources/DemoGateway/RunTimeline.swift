@@ -27,7 +27,7 @@ struct RunTimeline {
     private(set) var beats: [(delayMs: Int, beat: Beat)] = []
 
     init(_ script: DemoScript, callID: () -> String) {
-        beats.append((120, .start))
+        beats.append((0, .start))
         var pause = 0
         for step in script.steps {
             switch step {

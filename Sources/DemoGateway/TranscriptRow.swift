@@ -72,8 +72,8 @@ struct TranscriptStyle {
                 "timestamp": row.timestamp, "errorMessage": error,
             ]
         case .injected(let key, let aborted):
-            // March writes the key only for the partial text of an aborted run.
-            let key = release == .march && aborted == nil ? nil : key
+            // Earlier releases write the key only for the partial text of an aborted run.
+            let key = release < .june && aborted == nil ? nil : key
             body = [
                 "content": blocks(row), "timestamp": row.timestamp, "stopReason": "stop",
                 "usage": release == .march ? nil : self.usage(nil), "api": "openai-responses", "provider": "openclaw",
@@ -90,12 +90,12 @@ struct TranscriptStyle {
     }
 
     private func identity(_ row: TranscriptRow, seq: Int, isEvent: Bool) -> WireValue {
-        guard release >= .june else { return [:] }
+        guard release >= .april else { return [:] }
         var key: String?
         if release == .autumn, case .user(let sent) = row.kind { key = sent.map { "\($0):user" } }
         return [
             "__openclaw": wireObject([
-                "id": row.id, "recordTimestampMs": isEvent ? nil : row.recordedAt, "seq": seq,
+                "id": row.id, "recordTimestampMs": isEvent || release < .june ? nil : row.recordedAt, "seq": seq,
                 "idempotencyKey": key,
             ])
         ]

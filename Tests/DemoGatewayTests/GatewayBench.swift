@@ -8,7 +8,8 @@ import Testing
 /// A gateway under a clock of the test's own; clients are inboxes. With faults it is the test double around the model.
 final class GatewayBench {
     let core: any DemoGatewayCore
-    let release: DemoRelease
+    let options: DemoGatewayOptions
+    var release: DemoRelease { options.release }
     private let double: FaultyGateway?
     private(set) var wallMs: Int64 = 1_800_000_000_000
     private(set) var monotonic: UInt64 = 5_000_000_000
@@ -37,7 +38,7 @@ final class GatewayBench {
                 }
             }
         )
-        self.release = release
+        self.options = options
         let now = DemoInstant(wall: Timestamp(milliseconds: 1_800_000_000_000), monotonic: 5_000_000_000)
         if let faults {
             var faulty = FaultyGatewayOptions()

@@ -63,7 +63,7 @@ struct RecordedShapeTests {
         return shapes
     }
 
-    @Test(arguments: [DemoRelease.march, .june])
+    @Test(arguments: [DemoRelease.march, .april, .june])
     func `frames have the members recorded frames have`(_ release: DemoRelease) throws {
         let recorded = try Self.recorded(release)
         let bench = try GatewayBench(release)
@@ -72,8 +72,10 @@ struct RecordedShapeTests {
             id: "cli",
             mode: "cli"
         )
+        // The recorded sessions of April had no verbose level.
         let texts = [
-            "/verbose full", "hello", "weather", "run a failing command", "fail429", "fail401", "fail500",
+            release == .april ? "/help" : "/verbose full", "hello", "weather", "run a failing command", "fail429",
+            "fail401", "fail500",
             "please think", "silent",
         ]
         for (number, text) in texts.enumerated() {
@@ -108,11 +110,16 @@ struct RecordedShapeTests {
         #expect(compared > 20)
     }
 
-    /// This scenario makes a setting that no recorded session had.
-    private static func isAllowed(_ path: String) -> Bool { path == "payload.sessions[].verboseLevel" }
+    private static func isAllowed(_ path: String) -> Bool { allowed.contains(path) }
 
-    /// The recorded sessions have labels.
+    /// This scenario sets a level, its model thinks, and its device connects for the first time.
+    private static let allowed = [
+        "payload.sessions[].verboseLevel", "payload.messages[].content[].thinking", "payload.auth.deviceToken",
+        "payload.auth.issuedAtMs",
+    ]
+
+    /// The recorded sessions have labels, and the names of their clients.
     private static func isAbsent(_ path: String) -> Bool {
-        ["payload.sessions[].label", "payload.sessions[].displayName"].contains(path)
+        [".label", ".displayName"].contains { path.hasSuffix($0) }
     }
 }

@@ -57,7 +57,8 @@ package final class FaultyGateway: DemoGatewayCore {
     }
 
     package func connected(_ id: DemoConnectionID, peer: DemoPeer, now: DemoInstant) -> [DemoAction] {
-        if FaultSettings.strikes(&faults.refuseConnections) { return [.drop(id)] }
+        let isDown = options.shape.isRecorded && now.monotonic < startingUntil
+        if isDown || FaultSettings.strikes(&faults.refuseConnections) { return [.drop(id)] }
         connections[id] = false
         var peer = peer
         // A client behind a proxy does not count as a program of the gateway's own host.
@@ -96,7 +97,7 @@ package final class FaultyGateway: DemoGatewayCore {
     // MARK: - From outside
 
     /// Everything in memory is lost, and with it the transcripts unless they are kept. A crash ends the connections
-    /// without a word.
+    /// without a word. In a recorded shape nobody listens until the gateway is up again.
     package func restart(keepsTranscripts: Bool, crashes: Bool, downMs: Int, now: DemoInstant) -> [DemoAction] {
         let actions: [DemoAction] =
             crashes
@@ -104,8 +105,12 @@ package final class FaultyGateway: DemoGatewayCore {
             : filtered(model.stop(restartingAfterMs: downMs, now: skewed(now)))
         connections = [:]
         let disk = model.disk(withTranscripts: keepsTranscripts)
-        model = DemoGatewayModel(options: options, primitives: primitives, now: skewed(now), disk: disk)
         startingUntil = now.monotonic + UInt64(max(downMs, 0)) * 1_000_000
+        var start = skewed(now)
+        if options.shape.isRecorded {
+            start = DemoInstant(wall: start.wall.adding(milliseconds: Int64(max(downMs, 0))), monotonic: startingUntil)
+        }
+        model = DemoGatewayModel(options: options, primitives: primitives, now: start, disk: disk)
         return actions
     }
 

@@ -1,0 +1,106 @@
+/// The events of one run, under its own count.
+final class RunFrames {
+    let id: String
+    private let session: DemoSession
+    private unowned let host: DemoHost
+    private(set) var seq = 0
+
+    private var release: DemoRelease { host.release }
+    private var clock: DemoClock { host.clock }
+
+    init(_ id: String, _ session: DemoSession, _ host: DemoHost) {
+        self.id = id
+        self.session = session
+        self.host = host
+    }
+
+    @discardableResult
+    func nextSeq() -> Int {
+        seq += 1
+        return seq
+    }
+
+    private func payload(_ stream: String, _ data: WireValue, seq: Int) -> WireValue {
+        [
+            "runId": id, "stream": stream, "data": data, "sessionKey": session.key, "seq": seq, "ts": clock.wallMs,
+            "isHeartbeat": release >= .june ? false : nil,
+        ]
+    }
+
+    func agent(_ stream: String, _ data: WireValue, seq: Int? = nil) {
+        host.connections.broadcastToReaders("agent", payload(stream, data, seq: seq ?? nextSeq()))
+    }
+
+    /// Later releases name the session in lifecycle events, and the agent in the phases that the agent itself reports.
+    func lifecycle(_ data: WireValue, namesAgent: Bool = false) {
+        let names: WireValue = [
+            "sessionId": release >= .june ? session.sessionID : nil,
+            "agentId": release >= .june && namesAgent ? session.agentID : nil,
+        ]
+        let payload = payload("lifecycle", data, seq: nextSeq())
+        host.connections.broadcastToReaders("agent", payload.adding(names))
+    }
+
+    /// A chat event shares the number of the run's last agent event, unless one is given.
+    func chat(_ rest: WireValue, seq: Int? = nil) {
+        let head: WireValue = ["runId": id, "sessionKey": session.key, "seq": seq ?? self.seq]
+        host.connections.broadcastToReaders("chat", head.adding(rest))
+    }
+
+    func message(_ text: String) -> WireValue {
+        ["role": "assistant", "content": [wireObject(["type": "text", "text": text])], "timestamp": clock.wallMs]
+    }
+
+    // MARK: - Tools
+
+    /// Tool events have no number and go to the senders that asked for them; subscribers get them as `session.tool`.
+    func tool(_ data: WireValue, to recipients: Set<DemoConnectionID>) {
+        var payload = payload("tool", data, seq: nextSeq())
+        if release >= .april {
+            payload = payload.adding(["session": session.row(release)]).adding(session.summary(release))
+        }
+        if release >= .june { payload = payload.adding(["goal": WireValue.null]) }
+        let direct = host.connections.all.filter {
+            recipients.contains($0.id) && $0.caps.contains("tool-events")
+                && (!release.needsReadScopeForEvents || $0.may("operator.read"))
+        }
+        host.connections.send("agent", payload, to: direct)
+        guard release.hasSubscriptions else { return }
+        let reached = Set(direct.map(\.id))
+        host.connections.send(
+            "session.tool",
+            payload,
+            to: host.connections.subscribers.filter { !reached.contains($0.id) }
+        )
+    }
+
+    /// The item event of the call, and for a command a second one that also has the members of `command`.
+    func items(
+        _ planned: RunTimeline.PlannedCall,
+        _ phase: String,
+        _ rest: WireValue,
+        status: String = "running",
+        command: WireValue = [:]
+    ) {
+        guard release.hasItemStreams else { return }
+        let call = planned.call
+        func item(_ kind: String, _ title: String, _ rest: WireValue) {
+            let data: WireValue = [
+                "itemId": "\(kind):\(planned.id)", "phase": phase, "status": status, "kind": kind, "title": title,
+                "name": call.name, "meta": call.meta, "toolCallId": planned.id,
+            ]
+            agent("item", data.adding(rest))
+        }
+        item("tool", "\(call.name) \(call.meta)", rest)
+        if call.isCommand { item("command", "command \(call.meta)", rest.adding(command)) }
+    }
+
+    func commandOutput(_ planned: RunTimeline.PlannedCall, _ rest: WireValue) {
+        guard release.hasItemStreams, planned.call.isCommand else { return }
+        let head: WireValue = [
+            "itemId": "command:\(planned.id)", "title": "command \(planned.call.meta)", "toolCallId": planned.id,
+            "name": planned.call.name,
+        ]
+        agent("command_output", head.adding(rest))
+    }
+}
