@@ -25,7 +25,6 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
     case badContentLength, repeatedContentLength
     case lengthAndTransferEncoding, badTransferEncoding, unknownTransferCoding, transferEncodingInHTTP10
     case unmetExpectation
-    case upgradeToHTTP2
     // Body
     case bodyTooLarge(limit: Int)
     case badChunkSize, badChunkExtension, badChunkEnd
@@ -78,7 +77,6 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
         case .unknownTransferCoding: "Only the chunked transfer coding is understood."
         case .transferEncodingInHTTP10: "HTTP/1.0 has no Transfer-Encoding."
         case .unmetExpectation: "The only expectation understood is 100-continue."
-        case .upgradeToHTTP2: "HTTP/2 over cleartext is spoken with prior knowledge, not by Upgrade."
         case .bodyTooLarge(let limit): "The body is larger than \(limit) bytes."
         case .badChunkSize: "A chunk size is not 1 to 16 hexadecimal digits followed by CR LF."
         case .badChunkExtension: "A chunk extension does not follow its syntax."

@@ -24,7 +24,6 @@ package struct RequestFraming: Sendable, Equatable {
         var length: Range<Int>?
         var coding: Range<Int>?
         var expectation: Range<Int>?
-        var hasUpgrade = false
         var hasConnection = false
         keepAlive = head.version == .http11
         let slots = head.fields.slots.span
@@ -43,19 +42,15 @@ package struct RequestFraming: Sendable, Equatable {
             case .expect:
                 guard expectation == nil else { throw .unmetExpectation }
                 expectation = slot.valueRange
-            case .http2Settings:
-                throw .upgradeToHTTP2
-            case .upgrade:
-                hasUpgrade = true
             case .connection:
                 hasConnection = true
+            // `Upgrade` is only an offer, and a server may go on in HTTP/1.1 (RFC 9110 §7.8): curl and Java's client offer h2c.
             default:
                 continue
             }
         }
         try checkHost(bytes, host, authority, version: head.version)
         try checkBody(bytes, length: length, coding: coding, version: head.version)
-        if hasUpgrade, head.fields.has(.upgrade, token: "h2c") { throw .upgradeToHTTP2 }
         if hasConnection {
             if head.fields.has(.connection, token: "close") {
                 keepAlive = false

@@ -7,7 +7,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
     case accessControlRequestHeaders, accessControlRequestMethod, accessControlRequestPrivateNetwork
     case allow, authorization, cacheControl, connection
     case contentEncoding, contentLength, contentSecurityPolicy, contentType, contentDisposition
-    case cookie, date, deprecation, etag, expect, forwarded, host, http2Settings
+    case cookie, date, deprecation, etag, expect, forwarded, host
     case idempotencyKey, idempotencyReplayed, ifMatch, ifModifiedSince, ifNoneMatch, ifUnmodifiedSince
     case keepAlive, ladleVersion, lastEventID, lastModified, link, location, origin, prefer, preferenceApplied
     case proxyConnection, range, rateLimit, rateLimitPolicy, referer, requestID, retryAfter
@@ -51,7 +51,6 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         case .expect: "Expect"
         case .forwarded: "Forwarded"
         case .host: "Host"
-        case .http2Settings: "HTTP2-Settings"
         case .idempotencyKey: "Idempotency-Key"
         case .idempotencyReplayed: "Idempotency-Replayed"
         case .ifMatch: "If-Match"

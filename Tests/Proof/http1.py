@@ -3,7 +3,9 @@ paper catalogue: each is refused with its status, the connection ends, nothing b
 client is served. Beside them stand the nearest legal forms, which must be served, and the limits."""
 
 import json
+import shutil
 import socket
+import subprocess
 import time
 
 from harness import Serve, Tally, options
@@ -335,10 +337,15 @@ for what, raw in {
     "an empty line first, blank in it": b" \r\nGET " + LINE + b"\r\n" + HOST + b"\r\n",
 }.items():
     refused("44 target", what, raw, 400)
-refused("45 upgrade to h2c", "with settings", get(b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABkAAQAAP__"), 400, "UPGRADE_REFUSED")
-refused("45 upgrade to h2c", "without", get(b"Connection: Upgrade", b"Upgrade: h2c"), 400, "UPGRADE_REFUSED")
-refused("45 upgrade to h2c", "in a list", get(b"Connection: Upgrade", b"Upgrade: websocket, H2C"), 400, "UPGRADE_REFUSED")
-served("45 upgrade to h2c", "another is passed over", get(b"Connection: upgrade, close", b"Upgrade: websocket"), [200])
+H2C = (b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABkAAQAAP__")
+served("45 upgrade to h2c", "with settings", get(*H2C) + get(CLOSE), [200, 200])
+served("45 upgrade to h2c", "with a body", b"POST /v1/messages HTTP/1.1\r\n" + HOST + b"".join(line + b"\r\n" for line in H2C) + b"Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello" + get(CLOSE), [202, 200])
+served("45 upgrade to h2c", "in a list", get(b"Connection: upgrade, close", b"Upgrade: websocket, H2C"), [200])
+if curl := shutil.which("curl"):
+    for what, more, wanted in (("GET", ("/healthz",), b"200 1.1"), ("POST", ("/v1/messages", "-d", "upgrade by curl"), b"202 1.1")):
+        path, *data = more
+        got = subprocess.run([curl, "-s", "--http2", "-o", "/dev/null", "-w", "%{http_code} %{http_version}", *data, f"http://127.0.0.1:{server.port}{path}"], capture_output=True, timeout=20).stdout
+        tally.check(got == wanted, f"curl --http2 {what}: {got!r}")
 
 # 46 to 48: what stands behind
 refused("46 behind a refusal", "in the same piece", get(b"X : a"), 400)

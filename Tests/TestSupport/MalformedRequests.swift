@@ -199,12 +199,6 @@ extension MalformedRequest {
         .init(0, "an unknown expectation", post("Content-Length: 5\r\nExpect: 200-ok\r\n"), status: 417),
         .init(0, "two expectations", post("Content-Length: 5\r\nExpect: 100-continue, x\r\n"), status: 417),
         .init(0, "an empty expectation", post("Content-Length: 5\r\nExpect:\r\n"), status: 417),
-        .init(
-            0,
-            "upgrade to h2c",
-            get("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAM\r\n")
-        ),
-        .init(0, "upgrade to h2c among others", get("Connection: upgrade\r\nUpgrade: websocket, h2c\r\n")),
     ]
 
     static let fieldNames: [MalformedRequest] = [

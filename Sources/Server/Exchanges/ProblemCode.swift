@@ -15,7 +15,6 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case badTrailer = "BAD_TRAILER"
     case endedEarly = "ENDED_EARLY"
     case badTarget = "BAD_TARGET"
-    case upgradeRefused = "UPGRADE_REFUSED"
     case requestTimeout = "REQUEST_TIMEOUT"
     case bodyTooLarge = "BODY_TOO_LARGE"
     case requestLineTooLong = "REQUEST_LINE_TOO_LONG"
@@ -133,7 +132,6 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .badTrailer: Kind(.badRequest, "Bad trailer")
         case .endedEarly: Kind(.badRequest, "Ended early")
         case .badTarget: Kind(.badRequest, "Bad target")
-        case .upgradeRefused: Kind(.badRequest, "Upgrade refused")
         case .requestTimeout: Kind(.requestTimeout, "Request timeout", retryable: true)
         case .bodyTooLarge: Kind(.contentTooLarge, "Body too large")
         case .requestLineTooLong: Kind(.uriTooLong, "Request line too long")
