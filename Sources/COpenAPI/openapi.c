@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// b8151419bfa354c092d6219562728d852fba0ea35de70a4b3d65f0623dcb8d2a
+// 8ff2d632859835f39ac8ff38f9abc919f7e5fd6f51698513dcfe51ddd8d16030
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -69,6 +69,11 @@ package struct AcceptList: Sendable, Equatable {
         return weight
     }
 
+    /// Whether a range is this very type, and accepts it.
+    package func names(_ type: MediaType) -> Bool {
+        ranges.contains { $0.type == type.type && $0.subtype == type.subtype && $0.weight > 0 }
+    }
+
     private static func specificity(of range: Range, for offer: MediaType) -> Int? {
         if range.type == "*" { return range.parameters.isEmpty ? 0 : nil }
         guard range.type == offer.type else { return nil }

@@ -67,6 +67,7 @@ package struct MediaType: Sendable, Equatable {
 
     package static let json = MediaType("application", "json")
     package static let mergePatchJSON = MediaType("application", "merge-patch+json")
+    package static let problemJSON = MediaType("application", "problem+json")
     package static let yaml = MediaType("application", "yaml")
     package static let ndjson = MediaType("application", "x-ndjson")
     package static let form = MediaType("application", "x-www-form-urlencoded")

@@ -46,17 +46,19 @@ extension Route.Body {
 }
 
 extension RequestHead {
-    /// The offer the client likes best.
+    /// The offer the client likes best. Problems are never refused: a client that names their form alone, as generated
+    /// ones do, gets the first offer.
     func answerType(among offers: [MediaType]) throws(Problem) -> MediaType {
-        guard let field = fields[.accept] else { return offers[0] }
-        if field.elementsEqual("*/*".utf8) { return offers[0] }
+        guard let first = offers.first, let field = fields[.accept] else { return offers.first ?? .json }
+        if field.elementsEqual("*/*".utf8) { return first }
         let list: AcceptList
         do throws(HeaderValueError) {
             list = try AcceptList(parsing: (fields.list(for: .accept) ?? [])[...])
         } catch {
             throw .badHeader("Accept", error)
         }
-        guard let place = list.choose(among: offers) else { throw .notAcceptable(offers) }
-        return offers[place]
+        if let place = list.choose(among: offers) { return offers[place] }
+        guard list.names(.problemJSON) else { throw .notAcceptable(offers) }
+        return first
     }
 }

@@ -26,7 +26,7 @@ package final class Route: Sendable {
     /// nil: open to all.
     package let scope: Scope?
     package let body: Body
-    /// Media types it can answer with, the preferred first.
+    /// Media types it can answer with, the preferred first; none where its answer has no body.
     package let produces: [MediaType]
     /// Query parameters it understands.
     package let query: [String]

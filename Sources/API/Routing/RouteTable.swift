@@ -87,6 +87,7 @@ package enum RouteTable {
             .delete,
             "/v1/identity/avatar",
             scope: .identity,
+            produces: [],
             query: ["agent"],
             handler: AvatarOperations.delete
         ),
@@ -256,7 +257,14 @@ package enum RouteTable {
         Route("createTicket", .post, "/v1/tickets", scope: .read, body: Route.json, handler: TicketOperation.handle),
         Route("listTokens", .get, "/v1/tokens", scope: .admin, handler: TokenOperations.list),
         Route("createToken", .post, "/v1/tokens", scope: .admin, body: Route.json, handler: TokenOperations.create),
-        Route("revokeToken", .delete, "/v1/tokens/{id}", scope: .admin, handler: TokenOperations.revoke),
+        Route(
+            "revokeToken",
+            .delete,
+            "/v1/tokens/{id}",
+            scope: .admin,
+            produces: [],
+            handler: TokenOperations.revoke
+        ),
         Route(
             "rotateToken",
             .post,
