@@ -58,7 +58,7 @@ package actor EventLoop {
     private var isStopping = false
 
     /// Shared by all connections of the loop, because each read is consumed before the next one.
-    let readBuffer = ByteStore(count: readBufferSize)
+    package let readBuffer = ByteStore(count: readBufferSize)
     /// The decrypted bytes of one read, with the record that the read completes. Allocated only if TLS is used.
     private(set) lazy var plainBuffer = ByteStore(count: Self.plainBufferSize)
 

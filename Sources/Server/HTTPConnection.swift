@@ -23,6 +23,7 @@ final class HTTPConnection: StreamHandler {
 
     let stream: StreamConnection
     let info: ConnectionInfo
+    let slot: ConnectionQuota.Slot
     let server: HTTPServer
     /// The connection's index in the server's list.
     var place: UInt32 = 0
@@ -31,20 +32,25 @@ final class HTTPConnection: StreamHandler {
     static let noDeadline = UInt64.max
     private var wire: (any WireProtocol)?
     private var early: [UInt8] = []
-    private var isRefusing = false
     private var isHandshaking: Bool
     private var isClosed = false
 
-    init(_ stream: StreamConnection, info: ConnectionInfo, server: HTTPServer, on loop: isolated EventLoop) {
+    init(
+        _ stream: StreamConnection,
+        info: ConnectionInfo,
+        slot: ConnectionQuota.Slot,
+        server: HTTPServer,
+        on loop: isolated EventLoop
+    ) {
+        self.slot = slot
         self.stream = stream
         self.info = info
         self.server = server
         isHandshaking = info.isEncrypted
     }
 
-    func start(overLimit: Bool, on loop: isolated EventLoop) {
+    func start(on loop: isolated EventLoop) {
         setDeadline(info.isEncrypted ? server.limits.handshakeMilliseconds : server.limits.headMilliseconds, on: loop)
-        isRefusing = overLimit
         do throws(SystemError) {
             try stream.start(self, on: loop)
         } catch {
@@ -52,7 +58,7 @@ final class HTTPConnection: StreamHandler {
             return
         }
         // In cleartext the HTTP version is unknown before the first bytes; the refusal does not wait for them.
-        if overLimit, !info.isEncrypted { refuseOverLimit(isHTTP2: false, on: loop) }
+        if slot == .refused, !info.isEncrypted { refuseOverLimit(isHTTP2: false, on: loop) }
     }
 
     func setDeadline(_ milliseconds: Int64?, on loop: isolated EventLoop) {
@@ -85,10 +91,7 @@ final class HTTPConnection: StreamHandler {
 
     private func refuseOverLimit(isHTTP2: Bool, on loop: isolated EventLoop) {
         choose(isHTTP2: isHTTP2, on: loop)
-        wire?.refuse(
-            Problem(.tooManyConnections, "This server holds as many connections as it is set to hold."),
-            on: loop
-        )
+        wire?.refuse(.tooManyConnections, on: loop)
     }
 
     // MARK: StreamHandler
@@ -98,7 +101,7 @@ final class HTTPConnection: StreamHandler {
         isHandshaking = false
         server.counters.handshakes += 1
         setDeadline(server.limits.headMilliseconds, on: loop)
-        if isRefusing { return refuseOverLimit(isHTTP2: session.alpn == "h2", on: loop) }
+        if slot == .refused { return refuseOverLimit(isHTTP2: session.alpn == "h2", on: loop) }
         choose(isHTTP2: session.alpn == "h2", on: loop)
     }
 

@@ -13,9 +13,8 @@ package final class HTTPServer {
 
     /// In a drain, peers that keep their end open must not delay the process's exit, however their connection ended.
     private static let drainLingerMilliseconds: Int64 = 250
-    /// Over the limit, this many connections get an explanation; further ones are closed silently, so that a flood of
-    /// refusals cannot use up all descriptors.
-    package static let mostRefused = 32
+    /// Descriptors beside those of `ServerLimits.connections`.
+    package static let extraDescriptors = ConnectionQuota.mostRefused + ConnectionQuota.forControl
 
     package let limits: ServerLimits
     /// Header lines sent with every answer: the version, and the fields that every API answer needs.
@@ -25,14 +24,9 @@ package final class HTTPServer {
     let responder: any Responder
     private var listeners: [Listener] = []
     private var connections: [HTTPConnection] = []
-    private var perPeer: [PeerKey: Int] = [:]
-
-    /// Connections with the same key count together: those of another user on this host, or of one remote network.
-    private enum PeerKey: Hashable {
-        case user(UInt32)
-        /// The owner of one IPv6 address has its whole network, so the network counts.
-        case network(NetworkAddress)
-    }
+    private var quota: ConnectionQuota
+    /// Connections that are closed at once are told why at this rate, so that a flood of them costs little.
+    private var explanations = TokenBucket(burst: 32, perSecond: 32)
     private var sweep: TimerID?
     private var nextNumber: UInt64
     private(set) var isDraining = false
@@ -51,6 +45,7 @@ package final class HTTPServer {
     ) {
         self.responder = responder
         self.limits = limits
+        quota = ConnectionQuota(limits)
         self.failure = failure
         nextNumber = firstRequestNumber
         self.version = version
@@ -101,48 +96,38 @@ package final class HTTPServer {
         on loop: isolated EventLoop
     ) {
         counters.accepted += 1
-        guard connections.count < limits.connections + Self.mostRefused else {
-            counters.overLimit += 1
-            return
-        }
         let user = identify(socket, peer, local)
+        let info = ConnectionInfo(listener: kind, remote: peer, local: local, isEncrypted: tls != nil, user: user)
+        guard let slot = quota.take(info) else { return turnAway(socket, info, on: loop) }
+        if slot == .refused { counters.overLimit += 1 }
         let session = tls.flatMap { try? $0().makeSession() }
         if tls != nil, session == nil {
+            quota.giveBack(slot, of: info)
             counters.handshakesFailed += 1
             return
         }
         let stream = StreamConnection(socket, tls: session, sendLimit: limits.answerBytes)
         stream.lingerMilliseconds = limits.lingerMilliseconds
-        let info = ConnectionInfo(
-            listener: kind,
-            remote: peer,
-            local: local,
-            isEncrypted: session != nil,
-            user: user
-        )
-        let connection = HTTPConnection(stream, info: info, server: self, on: loop)
+        let connection = HTTPConnection(stream, info: info, slot: slot, server: self, on: loop)
         connection.place = UInt32(truncatingIfNeeded: connections.count)
         connections.append(connection)
         counters.open += 1
         armSweep(on: loop)
-        connection.start(overLimit: isOverLimit(info), on: loop)
+        connection.start(on: loop)
     }
 
-    /// Nil for the owner, and on loopback if users cannot be distinguished.
-    private func key(of info: ConnectionInfo) -> PeerKey? {
-        if let user = info.user { return user == limits.owner ? nil : .user(user) }
-        guard case .ip(let address, _) = info.remote, !address.isLoopback else { return nil }
-        return .network(address.network)
-    }
-
-    private func isOverLimit(_ info: ConnectionInfo) -> Bool {
-        var isOver = connections.count > limits.connections
-        if let key = key(of: info) {
-            perPeer[key, default: 0] += 1
-            if perPeer[key, default: 0] > limits.connectionsPerPeer { isOver = true }
-        }
-        if isOver { counters.overLimit += 1 }
-        return isOver
+    /// Closes a connection at once. The answer is what the kernel takes now; input that is there is read, because closing
+    /// over it would reset the connection.
+    private func turnAway(_ socket: borrowing Socket, _ info: ConnectionInfo, on loop: isolated EventLoop) {
+        counters.overLimit += 1
+        guard quota.isForeign(info), !info.isEncrypted, explanations.take(now: loop.now) else { return }
+        let number = nextRequestNumber()
+        responder.refused(.tooManyConnections, requestID: RequestID.text(number), connection: info, on: loop)
+        var out: [UInt8] = []
+        let answer = Problem.tooManyConnections.response(requestID: RequestID.text(number))
+        AnswerWriter.append(answer, to: nil, keepAlive: false, server: self, into: &out, on: loop)
+        _ = socket.write(out.span)
+        _ = socket.read(into: loop.readBuffer)
     }
 
     /// Removes a closed connection from the list.
@@ -155,10 +140,7 @@ package final class HTTPServer {
             last.place = UInt32(truncatingIfNeeded: place)
         }
         counters.open -= 1
-        if let key = key(of: connection.info) {
-            let count = (perPeer[key] ?? 1) - 1
-            perPeer[key] = count > 0 ? count : nil
-        }
+        quota.giveBack(connection.slot, of: connection.info)
         if isDraining, connections.isEmpty { finishDrain() }
     }
 

@@ -4,6 +4,11 @@ import HTTPModel
 
 /// Problems for messages that break a rule of HTTP.
 extension Problem {
+    static let tooManyConnections = Problem(
+        .tooManyConnections,
+        "This server holds as many connections as it is set to hold."
+    )
+
     init(_ error: HTTP1ParseError) {
         self.init(ProblemCode(error), error.text, status: error.status)
     }
@@ -40,7 +45,6 @@ extension ProblemCode {
         case .lengthAndTransferEncoding, .badTransferEncoding, .transferEncodingInHTTP10: self = .badTransferEncoding
         case .unknownTransferCoding: self = .unknownTransferCoding
         case .unmetExpectation: self = .unmetExpectation
-        case .upgradeToHTTP2: self = .upgradeRefused
         case .bodyTooLarge: self = .bodyTooLarge
         case .badChunkSize, .badChunkExtension, .badChunkEnd, .chunkExtensionsTooLong: self = .badChunk
         case .badTrailer, .trailerTooLarge: self = .badTrailer

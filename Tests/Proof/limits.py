@@ -3,6 +3,7 @@ the connection ends in time, and the next client is served. Then the ways to sto
 do not let go, at the second signal; and the exit codes."""
 
 import json
+import os
 import pathlib
 import random
 import resource
@@ -240,6 +241,38 @@ if outside:
     served(reach, "one address")
     tally.check(reach.stop() == 0, "the fourth server ends as it should")
 
+
+# Another user of this host takes every connection there is to take: the owner is served all the same
+if os.geteuid() == 0:
+    crowded = Serve("--limits-connections", "40", "--limits-connections-per-peer", "30")
+    flood = subprocess.Popen(
+        ["python3", "-c", f"""
+import socket, time
+held = []
+end = time.monotonic() + 6
+while time.monotonic() < end:
+    one = socket.socket()
+    try:
+        one.connect(("127.0.0.1", {crowded.port}))
+        held.append(one)
+    except OSError:
+        time.sleep(0.01)
+    if len(held) > 400:
+        held.pop(200).close()
+"""], user=65533)
+    time.sleep(1)
+    answers = [crowded.call("GET", "/healthz")[0] for _ in range(50)]
+    held = [Wire(crowded.port, b"GET /healthz HTTP/1.1\r\n" + host(crowded) + b"\r\n") for _ in range(10)]
+    answers += [200 if b" 200 " in wire.socket.recv(4096)[:16] else 0 for wire in held]
+    status = subprocess.run([LADLE, "status", "--socket", f"{crowded.state}/ladle.sock", "--json"], capture_output=True)
+    tally.check(flood.poll() is None and set(answers) == {200} and status.returncode == 0,
+                f"the owner beside a flood of another user: {answers} {status}")
+    for wire in held:
+        wire.socket.close()
+    flood.wait(20)
+    over = next(line for line in crowded.call("GET", "/metrics")[2].decode().splitlines() if line.startswith("ladle_http_connections_over_limit"))
+    tally.check(float(over.split()[1]) > 1000, f"a flood it was: {over}")
+    tally.check(crowded.stop() == 0, "the flooded server ends as it should")
 
 # Stopping: thousands of streams, some of which do not read, and a request that never ends
 many = Serve("--events-streams", "20000")

@@ -1,5 +1,6 @@
 import Basics
 import EventLoops
+import Synchronization
 import TestSupport
 import Testing
 
@@ -37,8 +38,39 @@ struct HTTP1ServerTests {
         let server = try await TestServer(limits)
         let held = try (0..<60).map { _ in try connect(server) }
         let answers = try held.dropFirst().map { try all($0) }
-        #expect(answers.count { $0.hasPrefix("HTTP/1.1 503 ") } == HTTPServer.mostRefused)
-        #expect(answers.count { $0.isEmpty } == 59 - HTTPServer.mostRefused)
+        #expect(answers.count { $0.hasPrefix("HTTP/1.1 503 ") } == ConnectionQuota.mostRefused)
+        #expect(answers.count { $0.isEmpty } == 59 - ConnectionQuota.mostRefused)
+    }
+
+    @Test func `other users are turned away at once, and the owner is served beside them`() async throws {
+        var limits = ServerLimits.patient
+        limits.connections = 8
+        limits.connectionsPerPeer = 4
+        limits.owner = 1000
+        limits.lingerMilliseconds = 30_000
+        let stranger = Mutex<UInt32?>(1001)
+        let server = try await TestServer(limits) { stranger.withLock { $0 } }
+        let held = try (0..<100).map { _ in try connect(server) }
+        let answers = try held.dropFirst(4).map { try all($0) }
+        #expect(answers.contains { $0.hasPrefix("HTTP/1.1 503 ") })
+        #expect(await server.wait { $0.server.openConnections == 4 })
+        stranger.withLock { $0 = 1002 }
+        let more = try (0..<100).map { _ in try connect(server) }
+        #expect(try more.dropFirst(2).allSatisfy { try !all($0).hasPrefix("HTTP/1.1 2") })
+        #expect(await server.wait { $0.server.openConnections == 6 })
+        stranger.withLock { $0 = 1000 }
+        let mine = try connect(server)
+        try mine.send(Array("GET /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8))
+        #expect(try all(mine).hasPrefix("HTTP/1.1 200 "))
+    }
+
+    @Test func `an offer to go on in HTTP 2 is passed over`() async throws {
+        let server = try await TestServer()
+        let socket = try connect(server)
+        let offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+        try socket.send(Array("POST /echo HTTP/1.1\r\nHost: a\r\n\(offer)Content-Length: 2\r\n\r\nhi".utf8))
+        let answer = try read(socket, until: "]")
+        #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n") && answer.hasSuffix("[hi]"))
     }
 
     private func count(_ needle: String, in text: String) -> Int {

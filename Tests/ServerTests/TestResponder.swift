@@ -153,10 +153,15 @@ final class TestServer: Sendable {
     let port: UInt16
     private let parts: LoopBound<Parts>
 
-    init(_ limits: ServerLimits = .patient, tls: TLSServerContext? = nil) async throws {
+    /// - Parameter user: the user at the other end of each new connection.
+    init(
+        _ limits: ServerLimits = .patient,
+        tls: TLSServerContext? = nil,
+        user: @escaping @Sendable () -> UInt32? = { nil }
+    ) async throws {
         loop = try EventLoop()
         loop.start()
-        (parts, port) = try await loop.makeServer(limits, tls)
+        (parts, port) = try await loop.makeServer(limits, tls, user)
     }
 
     func with<Value: Sendable>(_ body: @escaping @Sendable (Parts, isolated EventLoop) -> Value) async -> Value? {
@@ -185,7 +190,8 @@ final class TestServer: Sendable {
 extension EventLoop {
     fileprivate func makeServer(
         _ limits: ServerLimits,
-        _ tls: TLSServerContext?
+        _ tls: TLSServerContext?,
+        _ user: @escaping @Sendable () -> UInt32?
     ) throws -> (LoopBound<TestServer.Parts>, UInt16) {
         let responder = TestResponder()
         let server = HTTPServer(
@@ -201,6 +207,7 @@ extension EventLoop {
             as: .tcp,
             at: free,
             tls: tls.map { context in { context } },
+            identify: { _, _, _ in user() },
             loop: self
         )
         return (LoopBound(TestServer.Parts(server: server, responder: responder), on: self), address.port ?? 0)
