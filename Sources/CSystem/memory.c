@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "csystem.h"
+#include <sys/mman.h>
 
 #ifdef __linux__
 #include <link.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 // Read-only segments hold only file pages. Dropping them costs one minor fault for each page that is used again.
@@ -27,3 +27,10 @@ void cs_release_startup_pages(void) {
 #else
 void cs_release_startup_pages(void) {}
 #endif
+
+int cs_has_address_space(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    if (memory == MAP_FAILED) return 0;
+    munmap(memory, bytes);
+    return 1;
+}

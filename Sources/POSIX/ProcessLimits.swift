@@ -18,6 +18,9 @@ package enum ProcessLimits {
     /// The limit that leaves this many descriptors for clients.
     package static func descriptors(forClients count: Int) -> Int { count + ownDescriptors }
 
+    /// Whether the process can have this much more address space (`ulimit -v`).
+    package static func hasAddressSpace(_ bytes: Int) -> Bool { cs_has_address_space(bytes) == 1 }
+
     /// A process that holds secrets leaves no image of its memory after a crash.
     package static func forbidCoreFiles() { _ = cs_forbid_core_files() }
 

@@ -49,6 +49,18 @@ package final class StateDirectory: Sendable {
         lock = try Self.takeLock(path)
     }
 
+    /// Takes the rights of others from the files in it.
+    /// - Returns: the names of the files that had some.
+    package func closeFiles() -> [String] {
+        FileSystem.names(in: path).sorted().filter { name in
+            let file = "\(path)/\(name)"
+            guard let facts = try? FileSystem.facts(file, follow: false), facts.kind == .regular,
+                facts.mode & 0o077 != 0
+            else { return false }
+            return (try? FileSystem.setMode(facts.mode & 0o700, of: file)) != nil
+        }
+    }
+
     /// Lets another process have the directory; for the end of this one.
     package func release() { lock.release() }
 

@@ -46,15 +46,45 @@ for text in ["", "// later\n"]:
 run = subprocess.run([LADLE, "serve", "--demo", "--state", scratch(), "--listen", "192.0.2.1:18780", "--insecure-lan"], capture_output=True, text=True, timeout=20)
 tally.check(run.returncode == 69 and "192.0.2.1:18780" in run.stdout + run.stderr, f"an address of somewhere else: {run}")
 
+# Too little address space would leave the start without its threads: it says so at once.
+for kibibytes in (100_000, 150_000, 200_000, 300_000):
+    run = subprocess.run(
+        [LADLE, "serve", "--demo", "--state", scratch(), "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=20,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (kibibytes << 10, kibibytes << 10)))
+    tally.check(run.returncode == 75 and "ulimit -v" in run.stdout + run.stderr, f"{kibibytes} KiB of address space: {run}")
+
+# A file in the place of the control socket is somebody's.
+state = pathlib.Path(scratch())
+state.chmod(0o700)
+kept = state / "ladle.sock"
+kept.write_text("mine")
+run = subprocess.run([LADLE, "serve", "--demo", "--state", state, "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=20)
+tally.check(run.returncode == 78 and "not a socket" in run.stdout + run.stderr, f"a file in place of the control socket: {run}")
+tally.check(kept.read_text() == "mine", "it is left alone")
+code, checks = doctor(state)
+tally.check("not a socket" in checks["daemon"]["detail"] and "mv -i" in checks["daemon"]["hint"], f"doctor says so: {checks['daemon']}")
+
+# State files that others may read are closed to them, in one line.
+ladle = Serve(gateway="ws://127.0.0.1:1")
+ladle.stop()
+for name in ("device-key", "ladle.db", "admin-token"):
+    (pathlib.Path(ladle.state) / name).chmod(0o644)
+ladle = Serve(gateway="ws://127.0.0.1:1", state=ladle.state)
+said = [line for line in ladle.lines if "state files" in line]
+tally.check(len(said) == 1 and "admin-token, device-key, ladle.db" in said[0], f"wide modes are reported in one line: {said}")
+modes = {name: (pathlib.Path(ladle.state) / name).stat().st_mode & 0o777 for name in ("device-key", "ladle.db", "admin-token")}
+tally.check(set(modes.values()) == {0o600}, f"and repaired: {modes}")
+ladle.stop()
+
 # Fewer connections than asked for, because of the descriptors.
 ladle = Serve("--limits-connections", "2000", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512)))
 said = [line for line in ladle.lines if "limits.connections" in line]
-tally.check(len(said) == 1 and "at most 416 connections" in said[0] and "ulimit -n 2096" in said[0] and "LimitNOFILE=2096" in said[0], f"the start says so once: {said}")
-tally.check(ladle.json("GET", "/v1/status")[1]["connections"] == {"limit": 416, "configured": 2000}, "the status shows it")
+tally.check(len(said) == 1 and "at most 408 connections" in said[0] and "ulimit -n 2104" in said[0] and "LimitNOFILE=2104" in said[0], f"the start says so once: {said}")
+tally.check(ladle.json("GET", "/v1/status")[1]["connections"] == {"limit": 408, "configured": 2000}, "the status shows it")
 code, checks = doctor(ladle.state, "--limits-connections", "2000")
-tally.check(not checks["connections"]["ok"] and "ulimit -n 2096" in checks["connections"]["hint"], f"doctor says what to type: {checks['connections']}")
+tally.check(not checks["connections"]["ok"] and "ulimit -n 2104" in checks["connections"]["hint"], f"doctor says what to type: {checks['connections']}")
 code, checks = doctor(ladle.state)
-tally.check(checks["connections"]["ok"] and "416" in checks["connections"]["detail"], "of the default it is said, and is no fault")
+tally.check(checks["connections"]["ok"] and "408" in checks["connections"]["detail"], "of the default it is said, and is no fault")
 ladle.stop()
 ladle = Serve("--limits-connections", "100")
 tally.check("limits.connections" not in ladle.output, "where there are enough nothing is said")

@@ -3,6 +3,7 @@ import EventStream
 import Foundation
 import JSONBytes
 import Outbox
+import POSIX
 import SQLite
 import TestSupport
 import Testing
@@ -387,5 +388,18 @@ struct `The state directory` {
         let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(path: scratch.file("open")) }
         #expect(error == .openToOthers(path: scratch.file("open"), mode: 0o755))
         #expect(error?.description.contains("chmod 700") == true)
+    }
+
+    @Test func `rights of others to its files are taken away and reported`() throws {
+        let scratch = try ScratchDirectory()
+        let directory = try StateDirectory(path: scratch.file("state"))
+        for (name, mode) in [("a", 0o644), ("b", 0o600), ("c", 0o660)] as [(String, UInt32)] {
+            try scratch.write([1], to: "state/\(name)")
+            try FileSystem.setMode(mode, of: scratch.file("state/\(name)"))
+        }
+        #expect(directory.closeFiles() == ["a", "c"])
+        let modes = try ["a", "b", "c"].map { try FileSystem.facts(scratch.file("state/\($0)")).mode }
+        #expect(modes == [0o600, 0o600, 0o600])
+        #expect(directory.closeFiles().isEmpty)
     }
 }

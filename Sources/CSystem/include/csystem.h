@@ -92,6 +92,8 @@ int cs_resolve(const char *host, uint16_t port, bool numeric_only, struct cs_add
 int64_t cs_raise_descriptor_limit(void);
 // Prevents core files, so that a crash writes none of this process's memory to disk.
 int cs_forbid_core_files(void);
+// 1 if this much more address space could be had now; nothing of it is kept.
+int cs_has_address_space(size_t bytes);
 int cs_ignore_sigpipe(void);
 // Releases code pages that only the start needed; the system maps a page again from its cache when it is used.
 void cs_release_startup_pages(void);

@@ -45,8 +45,15 @@ enum HostCheck {
     }
 
     static func daemon(_ error: ClientError, socket: String) -> Finding {
+        let found = try? FileSystem.facts(socket, follow: false)
         switch error {
-        case .notRunning where FileSystem.exists(socket):
+        case .notRunning where found != nil && found?.kind != .socket:
+            return .wrong(
+                "daemon",
+                "\(socket) is not a socket; ladle serve needs its place",
+                "mv -i \(socket) \(socket).old"
+            )
+        case .notRunning where found != nil:
             let text = "\(socket) is left over from a server that is gone; the next start replaces it"
             return .wrong("daemon", text, "ladle serve")
         case .notRunning: return .wrong("daemon", "ladle serve is not running", "ladle serve")

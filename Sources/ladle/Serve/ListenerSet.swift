@@ -72,8 +72,7 @@ final class ListenerSet {
         case .bound, .tailnet:
             if case .unix(let path) = listen.address {
                 if listen.kind == .control {
-                    // We hold the lock of the state directory, so the process that made this socket is gone.
-                    try FileSystem.remove(path)
+                    try SocketFile.removeControlSocket(path)
                 } else {
                     return try claim(path, for: listen, on: loop)
                 }
@@ -174,7 +173,7 @@ final class ListenerSet {
         server.stopListening(on: loop)
         for file in files { file.remove() }
         for listen in configuration.listen where listen.kind == .control {
-            if case .unix(let path) = listen.address { try? FileSystem.remove(path) }
+            if case .unix(let path) = listen.address { try? SocketFile.removeControlSocket(path) }
         }
     }
 }

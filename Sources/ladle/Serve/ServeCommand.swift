@@ -6,12 +6,24 @@ import POSIX
 
 /// `ladle serve`: starts the process and serves until a signal asks it to stop.
 enum ServeCommand {
+    /// The threads that start together take up to 64 MiB of addresses each for their memory; a thread that cannot be made
+    /// would leave the start waiting for ever.
+    private static let leastAddressSpace = 320 << 20
+
     static func run(_ settings: Settings, places: SettingsPlaces) async -> ExitCode {
         ProcessLimits.raiseDescriptors()
         ProcessLimits.forbidCoreFiles()
         ProcessLimits.ignoreBrokenPipes()
         let output = StartupOutput(settings)
         do {
+            guard ProcessLimits.hasAddressSpace(leastAddressSpace) else {
+                throw StartFailure(
+                    message:
+                        "the start needs \(leastAddressSpace >> 20) MiB of address space and the system gives less; "
+                        + "raise it with ulimit -v (of a service: LimitAS= in its unit)",
+                    status: .temporary
+                )
+            }
             let configuration = try ServeConfiguration(settings, places: places)
             try await ServeProcess(configuration, output: output).run()
             output.log.flush()

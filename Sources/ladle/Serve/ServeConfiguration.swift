@@ -231,7 +231,7 @@ extension ConnectionLimit {
     init(_ settings: Settings) {
         self.init(
             configured: Int(settings.int(.limitsConnections)),
-            possible: max(1, ProcessLimits.descriptorsForClients - HTTPServer.mostRefused)
+            possible: max(1, ProcessLimits.descriptorsForClients - HTTPServer.extraDescriptors)
         )
     }
 
@@ -243,7 +243,7 @@ extension ConnectionLimit {
     }
 
     var remedy: String {
-        let files = ProcessLimits.descriptors(forClients: configured + HTTPServer.mostRefused)
+        let files = ProcessLimits.descriptors(forClients: configured + HTTPServer.extraDescriptors)
         return "ulimit -n \(files)   (before ladle serve; of a service: LimitNOFILE=\(files) in its unit)"
     }
 }

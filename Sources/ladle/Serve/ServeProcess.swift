@@ -30,6 +30,7 @@ final class ServeProcess: Sendable {
         let (settings, log) = (configuration.settings, output.log)
         let directory = try StateDirectory.open(configuration.stateDirectory)
         let data = configuration.isDemo ? try StateDirectory.open(directory.path + "/demo") : directory
+        let closed = data.closeFiles()
         let demo = configuration.isDemo ? try await DemoGatewayHandle.start(settings) : nil
         let (store, opening) = try data.openStore(settings)
         let saved = try await SavedState(store, in: data)
@@ -62,7 +63,7 @@ final class ServeProcess: Sendable {
         self.manager = manager
         self.finder = finder
         let exposure = Exposure(settings)
-        notes = Self.notes(configuration, saved, opening, store.health) + addresses.map(exposure.line)
+        notes = Self.notes(configuration, saved, opening, store.health, closed: closed) + addresses.map(exposure.line)
     }
 
     /// Serves until SIGTERM or SIGINT, which may come as soon as the first line is printed.
@@ -109,9 +110,15 @@ final class ServeProcess: Sendable {
         _ configuration: ServeConfiguration,
         _ saved: SavedState,
         _ opening: StoreOpening,
-        _ health: StoreHealth
+        _ health: StoreHealth,
+        closed: [String]
     ) -> [String] {
         var notes: [String] = []
+        if !closed.isEmpty {
+            notes.append(
+                "other users had rights to these state files, and have none now: \(closed.joined(separator: ", "))"
+            )
+        }
         if case .quarantined(let path, let reason) = health {
             notes.append("\(reason) and was set aside in \(path); nothing can be sent until: ladle outbox recover")
         }

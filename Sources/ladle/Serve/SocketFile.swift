@@ -69,6 +69,22 @@ final class SocketFile: Sendable {
         }
     }
 
+    /// The holder of the lock of the state directory calls this, so the process that made the socket is gone.
+    static func removeControlSocket(_ path: String) throws(StartFailure) {
+        guard let facts = try? FileSystem.facts(path, follow: false) else { return }
+        guard facts.kind == .socket else {
+            throw StartFailure(
+                message: "\(path) is not a socket, and the control socket belongs there; move it away",
+                status: .configuration
+            )
+        }
+        do throws(SystemError) {
+            try FileSystem.remove(path)
+        } catch {
+            throw StartFailure(message: "\(error)", status: error.isPermission ? .noPermission : .temporary)
+        }
+    }
+
     private static func isLeftOver(_ path: String) -> Bool {
         do throws(SystemError) {
             _ = try Socket.connect(to: .unix(path: path))
