@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 8ff2d632859835f39ac8ff38f9abc919f7e5fd6f51698513dcfe51ddd8d16030
+// 87fb10b02d56694351552e2b6314fa0e6853eba69e14caa0abe147c1dae1a5f9
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

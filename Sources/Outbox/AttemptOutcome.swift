@@ -17,6 +17,9 @@ package enum AttemptOutcome: Sendable, Equatable {
             case finished
             /// The same key has run, and that run failed.
             case failed
+
+            /// The gateway answers from its memory of an earlier dispatch.
+            var isOfEarlierRun: Bool { self == .finished || self == .failed }
         }
 
         package var status: Status

@@ -18,29 +18,15 @@ package struct Dispatcher: Sendable {
     /// Entries of session queues between the decision to send and the outcome.
     private var onWire: Set<String> = []
 
-    private var writes: [PersistID: String] = [:]
-    private var stalledWrites: [PersistID] = []
-    /// Until this monotonic time nothing is written, because the disk failed.
-    private var storageHoldUntilMs: Int64?
-    private var storageFailures = 0
-
-    /// With the key that each look is for.
-    private var scans: [ScanID: (id: String, key: String)] = [:]
-    private var wantedScans = UniqueQueue<String>()
+    private var startup = DispatcherStartup()
+    private var writes = DispatcherWrites()
+    private var looks = HistoryLooks()
+    /// Counts the connections to the gateway.
+    private var connection: Int64 = 0
 
     private var actions: [DispatcherAction] = []
     private var now = Moment(wallMs: 0, monotonicMs: 0)
-    private var lastNumber: Int64 = 0
     private var random: UInt64
-    /// Inputs received before the saved entries were loaded; nil after loading.
-    private var startup: StartupBuffer? = StartupBuffer()
-    /// Why the saved entries could not be loaded yet.
-    private var loadFault: String?
-
-    /// Looks into history at the same time, over all sessions.
-    private static let parallelScans = 4
-    /// Waits after failed writes.
-    private static let storageWaitsMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 30_000]
 
     /// `seed` feeds the jitter only.
     package init(policy: OutboxPolicy = OutboxPolicy(), seed: UInt64 = 0) {
@@ -50,7 +36,7 @@ package struct Dispatcher: Sendable {
 
     /// Why waiting entries do not move; the same for all of them, so it is not stored with each.
     package var blockedReason: String? {
-        if let loadFault { return "the waiting entries could not be read: \(loadFault)" }
+        if let fault = startup.fault { return "the waiting entries could not be read: \(fault)" }
         return switch link {
         case .blocked(let reason): reason
         case .offline(let detail): policy.offline == .hold ? "gateway offline: \(detail)" : nil
@@ -67,7 +53,7 @@ package struct Dispatcher: Sendable {
     /// Whether the entry that goes by this key is neither delivered nor terminal, so that its message may be sent again.
     /// Until the saved entries are loaded nobody knows.
     package func awaits(key: String) -> Bool {
-        guard startup == nil else { return true }
+        guard startup.isOver else { return true }
         guard let entry = slots[OutboxEntry.entryID(ofKey: key)]?.current, entry.goes(by: key) else { return false }
         return !entry.state.isTerminal
     }
@@ -76,50 +62,14 @@ package struct Dispatcher: Sendable {
 
     package mutating func receive(_ input: DispatcherInput, now: Moment) -> [DispatcherAction] {
         self.now = now
-        take(input)
+        let (inputs, orders) = startup.take(input)
+        actions += orders
+        for input in inputs { handle(input) }
         while let key = queues.next(hasRoom: onWire.count < policy.parallelSessions) { advance(key) }
-        startScans()
+        while let id = looks.next() { startLook(id) }
         if let action = timers.rearm(now) { actions.append(action) }
         defer { actions.removeAll(keepingCapacity: true) }
         return actions
-    }
-
-    private mutating func take(_ input: DispatcherInput) {
-        guard let waiting = startup else { return handle(input) }
-        switch input {
-        case .loaded where waiting.hasMissed:
-            // Inputs were dropped, but they are on disk: the next load brings them.
-            refuseStartupCommands()
-            startup = StartupBuffer()
-            actions.append(.load)
-        case .loaded:
-            startup = nil
-            loadFault = nil
-            handle(input)
-            for input in waiting.inputs { handle(input) }
-        case .loadFailed(let detail):
-            loadFault = detail
-            refuseStartupCommands()
-        case .cancel, .retry:
-            if loadFault != nil || startup?.keep(input) == false { refuse(input.token) }
-        case .enqueued, .routeChanged, .refusedByRun, .bringForward:
-            _ = startup?.keep(input)
-        case .taken, .evidence:
-            // Entries that may have arrived are looked up in history after loading.
-            break
-        case .link, .run, .persisted, .persistFailed, .outcome, .scanned, .tick:
-            handle(input)
-        }
-    }
-
-    private mutating func refuseStartupCommands() {
-        for token in startup?.takeCommands() ?? [] { refuse(token) }
-    }
-
-    private mutating func refuse(_ token: CommandToken?) {
-        guard let token else { return }
-        let detail = loadFault ?? "the waiting entries are still being read"
-        actions.append(.answer(token, .failure(.storage(.unavailable(detail)))))
     }
 
     private mutating func handle(_ input: DispatcherInput) {
@@ -161,6 +111,7 @@ package struct Dispatcher: Sendable {
     private mutating func load(_ entries: [OutboxEntry]) {
         for entry in entries where !entry.state.isFinal {
             admit(entry)
+            if startup.endedRuns.contains(entry.upstreamKey) { slots[entry.id]?.hasRunEnded = true }
             if let change = rules.resumed(entry, now: wall) {
                 write(change, for: entry.id)
             } else if let due = entry.nextAttemptAt?.milliseconds, entry.state == .retrying {
@@ -170,7 +121,7 @@ package struct Dispatcher: Sendable {
         }
         guard link.facts != nil else { return }
         retryNow()
-        lookAfterAccepted()
+        lookAfterDoubts()
     }
 
     private mutating func routeChanged(session: String?, detail: String) {
@@ -192,7 +143,7 @@ package struct Dispatcher: Sendable {
         }
         supersede(by: entry)
         enterQueue(entry.id)
-        if entry.state == .unconfirmed { wantScan(entry.id) }
+        if entry.state == .unconfirmed { wantLook(entry.id) }
     }
 
     /// Only the newest of several waiting commands with one coalescing key is worth sending.
@@ -235,10 +186,13 @@ package struct Dispatcher: Sendable {
             settle(slot, attempt, outcome)
         case .taken(let key):
             guard entry.goes(by: key) else { return }
+            noteRun(of: slot)
             if entry.state == .sending { slots[id]?.isTaken = true }
             if let change = rules.taken(entry, now: wall) { write(change, for: id) }
         case .proof(let key, let proof):
             guard entry.goes(by: key), let change = rules.proven(entry, by: proof, now: wall) else { return }
+            // The row does not say how far the run is.
+            if proof != .runEnd { noteRun(of: slot) }
             endAttempt(id)
             write(change, for: id)
         case .continued(let key, let run):
@@ -254,6 +208,7 @@ package struct Dispatcher: Sendable {
             guard entry.goes(by: key),
                 let change = rules.refusedByRun(entry, fault, retryAfterMs: wait, now: wall, vary: vary())
             else { return }
+            endRun(session: entry.session, run: entry.upstreamKey)
             endAttempt(id)
             write(change, for: id)
         case .routeChanged(let detail):
@@ -283,10 +238,14 @@ package struct Dispatcher: Sendable {
             slots[entry.id]?.attempt = nil
             slots[entry.id]?.wasBroughtForward = false
             noteRun(slot, outcome)
-            let (isFree, isTaken) = (slot.wasBroughtForward, slot.isTaken)
-            if case .acknowledged(let answer) = outcome, answer.status == .finished || answer.status == .failed {
+            switch outcome {
+            case .acknowledged(let answer) where answer.status.isOfEarlierRun:
                 slots[entry.id]?.looksAtOnce = true
+                slots[entry.id]?.hasRunEnded = true
+            case .notDispatched, .rejected: slots[entry.id]?.reconciliation.repeatFailed()
+            case .acknowledged, .noAnswer: break
             }
+            let (isFree, isTaken) = (isFree(slot, outcome), slot.isTaken)
             write(
                 rules.settle(entry, outcome, now: wall, isFree: isFree, isTaken: isTaken, vary: vary()),
                 for: entry.id
@@ -301,12 +260,27 @@ package struct Dispatcher: Sendable {
         write(change, for: entry.id)
     }
 
+    /// A dispatch that found no connection is no failure of the entry, where entries wait for the link. It is free once a
+    /// connection: one that takes nothing at all must not be tried for ever.
+    private mutating func isFree(_ slot: DispatcherSlot, _ outcome: AttemptOutcome) -> Bool {
+        guard case .notDispatched = outcome else { return false }
+        if slot.wasBroughtForward { return true }
+        guard policy.offline == .hold, slot.freeOver != connection else { return false }
+        slots[slot.entry.id]?.freeOver = connection
+        return true
+    }
+
     /// From the acknowledgement on the session has a run, also while that is still on its way to disk.
     private mutating func noteRun(_ slot: DispatcherSlot, _ outcome: AttemptOutcome) {
-        guard case .acknowledged(let answer) = outcome, answer.status == .started || answer.status == .inFlight,
-            slot.entry.kind.startsRun, !slot.hasRunEnded
-        else { return }
-        runs.heard(answer.runID ?? slot.entry.upstreamKey, in: slot.entry.session, atMs: now.monotonicMs)
+        guard case .acknowledged(let answer) = outcome, !answer.status.isOfEarlierRun else { return }
+        noteRun(of: slot, id: answer.runID)
+    }
+
+    /// The gateway has the message of the entry, and perhaps still works on it.
+    private mutating func noteRun(of slot: DispatcherSlot, id: String? = nil) {
+        let entry = slot.entry
+        guard entry.kind.startsRun, !slot.hasRunEnded, process(of: slot) != .other else { return }
+        runs.heard(id ?? entry.runID ?? entry.upstreamKey, in: entry.session, atMs: now.monotonicMs)
     }
 
     private mutating func cancel(_ entry: OutboxEntry, force: Bool, expectedVersion: Int64?, _ token: CommandToken) {
@@ -340,7 +314,7 @@ package struct Dispatcher: Sendable {
             return
         }
         if let due = slot.dueAtMs, due > now.monotonicMs { return }
-        guard storageHoldUntilMs == nil else { return }
+        guard !writes.isResting else { return }
         switch link {
         case .online(let facts):
             dispatch(slot, facts)
@@ -397,10 +371,13 @@ package struct Dispatcher: Sendable {
     /// Protocol 3 answers a send into a busy session under a run of its own; so the session's run ends first.
     private mutating func mustWaitForRun(_ queue: QueueKey, _ facts: LinkFacts) -> Bool {
         guard facts.protocolVersion <= 3 else { return false }
-        let patience = policy.runPatienceMs
-        guard let until = runs.busyUntilMs(queue.session, nowMs: now.monotonicMs, patienceMs: patience) else {
-            return false
-        }
+        let until = runs.busyUntilMs(
+            queue.session,
+            nowMs: now.monotonicMs,
+            patienceMs: policy.runPatienceMs,
+            pauseMs: facts.pauseAfterRunMs
+        )
+        guard let until else { return false }
         timers.wake(.queue(queue), atMs: until)
         return true
     }
@@ -443,7 +420,7 @@ package struct Dispatcher: Sendable {
 
     private mutating func endRun(session: String, run: String) {
         slots[OutboxEntry.entryID(ofKey: run)]?.hasRunEnded = true
-        runs.ended(run, in: session)
+        runs.ended(run, in: session, atMs: now.monotonicMs, pauseMs: link.facts?.pauseAfterRunMs ?? 0)
         queues.markChanged(QueueKey(session: session, isControl: false))
     }
 
@@ -456,43 +433,41 @@ package struct Dispatcher: Sendable {
         if wasOnline { linkLost() }
         queues.markAllChanged()
         guard condition.facts != nil else { return }
+        connection += 1
+        runs.linkOpened(atMs: now.monotonicMs)
         retryNow()
-        for slot in slots.values where slot.current.state == .unconfirmed { wantScan(slot.entry.id) }
-        lookAfterAccepted()
+        lookAfterDoubts()
     }
 
-    /// Entries that the gateway acknowledged over an earlier connection, of this process of ours or of the one before.
-    private mutating func lookAfterAccepted() {
-        let accepted = slots.values.filter { $0.current.state == .accepted }
-        for slot in accepted.sorted(by: { $0.entry.ordinal < $1.entry.ordinal }) {
+    /// Entries that may have arrived over an earlier connection, of this process of ours or of the one before.
+    private mutating func lookAfterDoubts() {
+        let doubts = slots.values.filter { [.accepted, .unconfirmed].contains($0.current.state) }
+        for slot in doubts.sorted(by: { $0.entry.ordinal < $1.entry.ordinal }) {
             apply(.linkOpened, to: slot.entry.id)
         }
     }
 
-    /// The same gateway still has it; another one knows only what is on disk.
+    /// The gateway that acknowledged the entry still has it; another one knows only what is on disk.
     private mutating func judge(_ slot: DispatcherSlot) {
-        let entry = slot.entry
-        guard entry.state == .accepted, let facts = link.facts else { return }
-        guard process(of: slot) == .same else {
-            if let change = rules.gatewayChanged(entry, now: wall) { write(change, for: entry.id) }
-            return
+        guard link.facts != nil else { return }
+        if slot.entry.state == .accepted {
+            guard process(of: slot) == .same else {
+                if let change = rules.gatewayChanged(slot.entry, now: wall) { write(change, for: slot.entry.id) }
+                return
+            }
+            noteRun(of: slot)
         }
-        if facts.protocolVersion <= 3, !slot.hasRunEnded {
-            runs.heard(entry.runID ?? entry.upstreamKey, in: entry.session, atMs: now.monotonicMs)
-        }
-        wantScan(entry.id)
+        wantLook(slot.entry.id)
     }
 
     private func process(of slot: DispatcherSlot) -> GatewayProcess {
-        gatewayAge.process(since: slot.entry, dispatchedAtMs: slot.dispatchedAtMs, at: now)
+        FirstDispatch(slot).map { gatewayAge.process(since: $0, at: now) } ?? .unknown
     }
 
     /// The runs under way are reported anew with the next connection; until then nothing is known of them.
     private mutating func linkLost() {
         runs.removeAll()
-        for scan in scans.values { slots[scan.id]?.scan = nil }
-        scans.removeAll()
-        wantedScans.removeAll()
+        for id in looks.removeAll() { slots[id]?.scan = nil }
         queues.forgetOverLimit()
         for slot in slots.values
         where slot.wasBroughtForward && slot.nextDueMs == nil && slot.current.state == .retrying {
@@ -540,10 +515,12 @@ package struct Dispatcher: Sendable {
 
     // MARK: Reconciliation: entries that may have arrived
 
-    private mutating func wantScan(_ id: String) {
-        guard link.facts != nil, slots[id]?.scan == nil else { return }
+    private mutating func wantLook(_ id: String) {
+        guard link.facts != nil, let slot = slots[id], slot.scan == nil,
+            [.accepted, .unconfirmed].contains(slot.entry.state)
+        else { return }
         slots[id]?.lookAtMs = nil
-        wantedScans.append(id)
+        looks.want(id)
     }
 
     private mutating func look(_ id: String, afterMs wait: Int64?) {
@@ -555,16 +532,12 @@ package struct Dispatcher: Sendable {
 
     /// Looks again at an entry in doubt after a step that settled nothing.
     private mutating func lookAgain(_ id: String) {
-        if slots[id]?.entry.state == .unconfirmed { look(id, afterMs: policy.reconcileChecksMs.first) }
+        if slots[id]?.entry.state == .unconfirmed { look(id, afterMs: policy.failedLooksMs.first) }
     }
 
-    private mutating func startScans() {
-        while scans.count < Self.parallelScans, let id = wantedScans.popFirst() { startScan(id) }
-    }
-
-    private mutating func startScan(_ id: String) {
+    private mutating func startLook(_ id: String) {
         guard link.facts != nil, let slot = slots[id], slot.scan == nil else { return }
-        guard slot.pending == nil else { return look(id, afterMs: policy.reconcileChecksMs.first) }
+        guard slot.pending == nil else { return look(id, afterMs: policy.failedLooksMs.first) }
         switch slot.entry.state {
         case .unconfirmed:
             var reconciliation = slot.reconciliation
@@ -580,18 +553,18 @@ package struct Dispatcher: Sendable {
 
     private mutating func order(_ depth: ScanDepth, id: String) {
         guard let entry = slots[id]?.entry else { return }
-        let scan = ScanID(number: nextNumber())
-        scans[scan] = (id, entry.upstreamKey)
+        let scan = looks.begin(entry)
         slots[id]?.scan = scan
         let since = entry.firstDispatchAt ?? entry.createdAt
         actions.append(.scan(ScanOrder(id: scan, entry: entry, depth: depth, since: since)))
     }
 
     private mutating func scanned(_ scan: ScanID, _ report: ScanReport) {
-        guard let (id, key) = scans.removeValue(forKey: scan), slots[id]?.scan == scan else { return }
+        guard let done = looks.finish(scan), slots[done.id]?.scan == scan else { return }
+        let id = done.id
         slots[id]?.scan = nil
         if let proof = report.proof {
-            apply(.proof(key: key, proof), to: id)
+            apply(.proof(key: done.key, proof), to: id)
             return
         }
         guard let slot = slots[id] else { return }
@@ -604,6 +577,7 @@ package struct Dispatcher: Sendable {
             slots[id]?.reconciliation = reconciliation
             follow(ask, id: id)
         case .accepted:
+            if report.hasFailed { return look(id, afterMs: policy.failedLooksMs.last) }
             // The gateway has acknowledged it and is still the same; its row may come late. Look again, less often.
             let checks = slot.proofChecks + 1
             slots[id]?.proofChecks = checks
@@ -620,9 +594,9 @@ package struct Dispatcher: Sendable {
         case .scan(let depth):
             order(depth, id: id)
         case .repeatSameKey:
-            guard link.facts != nil, storageHoldUntilMs == nil, !isOnWire(slot.queue) else {
-                look(id, afterMs: policy.reconcileChecksMs.first)
-                return
+            guard link.facts != nil, !writes.isResting, !isOnWire(slot.queue) else {
+                slots[id]?.reconciliation.repeatFailed()
+                return look(id, afterMs: policy.failedLooksMs.first)
             }
             onWire.insert(id)
             send(slot.entry, isRepeat: true)
@@ -638,16 +612,20 @@ package struct Dispatcher: Sendable {
 
     private func situation(of slot: DispatcherSlot) -> Reconciliation.Situation {
         let entry = slot.entry
-        let passed = entry.firstDispatchAt.map { now.wallMs - $0.milliseconds }
-        let growth = gatewayAge.growthMs(since: entry, at: now)
+        let dispatch = FirstDispatch(slot)
+        let passed = dispatch?.passedMs(now)
+        let growth = dispatch.flatMap { gatewayAge.growthMs(since: $0, at: now) }
+        let process = process(of: slot)
         return Reconciliation.Situation(
             mayOnlyBeProven: entry.isSlashCommand || policy.ambiguous == .hold,
-            isSameProcess: process(of: slot) == .same,
-            // Our clock may have been set back meanwhile, the gateway's age cannot; one that went back proves nothing.
-            sinceFirstDispatchMs: passed.map { $0 < 0 ? -1 : max($0, growth ?? 0) } ?? -1,
+            process: process,
+            // Our clocks may have been set, or have stood still; the gateway's age has not.
+            leastSinceDispatchMs: passed.map { min($0.lowerBound, growth ?? .max) },
+            mostSinceDispatchMs: passed.map { max($0.upperBound, growth ?? 0) },
             // A gateway that had not got it would take it into the new session.
             mayGoOut: entry.attemptCount < policy.maxAttempts && slots[entry.id]?.targetChange == nil
-                && entry.expiresAt > wall
+                && entry.expiresAt > wall,
+            isBusy: runs.isBusy(entry.session, nowMs: now.monotonicMs, patienceMs: policy.runPatienceMs)
         )
     }
 
@@ -658,8 +636,7 @@ package struct Dispatcher: Sendable {
         for id: String,
         then continuation: DispatcherSlot.Continuation = .nothing
     ) {
-        guard slots[id] != nil, slots[id]?.pending == nil else { return }
-        let write = PersistID(number: nextNumber())
+        guard var slot = slots[id], slot.pending == nil else { return }
         let due = change.entry.nextAttemptAt.map { next in
             now.monotonicMs
                 + rules.schedule.remaining(
@@ -668,16 +645,13 @@ package struct Dispatcher: Sendable {
                     wallMs: now.wallMs
                 )
         }
-        slots[id]?.pending = DispatcherSlot.Pending(id: write, change: change, then: continuation, dueAtMs: due)
-        writes[write] = id
-        actions.append(.persist(write, change))
+        actions.append(writes.begin(change, of: &slot, then: continuation, dueAtMs: due))
+        slots[id] = slot
     }
 
     private mutating func written(_ write: PersistID) {
-        guard let id = writes.removeValue(forKey: write), let pending = slots[id]?.pending, pending.id == write else {
-            return
-        }
-        storageFailures = 0
+        guard let (id, pending) = writes.finish(write, among: slots) else { return }
+        writes.succeeded()
         let before = slots[id]?.entry.state
         slots[id]?.entry = pending.change.entry
         slots[id]?.pending = nil
@@ -686,18 +660,17 @@ package struct Dispatcher: Sendable {
     }
 
     private mutating func notWritten(_ write: PersistID, _ failure: PersistFailure) {
-        guard let id = writes.removeValue(forKey: write), let pending = slots[id]?.pending, pending.id == write else {
-            return
-        }
+        guard let (id, pending) = writes.finish(write, among: slots) else { return }
         switch failure {
         case .moved(let current):
             replace(id, with: current, pending)
         case .storage(let problem):
-            holdStorage()
+            if let until = writes.failed(atMs: now.monotonicMs) { timers.wake(.storage, atMs: until) }
             switch pending.then {
             case .dispatch:
                 // Never written, never sent: the entry is as before and its turn comes again, or the next look.
                 slots[id]?.pending = nil
+                slots[id]?.reconciliation.repeatFailed()
                 onWire.remove(id)
                 lookAgain(id)
                 drainDeferred(id)
@@ -707,9 +680,7 @@ package struct Dispatcher: Sendable {
                 drainDeferred(id)
             case .nothing:
                 // The outcome is a fact, so its write is repeated until it succeeds.
-                slots[id]?.pending?.isStalled = true
-                writes[write] = id
-                stalledWrites.append(write)
+                writes.stall(write, of: id)
                 refuseCommands(id, .storage(problem))
             }
         }
@@ -728,24 +699,9 @@ package struct Dispatcher: Sendable {
         carryOut(former?.deferred ?? [], on: id)
     }
 
-    private mutating func holdStorage() {
-        let waits = Self.storageWaitsMs
-        let until = now.monotonicMs + waits[min(storageFailures, waits.count - 1)]
-        storageFailures += 1
-        guard (storageHoldUntilMs ?? 0) < until else { return }
-        storageHoldUntilMs = until
-        timers.wake(.storage, atMs: until)
-    }
-
     private mutating func storageMayWork() {
-        storageHoldUntilMs = nil
-        let stalled = stalledWrites
-        stalledWrites.removeAll()
-        for write in stalled {
-            guard let id = writes[write], let pending = slots[id]?.pending, pending.id == write else { continue }
-            slots[id]?.pending?.isStalled = false
-            actions.append(.persist(write, pending.change))
-        }
+        guard let repeats = writes.resume(slots, atMs: now.monotonicMs) else { return }
+        actions += repeats
         queues.markAllChanged()
     }
 
@@ -777,7 +733,7 @@ package struct Dispatcher: Sendable {
         case .unconfirmed:
             remindOfDeadline(entry)
             enterQueue(id)
-            if before != .unconfirmed { wantScan(id) }
+            if before != .unconfirmed { wantLook(id) }
         case .delivered, .cancelled:
             leaveQueue(slot)
             if slot.awaitsRunUntilMs == nil { retire(id) }
@@ -836,7 +792,7 @@ package struct Dispatcher: Sendable {
             switch wake {
             case .entry(let id): entryIsDue(id)
             case .queue(let queue): queues.markChanged(queue)
-            case .storage: if (storageHoldUntilMs ?? 0) <= now.monotonicMs { storageMayWork() }
+            case .storage: storageMayWork()
             }
         }
         while let id = timers.popDate(now) {
@@ -857,7 +813,7 @@ package struct Dispatcher: Sendable {
         if let until = slot.awaitsRunUntilMs {
             if until <= now.monotonicMs { stopAwaitingRun(id) } else { timers.wake(.entry(id), atMs: until) }
         }
-        if let look = slot.lookAtMs, look <= now.monotonicMs { wantScan(id) }
+        if let look = slot.lookAtMs, look <= now.monotonicMs { wantLook(id) }
     }
 
     private mutating func remindOfDeadline(_ entry: OutboxEntry) {
@@ -879,11 +835,6 @@ package struct Dispatcher: Sendable {
 
     private var wall: Timestamp { Timestamp(milliseconds: now.wallMs) }
     private var policy: OutboxPolicy { rules.policy }
-
-    private mutating func nextNumber() -> Int64 {
-        lastNumber += 1
-        return lastNumber
-    }
 
     /// In -1...1 (SplitMix64).
     private mutating func vary() -> Double {

@@ -80,6 +80,8 @@ package struct ScanOrder: Sendable, Equatable {
     package var since: Timestamp
     /// How many other entries may show the same text there; filled where the text is read.
     package var sameText = 0
+    /// The same, with those whose runs may have been under way at the first dispatch.
+    package var sameTextBefore = 0
 }
 
 package struct PersistID: Sendable, Hashable {

@@ -7,8 +7,6 @@ struct DispatcherSlot: Sendable {
         var then: Continuation
         /// Monotonic time of the next attempt, when the change sets one.
         var dueAtMs: Int64?
-        /// Not accepted by the disk yet; to be handed in again.
-        var isStalled = false
     }
 
     enum Continuation: Sendable, Equatable {
@@ -43,6 +41,8 @@ struct DispatcherSlot: Sendable {
     var isTaken = false
     /// The gateway said that the key has run: the row should be there by now.
     var looksAtOnce = false
+    /// The connection over which a dispatch that could not be written was not counted.
+    var freeOver: Int64?
     /// A reconnect made the attempt due before its time.
     var wasBroughtForward = false
     var reconciliation = Reconciliation()

@@ -19,23 +19,43 @@ struct GatewayAge: Sendable {
 
     func uptimeMs(at now: Moment) -> Int64? { uptimeMs.map { $0 + (now.monotonicMs - sinceMs) } }
 
-    /// By how much the uptime has grown since the first dispatch of the entry.
-    func growthMs(since entry: OutboxEntry, at now: Moment) -> Int64? {
-        guard let then = entry.dispatchUptimeMs else { return nil }
+    /// By how much the uptime has grown since the first dispatch.
+    func growthMs(since dispatch: FirstDispatch, at now: Moment) -> Int64? {
+        guard let then = dispatch.uptimeMs else { return nil }
         return uptimeMs(at: now).map { $0 - then }
     }
 
-    /// The process has run on since the first dispatch when its uptime grew by the time that passed. The wall clock may have
-    /// been set meanwhile and the monotonic one stands still while the machine sleeps, so that both have to agree.
-    /// - Parameter dispatchedAtMs: the monotonic time of the first dispatch, where this process made it.
-    func process(since entry: OutboxEntry, dispatchedAtMs: Int64?, at now: Moment) -> GatewayProcess {
-        guard let growth = growthMs(since: entry, at: now), let first = entry.firstDispatchAt else { return .unknown }
+    /// The process has run on since the first dispatch when its uptime grew by the time that passed.
+    func process(since dispatch: FirstDispatch, at now: Moment) -> GatewayProcess {
+        guard let growth = growthMs(since: dispatch, at: now) else { return .unknown }
         if growth < 0 { return .other }
-        let byWall = now.wallMs - first.milliseconds
-        let byMonotonic = dispatchedAtMs.map { now.monotonicMs - $0 } ?? byWall
-        let (shortest, longest) = (min(byWall, byMonotonic), max(byWall, byMonotonic))
-        guard longest >= 0 else { return .unknown }
-        if growth >= longest - Self.toleranceMs { return .same }
-        return growth < shortest - Self.toleranceMs ? .other : .unknown
+        guard let passed = dispatch.passedMs(now) else { return .unknown }
+        if growth >= passed.upperBound - Self.toleranceMs { return .same }
+        return growth < passed.lowerBound - Self.toleranceMs ? .other : .unknown
+    }
+}
+
+/// The first dispatch of an entry under its present key.
+struct FirstDispatch: Sendable {
+    let wallMs: Int64
+    /// Known where this process of ours made it.
+    let monotonicMs: Int64?
+    /// The gateway's uptime then.
+    let uptimeMs: Int64?
+
+    init?(_ slot: DispatcherSlot) {
+        guard let at = slot.entry.firstDispatchAt else { return nil }
+        wallMs = at.milliseconds
+        monotonicMs = slot.dispatchedAtMs
+        uptimeMs = slot.entry.dispatchUptimeMs
+    }
+
+    /// The time since then, at the least and at the most: the wall clock may have been set, and the monotonic one stands still
+    /// while the machine sleeps. Nil where it is not known.
+    func passedMs(_ now: Moment) -> ClosedRange<Int64>? {
+        let byWall = now.wallMs - wallMs
+        let byMonotonic = monotonicMs.map { now.monotonicMs - $0 } ?? byWall
+        guard max(byWall, byMonotonic) >= 0 else { return nil }
+        return max(0, min(byWall, byMonotonic))...max(byWall, byMonotonic)
     }
 }

@@ -13,17 +13,22 @@ package struct HistoryScan: Sendable {
         /// Without the envelope that the gateway puts around a user's words.
         package var text: String
         package var at: Timestamp?
+        /// A restarted gateway wrote it in place of the user's own row, to go on with the run; it bears no key.
+        package var isResumption: Bool
 
-        package init(key: String?, isUser: Bool, text: String, at: Timestamp?) {
+        package init(key: String?, isUser: Bool, text: String, at: Timestamp?, isResumption: Bool = false) {
             self.key = key
             self.isUser = isUser
             self.text = text
             self.at = at
+            self.isResumption = isResumption
         }
     }
 
     /// How far two clocks that were compared may still be apart; text matches and the end of a scan allow for it.
     package static let clockToleranceMs: Int64 = 10_000
+    /// Runs hardly last longer.
+    package static let longestRunMs: Int64 = 3_600_000
     /// Gateways cut texts at 8,000 or 12,000 UTF-16 units, an envelope included; one character may be many of those.
     private static let fewestShown = 1_000
     /// Length of the mark that a gateway writes at the cut.
@@ -34,16 +39,20 @@ package struct HistoryScan: Sendable {
     private let text: String
     private let since: Timestamp
     private let sameText: Int
+    private let sameTextBefore: Int
 
     /// - Parameters:
     ///   - key: the one that the entry goes by now. A row under an earlier one was refused.
     ///   - since: the first dispatch, by the gateway's clock.
     ///   - sameText: how many other entries with this text may have rows of their own in that time.
-    package init(key: String, text: String, since: Timestamp, sameText: Int = 0) {
+    ///   - sameTextBefore: the same, with those whose runs may have been under way at its begin: a restarted gateway writes
+    ///     their rows anew.
+    package init(key: String, text: String, since: Timestamp, sameText: Int = 0, sameTextBefore: Int = 0) {
         self.key = key
         self.text = Self.bare(text)
         self.since = since
         self.sameText = sameText
+        self.sameTextBefore = max(sameText, sameTextBefore)
     }
 
     /// `isWhole` when the session has no older rows than these.
@@ -51,6 +60,7 @@ package struct HistoryScan: Sendable {
         var isComplete = isWhole
         var showsKeys = false
         var sightings = 0
+        var resumptions = 0
         var mayBeThere = false
         for row in rows {
             if let key = row.key {
@@ -63,7 +73,7 @@ package struct HistoryScan: Sendable {
             } else if row.isUser, row.key == nil {
                 let shown = Self.bare(row.text)
                 if shown == text, row.at != nil {
-                    sightings += 1
+                    if row.isResumption { resumptions += 1 } else { sightings += 1 }
                 } else if resembles(shown) {
                     mayBeThere = true
                 }
@@ -71,9 +81,11 @@ package struct HistoryScan: Sendable {
         }
         // A gateway that shows keys may have written the row before it did.
         if sightings > 0, showsKeys { mayBeThere = true }
+        let counted = resumptions + (showsKeys ? 0 : sightings)
+        let others = resumptions > 0 ? sameTextBefore : sameText
         // No more rows than other entries with this text: none of them need be ours, none need not.
-        if sightings > 0, sightings <= sameText { mayBeThere = true }
-        if sightings > sameText, !showsKeys {
+        if counted > 0, counted <= others { mayBeThere = true }
+        if counted > others {
             return ScanReport(proof: .textMatch, isComplete: isComplete, hasActiveRun: hasActiveRun)
         }
         return ScanReport(isComplete: isComplete && !mayBeThere, hasActiveRun: hasActiveRun)

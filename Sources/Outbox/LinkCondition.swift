@@ -16,10 +16,14 @@ package struct LinkFacts: Sendable, Equatable {
     package var protocolVersion: Int
     /// From the hello snapshot.
     package var uptimeMs: Int64?
+    /// How long a session rests after a run before it takes the next message. Releases of spring 2026 that send the rows of
+    /// transcripts put a message that comes within milliseconds behind later ones, and end it with an empty answer.
+    package var pauseAfterRunMs: Int64
 
-    package init(protocolVersion: Int, uptimeMs: Int64? = nil) {
+    package init(protocolVersion: Int, uptimeMs: Int64? = nil, pauseAfterRunMs: Int64 = 0) {
         self.protocolVersion = protocolVersion
         self.uptimeMs = uptimeMs
+        self.pauseAfterRunMs = pauseAfterRunMs
     }
 }
 

@@ -28,11 +28,10 @@ package struct OutboxPolicy: Sendable, Equatable {
     package var jitter: Double = 0
     /// A gateway may ask for longer waits, but not for more than this.
     package var longestDelayMs: Int64 = 1_800_000
-    package var offline = Offline.count
+    package var offline = Offline.hold
     package var ambiguous = Ambiguous.reconcile
     package var ordering = Ordering.accepted
     package var resume = Resume.auto
-    package var ttlMs: Int64 = 48 * 3_600_000
     /// Sessions with an entry on the wire at the same time.
     package var parallelSessions = 4
     /// The gateway forgets a key after 5 minutes; a minute is left for clocks and slow frames.
@@ -43,8 +42,14 @@ package struct OutboxPolicy: Sendable, Equatable {
     package var proofPatienceMs: Int64 = 48 * 3_600_000
     /// How long an entry in doubt is looked for, at least: the first look after a gateway's start can take 16 s.
     package var doubtPatienceMs: Int64 = 60_000
-    /// Looks into history for an unconfirmed entry; the last one repeats.
-    package var reconcileChecksMs: [Int64] = [1_000, 2_000, 5_000, 15_000, 30_000, 300_000]
+    /// A history without the row proves absence at a gateway that has run on since the dispatch only after this time: runs
+    /// that take longer have written something, and keys are forgotten after half of it.
+    package var absenceAfterMs: Int64 = 600_000
+    /// Rests after looks into history that failed, for an entry in doubt; the last one repeats. A gateway that starts refuses
+    /// them for a second, or keeps them waiting for 16.
+    package var failedLooksMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 20_000, 30_000]
+    /// Rests after looks that settled nothing.
+    package var emptyLooksMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000]
     /// Protocol 3: how long a run may be silent before the session's next entry goes in spite of it.
     package var runPatienceMs: Int64 = 900_000
 

@@ -29,7 +29,7 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    /// There was no link to write to. A try that only a reconnect brought forward is not held against the entry.
+    /// There was no link to write to, and such attempts count.
     package func unreachable(
         _ entry: OutboxEntry,
         now: Timestamp,
@@ -69,13 +69,13 @@ package struct OutboxRules: Sendable {
         case .acknowledged(let acknowledgement):
             return acknowledged(entry, acknowledgement, now: now)
         case .notDispatched(let detail):
-            if entry.isRepeatInDoubt {
-                return unconfirmed(entry, now: now, fault: .unreachable(detail), attempted: true)
-            }
             var untouched = entry
+            if isFree { untouched.attemptCount = max(0, entry.attemptCount - 1) }
+            if entry.isRepeatInDoubt {
+                return unconfirmed(untouched, now: now, fault: .unreachable(detail), attempted: true)
+            }
             untouched.forgetDispatch()
             untouched.runID = nil
-            if isFree { untouched.attemptCount = max(0, entry.attemptCount - 1) }
             return failed(
                 untouched,
                 from: entry.version,
@@ -351,9 +351,13 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    /// History has been read past the first dispatch and does not have it: the same key is sent again.
+    /// It is shown not to have arrived: the same key is sent again. The first time at once, because the gateway has refused
+    /// nothing; then after the schedule's waits, because a message may be what ends its gateway.
     package func absent(_ entry: OutboxEntry, now: Timestamp, vary: Double = 0) -> OutboxChange {
-        let delay = schedule.delay(afterAttempts: entry.attemptCount, retryAfterMs: nil, vary: vary)
+        let attempts = entry.attemptCount
+        var delay = schedule.delay(afterAttempts: max(1, attempts - 1), retryAfterMs: nil, vary: vary)
+        if attempts <= 1 { delay = 0 }
+        if attempts >= policy.maxAttempts { delay = nil }
         return change(entry, now: now) { entry in
             entry.state = delay == nil ? .failed : .retrying
             entry.nextAttemptAt = delay.map { now.adding(milliseconds: $0) }

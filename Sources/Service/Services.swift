@@ -180,6 +180,10 @@ extension LinkCondition {
 
 extension LinkFacts {
     init(_ hello: Hello) {
-        self.init(protocolVersion: hello.protocolVersion, uptimeMs: hello.uptimeMs)
+        self.init(
+            protocolVersion: hello.protocolVersion,
+            uptimeMs: hello.uptimeMs,
+            pauseAfterRunMs: hello.protocolVersion <= 3 && hello.methods.contains("sessions.subscribe") ? 500 : 0
+        )
     }
 }

@@ -67,6 +67,11 @@ struct HistoryRowTests {
         ("System: [one\nSystem: [two\n\nhello", "hello"), ("System: [only]", "System: [only]"),
         ("[Fri 2026-11-20 13:59 UTC] hello", "hello"),
         ("Conversation info (untrusted metadata):\n```json\n{\"a\":1}\n```\n\nhello", "hello"),
+        (
+            "[Queued user message that arrived while the previous turn was still active]\ngo\n\n"
+                + "[System] Your previous turn was interrupted by a gateway restart while waiting. Continue.",
+            "go"
+        ),
         ("[not a stamp] hello", "[not a stamp] hello"),
         ("plain\n\ntext", "plain\n\ntext"),
     ]

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test func `entries are listed with badges, read with their attempts, and validated`() async throws {
-        let ladle = try await away()
+        let ladle = try await away(["--outbox-offline", "count"])
         let first = try #require(try ladle.request("POST", "/v1/messages", Self.text, body: "one")["id"])
         let second = try #require(try ladle.request("POST", "/v1/messages?session=den", Self.text, body: "two")["id"])
         let list = try ladle.request("GET", "/v1/outbox").json

@@ -204,7 +204,7 @@ struct `A restart` {
     }
 
     @Test func `keeps attempts and due time of what waits`() {
-        var world = World()
+        var world = World.counting()
         world.offline()
         world.enqueue("a")
         world.pass(5_000)

@@ -17,13 +17,26 @@ struct `Before what waits has been read` {
     }
 
     @Test func `a link that came meanwhile brings forward what waits for one`() {
-        var world = World()
+        var world = World.counting()
         world.offline()
         world.enqueue("a")
         world.pass(30_000)
         #expect(world.state("a") == .retrying)
         world.restart { $0.online() }
         #expect(world.sent == ["a"])
+    }
+
+    @Test func `a run that ends meanwhile does not hold up its session afterwards`() {
+        var world = World()
+        world.online(protocol: 3)
+        world.enqueue("a")
+        world.acknowledge("a")
+        world.enqueue("b")
+        world.restart { world in
+            world.online(protocol: 3)
+            world.run("a", .ended)
+        }
+        #expect(world.sent == ["a", "b"])
     }
 
     @Test func `a command waits for it, and is refused once that has failed`() {
@@ -39,7 +52,7 @@ struct `Before what waits has been read` {
             #expect(world.answers[CommandToken(2)] == refusal)
             #expect(world.dispatcher.blockedReason?.contains("bad sector") == true)
         }
-        #expect(world.dispatcher.blockedReason == nil)
+        #expect(world.dispatcher.blockedReason == "connecting to the gateway")
         world.send(.cancel(id: "a", force: false, CommandToken(3)))
         #expect(world.state("a") == .cancelled)
     }

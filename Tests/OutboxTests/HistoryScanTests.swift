@@ -92,6 +92,21 @@ struct `A scan of history` {
         #expect(report(page, for: "yes", sameText: sameText) == expected)
     }
 
+    @Test func `takes the row with which a restarted gateway goes on for the entry's, unless it may be another's`() {
+        let row = HistoryScan.Row(
+            key: nil,
+            isUser: true,
+            text: "go",
+            at: time(1_900_000),
+            isResumption: true
+        )
+        let rows = [self.row("other:user", "hello", 900_000), row]
+        for (others, expected) in [(0, found), (1, unknown)] {
+            let scan = HistoryScan(key: "id", text: "go", since: time(1_000_000), sameTextBefore: others)
+            #expect(scan.report(on: rows, isWhole: true, hasActiveRun: false) == expected)
+        }
+    }
+
     @Test func `does not take an equal text of an earlier time or of another role`() {
         #expect(report([row(nil, "hello", 900_000), row(nil, "hello", 1_000_500, user: false)]) == absent)
     }

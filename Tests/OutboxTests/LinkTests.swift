@@ -3,7 +3,7 @@ import Testing
 
 struct `The link` {
     @Test func `a reconnect makes heads due at once that only lacked a link`() {
-        var world = World()
+        var world = World.counting()
         world.offline()
         world.enqueue("a")
         world.enqueue("b")
@@ -16,7 +16,7 @@ struct `The link` {
     }
 
     @Test func `the attempt a reconnect brought forward is not counted when it cannot be written either`() {
-        var world = World()
+        var world = World.counting()
         world.offline()
         world.enqueue("a")
         world.pass(80_000)
@@ -30,7 +30,7 @@ struct `The link` {
     }
 
     private func worldWithFailureBeingWritten() -> World {
-        var world = World()
+        var world = World.counting()
         world.offline()
         world.enqueue("a")
         world.pass(79_999)
@@ -86,10 +86,27 @@ struct `The link` {
         #expect(world.dispatcher.blockedReason == nil)
     }
 
-    @Test func `with offline hold entries wait for the link up to their expiry`() {
-        var policy = OutboxPolicy()
-        policy.offline = .hold
-        var world = World(policy)
+    @Test func `a dispatch that finds no connection is free, once a connection`() {
+        var world = World()
+        world.enqueue("a")
+        for _ in 0..<20 {
+            world.online()
+            world.answer(.notDispatched(detail: "socket closed"), to: "a")
+            world.offline()
+            world.pass(60_000)
+        }
+        #expect(world.disk["a"]?.attemptCount == 0)
+        #expect(world.state("a") == .retrying)
+        world.online()
+        for _ in 0..<8 where world.state("a") == .sending {
+            world.answer(.notDispatched(detail: "it takes nothing"), to: "a")
+            world.pass(1_800_000)
+        }
+        #expect(world.state("a") == .failed, "a connection that takes nothing is not tried for ever")
+    }
+
+    @Test func `entries wait for the link up to their expiry`() {
+        var world = World()
         world.offline()
         world.enqueue("a")
         world.pass(48 * 3_600_000 - 1_000)
@@ -163,6 +180,27 @@ struct `The link` {
             #expect(world.state("a") == (jump < 0 ? .accepted : .unconfirmed))
             #expect(world.sent == ["a"])
         }
+    }
+
+    /// A release of that time answers what comes within milliseconds after a run behind later messages.
+    @Test func `a session rests after its run, and after the link was opened, where the gateway needs it`() {
+        var world = World()
+        world.enqueue("a")
+        world.online(protocol: 3, pauseMs: 500)
+        world.pass(499)
+        #expect(world.sent.isEmpty)
+        world.pass(1)
+        world.acknowledge("a")
+        world.run("a", .active)
+        world.enqueue("b")
+        world.enqueue("x", session: "other")
+        #expect(world.sent == ["a", "x"])
+        world.pass(1_000)
+        world.run("a", .ended)
+        world.pass(499)
+        #expect(world.sent == ["a", "x"])
+        world.pass(1)
+        #expect(world.sent == ["a", "x", "b"])
     }
 
     @Test func `on protocol 3 the session of an accepted message is busy, also after a restart of ours`() {

@@ -41,13 +41,13 @@ struct `Random operations` {
 
     /// The reference: which steps a state may take. Anything else is a fault of the dispatcher.
     static let steps: [OutboxState: Set<OutboxState>] = [
-        .queued: [.sending, .retrying, .failed, .cancelled, .expired, .delivered],
+        .queued: [.sending, .retrying, .accepted, .failed, .cancelled, .expired, .delivered],
         .sending: [.accepted, .delivered, .retrying, .failed, .unconfirmed],
-        .retrying: [.queued, .sending, .retrying, .failed, .cancelled, .expired, .delivered],
-        .accepted: [.delivered, .unconfirmed, .expired],
-        .unconfirmed: [.queued, .sending, .delivered, .retrying, .failed, .cancelled, .expired],
-        .failed: [.queued, .cancelled, .delivered],
-        .expired: [.queued, .cancelled, .delivered],
+        .retrying: [.queued, .sending, .retrying, .accepted, .failed, .cancelled, .expired, .delivered],
+        .accepted: [.delivered, .unconfirmed, .retrying, .failed, .expired],
+        .unconfirmed: [.queued, .sending, .accepted, .delivered, .retrying, .failed, .cancelled, .expired],
+        .failed: [.queued, .accepted, .cancelled, .delivered],
+        .expired: [.queued, .accepted, .cancelled, .delivered],
         .delivered: [],
         .cancelled: [],
     ]

@@ -191,6 +191,8 @@ struct `The outbox on disk` {
         let entry = try #require(try table.entry(id: "f"))
         #expect(try table.sameText(as: entry, text: "yes", since: time(2_005_000)) == 2)
         #expect(try table.sameText(as: entry, text: "yes", since: time(2_015_000)) == 0)
+        try move("a", to: .accepted)
+        #expect(try table.sameText(as: entry, text: "yes", since: time(2_015_000)) == 1, "its row may come yet")
     }
 
     @Test func `forgets final entries by age, keeps the newest, and all that goes with one goes`() throws {

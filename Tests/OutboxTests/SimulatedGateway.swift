@@ -1,86 +1,192 @@
 import Basics
 import Outbox
 
-/// A gateway with a transcript that survives its crashes, a memory of keys that does not, and one run at a time in a
-/// session. Time is what the caller says.
+/// A gateway as the recordings of three releases show it. Rows are on disk and survive its crashes; keys, the messages that
+/// wait behind a run, and all of a new session up to its first answer are in memory and do not. Time is what the caller says.
 struct SimulatedGateway {
-    enum Event: Equatable {
-        case active(session: String, run: String)
-        case ended(session: String, run: String)
-        case deferred(session: String, run: String)
-        case answered(session: String, run: String, by: String)
+    /// 2026.3.1, 2026.4.26 and 2026.6.11.
+    enum Release: CaseIterable {
+        case march, april, june
+
+        var protocolVersion: Int { self == .june ? 4 : 3 }
+        var showsKeys: Bool { self == .june }
+        /// From the acknowledgement to the start of the run.
+        var startMs: ClosedRange<Int64> { self == .april ? 1_000...7_000 : 5...600 }
+        /// A message that comes so soon after a run is answered behind later ones.
+        var deafMs: Int64 { self == .april ? 250 : 0 }
     }
 
-    let protocolVersion: Int
-    let showsKeys: Bool
+    struct Message: Equatable {
+        /// Nil for one of another client.
+        let entry: String?
+        let key: String
+        let text: String
+    }
+
+    enum Event: Equatable {
+        /// `key` is that of the message, which was acknowledged under another run id where that differs.
+        case began(session: String, run: String, key: String)
+        case stored(session: String, key: String)
+        case ended(session: String, run: String, key: String)
+        case deferred(session: String, key: String)
+    }
+
+    private struct Run {
+        let id: String
+        let message: Message
+        var hasBegun = false
+        var isStored = false
+    }
+
+    private struct StoredRow {
+        var entry: String?
+        var row: HistoryScan.Row
+    }
+
+    let release: Release
     private(set) var startedMs: Int64 = -1_000_000
-    private(set) var transcript: [String: [HistoryScan.Row]] = [:]
-    /// Entries in the order their texts were first taken, and how often each was.
-    private(set) var taken: [String: [String]] = [:]
-    private(set) var runs: [String: Int] = [:]
-    private var memory: [String: Int64] = [:]
-    private(set) var active: [String: String] = [:]
-    private var waiting: [String: [(key: String, run: String)]] = [:]
-    private var renamed = 0
+
+    // On disk.
+    private var transcript: [String: [StoredRow]] = [:]
+    /// Rows of each entry, and the entries of each session in the order in which their rows were written.
+    private(set) var stored: [String: Int] = [:]
+    private(set) var order: [String: [String]] = [:]
+
+    // In memory.
+    private var keys: [String: Int64] = [:]
+    private var active: [String: Run] = [:]
+    private var waiting: [String: [Message]] = [:]
+    private var endedMs: [String: Int64] = [:]
     private static let memoryMs: Int64 = 300_000
 
-    init(protocolVersion: Int, showsKeys: Bool) {
-        self.protocolVersion = protocolVersion
-        self.showsKeys = showsKeys
+    // Counted by the test.
+    private(set) var begun: [String: Int] = [:]
+    /// Runs that a crash ended before anything of them was on disk: nobody can know that they were.
+    private(set) var lost: [String: Int] = [:]
+    private var names = 0
+
+    init(_ release: Release) {
+        self.release = release
     }
 
-    /// The answer to a message, and what happens because of it.
-    mutating func take(_ order: DispatchOrder, text: String, at now: Int64) -> (AttemptOutcome.Acknowledgement, [Event])
-    {
-        let key = order.attempt.key
-        let session = order.entry.session
-        if active[session] == key || waiting[session]?.contains(where: { $0.run == key }) == true {
-            return (.init(status: .inFlight), [])
+    /// The answer to a message, and what happens because of it. `startsRun`: a run of the session is to begin.
+    mutating func take(
+        _ message: Message,
+        in session: String,
+        at now: Int64
+    ) -> (answer: AttemptOutcome.Acknowledgement.Status, events: [Event], startsRun: Bool) {
+        if active[session]?.message.key == message.key { return (.inFlight, [], false) }
+        if waiting[session]?.contains(where: { $0.key == message.key }) == true {
+            return (release == .june ? .inFlight : .finished, [], false)
         }
-        if let last = memory[key], now - last < Self.memoryMs { return (.init(status: .finished), []) }
-        memory[key] = now
-        transcript[session, default: []].append(
-            HistoryScan.Row(key: showsKeys ? key + ":user" : nil, isUser: true, text: text, at: time(now))
-        )
-        taken[session, default: []].append(order.entry.id)
-        runs[order.entry.id, default: 0] += 1
-        guard active[session] == nil else {
-            if protocolVersion > 3 {
-                waiting[session, default: []].append((key, key))
-                return (.init(status: .started), [])
-            }
-            renamed += 1
-            waiting[session, default: []].append((key, "renamed-\(renamed)"))
-            return (.init(status: .started), [.deferred(session: session, run: key)])
+        if let last = keys[message.key], now - last < Self.memoryMs { return (.finished, [], false) }
+        keys[message.key] = now
+        let isDeaf = now - (endedMs[session] ?? .min / 2) < release.deafMs
+        guard active[session] == nil, !isDeaf else {
+            waiting[session, default: []].append(message)
+            let isSilent = release == .june
+            return (.started, isSilent ? [] : [.deferred(session: session, key: message.key)], active[session] == nil)
         }
-        active[session] = key
-        return (.init(status: .started), [.active(session: session, run: key)])
+        active[session] = Run(id: message.key, message: message)
+        return (.started, [], true)
     }
 
-    /// The end of a session's run, and the start of the next one that waits.
-    mutating func endRun(in session: String, at now: Int64) -> [Event] {
-        guard let run = active.removeValue(forKey: session) else { return [] }
-        if memory[run] != nil { memory[run] = now }
-        var events = [Event.ended(session: session, run: run)]
-        if let next = waiting[session]?.first {
+    /// Where messages wait and nothing runs, the first of them gets its turn.
+    mutating func begin(in session: String, at now: Int64) -> [Event] {
+        if active[session] == nil, let next = waiting[session]?.first {
             waiting[session]?.removeFirst()
-            active[session] = next.run
-            if next.run != next.key { events.append(.answered(session: session, run: next.key, by: next.run)) }
-            events.append(.active(session: session, run: next.run))
+            names += 1
+            active[session] = Run(id: release == .june ? next.key : "run-\(names)", message: next)
         }
+        guard var run = active[session], !run.hasBegun else { return [] }
+        run.hasBegun = true
+        if let entry = run.message.entry { begun[entry, default: 0] += 1 }
+        var events = [Event.began(session: session, run: run.id, key: run.message.key)]
+        if release == .april || transcript[session]?.isEmpty == false {
+            store(run.message, in: session, at: now)
+            run.isStored = true
+            events.insert(.stored(session: session, key: run.message.key), at: release == .march ? 0 : 1)
+        }
+        active[session] = run
         return events
     }
 
-    mutating func crash(at now: Int64) {
-        startedMs = now
-        memory = [:]
-        active = [:]
-        waiting = [:]
+    mutating func end(in session: String, at now: Int64) -> [Event] {
+        guard let run = active[session], run.hasBegun else { return [] }
+        active[session] = nil
+        keys[run.message.key] = now
+        endedMs[session] = now
+        var events: [Event] = []
+        if !run.isStored {
+            store(run.message, in: session, at: now)
+            events.append(.stored(session: session, key: run.message.key))
+        }
+        events.append(.ended(session: session, run: run.id, key: run.message.key))
+        return events
     }
 
-    func report(on order: ScanOrder, text: String, sameText: Int) -> ScanReport {
+    private mutating func store(_ message: Message, in session: String, at now: Int64) {
+        let key = release.showsKeys ? message.key + ":user" : nil
+        let row = HistoryScan.Row(key: key, isUser: true, text: message.text, at: time(now))
+        transcript[session, default: []].append(StoredRow(entry: message.entry, row: row))
+        guard let entry = message.entry else { return }
+        stored[entry, default: 0] += 1
+        order[session, default: []].append(entry)
+    }
+
+    /// The sessions whose runs the next process takes up again, some seconds after its start.
+    mutating func crash(at now: Int64) -> [String] {
+        for run in active.values where run.hasBegun && !run.isStored {
+            if let entry = run.message.entry { lost[entry, default: 0] += 1 }
+        }
+        let interrupted = active.filter { $0.value.isStored }.map(\.key).sorted()
+        startedMs = now
+        keys = [:]
+        active = [:]
+        waiting = [:]
+        endedMs = [:]
+        return release == .june ? interrupted : []
+    }
+
+    /// The last row is written anew without its key, and a run of the gateway's own answers it.
+    mutating func resume(_ session: String, at now: Int64) -> [Event] {
+        guard active[session] == nil, let last = transcript[session]?.popLast() else { return [] }
+        var row = last.row
+        row.key = nil
+        row.at = time(now)
+        row.isResumption = true
+        transcript[session]?.append(StoredRow(entry: last.entry, row: row))
+        names += 1
+        let run = Run(
+            id: "resumed-\(names)",
+            message: Message(entry: nil, key: "resumed-\(names)", text: ""),
+            hasBegun: true,
+            isStored: true
+        )
+        active[session] = run
+        return [.began(session: session, run: run.id, key: run.id)]
+    }
+
+    /// Runs that have begun, by session.
+    var running: [(session: String, run: String)] {
+        active.filter { $0.value.hasBegun }.map { ($0.key, $0.value.id) }.sorted { $0.0 < $1.0 }
+    }
+
+    func isActive(_ session: String, _ run: String) -> Bool { active[session]?.id == run }
+
+    func report(on order: ScanOrder, text: String) -> ScanReport {
         let session = order.entry.session
-        let scan = HistoryScan(key: order.entry.upstreamKey, text: text, since: order.since, sameText: sameText)
-        return scan.report(on: transcript[session] ?? [], isWhole: true, hasActiveRun: active[session] != nil)
+        let scan = HistoryScan(
+            key: order.entry.upstreamKey,
+            text: text,
+            since: order.since,
+            sameText: order.sameText,
+            sameTextBefore: order.sameTextBefore
+        )
+        return scan.report(
+            on: (transcript[session] ?? []).map(\.row),
+            isWhole: true,
+            hasActiveRun: release == .june && active[session] != nil
+        )
     }
 }

@@ -11,10 +11,12 @@ struct Simulation {
         case frame(connection: Int, DispatchOrder)
         case answer(connection: Int, AttemptID, AttemptOutcome)
         case timeout(AttemptID)
+        case runBegins(process: Int64, session: String)
         case runEnds(session: String, run: String)
+        case resume(process: Int64, session: String)
         case hear(connection: Int, DispatcherInput)
         case looked(connection: Int, ScanOrder)
-        case act, drop, crash, kill, diskFails(Bool)
+        case act, drop, crash, kill, other, diskFails(Bool)
     }
 
     enum Operation {
@@ -24,7 +26,8 @@ struct Simulation {
 
     var random: `Random operations`.Random
     var gateway: SimulatedGateway
-    var dispatcher = Dispatcher()
+    var dispatcher: Dispatcher
+    let policy: OutboxPolicy
     var nowMs: Int64 = 1_000_000
     var steps: [(atMs: Int64, number: Int, step: Step)] = []
     var disk: [String: OutboxEntry] = [:]
@@ -42,16 +45,24 @@ struct Simulation {
     private var connection: Int?
     private var lastConnection = 0
     private var outstanding: [AttemptID: String] = [:]
-    private var heard: Set<String> = []
+    private var proven: Set<String> = []
+    /// Events of the present process of the gateway that no connection brought. The history tells them to the next one.
+    private var missed: [DispatcherInput] = []
     private var lastNumber = 0
     private var tickAtMs: Int64?
 
     init(seed: UInt64) {
         random = .init(state: seed)
-        gateway = SimulatedGateway(protocolVersion: seed % 2 == 0 ? 4 : 3, showsKeys: seed % 4 < 2)
+        let releases = SimulatedGateway.Release.allCases
+        gateway = SimulatedGateway(releases[Int(seed % UInt64(releases.count))])
+        var policy = OutboxPolicy()
+        policy.offline = seed % 4 == 0 ? .count : .hold
+        self.policy = policy
+        dispatcher = Dispatcher(policy: policy)
         at(5, .load)
         at(20, .connect)
         at(100, .act)
+        at(3_000, .other)
         at(15_000, .drop)
         at(40_000, .crash)
         at(30_000, .kill)
@@ -100,21 +111,27 @@ struct Simulation {
         case .answer(let line, let attempt, let outcome):
             guard line == connection else { return }
             outstanding[attempt] = nil
-            if case .acknowledged = outcome { heard.insert(attempt.key) }
             tell(.outcome(attempt, outcome))
         case .timeout(let attempt):
             guard outstanding[attempt] != nil else { return }
             outstanding[attempt] = nil
             tell(.outcome(attempt, .noAnswer(detail: "too late")))
+        case .runBegins(let process, let session):
+            guard process == gateway.startedMs else { return }
+            publish(gateway.begin(in: session, at: nowMs))
         case .runEnds(let session, let run):
-            if gateway.active[session] == run { publish(gateway.endRun(in: session, at: nowMs)) }
+            guard gateway.isActive(session, run) else { return }
+            publish(gateway.end(in: session, at: nowMs))
+            publish(gateway.begin(in: session, at: nowMs))
+        case .resume(let process, let session):
+            if process == gateway.startedMs { publish(gateway.resume(session, at: nowMs)) }
         case .hear(let line, let input):
-            guard line == connection else { return }
-            if case .run(_, let run, _) = input { heard.insert(run) }
+            guard line == connection else { return missed.append(input) }
+            if case .evidence(let key, _) = input { proven.insert(OutboxEntry.bareKey(key)) }
             tell(input)
         case .looked(let line, let order): looked(line, order)
         case .act: act()
-        case .drop, .crash, .kill, .diskFails: fault(step)
+        case .drop, .crash, .kill, .other, .diskFails: fault(step)
         }
     }
 
@@ -144,8 +161,8 @@ struct Simulation {
             return
         }
         if !order.entry.kind.usesControlQueue {
-            // One whose run or whose earlier dispatch has been heard of is as good as answered.
-            let out = outstanding.filter { !heard.contains($0.key.key) }
+            // One that is proven to have arrived is as good as answered.
+            let out = outstanding.filter { !proven.contains($0.key.key) }
             for other in out where other.value == order.entry.session {
                 violations.append("\(order.entry.id) goes out while \(other.key.entry) is")
             }
@@ -157,15 +174,29 @@ struct Simulation {
         at(30_000, .timeout(order.attempt))
     }
 
+    /// A gateway that has just started refuses the question, or keeps it waiting.
     private mutating func looked(_ line: Int, _ order: ScanOrder) {
-        guard line == connection else { return tell(.scanned(order.id, .failed)) }
+        let age = nowMs - gateway.startedMs
+        if gateway.release == .april, age < 16_000 { return at(16_000 - age, .looked(connection: line, order)) }
+        guard line == connection, gateway.release != .june || age >= 900 else {
+            return tell(.scanned(order.id, .failed))
+        }
         let text = texts[order.entry.id] ?? ""
-        let sameText = disk.values.filter { other in
-            other.session == order.entry.session && other.id != order.entry.id && texts[other.id] == text
-                && other.updatedAt.milliseconds >= order.since.milliseconds - HistoryScan.clockToleranceMs
+        var order = order
+        order.sameText = sameText(as: order.entry, text, since: order.since)
+        let before = order.since.adding(milliseconds: -HistoryScan.longestRunMs)
+        order.sameTextBefore = sameText(as: order.entry, text, since: before)
+        tell(.scanned(order.id, gateway.report(on: order, text: text)))
+    }
+
+    /// As the table counts them.
+    private func sameText(as entry: OutboxEntry, _ text: String, since: Timestamp) -> Int {
+        disk.values.count { other in
+            guard other.session == entry.session, other.id != entry.id, texts[other.id] == text else { return false }
+            let isLate = other.updatedAt.milliseconds >= since.milliseconds - HistoryScan.clockToleranceMs
+            return (isLate || [.sending, .accepted, .unconfirmed].contains(other.state))
                 && (other.firstDispatchAt != nil || other.runID != nil)
         }
-        tell(.scanned(order.id, gateway.report(on: order, text: text, sameText: sameText.count)))
     }
 
     // MARK: The disk
@@ -217,11 +248,13 @@ struct Simulation {
         if entry.version != row.version + 1 || entry.updatedAt < row.updatedAt {
             violations.append("\(entry.id) goes back")
         }
-        let hasRun = gateway.runs[entry.id] != nil
-        if entry.state == .delivered, entry.kind.startsRun, !hasRun { violations.append("\(entry.id) never arrived") }
+        let isStored = gateway.stored[entry.id] != nil
+        if entry.state == .delivered, entry.kind.startsRun, !isStored {
+            violations.append("\(entry.id) is called delivered by \(entry.proof as Any) and the transcript lacks it")
+        }
         if entry.state == .cancelled, row.state.isWaiting, entry.kind.startsRun {
             takenBack.insert(entry.id)
-            if hasRun, !touched.contains(entry.id) { violations.append("\(entry.id) is taken back and has run") }
+            if isStored, !touched.contains(entry.id) { violations.append("\(entry.id) is taken back and has run") }
         }
     }
 
@@ -231,12 +264,16 @@ struct Simulation {
         guard connection == nil else { return }
         lastConnection += 1
         connection = lastConnection
-        let facts = LinkFacts(protocolVersion: gateway.protocolVersion, uptimeMs: nowMs - gateway.startedMs)
-        for (session, run) in gateway.active.sorted(by: { $0.key < $1.key }) {
-            heard.insert(run)
-            tell(.run(session: session, run: run, phase: .active))
-        }
+        let facts = LinkFacts(
+            protocolVersion: gateway.release.protocolVersion,
+            uptimeMs: nowMs - gateway.startedMs,
+            pauseAfterRunMs: gateway.release == .april ? 500 : 0
+        )
+        for (session, run) in gateway.running { tell(.run(session: session, run: run, phase: .active)) }
         tell(.link(.online(facts)))
+        let events = missed
+        missed = []
+        for input in events { at(300, .hear(connection: lastConnection, input)) }
     }
 
     private mutating func arrive(_ order: DispatchOrder) {
@@ -249,30 +286,57 @@ struct Simulation {
             let rejection = GatewayRejection(code: code, message: "no", retryAfterMs: chance(50) ? 9_000 : nil)
             return soon(1...50, .answer(connection: connection, order.attempt, .rejected(rejection)))
         }
-        let (answer, events) = gateway.take(order, text: texts[order.entry.id] ?? "", at: nowMs)
+        let status = take(order)
         // Now and then the answer takes longer than anybody waits.
         let delay: ClosedRange<Int64> = !isPeace && chance(2) ? 31_000...400_000 : 1...300
-        soon(delay, .answer(connection: connection, order.attempt, .acknowledged(answer)))
+        soon(delay, .answer(connection: connection, order.attempt, .acknowledged(.init(status: status))))
+    }
+
+    private mutating func take(_ order: DispatchOrder) -> AttemptOutcome.Acknowledgement.Status {
+        let id = order.entry.id
+        let message = SimulatedGateway.Message(entry: id, key: order.attempt.key, text: texts[id] ?? "")
+        return take(message, in: order.entry.session)
+    }
+
+    private mutating func take(
+        _ message: SimulatedGateway.Message,
+        in session: String
+    ) -> AttemptOutcome.Acknowledgement.Status {
+        let (status, events, startsRun) = gateway.take(message, in: session, at: nowMs)
         publish(events)
+        if startsRun {
+            let isLate = !events.isEmpty
+            let delay = isLate ? 8_000...9_000 : gateway.release.startMs
+            soon(delay, .runBegins(process: gateway.startedMs, session: session))
+        }
+        return status
     }
 
     private mutating func publish(_ events: [SimulatedGateway.Event]) {
         for event in events {
-            let input: DispatcherInput
             switch event {
-            case .active(let session, let run):
-                input = .run(session: session, run: run, phase: .active)
+            case .began(let session, let run, let key):
                 soon(50...30_000, .runEnds(session: session, run: run))
-            case .ended(let session, let run):
-                if let connection { at(15, .hear(connection: connection, .evidence(key: run, .runEnd))) }
-                input = .run(session: session, run: run, phase: .ended)
-            case .deferred(let session, let run): input = .run(session: session, run: run, phase: .deferred)
-            case .answered(let session, let run, let answer):
-                input = .run(session: session, run: run, phase: .continued(as: answer))
+                if run == key {
+                    hear(.taken(key: key))
+                } else {
+                    hear(.run(session: session, run: key, phase: .continued(as: run)))
+                }
+                hear(.run(session: session, run: run, phase: .active))
+            case .stored(_, let key):
+                if gateway.release.showsKeys { hear(.evidence(key: key + ":user", .messageEvent)) }
+            case .ended(let session, let run, let key):
+                if run == key { hear(.evidence(key: key, .runEnd)) }
+                hear(.run(session: session, run: run, phase: .ended))
+            case .deferred(let session, let key): hear(.run(session: session, run: key, phase: .deferred))
             }
-            // In the order of the frames: all of them take the same time.
-            if let connection { at(15, .hear(connection: connection, input)) }
         }
+    }
+
+    /// In the order of the frames: all of them take the same time.
+    private mutating func hear(_ input: DispatcherInput) {
+        guard let connection else { return missed.append(input) }
+        at(15, .hear(connection: connection, input))
     }
 
     // MARK: What goes wrong
@@ -286,14 +350,26 @@ struct Simulation {
             if !isPeace { soon(5_000...120_000, .crash) }
             drop()
             // Older than the difference that two of its ages may have.
-            if nowMs - gateway.startedMs > 3_000 { gateway.crash(at: nowMs) }
+            if nowMs - gateway.startedMs > 3_000 { crash() }
         case .kill:
             if !isPeace { soon(500...90_000, .kill) }
             kill()
+        case .other:
+            if !isPeace { soon(1_000...30_000, .other) }
+            let message = SimulatedGateway.Message(entry: nil, key: "other-\(nowMs)", text: "from elsewhere")
+            _ = take(message, in: "s\(Int.random(in: 0..<6, using: &random))")
         case .diskFails(let isFull):
             isDiskFull = isFull && !isPeace
             soon(isFull ? 100...20_000 : 5_000...200_000, .diskFails(!isFull))
         default: break
+        }
+    }
+
+    /// What a run of the gone process said and nobody heard is told by nobody.
+    private mutating func crash() {
+        missed = []
+        for session in gateway.crash(at: nowMs) {
+            at(6_000, .resume(process: gateway.startedMs, session: session))
         }
     }
 
@@ -314,9 +390,7 @@ struct Simulation {
         steps.removeAll { if case .frame = $0.step { true } else { false } }
         for case (_, _, .frame(let line, let order)) in frames
         where line == connection && !order.entry.kind.usesControlQueue {
-            guard chance(50) else { continue }
-            let (_, events) = gateway.take(order, text: texts[order.entry.id] ?? "", at: nowMs)
-            publish(events)
+            if chance(50) { _ = take(order) }
         }
     }
 
@@ -336,7 +410,7 @@ struct Simulation {
             default: false
             }
         }
-        dispatcher = Dispatcher()
+        dispatcher = Dispatcher(policy: policy)
         soon(1...300, .load)
         soon(1...400, .connect)
     }

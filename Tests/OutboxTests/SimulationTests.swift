@@ -23,11 +23,16 @@ struct `A simulated world` {
             let entry = world.disk[id]
             #expect(entry?.state.isTerminal == true, "\(id) is \(entry?.state as Any), seed \(seed)")
         }
-        for (id, runs) in world.gateway.runs where !world.touched.contains(id) {
-            #expect(runs == 1, "\(id) ran \(runs) times, seed \(seed)")
+        for (id, rows) in world.gateway.stored where !world.touched.contains(id) {
+            #expect(rows == 1, "\(id) is in the transcript \(rows) times, seed \(seed)")
             #expect(!world.takenBack.contains(id), "\(id) was taken back and ran, seed \(seed)")
+            #expect(world.disk[id]?.state != .failed, "\(id) is called failed and ran, seed \(seed)")
         }
-        let untouched = world.gateway.taken.mapValues { ids in
+        for (id, runs) in world.gateway.begun where !world.touched.contains(id) {
+            let seen = runs - (world.gateway.lost[id] ?? 0)
+            #expect(seen <= 1, "\(id) ran \(seen) times that could be seen, seed \(seed)")
+        }
+        let untouched = world.gateway.order.mapValues { ids in
             ids.filter { !world.touched.contains($0) && world.disk[$0]?.notBefore == nil }
                 .compactMap { world.disk[$0]?.ordinal }
         }

@@ -15,6 +15,8 @@ struct World {
     /// When each dispatch went out, on the monotonic clock.
     var dispatchTimes: [Int64] = []
     var scans: [ScanOrder] = []
+    /// Looks that were answered.
+    var looked = 0
     var answers: [CommandToken: Result<OutboxEntry, OutboxRefusal>] = [:]
     var armedAt: Int64?
     var arms = 0
@@ -32,6 +34,13 @@ struct World {
         self.policy = policy
         dispatcher = Dispatcher(policy: policy, seed: 1)
         send(.loaded([]))
+    }
+
+    /// With attempts that count also while the gateway is away.
+    static func counting() -> World {
+        var policy = OutboxPolicy()
+        policy.offline = .count
+        return World(policy)
     }
 
     mutating func send(_ input: DispatcherInput) {
@@ -116,8 +125,9 @@ struct World {
         enqueue(.sample(id, session: session, text: text, at: now.wallMs))
     }
 
-    mutating func online(protocol version: Int = 4, uptimeMs: Int64? = 1_000_000) {
-        send(.link(.online(LinkFacts(protocolVersion: version, uptimeMs: uptimeMs))))
+    mutating func online(protocol version: Int = 4, uptimeMs: Int64? = 1_000_000, pauseMs: Int64 = 0) {
+        let facts = LinkFacts(protocolVersion: version, uptimeMs: uptimeMs, pauseAfterRunMs: pauseMs)
+        send(.link(.online(facts)))
     }
 
     mutating func offline() { send(.link(.offline(detail: "connection refused"))) }
@@ -153,6 +163,7 @@ struct World {
             violations.append("no scan asked for")
             return
         }
+        looked = scans.count
         send(.scanned(order.id, report))
     }
 

@@ -240,10 +240,10 @@ struct RunServiceTests {
 
     @Test func `on protocol 3 a message waits for a run that began before the restart`() async throws {
         try await withServices { bench, loop in
-            try await bench.open(version: 3, on: loop)
+            try await bench.open(version: 3, methods: [], on: loop)
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             try await bench.restart(on: loop)
-            try await bench.open(version: 3, on: loop)
+            try await bench.open(version: 3, methods: [], on: loop)
             try await bench.accept("two", on: loop)
             #expect(bench.gateway.sentTexts.isEmpty)
             try await bench.event("chat", Frame.final("run-1", 9, "done"), on: loop)
@@ -254,11 +254,11 @@ struct RunServiceTests {
 
     @Test func `the runs of another process of the gateway hold up nobody`() async throws {
         try await withServices { bench, loop in
-            try await bench.open(version: 3, on: loop)
+            try await bench.open(version: 3, methods: [], on: loop)
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             try await bench.drop(on: loop)
             try await bench.advance(60_000, on: loop)
-            try await bench.open(version: 3, uptimeMs: 1000, on: loop)
+            try await bench.open(version: 3, uptimeMs: 1000, methods: [], on: loop)
             try await bench.accept("two", on: loop)
             #expect(bench.gateway.sentTexts == ["two"])
         }

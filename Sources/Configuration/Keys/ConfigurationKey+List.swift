@@ -131,8 +131,10 @@ extension ConfigurationKey {
         default: "64MiB"
     )
     .means("Most bytes of attachments that may wait")
-    package static let outboxOffline = ConfigurationKey("outbox.offline", .choice(["count", "hold"]), default: "count")
-        .means("While the gateway is away: count failed attempts, or hold entries until they expire")
+    package static let outboxOffline = ConfigurationKey("outbox.offline", .choice(["hold", "count"]), default: "hold")
+        .means(
+            "While the gateway is away: hold entries until they expire, or count failed attempts (seven, in 36 minutes)"
+        )
     package static let outboxAmbiguous = ConfigurationKey(
         "outbox.ambiguous",
         .choice(["reconcile", "hold"]),

@@ -3,6 +3,7 @@ import Basics
 /// The metadata and notices that gateways put in front of a user's words before the model sees them.
 package enum InboundEnvelope {
     package static func stripped(_ text: String) -> String {
+        if let words = resumed(text) { return stripped(String(words)) }
         var rest = text[...]
         while true {
             let before = rest.startIndex
@@ -18,6 +19,18 @@ package enum InboundEnvelope {
         }
         // A message that is nothing but envelope is shown as it is.
         return rest.isEmpty ? text : String(rest)
+    }
+
+    /// The user's words in the row with which a restarted gateway goes on with an interrupted run.
+    private static func resumed(_ text: String) -> Substring? {
+        let opening = "[Queued user message that arrived while the previous turn was still active]\n"
+        let closing = "\n\n[System] Your previous turn was interrupted by a gateway restart"
+        guard text.hasPrefix(opening) else { return nil }
+        let rest = text.dropFirst(opening.count)
+        // The words may quote such a row themselves; the gateway's own note is the last one.
+        var end: Substring.Index?
+        while let found = rest.rangeOfText(closing, from: end.map { rest.index(after: $0) }) { end = found.lowerBound }
+        return end.map { rest[..<$0] }
     }
 
     /// Notices stand in front of the stamp, one to a line; a notice may be followed by lines that a command printed.

@@ -24,7 +24,8 @@ final class OutboxScan {
             text: InboundEnvelope.stripped(order.entry.text ?? ""),
             // Rows bear the gateway's time.
             since: order.since.adding(milliseconds: clockSkewMs),
-            sameText: order.sameText
+            sameText: order.sameText,
+            sameTextBefore: order.sameTextBefore
         )
     }
 
@@ -38,7 +39,7 @@ final class OutboxScan {
             let found = scan.report(
                 on: Self.rows(page.rows),
                 isWhole: Self.isWhole(page, rowsBefore: rowsBefore),
-                hasActiveRun: page.inFlightRunId != nil
+                hasActiveRun: page.inFlightRunId != nil || page.hasActiveRun == true
             )
             rowsBefore = page.messageCount
             step += 1
@@ -61,7 +62,8 @@ final class OutboxScan {
                 key: row.idempotencyKey ?? row.runKey,
                 isUser: row.role == .user,
                 text: row.words,
-                at: row.time
+                at: row.time,
+                isResumption: row.resumesTurn
             )
         }
     }

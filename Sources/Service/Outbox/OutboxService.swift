@@ -205,6 +205,8 @@ package final class OutboxService {
             let text = payload.text ?? ""
             order.entry.text = text
             order.sameText = try tables.outbox.sameText(as: order.entry, text: text, since: order.since)
+            let before = order.since.adding(milliseconds: -HistoryScan.longestRunMs)
+            order.sameTextBefore = try tables.outbox.sameText(as: order.entry, text: text, since: before)
             return order
         } completion: { [weak self] result in
             guard let self else { return }

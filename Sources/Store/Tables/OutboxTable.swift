@@ -282,11 +282,12 @@ package struct OutboxTable {
         return counts
     }
 
-    /// How many other entries of the session with this text were with the gateway at that time or later.
+    /// How many other entries of the session with this text were with the gateway at that time or later. The row of one that
+    /// still is may be written at any time.
     package func sameText(as entry: OutboxEntry, text: String, since: Timestamp) throws(SQLiteError) -> Int {
         try connection.first(
             "SELECT count(*) FROM outbox o JOIN outbox_payload p USING(ordinal) WHERE o.session = ?1 AND o.id <> ?2 "
-                + "AND o.updated_at >= ?3 AND (o.first_dispatch_at IS NOT NULL OR o.run_id IS NOT NULL) "
+                + "AND (o.updated_at >= ?3 OR o.state IN ('sending', 'accepted', 'unconfirmed')) AND (o.first_dispatch_at IS NOT NULL OR o.run_id IS NOT NULL) "
                 + "AND trim(p.text, ?5) = trim(?4, ?5)",
             entry.session,
             entry.id,

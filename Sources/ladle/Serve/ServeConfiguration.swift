@@ -82,12 +82,11 @@ struct ServeConfiguration: Sendable {
 
     private var outbox: OutboxPolicy {
         var policy = OutboxPolicy()
-        policy.offline = settings.text(.outboxOffline).flatMap(OutboxPolicy.Offline.init) ?? .count
+        policy.offline = settings.text(.outboxOffline).flatMap(OutboxPolicy.Offline.init) ?? .hold
         policy.ambiguous = settings.text(.outboxAmbiguous).flatMap(OutboxPolicy.Ambiguous.init) ?? .reconcile
         policy.ordering = settings.text(.outboxOrdering).flatMap(OutboxPolicy.Ordering.init) ?? .accepted
         policy.resume = settings.text(.outboxResume).flatMap(OutboxPolicy.Resume.init) ?? .auto
         policy.jitter = settings.fraction(.outboxJitter)
-        policy.ttlMs = settings.int(.outboxTTL)
         return policy
     }
 

@@ -1,0 +1,110 @@
+import Basics
+
+/// The time until the saved entries are loaded. Inputs wait: a new entry would overtake the saved ones, and a command would
+/// not find its entry.
+///
+/// While the database cannot be read, the gateway and the clients go on sending; so there is a limit. Entries beyond it are
+/// on disk and are loaded from there, commands are refused, and the reset of a session counts as one that happened while
+/// this program did not run.
+struct DispatcherStartup: Sendable {
+    /// Of about ten thousand entries without their texts, which is as many as wait at the most by default.
+    static let mostBytes = 8 << 20
+    /// About what an input takes beside its strings.
+    private static let inputBytes = 512
+
+    /// Why the saved entries could not be loaded yet.
+    private(set) var fault: String?
+    private(set) var isOver = false
+    /// Runs that ended meanwhile, by their ids: the entries they belong to are not there yet.
+    private(set) var endedRuns: Set<String> = []
+    /// More of them than end while a database is opened.
+    private static let mostEndedRuns = 1_024
+    private var waiting: [DispatcherInput] = []
+    /// Some inputs were dropped: the entries being loaded are older than the disk by now.
+    private var hasMissed = false
+    private var bytes = 0
+
+    /// The inputs to handle now, and the orders that follow from this one.
+    mutating func take(_ input: DispatcherInput) -> (inputs: [DispatcherInput], actions: [DispatcherAction]) {
+        guard !isOver else { return ([input], []) }
+        switch input {
+        case .loaded where hasMissed:
+            // Inputs were dropped, but they are on disk: the next load brings them.
+            let refusals = refuseCommands()
+            forget()
+            return ([], refusals + [.load])
+        case .loaded:
+            isOver = true
+            fault = nil
+            defer { forget() }
+            return ([input] + waiting, [])
+        case .loadFailed(let detail):
+            fault = detail
+            return ([], refuseCommands())
+        case .cancel(_, _, _, let token), .retry(_, _, let token):
+            return ([], fault != nil || !keep(input) ? [refusal(token)] : [])
+        case .enqueued, .routeChanged, .refusedByRun, .bringForward:
+            _ = keep(input)
+            return ([], [])
+        case .taken, .evidence:
+            // Entries that may have arrived are looked up in history after loading.
+            return ([], [])
+        case .run(_, let run, .ended):
+            if endedRuns.count < Self.mostEndedRuns { endedRuns.insert(run) }
+            return ([input], [])
+        case .link, .run, .persisted, .persistFailed, .outcome, .scanned, .tick:
+            return ([input], [])
+        }
+    }
+
+    /// False when there is no room for it.
+    private mutating func keep(_ input: DispatcherInput) -> Bool {
+        var input = input
+        var cost = Self.inputBytes
+        switch input {
+        case .enqueued(var entry):
+            entry.text = nil
+            input = .enqueued(entry)
+            cost += entry.session.utf8.count
+        case .routeChanged(let session, let detail): cost += (session?.utf8.count ?? 0) + detail.utf8.count
+        case .cancel(let id, _, _, _), .retry(let id, _, _): cost += id.utf8.count
+        case .refusedByRun(let key, let fault, _): cost += key.utf8.count + fault.detail.utf8.count
+        case .bringForward(let code): cost += code.utf8.count
+        default: break
+        }
+        guard bytes + cost <= Self.mostBytes else {
+            hasMissed = true
+            return false
+        }
+        bytes += cost
+        waiting.append(input)
+        return true
+    }
+
+    private mutating func forget() {
+        waiting = []
+        hasMissed = false
+        bytes = 0
+    }
+
+    /// Commands are refused while it is unknown when they could be carried out.
+    private mutating func refuseCommands() -> [DispatcherAction] {
+        let tokens = waiting.compactMap(\.token)
+        waiting.removeAll { $0.token != nil }
+        return tokens.map(refusal)
+    }
+
+    private func refusal(_ token: CommandToken) -> DispatcherAction {
+        .answer(token, .failure(.storage(.unavailable(fault ?? "the waiting entries are still being read"))))
+    }
+}
+
+extension DispatcherInput {
+    /// The token of a command, whose sender waits for the answer.
+    fileprivate var token: CommandToken? {
+        switch self {
+        case .cancel(_, _, _, let token), .retry(_, _, let token): token
+        default: nil
+        }
+    }
+}

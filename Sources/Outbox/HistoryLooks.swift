@@ -1,0 +1,36 @@
+/// Looks into the histories of sessions: the entries that want one, and the looks under way.
+struct HistoryLooks: Sendable {
+    struct Look: Sendable {
+        let id: String
+        /// The key that the entry went by when the look began.
+        let key: String
+    }
+
+    /// Looks at the same time, over all sessions.
+    private static let most = 4
+
+    private var underWay: [ScanID: Look] = [:]
+    private var wanted = UniqueQueue<String>()
+    private var lastNumber: Int64 = 0
+
+    mutating func want(_ id: String) { wanted.append(id) }
+
+    /// The next entry to look for; nil where there is none, or no room.
+    mutating func next() -> String? { underWay.count < Self.most ? wanted.popFirst() : nil }
+
+    mutating func begin(_ entry: OutboxEntry) -> ScanID {
+        lastNumber += 1
+        let scan = ScanID(number: lastNumber)
+        underWay[scan] = Look(id: entry.id, key: entry.upstreamKey)
+        return scan
+    }
+
+    mutating func finish(_ scan: ScanID) -> Look? { underWay.removeValue(forKey: scan) }
+
+    /// Nothing can be looked at any more. Gives the entries whose looks end without a report.
+    mutating func removeAll() -> [String] {
+        defer { underWay.removeAll() }
+        wanted.removeAll()
+        return underWay.values.map(\.id)
+    }
+}
