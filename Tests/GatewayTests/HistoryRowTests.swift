@@ -73,11 +73,89 @@ struct HistoryRowTests {
             "go"
         ),
         ("[not a stamp] hello", "[not a stamp] hello"),
+        (
+            "[Queued user message that arrived while the previous turn was still active]\nslow story\n\n[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting on tool/model work. Continue from the existing transcript and finish the interrupted response.",
+            "slow story"
+        ),
         ("plain\n\ntext", "plain\n\ntext"),
     ]
 
     @Test(arguments: envelopes)
     func `the envelope around a user's words is taken off`(text: String, expected: String) {
         #expect(InboundEnvelope.stripped(text) == expected)
+    }
+
+    @Test func `a row tells where the gateway cut its text or left it out`() throws {
+        let words = String(repeating: "w00001 ", count: 300)
+        func content(_ text: String) -> String { "{\"role\":\"assistant\",\"content\":\"\(text)\"}" }
+        #expect(try row(content(words)).cutText == nil)
+        #expect(try row(content(words + #"\n...(truncated)..."#)).cutText == words)
+        #expect(
+            try row(content(#"my log ends so:\n...(truncated)..."#)).cutText == nil,
+            "a text this short was not cut"
+        )
+        let left =
+            #"{"role":"assistant","content":[{"type":"text","text":"[chat.history omitted: message too large]"}]}"#
+        #expect(try row(left).cutText == "")
+        #expect(try row(#"{"role":"assistant","content":"x","__openclaw":{"id":"a","truncated":true}}"#).cutText == "")
+    }
+
+    @Test func `a message that a gateway has only taken is told from one that is written`() throws {
+        func event(_ text: String) throws -> SessionMessageEvent {
+            SessionMessageEvent(try JSONDocument(parsing: text).root)
+        }
+        // 2026.4.26: 13 ms after the answer to chat.send, and at the start of the run.
+        let taken =
+            #"{"sessionKey":"agent:main:a","message":{"role":"user","content":"hello three","timestamp":1795346781889,"__openclaw":{"seq":0}},"messageSeq":0}"#
+        let written =
+            #"{"sessionKey":"agent:main:a","message":{"role":"user","content":[{"type":"text","text":"hello three"}],"timestamp":1795346788533,"__openclaw":{"id":"77657acd","seq":0}},"messageId":"77657acd","messageSeq":0}"#
+        #expect(try !event(taken).isStored)
+        #expect(try event(written).isStored)
+    }
+}
+
+struct HousekeepingTests {
+    private static let frame = "---IDENTITY---\n# A\n---USER---\n# B\n---END---"
+
+    @Test(arguments: [
+        "/verbose on", " /v full ", "Return both files:\n---IDENTITY---\n---USER---\n---END---",
+        Housekeeping.fileRequestMark + "\nReplace IDENTITY.md",
+        "[Inter-session message] sourceSession=agent:main:a\nhi",
+        "Pre-compaction memory flush. Store durable memories only in memory/2026-11-22.md (create memory/ if needed).",
+        "Pre-compaction memory flush. Store durable memories now (use memory/YYYY-MM-DD.md; create memory/ if needed).",
+        "A new session was started via /new or /reset. Execute your Session Startup sequence now - read the files",
+        "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. reply HEARTBEAT_OK.",
+        "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting on tool/model work. Continue",
+        "An async command did not run.\nDo not run the command again.\nThere is no new command output.",
+    ])
+    func `a prompt that a program wrote is known`(text: String) {
+        #expect(Housekeeping.isPrompt(text))
+    }
+
+    @Test(arguments: [
+        "---IDENTITY---", "what do ---IDENTITY---, ---USER--- and ---END--- mean?",
+        "---USER---\n---IDENTITY---\n---END---", frame + "\nand what is this?",
+        "[inter-session message] is what I see in the log", "[Inter-session message]\nwhat is that?",
+        "pre-compaction memory flush", "Pre-compaction memory flush. Why does it run so often?",
+        "My HEARTBEAT.md says: reply HEARTBEAT_OK. Is that right?",
+        "a new session was started via /new or /reset, why?",
+        "Read HEARTBEAT.md if it exists and tell me what is in it", "/verbose on please", "NO_REPLY is what it said",
+    ])
+    func `a person who only mentions such words is seen`(text: String) {
+        #expect(!Housekeeping.isPrompt(text))
+        #expect(!Housekeeping.isAnswer(text))
+    }
+
+    @Test func `an answer is the agent's files only where it is nothing else`() {
+        #expect(Housekeeping.isFileAnswer(Self.frame))
+        #expect(!Housekeeping.isFileAnswer("Here they are:\n" + Self.frame))
+        #expect(!Housekeeping.isFileAnswer(Self.frame + "\nDone."))
+    }
+
+    @Test func `titles made of such texts are known by their beginning`() {
+        #expect(Housekeeping.isExcerpt("A new session was started via /new or /reset. Execute your…"))
+        #expect(Housekeeping.isExcerpt("[ladle housekeeping: file sync, not part of…"))
+        #expect(!Housekeeping.isExcerpt("A new session…"))
+        #expect(!Housekeeping.isExcerpt("Plan a trip to Lisbon in May…"))
     }
 }

@@ -100,6 +100,8 @@ package struct ChatHistory: GatewayCall {
         package let messageCount: Int
         /// Of the whole answer.
         package let byteCount: Int
+        /// The conversation that the rows belong to; another one after a reset.
+        package let sessionId: String?
         /// Newer gateways: whether older messages are left.
         package let hasMore: Bool?
         /// Newer gateways: the run going on now, and its text so far.
@@ -118,6 +120,7 @@ package struct ChatHistory: GatewayCall {
             rows = HistoryRow.list(messages)
             messageCount = messages?.count ?? 0
             byteCount = payload.raw.count
+            sessionId = payload["sessionId"]?.identifier
             hasMore = payload["hasMore"]?.bool
             let run = payload["inFlightRun"]
             inFlightRunId = run?["runId"]?.string
@@ -138,19 +141,28 @@ package struct ChatHistory: GatewayCall {
 
     /// Rows that the gateway gives at once.
     package static let limits = 1...1_000
+    /// Characters of a text that a gateway shows where it can be asked for more than its own 8,000 or 12,000. It leaves out a
+    /// row of more than 128 KiB, and a character takes up to three bytes.
+    package static let longText = 40_000
+    /// Gateways let old rows fall off an answer of 6 MiB: a smaller one is all there is.
+    package static let wholeBytes = 4 << 20
 
     package static let method = "chat.history"
     package var sessionKey: String
     package var limit: Int?
+    /// The oldest supported release refuses it.
+    package var maxChars: Int?
 
-    package init(sessionKey: String, limit: Int? = nil) {
+    package init(sessionKey: String, limit: Int? = nil, maxChars: Int? = nil) {
         self.sessionKey = sessionKey
         self.limit = limit.map { min(max($0, Self.limits.lowerBound), Self.limits.upperBound) }
+        self.maxChars = maxChars
     }
 
     package func writeParams(to writer: inout JSONWriter) {
         writer.member("sessionKey", sessionKey)
         writer.member("limit", limit)
+        writer.member("maxChars", maxChars)
     }
 
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> Output {

@@ -6,16 +6,20 @@ package struct SessionMessageEvent: Sendable {
     package let sessionKey: String?
     package let row: HistoryRow?
     private let message: JSONValue?
+    private let payload: JSONValue
 
     package init(_ payload: JSONValue) {
+        self.payload = payload
         sessionKey = payload["sessionKey"]?.string
         message = payload["message"]
         row = message.flatMap { HistoryRow($0) }
         isStored = payload["messageId"] != nil || row?.id != nil
     }
 
-    /// False of a notice that 2026.4.26 sends before the row is written.
+    /// False of a notice that gateways of protocol 3 send for a message that they have only taken: without an id, and again,
+    /// with an id and another time, once it is written.
     package let isStored: Bool
+    package var session: SessionRow { SessionRow(payload["session"] ?? payload) }
 
     /// The idempotency key of the send that the row belongs to, as written.
     package var idempotencyKey: String? { message.flatMap { HistoryRow.idempotencyKey(of: $0) } }

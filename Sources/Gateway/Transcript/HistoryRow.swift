@@ -27,6 +27,11 @@ package struct HistoryRow: Sendable {
 
     /// The name under which the gateway's own answers stand.
     static let gatewayModel = "gateway-injected"
+    /// Stands behind a text that the gateway has cut, which leaves thousands of characters.
+    static let cutMark = "\n...(truncated)..."
+    private static let fewestShown = 1_000
+    /// Stands for a row that the gateway has left out of its answer.
+    private static let omission = "[chat.history omitted"
 
     package init?(_ value: JSONValue) {
         guard value.kind == .object, let role = value["role"]?.string else { return nil }
@@ -81,6 +86,20 @@ package struct HistoryRow: Sendable {
 
     /// Text parts joined by new lines.
     package var text: String { blocks.compactMap(\.text).joined(separator: "\n") }
+
+    /// The text that a cut row still shows; nil for a whole row. A row that was left out shows nothing.
+    package var cutText: String? {
+        let texts = blocks.compactMap(\.text)
+        if texts.contains(where: Self.isCut) {
+            return texts.map { Self.isCut($0) ? String($0.dropLast(Self.cutMark.count)) : $0 }.joined(separator: "\n")
+        }
+        let isLeftOut = value["__openclaw"]?["truncated"]?.bool ?? false
+        return isLeftOut || texts.first?.hasPrefix(Self.omission) == true ? "" : nil
+    }
+
+    private static func isCut(_ text: String) -> Bool {
+        text.utf8.count > fewestShown && text.hasSuffix(cutMark)
+    }
 
     /// The text without what the gateway put around the user's words.
     package var words: String { InboundEnvelope.stripped(text) }

@@ -1,10 +1,14 @@
 import Basics
 
-/// The metadata and notices that gateways put in front of a user's words before the model sees them.
+/// The metadata and notices that gateways put around a user's words before the model sees them.
 package enum InboundEnvelope {
+    /// In front of a message that a restarted gateway takes up again.
+    private static let queuedMark = "[Queued user message that arrived while the previous turn was still active]\n"
+    /// Behind it, and the whole text of a prompt of the gateway's own.
+    static let interruptionNotice = "[System] Your previous turn was interrupted by a gateway restart"
+
     package static func stripped(_ text: String) -> String {
-        if let words = resumed(text) { return stripped(String(words)) }
-        var rest = text[...]
+        var rest = withoutInterruption(text)
         while true {
             let before = rest.startIndex
             rest = rest.drop { $0.isNewline }
@@ -21,16 +25,17 @@ package enum InboundEnvelope {
         return rest.isEmpty ? text : String(rest)
     }
 
-    /// The user's words in the row with which a restarted gateway goes on with an interrupted run.
-    private static func resumed(_ text: String) -> Substring? {
-        let opening = "[Queued user message that arrived while the previous turn was still active]\n"
-        let closing = "\n\n[System] Your previous turn was interrupted by a gateway restart"
-        guard text.hasPrefix(opening) else { return nil }
-        let rest = text.dropFirst(opening.count)
-        // The words may quote such a row themselves; the gateway's own note is the last one.
+    private static func withoutInterruption(_ text: String) -> Substring {
+        guard text.hasPrefix(queuedMark) else { return text[...] }
+        let behind = text.dropFirst(queuedMark.count)
+        // The gateway's notice is the last paragraph; the words may have such a line of their own.
         var end: Substring.Index?
-        while let found = rest.rangeOfText(closing, from: end.map { rest.index(after: $0) }) { end = found.lowerBound }
-        return end.map { rest[..<$0] }
+        var from: Substring.Index?
+        while let found = behind.rangeOfText("\n\n" + interruptionNotice, from: from) {
+            end = found.lowerBound
+            from = found.upperBound
+        }
+        return end.map { behind[..<$0] } ?? behind
     }
 
     /// Notices stand in front of the stamp, one to a line; a notice may be followed by lines that a command printed.
