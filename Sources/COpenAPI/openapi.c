@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 87fb10b02d56694351552e2b6314fa0e6853eba69e14caa0abe147c1dae1a5f9
+// 88fe3d75f9b30296673efa7394c7fddcf97c39c22cc2881ee26788bd3a7d0085
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -20,6 +20,8 @@ package struct ServiceSettings {
     /// Whether the agent may be asked by chat to write its files where the file calls are closed to the link.
     package var writesDocumentsByChat = false
     package var documentRefreshMilliseconds: Int64
+    /// The name under which Ladle connects to the gateway.
+    package var clientName = "Ladle"
     /// The meaning of `main` and bare session keys until the gateway is reached.
     package var defaults: SessionDefaults
     package var log: Log
@@ -45,6 +47,7 @@ package final class Services: ServiceEventReceiver {
     package let feed: EventFeed
     package let eventReader: EventReader
     package let tokenRows: TokenRows
+    let conversations: Conversations
     package let transcript: TranscriptReader
     package let outbox: OutboxService
     package let runs: RunService
@@ -65,7 +68,8 @@ package final class Services: ServiceEventReceiver {
         feed = EventFeed(journal: journal, events: events, log: settings.log)
         eventReader = EventReader(feed: feed)
         tokenRows = TokenRows(feed: feed)
-        transcript = TranscriptReader(gateway: gateway)
+        conversations = Conversations(feed: feed)
+        transcript = TranscriptReader(gateway: gateway, events: events, conversations: conversations)
         outbox = OutboxService(
             policy: settings.outbox,
             gateway: gateway,
@@ -91,8 +95,14 @@ package final class Services: ServiceEventReceiver {
             runs: runs,
             limits: settings.outboxLimits
         )
-        messages = MessageService(feed: feed, transcript: transcript, runs: runs)
-        messagePages = MessagePages(gateway: gateway, feed: feed, messages: messages)
+        messages = MessageService(
+            gateway: gateway,
+            feed: feed,
+            transcript: transcript,
+            runs: runs,
+            conversations: conversations
+        )
+        messagePages = MessagePages(gateway: gateway, feed: feed, messages: messages, conversations: conversations)
         intake = MessageIntake(
             feed: feed,
             events: events,
@@ -100,7 +110,14 @@ package final class Services: ServiceEventReceiver {
             ttlMilliseconds: settings.outboxTTLMilliseconds
         )
         outboxReader = OutboxReader(feed: feed)
-        sessions = SessionService(feed: feed, runs: runs, outbox: outbox, messages: messages)
+        sessions = SessionService(
+            feed: feed,
+            runs: runs,
+            outbox: outbox,
+            messages: messages,
+            conversations: conversations,
+            clientName: settings.clientName
+        )
         lists = GatewayLists(gateway: gateway, feed: feed, runs: runs, sessions: sessions)
         avatars = AvatarStore(feed: feed)
         documents = DocumentService(
@@ -124,6 +141,7 @@ package final class Services: ServiceEventReceiver {
     package func start(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         outbox.load(on: loop)
         documents.load(on: loop)
+        sessions.load(on: loop)
         runs.load(on: loop, completion: completion)
     }
 
@@ -149,6 +167,7 @@ package final class Services: ServiceEventReceiver {
             sessions.received(event, on: loop)
         case .framesLost: runs.framesLost(on: loop)
         case .eventsMissed(let since): messages.reload(since: since, on: loop)
+        case .conversationBegan(let session): sessions.began(session, on: loop)
         case .defaultsChanged(let defaults): documents.defaultsChanged(defaults)
         case .messageDispatched(let entry, let key): runs.dispatched(entry, key: key, on: loop)
         case .messageRefused(let key): runs.refused(key: key)

@@ -124,6 +124,21 @@ struct `The outbox on disk` {
         #expect(bytes == 0)
     }
 
+    @Test func `the names of attachments outlast their contents`() throws {
+        let body =
+            #"{"thinking":"low","attachments":[{"name":"holiday.png","mimeType":"image/png","data":"iVBORw0KGgo="},{"name":null,"mimeType":"text/plain","data":"aGk="}]}"#
+        try insert("a", body: Array(body.utf8))
+        try insert("b", body: Array(#"{"thinking":"low"}"#.utf8))
+        try move("a", to: .delivered)
+        let files = [
+            AttachedFile(name: "holiday.png", mimeType: "image/png", bytes: 8),
+            AttachedFile(name: nil, mimeType: "text/plain", bytes: 2),
+        ]
+        #expect(try table.files(id: "a") == files)
+        #expect(try table.files(session: "main", limit: 9) == ["a": files])
+        #expect(try table.files(id: "b") == [])
+    }
+
     @Test func `asks for the same states with the same statement, however often and in which order they are named`()
         throws
     {

@@ -163,9 +163,9 @@ extension MessagePage {
         history payload: JSONValue,
         session: SessionKey,
         tracker: RunTracker,
-        entries: [String: String] = [:],
+        sent: [SentMessage] = [],
         now: Timestamp
     ) {
-        self.init(ChatHistory.Output(payload), session: session, tracker: tracker, entries: entries, now: now)
+        self.init(ChatHistory.Output(payload), session: session, tracker: tracker, sent: sent, now: now)
     }
 }

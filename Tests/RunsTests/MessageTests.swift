@@ -9,14 +9,14 @@ struct MessageTests {
     private let main = SessionKey(canonical: "agent:main:main")
     private let now = Timestamp(milliseconds: 1_795_000_100_000)
 
-    private func page(_ rows: String, tracker: RunTracker = RunTracker(), entries: [String: String] = [:])
+    private func page(_ rows: String, tracker: RunTracker = RunTracker(), sent: [SentMessage] = [])
         -> [ChatMessage]
     {
         MessagePage(
             history: json("{\"messages\":[\(rows)]}"),
             session: main,
             tracker: tracker,
-            entries: entries,
+            sent: sent,
             now: now
         )
         .messages
@@ -55,7 +55,7 @@ struct MessageTests {
         let row =
             #"{"role":"user","content":"hi","timestamp":1795000000000,"idempotencyKey":"k1:user","__openclaw":{"id":"z"}}"#
         let again = row.replacingText("\"z\"", with: "\"z2\"")
-        let messages = page("\(row),\(again)", entries: ["k1": "entry-1"])
+        let messages = page("\(row),\(again)", sent: [SentMessage(id: "entry-1", keys: ["k1"], text: nil)])
         #expect(messages.map(\.id) == ["entry-1"])
         #expect(messages.map(\.runID) == ["k1"])
     }
@@ -148,6 +148,7 @@ struct MessageTests {
         )
         #expect(blocks[0].attachments.map(\.mimeType) == ["image/png"])
         #expect(blocks[0].attachments.map(\.bytes) == [96])
+        #expect(blocks[0].attachments.map(\.name) == ["image.png"])
         let paths = page(
             #"{"role":"user","content":"look","MediaPaths":["/home/x/.openclaw/media/inbound/a.png"],"MediaTypes":["image/png"],"timestamp":1795000000000}"#
         )
@@ -225,11 +226,12 @@ struct MessageTests {
             row,
             session: main,
             tracker: RunTracker(),
-            entries: ["k": "e"],
+            sent: [SentMessage(id: "e", keys: ["k"], text: "hi")],
             now: now
         )
-        #expect(message?.id == "e")
-        #expect(message?.text == "hi")
+        #expect(message?.message.id == "e")
+        #expect(message?.message.text == "hi")
+        #expect(message?.isOurs == true)
     }
 
     // MARK: small rules

@@ -95,9 +95,15 @@ struct MessageServiceTests {
             #expect(bench.messages.map { $0["text"]?.string } == ["from the phone"])
             try await bench.event("session.message", #"{"sessionKey":"main","message":\#(other)}"#, on: loop)
             #expect(bench.messages.count == 1)
-            let own = Row.user("hello", key: "01a1fd56-3f67-7067-8d18-ddb50ee2e1f8", id: "row-2")
+            let id = try await bench.accept("hello", on: loop)
+            let place = bench.messages.count
+            let own = Row.user("hello", key: id, id: "row-2")
             try await bench.event("session.message", #"{"sessionKey":"main","message":\#(own)}"#, on: loop)
-            #expect(bench.messages.count == 1)
+            // Its entry is delivered with it.
+            #expect(bench.messages.dropFirst(place).map { $0["id"]?.string } == [id])
+            let another = Row.user("hi", key: "01a1fd56-3f67-7067-8d18-ddb50ee2e1f8", id: "row-3")
+            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(another)}"#, on: loop)
+            #expect(bench.messages.last?["id"]?.string == "01a1fd56-3f67-7067-8d18-ddb50ee2e1f8")
         }
     }
 

@@ -28,7 +28,7 @@ struct SessionServiceTests {
         try await withServices { bench, loop in
             try await bench.open(on: loop)
             let row = json(#"{"model":"large"}"#)
-            bench.services.sessions.note([SessionInfo(SessionRow(row), key: SessionKey(canonical: "agent:main:den"))])
+            _ = bench.services.sessions.info(SessionRow(row), SessionKey(canonical: "agent:main:den"))
             try await bench.event("sessions.changed", changed(#","model":"large""#), on: loop)
             #expect(bench.data("session").isEmpty)
         }
@@ -43,6 +43,62 @@ struct SessionServiceTests {
         }
     }
 
+    private func title(_ row: String, named name: String = "Bridge") -> String? {
+        SessionInfo(SessionRow(json(row)), key: SessionKey(canonical: "agent:main:den"), clientName: name).title
+    }
+
+    @Test func `a title is the label, a name that is no program's, or the first message without its stamp`() {
+        // Rows of 2026.3.1, 2026.4.26 and 2026.6.11.
+        let origin = #""origin":{"label":"Bridge","provider":"webchat","surface":"webchat","chatType":"direct"}"#
+        for (row, expected) in [
+            (#""label":"Given","displayName":"Given","derivedTitle":"[Sun 2026-11-22 11:19 UTC] hello""#, "Given"),
+            (
+                #""displayName":"Bridge","derivedTitle":"[Sun 2026-11-22 11:19 UTC] Plan a trip to Lisbon in May…""#,
+                "Plan a trip to Lisbon in May…"
+            ),
+            (
+                #""displayName":"Bridge","derivedTitle":"Plan a trip to Lisbon in May with two children, by train…""#,
+                "Plan a trip to Lisbon in May with two children, by train…"
+            ),
+            (
+                #""displayName":"Bridge","sessionId":"8545646e-3a76-4996-9e2d-4379784316bd","derivedTitle":"8545646e (2026-11-22)""#,
+                nil
+            ),
+            (
+                #""displayName":"Bridge","derivedTitle":"A new session was started via /new or /reset. Execute your…""#,
+                nil
+            ),
+            (#""displayName":"webchat:g-agent-main-den","derivedTitle":"hello""#, "hello"),
+            (#""displayName":"Family","derivedTitle":"hello""#, "Family"),
+        ] as [(String, String?)] {
+            #expect(title("{\(row),\(origin)}") == expected, "\(row)")
+            #expect(title("{\(row)}") == expected, "\(row)")
+        }
+        let other = origin.replacingText("Bridge", with: "Other client")
+        #expect(title(#"{"displayName":"Other client","derivedTitle":"hello",\#(other)}"#, named: "Ladle") == "hello")
+    }
+
+    @Test func `a session without a title has its key, and an event keeps the title of the list`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            bench.gateway.next(
+                "sessions.list",
+                ok(
+                    #"{"sessions":[{"key":"agent:main:den","displayName":"Ladle","derivedTitle":"[Sun 2026-11-22 11:19 UTC] hello first"},{"key":"agent:main:new","displayName":"Ladle"}]}"#
+                )
+            )
+            var titles: [String?] = []
+            bench.services.lists.readSessions(on: loop) { result in
+                let rows = (try? result.get())?.rows ?? []
+                titles = rows.map { json(String(decoding: $0.json, as: UTF8.self))["title"]?.string }
+            }
+            try await bench.settle(on: loop)
+            #expect(titles == ["hello first", "agent:main:new"])
+            try await bench.event("sessions.changed", changed(#","model":"large","displayName":"Ladle""#), on: loop)
+            #expect(bench.data("session").last?["sessionInfo"]?["title"]?.string == "hello first")
+        }
+    }
+
     @Test func `aliases of a key are one session`() async throws {
         try await withServices { bench, loop in
             try await bench.open(on: loop)
@@ -53,9 +109,10 @@ struct SessionServiceTests {
     }
 
     @Test func `a conversation about the agent's files lends no session its title`() {
-        let row = json(#"{"displayName":"Return both files:\n---IDENTITY---\n---USER---\n---END---","label":"x"}"#)
+        let row = json(#"{"displayName":"Return both files:\n---IDENTITY---\n---USER---\n---END---"}"#)
         var writer = JSONWriter()
-        SessionInfo(SessionRow(row), key: SessionKey(canonical: "agent:main:main")).write(to: &writer, isActive: true)
+        SessionInfo(SessionRow(row), key: SessionKey(canonical: "agent:main:main"), clientName: "Ladle")
+            .write(to: &writer, isActive: true)
         let text = String(decoding: writer.bytes, as: UTF8.self)
         #expect(!text.contains("title") && text.contains(#""active":true"#))
     }

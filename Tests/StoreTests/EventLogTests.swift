@@ -243,9 +243,35 @@ struct `Runs, messages and values` {
         #expect(try table.list(session: "main", after: seventh, limit: 3).map(\.id) == ["m8", "m9"])
         #expect(try table.list(session: "main", before: seventh, after: third, limit: 2).map(\.id) == ["m5", "m6"])
         #expect(try table.asOf(session: "main") == time(50))
-        try table.removeAll(session: "main")
+    }
+
+    @Test func `a page takes the place of what was kept between its ends`() throws {
+        let log = try Log()
+        let table = MessageTable(log.connection)
+        try table.save((1...9).map { message("m\($0)", Int64($0)) }, session: "main", asOf: time(50))
+        let page = MessageTable.Page(
+            messages: [message("m4", 4), message("n", 5), message("m7", 7)],
+            conversation: "c1"
+        )
+        try table.save(page, session: "main", asOf: time(60))
+        #expect(
+            try table.list(session: "main", limit: 20).map(\.id) == ["m1", "m2", "m3", "m4", "n", "m7", "m8", "m9"]
+        )
+        #expect(try table.conversations() == ["main": "c1"])
+    }
+
+    @Test func `a session that goes on with another conversation begins anew`() throws {
+        let log = try Log()
+        let table = MessageTable(log.connection)
+        for conversation in ["c1", "c2"] {
+            let page = MessageTable.Page(messages: [message(conversation, 4)], conversation: conversation)
+            try table.save(page, session: "main", asOf: time(60))
+            #expect(try table.list(session: "main", limit: 3).map(\.id) == [conversation])
+        }
+        try table.begin(session: "main", conversation: "c3", at: time(70))
         #expect(try table.list(session: "main", limit: 3) == [])
-        #expect(try table.asOf(session: "main") == nil)
+        #expect(try table.asOf(session: "main") == time(70))
+        #expect(try table.conversations() == ["main": "c3"])
     }
 
     @Test func `the cache of messages is bounded in every direction`() throws {

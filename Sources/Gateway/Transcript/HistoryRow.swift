@@ -107,7 +107,7 @@ package struct HistoryRow: Sendable {
     /// The gateway's prompt with which it takes up a turn that its own restart interrupted; newer ones repeat the user's
     /// words in it.
     package var resumesTurn: Bool {
-        role == .user && text.rangeOfText("[System] Your previous turn was interrupted by a gateway restart") != nil
+        role == .user && text.containsText(InboundEnvelope.interruptionNotice)
     }
 
     package var toolCallId: String? {

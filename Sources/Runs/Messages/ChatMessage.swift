@@ -14,6 +14,8 @@ package struct ChatMessage: Sendable, Equatable {
     package var id: String
     package var role: Role
     package var text: String
+    /// The text is only the beginning of what was said.
+    package var isTruncated: Bool
     package var at: Timestamp
     package var state: State
     package var runID: String?
@@ -25,6 +27,7 @@ package struct ChatMessage: Sendable, Equatable {
         id: String,
         role: Role,
         text: String,
+        isTruncated: Bool = false,
         at: Timestamp,
         state: State = .sent,
         runID: String? = nil,
@@ -35,6 +38,7 @@ package struct ChatMessage: Sendable, Equatable {
         self.id = id
         self.role = role
         self.text = text
+        self.isTruncated = isTruncated
         self.at = at
         self.state = state
         self.runID = runID
@@ -44,7 +48,7 @@ package struct ChatMessage: Sendable, Equatable {
     }
 
     /// An empty message is never shown.
-    var isEmpty: Bool { text.isEmpty && attachments.isEmpty && error == nil }
+    var isEmpty: Bool { text.isEmpty && !isTruncated && attachments.isEmpty && error == nil }
 }
 
 extension ChatMessage: JSONWritable {
@@ -53,6 +57,7 @@ extension ChatMessage: JSONWritable {
             writer.member("id", id)
             writer.member("role", role.rawValue)
             writer.member("text", text)
+            if isTruncated { writer.member("truncated", true) }
             writer.member("at", at)
             writer.member("state", state.rawValue)
             writer.member("runId", runID)

@@ -6,59 +6,85 @@ import Labels
 struct MessageBuilder {
     private let session: SessionKey
     private let tracker: RunTracker
-    private let entries: [String: String]
-    private(set) var messages: [ChatMessage] = []
+    private var messages: [ChatMessage] = []
+    /// For each message the run or turn that it belongs to.
+    private var owners: [String] = []
+    private var turns = 0
     private var lastTime: Timestamp
     private var ids: Set<String> = []
-    private var keys: Set<String> = []
+    /// Users' messages that are shown; a retry repeats the row of its question.
+    private var asked: Set<String> = []
 
-    init(session: SessionKey, tracker: RunTracker, entries: [String: String], now: Timestamp) {
+    init(session: SessionKey, tracker: RunTracker, now: Timestamp) {
         self.session = session
         self.tracker = tracker
-        self.entries = entries
         lastTime = now
     }
 
-    /// - Parameter owner: the run that the turn belongs to, where it is known.
-    mutating func add(_ turn: HistoryTurn, of owner: String?) {
+    /// - Parameters:
+    ///   - run: the turn's run, where it is known.
+    ///   - sent: our message that the turn begins with.
+    mutating func add(_ turn: HistoryTurn, run: String?, sent: SentMessage?) {
+        turns += 1
         if let key = turn.key, tracker.isHidden(key) { return }
-        let runID = owner ?? turn.key
-        var hidesAnswers = false
-        if let user = turn.user {
-            hidesAnswers = Housekeeping.hidesAnswer(user.text)
-            addUser(user, runID: runID)
-        }
-        guard !hidesAnswers else { return }
+        let runID = run ?? turn.key ?? sent?.keys.first
+        let owner = runID ?? "turn \(turns)"
+        if let user = turn.user { addUser(user, owner, runID: runID, sent) }
+        // What was sent through us is shown, and so is its answer, whatever words it has.
+        let isOurs = sent?.isKept ?? false
+        guard isOurs || !(turn.user.map { Housekeeping.hidesAnswer($0.words) } ?? false) else { return }
         var reducer = RunReducer(
             id: runID ?? "history",
             session: session,
             labels: tracker.labels,
             now: turn.time ?? lastTime
         )
-        var owners: [(message: Int, steps: Range<Int>)] = []
+        var stepOwners: [(message: Int, steps: Range<Int>)] = []
         var seen = 0
-        for row in turn.rows {
+        let lastText = turn.rows.lastIndex { $0.role == .assistant && !$0.text.isEmpty }
+        for (place, row) in turn.rows.enumerated() {
             reducer.take([row])
-            guard row.role == .assistant || row.role == .system, let message = answer(row, runID: runID) else {
-                continue
-            }
-            if message.state == .failed, let last = messages.last, last.state == .failed, last.runID == message.runID,
-                runID != nil
-            {
-                // Each try leaves a row of its own.
-                messages[messages.count - 1] = message
-            } else {
-                append(message)
-            }
+            guard row.role == .assistant || row.role == .system,
+                let message = answer(row, runID: runID, isLastText: place == lastText, turn, isOurs: isOurs)
+            else { continue }
+            append(message, owner)
             if row.role == .assistant {
-                owners.append((messages.count - 1, seen..<reducer.steps.count))
+                stepOwners.append((messages.count - 1, seen..<reducer.steps.count))
                 seen = reducer.steps.count
             }
         }
-        if seen < reducer.steps.count, let last = owners.popLast() {
-            owners.append((last.message, last.steps.lowerBound..<reducer.steps.count))
+        if seen < reducer.steps.count, let last = stepOwners.popLast() {
+            stepOwners.append((last.message, last.steps.lowerBound..<reducer.steps.count))
         }
-        attach(owners, reducer, runID: runID)
+        attach(stepOwners, reducer, runID: runID)
+    }
+
+    /// The messages without the tries that came before another answer of the same run.
+    func finished() -> [ChatMessage] {
+        var kept: [ChatMessage] = []
+        var keptOwners: [String] = []
+        for (message, owner) in zip(messages, owners) {
+            if message.role == .assistant,
+                let failed = kept.indices.last(where: { kept[$0].state == .failed && keptOwners[$0] == owner })
+            {
+                var message = message
+                message.steps = kept[failed].steps + message.steps
+                kept.remove(at: failed)
+                keptOwners.remove(at: failed)
+                kept.append(message)
+            } else {
+                kept.append(message)
+            }
+            keptOwners.append(owner)
+        }
+        // Each try may have left a notice of its own.
+        return zip(kept, keptOwners).enumerated().compactMap { place, item in
+            let next = place + 1
+            let isRepeated =
+                item.0.role == .system && next < kept.count && kept[next].role == .system
+                && kept[next].text == item.0.text && keptOwners[next] == item.1
+            return isRepeated ? nil : item.0
+        }
     }
 
     /// Steps as a known run has them: events measure times better than rows.
@@ -72,27 +98,40 @@ struct MessageBuilder {
         }
     }
 
-    private mutating func addUser(_ row: HistoryRow, runID: String?) {
-        let text = row.words
-        if Housekeeping.isPrompt(text) || row.isInternalPrompt { return }
-        if let key = row.runKey, !keys.insert(key).inserted { return }
-        let id = row.runKey.flatMap { entries[$0] }
+    private mutating func addUser(_ row: HistoryRow, _ owner: String, runID: String?, _ sent: SentMessage?) {
+        let words = row.words
+        if sent?.isKept != true, Housekeeping.isPrompt(words) || row.isInternalPrompt { return }
+        if let name = sent?.id ?? row.runKey, !asked.insert(name).inserted { return }
+        let shown = row.cutText.map { InboundEnvelope.stripped($0) }
+        let text = shown == nil ? words : sent?.text ?? shown ?? ""
+        let own = sent?.attachments ?? []
         append(
             ChatMessage(
-                id: id ?? stableID(row),
+                id: sent?.id ?? stableID(row),
                 role: .user,
                 text: text.trimmingBlanks().isEmpty ? "" : text.cut(toBytes: ActivityLimits.runTextBytes),
+                isTruncated: shown != nil && sent?.text == nil,
                 at: time(row),
                 runID: runID,
-                attachments: attachments(row)
-            )
+                attachments: own.isEmpty ? attachments(row) : own
+            ),
+            owner
         )
     }
 
-    private mutating func answer(_ row: HistoryRow, runID: String?) -> ChatMessage? {
+    private mutating func answer(
+        _ row: HistoryRow,
+        runID: String?,
+        isLastText: Bool,
+        _ turn: HistoryTurn,
+        isOurs: Bool
+    ) -> ChatMessage? {
         let id = row.runKey ?? runID
         var message = ChatMessage(id: stableID(row), role: .assistant, text: "", at: time(row), runID: id)
-        message.text = ReplyText.clean(row.text).trimmingBlanks().cut(toBytes: ActivityLimits.runTextBytes)
+        let whole = row.cutText.map { wholeText($0, of: id, isLastText: isLastText) }
+        message.isTruncated = whole?.isTruncated ?? false
+        message.text = ReplyText.clean(whole?.text ?? row.text).trimmingBlanks()
+            .cut(toBytes: ActivityLimits.runTextBytes)
         message.attachments = attachments(row)
         if row.role == .system {
             message.role = .system
@@ -107,9 +146,26 @@ struct MessageBuilder {
             message.state = .failed
             return message
         }
-        if Housekeeping.isAnswer(message.text) { return nil }
-        return message.isEmpty ? nil : message
+        let isSilent =
+            isOurs
+            ? SilentReply.matches(Array(message.text.utf8.prefix(257)))
+            : Housekeeping.isAnswer(message.text) || (turn.user == nil && Housekeeping.isFileAnswer(message.text))
+        return isSilent || message.isEmpty ? nil : message
     }
+
+    /// The gateway cuts long texts; the events of a run that we followed had them whole.
+    private func wholeText(_ shown: String, of run: String?, isLastText: Bool) -> (text: String, isTruncated: Bool) {
+        guard isLastText, let text = run.flatMap({ tracker.run($0) })?.text,
+            text.utf8.count > shown.utf8.count, text.utf8.count < ActivityLimits.runTextBytes
+        else { return (shown, true) }
+        let beginning = String(ReplyText.clean(shown).trimmingBlanks().prefix(Self.compared))
+        guard !beginning.isEmpty else { return (text, false) }
+        guard let start = text.rangeOfText(beginning)?.lowerBound else { return (shown, true) }
+        return (String(text[start...]), false)
+    }
+
+    /// So many equal characters make two long texts one.
+    private static let compared = 1_000
 
     private func attachments(_ row: HistoryRow) -> [MessageAttachment] {
         var found = row.blocks.compactMap { block in
@@ -119,8 +175,10 @@ struct MessageBuilder {
         return Array(found.prefix(ActivityLimits.attachmentsPerMessage))
     }
 
-    private mutating func append(_ message: ChatMessage) {
-        if !message.isEmpty { messages.append(message) }
+    private mutating func append(_ message: ChatMessage, _ owner: String) {
+        guard !message.isEmpty else { return }
+        messages.append(message)
+        owners.append(owner)
     }
 
     /// A row without a time stands where the one before it stood.

@@ -16,12 +16,15 @@ package struct MessagePage: Sendable {
         return messages[..<end]
     }
 
-    /// - Parameter entries: ids of our outbox entries by idempotency key. A message sent through us keeps its entry's id.
+    /// The rows in which our messages were found, by entry.
+    package private(set) var rows: [String: String] = [:]
+
+    /// - Parameter sent: our messages of the session, oldest first. Each keeps its entry's id.
     package init(
         _ history: ChatHistory.Output,
         session: SessionKey,
         tracker: RunTracker,
-        entries: [String: String] = [:],
+        sent: [SentMessage] = [],
         now: Timestamp
     ) {
         rowCount = history.messageCount
@@ -29,59 +32,40 @@ package struct MessagePage: Sendable {
         isOpen =
             history.hasInFlightRun ?? history.hasActiveRun
             ?? (last?.role != .assistant || last?.stopReason == .toolUse)
-        var builder = MessageBuilder(session: session, tracker: tracker, entries: entries, now: now)
-        let turns = HistoryTurn.split(Self.withoutAbortDuplicates(history.rows))
-        let owners = tracker.owners(of: turns, session: session)
-        for (place, turn) in turns.enumerated() { builder.add(turn, of: owners[place]) }
-        messages = builder.messages
+        let turns = HistoryTurn.split(AbortNotes.settled(history.rows))
+        let runs = tracker.owners(of: turns, session: session)
+        let own = SentMessages(sent, in: turns, runs: runs).byTurn
+        var builder = MessageBuilder(session: session, tracker: tracker, now: now)
+        for (place, turn) in turns.enumerated() {
+            builder.add(turn, run: runs[place], sent: own[place])
+            if let id = own[place]?.id { rows[id] = turn.user?.identity }
+        }
+        messages = builder.finished()
     }
 
-    /// The message of one row; nil for a row that nobody is to see.
+    /// The message of one row, and whether it is one of ours; nil for a row that nobody is to see.
     package static func message(
         _ row: HistoryRow,
         session: SessionKey,
         tracker: RunTracker,
-        entries: [String: String] = [:],
+        sent: [SentMessage] = [],
         now: Timestamp
-    ) -> ChatMessage? {
-        var builder = MessageBuilder(session: session, tracker: tracker, entries: entries, now: now)
+    ) -> (message: ChatMessage, isOurs: Bool)? {
         let turns = HistoryTurn.split([row])
-        let owners = tracker.owners(of: turns, session: session)
-        for (place, turn) in turns.enumerated() { builder.add(turn, of: owners[place]) }
-        return builder.messages.last
+        let runs = tracker.owners(of: turns, session: session)
+        let own = SentMessages(sent, in: turns, runs: runs).byTurn
+        var builder = MessageBuilder(session: session, tracker: tracker, now: now)
+        for (place, turn) in turns.enumerated() { builder.add(turn, run: runs[place], sent: own[place]) }
+        return builder.finished().last.map { ($0, own[0]?.isKept ?? false) }
     }
 
-    /// After an abort the transcript has the partial answer twice: as the gateway's note, which may even come before the
-    /// user's row, and as the model's own row.
-    private static func withoutAbortDuplicates(_ rows: [HistoryRow]) -> [HistoryRow] {
-        var kept: [HistoryRow] = []
-        var displaced: [HistoryRow] = []
-        for (place, row) in rows.enumerated() {
-            if row.isAbortNote {
-                let text = row.text.trimmingBlanks()
-                let duplicate = rows.firstIndex { other in
-                    guard !other.isAbortNote, other.role == .assistant, other.stopReason == .aborted else {
-                        return false
-                    }
-                    let own = other.text.trimmingBlanks()
-                    return own == text || (!own.isEmpty && text.hasPrefix(own))
-                        || (!text.isEmpty && own.hasPrefix(text))
-                }
-                if duplicate != nil { continue }
-                if let next = rows[(place + 1)...].first, next.role == .user, let said = next.time,
-                    let noted = row.time, said < noted
-                {
-                    displaced.append(row)
-                    continue
-                }
-            }
-            kept.append(row)
-            if row.role == .user, !displaced.isEmpty {
-                kept += displaced
-                displaced.removeAll()
-            }
-        }
-        return kept + displaced
+    /// Gives a cut message the text that it had when it was said.
+    package mutating func complete(_ whole: ChatMessage) {
+        guard let place = messages.firstIndex(where: { $0.id == whole.id }),
+            whole.text.count > messages[place].text.count, whole.text.hasPrefix(messages[place].text)
+        else { return }
+        messages[place].text = whole.text
+        messages[place].isTruncated = false
     }
 
     // MARK: Slices

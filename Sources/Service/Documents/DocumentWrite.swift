@@ -115,7 +115,11 @@ package final class DocumentWrite {
 
     /// The way of last resort, where the configuration allows it: the agent itself is asked to write the file.
     private func ask(_ content: String, _ wanted: [UInt8], on loop: isolated EventLoop) {
-        let request = SyncFrame.writeRequest(name.kind, markdown: content)
+        let request = SyncFrame.writeRequest(
+            name.kind,
+            markdown: content,
+            firstLine: Housekeeping.fileRequestMark
+        )
         documents.asker.ask(request, agent: name.agent, on: loop) { (answer: Result<String, DocumentFault>) in
             switch answer {
             case .failure(let problem): self.finish(.failure(problem))

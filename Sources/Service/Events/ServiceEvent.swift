@@ -18,6 +18,8 @@ package enum ServiceEvent {
     case eventsMissed(since: Timestamp)
     /// A frame of the link was added to the frame log.
     case frameLogged(LoggedFrame)
+    /// A session goes on with another conversation, as a page of its transcript shows.
+    case conversationBegan(session: String)
     /// The gateway issued device tokens that the next start needs.
     case tokensIssued(DeviceTokenStore)
     /// `main` and bare session keys have another meaning now.

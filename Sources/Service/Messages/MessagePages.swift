@@ -86,17 +86,19 @@ package final class MessagePages {
 
     package typealias Completion = (Result<Page, Fault>) -> Void
 
-    /// Entries of the session that may stand for messages not in the transcript yet.
-    private static let entriesLookedAt = 200
+    /// A transcript shows this long after a message was delivered at the latest that it has it.
+    private static let lagMilliseconds: Int64 = 60_000
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
     private let messages: MessageService
+    private let conversations: Conversations
 
-    init(gateway: any GatewayCalls, feed: EventFeed, messages: MessageService) {
+    init(gateway: any GatewayCalls, feed: EventFeed, messages: MessageService, conversations: Conversations) {
         self.gateway = gateway
         self.feed = feed
         self.messages = messages
+        self.conversations = conversations
     }
 
     package func read(_ query: Query, on loop: isolated EventLoop, completion: @escaping Completion) {
@@ -108,8 +110,9 @@ package final class MessagePages {
             on: loop
         ) { [self] result in
             switch result {
-            case .success(let page): merge(page, query, on: loop, completion: completion)
-            case .failure(.gateway(let error, let payload)) where !error.requiredScopes.isEmpty:
+            case .success(let page): completion(live(page, query, now: loop.wallClock))
+            case .failure(.store(let error)): completion(.failure(.service(.store(error))))
+            case .failure(.call(.gateway(let error, let payload))) where !error.requiredScopes.isEmpty:
                 let fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
                 completion(.failure(.service(.gateway(fault))))
             case .failure: readCache(query, on: loop, completion: completion)
@@ -117,39 +120,17 @@ package final class MessagePages {
         }
     }
 
-    private static func entries(of session: String) -> OutboxTable.Query {
-        var query = OutboxTable.Query()
-        query.session = session
-        query.limit = entriesLookedAt
-        return query
-    }
-
     // MARK: From the gateway
 
-    private func merge(
-        _ page: MessageService.Page,
-        _ query: Query,
-        on loop: isolated EventLoop,
-        completion: @escaping Completion
-    ) {
-        let ofSession = Self.entries(of: query.session)
-        feed.read(on: loop) { tables in
-            try tables.outbox.list(ofSession)
-        } completion: { result in
-            switch result {
-            case .success(let entries): completion(Self.page(page, entries, query))
-            case .failure(let error): completion(.failure(.service(.store(error))))
-            }
-        }
-    }
-
-    private static func page(
-        _ page: MessageService.Page,
-        _ entries: [OutboxEntry],
-        _ query: Query
-    ) -> Result<Page, Fault> {
-        var messages = TranscriptMerge.named(page.page.messages, entries)
-        messages += TranscriptMerge.missing(in: messages, entries, asOf: nil)
+    private func live(_ page: MessageService.Page, _ query: Query, now: Timestamp) -> Result<Page, Fault> {
+        var messages = page.page.messages
+        let lag = now.adding(milliseconds: -Self.lagMilliseconds)
+        messages += MissingEntries.messages(
+            notIn: messages,
+            page.sent,
+            since: messages.last.map { max($0.at, lag) } ?? lag,
+            begun: conversations.begun(in: query.session)
+        )
         // The messages between the place and the oldest of these would be left out without a word.
         if let after = query.after, query.before == nil, page.hasOlder, !after.isReached(by: messages) {
             return .failure(.noPlace("after"))
@@ -158,8 +139,8 @@ package final class MessagePages {
             let slice = MessagePage.slice(
                 of: messages,
                 limit: query.limit,
-                before: try cursor(query.before, "before", in: messages),
-                after: try cursor(query.after, "after", in: messages),
+                before: try Self.cursor(query.before, "before", in: messages),
+                after: try Self.cursor(query.after, "after", in: messages),
                 hasOlder: page.hasOlder
             )
             let messages = slice.messages.map(\.json)
@@ -185,7 +166,7 @@ package final class MessagePages {
     private struct Kept: Sendable {
         let rows: [StoredMessage]
         let asOf: Timestamp?
-        let entries: [OutboxEntry]
+        let sent: SentEntries
     }
 
     private enum Found: Sendable {
@@ -194,27 +175,26 @@ package final class MessagePages {
     }
 
     private func readCache(_ query: Query, on loop: isolated EventLoop, completion: @escaping Completion) {
-        let ofSession = Self.entries(of: query.session)
         feed.read(on: loop) { tables -> Found in
             let (table, session) = (tables.messages, query.session)
-            let entries = try tables.outbox.list(ofSession)
-            let end = try query.before?.kept(table, session, entries, isEnd: true)
+            let sent = try SentEntries.read(tables, session: session)
+            let end = try query.before?.kept(table, session, sent.entries, isEnd: true)
             if query.before != nil, end == nil { return .noPlace("before") }
-            let start = try query.after?.kept(table, session, entries, isEnd: false)
+            let start = try query.after?.kept(table, session, sent.entries, isEnd: false)
             if query.after != nil, start == nil { return .noPlace("after") }
             // One more than asked for tells whether there is more.
             let rows = try table.list(session: session, before: end, after: start, limit: query.limit + 1)
-            return .kept(Kept(rows: rows, asOf: try table.asOf(session: session), entries: entries))
-        } completion: { result in
+            return .kept(Kept(rows: rows, asOf: try table.asOf(session: session), sent: sent))
+        } completion: { [self] result in
             switch result {
-            case .success(.kept(let kept)): completion(.success(Self.page(kept, query)))
+            case .success(.kept(let kept)): completion(.success(page(kept, query)))
             case .success(.noPlace(let name)): completion(.failure(.noPlace(name)))
             case .failure(let error): completion(.failure(.service(.store(error))))
             }
         }
     }
 
-    private static func page(_ found: Kept, _ query: Query) -> Page {
+    private func page(_ found: Kept, _ query: Query) -> Page {
         let limit = query.limit
         let isForward = query.after != nil && query.before == nil
         var kept = isForward ? Array(found.rows.prefix(limit)) : Array(found.rows.suffix(limit))
@@ -222,7 +202,12 @@ package final class MessagePages {
         var own: [ChatMessage] = []
         if query.before == nil, !(isForward && hasMore) {
             let shown = kept.compactMap { ChatMessage(cached: $0.body) }
-            own = TranscriptMerge.missing(in: shown, found.entries, asOf: found.asOf)
+            own = MissingEntries.messages(
+                notIn: shown,
+                found.sent,
+                since: found.asOf ?? shown.last?.at,
+                begun: conversations.begun(in: query.session)
+            )
             if let after = query.after, let place = own.firstIndex(where: { $0.id == after.id }) {
                 own.removeFirst(place + 1)
             }
@@ -251,8 +236,8 @@ extension ChatMessage {
         return writer.bytes
     }
 
-    /// The parts of a cached message that the matching of entries needs.
-    fileprivate init?(cached bytes: [UInt8]) {
+    /// The parts of a cached message that are compared with others.
+    init?(cached bytes: [UInt8]) {
         guard let value = try? JSONDocument(parsing: bytes).root, let id = value["id"]?.string,
             let role = value["role"]?.string.flatMap(Role.init(rawValue:)),
             let at = value["at"]?.string.flatMap({ Timestamp(rfc3339: $0) })
@@ -261,6 +246,7 @@ extension ChatMessage {
             id: id,
             role: role,
             text: value["text"]?.string ?? "",
+            isTruncated: value["truncated"]?.bool ?? false,
             at: at,
             state: value["state"]?.string.flatMap(State.init(rawValue:)) ?? .sent,
             runID: value["runId"]?.string,

@@ -19,96 +19,165 @@ package final class MessageService {
     /// Sessions that are looked into after a break.
     private static let mostReloaded = 16
 
+    private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
     private let transcript: TranscriptReader
     private let runs: RunService
+    private let conversations: Conversations
     /// The last page saved of each session, to write it once.
     private var saved: [String: UInt64] = [:]
     /// Messages published of, with the state they were published in.
     private var published: [String: ChatMessage.State] = [:]
+    /// The rows in which our messages were found, by entry: another row with the same words is another message.
+    private var rows: [String: String] = [:]
     private var reloading: Set<SessionKey> = []
 
-    package init(feed: EventFeed, transcript: TranscriptReader, runs: RunService) {
+    init(
+        gateway: any GatewayCalls,
+        feed: EventFeed,
+        transcript: TranscriptReader,
+        runs: RunService,
+        conversations: Conversations
+    ) {
+        self.gateway = gateway
         self.feed = feed
         self.transcript = transcript
         self.runs = runs
+        self.conversations = conversations
     }
 
     // MARK: History
 
-    package struct Page {
-        package let page: MessagePage
+    struct Page {
+        var page: MessagePage
         /// The gateway may hold older rows than these.
-        package let hasOlder: Bool
+        let hasOlder: Bool
+        /// Our entries of the session.
+        let sent: SentEntries
+    }
+
+    enum Fault: Error {
+        case call(CallFailure)
+        case store(any Error)
     }
 
     /// As many of the newest messages as are wanted, with whatever rows that takes.
-    package func history(
+    func history(
         _ session: String,
         messages wanted: Int,
         isEnough: @escaping (MessagePage) -> Bool,
         on loop: isolated EventLoop,
-        then use: @escaping (Result<Page, CallFailure>) -> Void
+        then use: @escaping (Result<Page, Fault>) -> Void
     ) {
-        let rows = max(Self.fewestRows, wanted * Self.rowsPerMessage)
-        ask(session, rows: min(rows, ChatHistory.limits.upperBound), isEnough: isEnough, on: loop, then: use)
-    }
-
-    private func ask(
-        _ session: String,
-        rows: Int,
-        isEnough: @escaping (MessagePage) -> Bool,
-        on loop: isolated EventLoop,
-        then use: @escaping (Result<Page, CallFailure>) -> Void
-    ) {
-        transcript.read(session, rows: rows, on: loop) { [self] result in
-            switch result {
-            case .failure(let failure): use(.failure(failure))
-            case .success(let output):
-                let page = page(output, session, now: loop.wallClock)
-                let hasOlder = page.rowCount >= rows
-                let most = ChatHistory.limits.upperBound
-                if hasOlder, rows < most, !isEnough(page) {
-                    return ask(session, rows: most, isEnough: isEnough, on: loop, then: use)
-                }
-                save(page.messages, session, on: loop)
-                use(.success(Page(page: page, hasOlder: hasOlder)))
+        let rows = min(max(Self.fewestRows, wanted * Self.rowsPerMessage), ChatHistory.limits.upperBound)
+        read(session, rows: rows, longTexts: true, on: loop) { [self] first in
+            if case .success(let page) = first, page.hasOlder, !isEnough(page.page) {
+                readAll(session, on: loop, then: use)
+            } else {
+                save(first, session, on: loop)
+                use(first)
             }
         }
     }
 
-    private func page(_ history: ChatHistory.Output, _ session: String, now: Timestamp) -> MessagePage {
-        let entries = Self.entries(of: history.rows)
-        return runs.reading { tracker in
-            MessagePage(
-                history,
-                session: SessionKey(canonical: session),
-                tracker: tracker,
-                entries: entries,
-                now: now
-            )
+    /// All rows that the gateway gives at once. Long texts would leave less room for them.
+    private func readAll(
+        _ session: String,
+        on loop: isolated EventLoop,
+        then use: @escaping (Result<Page, Fault>) -> Void
+    ) {
+        read(session, rows: ChatHistory.limits.upperBound, longTexts: false, on: loop) { [self] page in
+            save(page, session, on: loop)
+            use(page)
         }
     }
 
-    /// Our entries among the keys of the rows, by key.
-    private static func entries(of rows: [HistoryRow]) -> [String: String] {
-        var entries: [String: String] = [:]
-        for row in rows {
-            guard let written = row.idempotencyKey else { continue }
-            let key = OutboxEntry.bareKey(written)
-            let id = OutboxEntry.entryID(ofKey: key)
-            if UUIDv7.isWellFormed(id) { entries[key] = id }
+    /// A page of the session's newest messages, ours under the ids of their entries.
+    private func read(
+        _ session: String,
+        rows: Int,
+        longTexts: Bool,
+        on loop: isolated EventLoop,
+        then use: @escaping (Result<Page, Fault>) -> Void
+    ) {
+        transcript.read(session, rows: rows, longTexts: longTexts, on: loop) { [self] result in
+            switch result {
+            case .failure(let failure): use(.failure(.call(failure)))
+            case .success(let output): join(output, session, rows: rows, on: loop, then: use)
+            }
         }
-        return entries
+    }
+
+    private func join(
+        _ output: ChatHistory.Output,
+        _ session: String,
+        rows: Int,
+        on loop: isolated EventLoop,
+        then use: @escaping (Result<Page, Fault>) -> Void
+    ) {
+        let keys = SentEntries.keys(of: output.rows)
+        feed.read(on: loop) { tables in
+            try SentEntries.read(tables, session: session, keys: keys)
+        } completion: { [self] result in
+            switch result {
+            case .failure(let error): use(.failure(.store(error)))
+            case .success(let sent):
+                let page = page(output, session, sent, now: loop.wallClock)
+                let isCut = page.rowCount >= rows || output.byteCount >= ChatHistory.wholeBytes
+                complete(Page(page: page, hasOlder: output.hasMore ?? isCut, sent: sent), session, on: loop) {
+                    use(.success($0))
+                }
+            }
+        }
+    }
+
+    /// What was published whole when its run ended is kept whole.
+    private func complete(
+        _ page: Page,
+        _ session: String,
+        on loop: isolated EventLoop,
+        then use: @escaping (Page) -> Void
+    ) {
+        let cut = page.page.messages.filter(\.isTruncated).map(\.id)
+        guard !cut.isEmpty else { return use(page) }
+        feed.read(on: loop) { tables in
+            try cut.compactMap { try tables.messages.message(session: session, id: $0)?.body }
+        } completion: { kept in
+            var page = page
+            for message in ((try? kept.get()) ?? []).compactMap({ ChatMessage(cached: $0) }) where !message.isTruncated
+            {
+                page.page.complete(message)
+            }
+            use(page)
+        }
+    }
+
+    private func page(
+        _ history: ChatHistory.Output,
+        _ session: String,
+        _ sent: SentEntries,
+        now: Timestamp
+    ) -> MessagePage {
+        let own = sent.messages(rows: rows, clockSkewMs: gateway.clockSkewMs)
+        let page = runs.reading { tracker in
+            MessagePage(history, session: SessionKey(canonical: session), tracker: tracker, sent: own, now: now)
+        }
+        remember(page.rows)
+        return page
+    }
+
+    private func remember(_ found: [String: String]) {
+        if rows.count + found.count > Self.mostRemembered { rows.removeAll() }
+        rows.merge(found) { _, new in new }
     }
 
     // MARK: The cache
 
-    private func save(_ messages: [ChatMessage], _ session: String, on loop: isolated EventLoop) {
-        guard !messages.isEmpty else { return }
+    private func save(_ result: Result<Page, Fault>, _ session: String, on loop: isolated EventLoop) {
+        guard case .success(let page) = result, !page.page.messages.isEmpty else { return }
         var hash = FNV1a.start
         var rows: [StoredMessage] = []
-        for (place, message) in messages.enumerated() {
+        for (place, message) in page.page.messages.enumerated() {
             let row = Self.row(message, session, ordinal: Int64(place))
             hash = FNV1a.hash(row.body, after: hash)
             rows.append(row)
@@ -116,14 +185,12 @@ package final class MessageService {
         guard saved[session] != hash else { return }
         if saved.count > Self.mostRemembered { saved.removeAll() }
         saved[session] = hash
-        store(rows, session, now: loop.wallClock)
-    }
-
-    private func store(_ rows: [StoredMessage], _ session: String, now: Timestamp) {
+        let kept = MessageTable.Page(messages: rows, conversation: conversations.current(in: session))
         let cost = rows.reduce(512) { $0 + $1.body.count }
+        let now = loop.wallClock
         // A cache: a failed write loses nothing that the gateway does not have.
         feed.journal.cache(cost: cost) { transaction in
-            try transaction.messages.save(rows, session: session, asOf: now)
+            try transaction.messages.save(kept, session: session, asOf: now)
         }
     }
 
@@ -133,11 +200,12 @@ package final class MessageService {
         return StoredMessage(session: session, id: message.id, at: message.at, ordinal: ordinal, body: writer.bytes)
     }
 
-    /// The session was reset or deleted upstream.
-    package func forget(_ session: String) {
+    /// The session goes on without what was said in it: it was reset or deleted upstream.
+    func begin(_ session: String, on loop: isolated EventLoop) {
         saved[session] = nil
+        let (conversation, now) = (conversations.current(in: session), loop.wallClock)
         feed.journal.cache { transaction in
-            try transaction.messages.removeAll(session: session)
+            try transaction.messages.begin(session: session, conversation: conversation, at: now)
         }
     }
 
@@ -148,15 +216,18 @@ package final class MessageService {
         guard entry.kind == .message, let state = ChatMessage.State(entry.state), published[entry.id] != state,
             !runs.isHidden(entry.id)
         else { return }
-        if let text = entry.text { return publish(ChatMessage(entry, text: text), entry.session, on: loop) }
-        // Entries of an earlier process are in memory without their words.
+        if let text = entry.text, entry.payloadBytes <= text.utf8.count {
+            return publish(ChatMessage(entry, text: text), entry.session, on: loop)
+        }
+        // What is attached stands on disk alone, and so do the words of an earlier process.
         let id = entry.id
         feed.readSaved("message", on: loop) { tables in
-            try tables.outbox.payload(id: id)?.text
+            (text: try tables.outbox.entry(id: id)?.text, files: try tables.outbox.files(id: id))
         } failed: { _ in
-        } completion: { [weak self] text in
-            guard let text else { return }
-            self?.publish(ChatMessage(entry, text: text), entry.session, on: loop)
+        } completion: { [weak self] kept in
+            guard let text = kept.text else { return }
+            let attachments = SentEntries.attachments(kept.files)
+            self?.publish(ChatMessage(entry, text: text, attachments: attachments), entry.session, on: loop)
         }
     }
 
@@ -167,46 +238,52 @@ package final class MessageService {
 
     private func lookAfter(_ run: Run, isLast: Bool, on loop: isolated EventLoop) {
         let session = run.session.text
-        transcript.read(session, rows: Self.rowsAfterRun, on: loop) { [weak self] result in
-            guard let self, case .success(let output) = result else { return }
-            let page = self.page(output, session, now: loop.wallClock)
-            let own = page.messages.filter { $0.runID.map(self.runs.resolved) == run.id && $0.role != .user }
-            if own.isEmpty, !run.text.isEmpty || run.error != nil, !isLast {
+        read(session, rows: Self.rowsAfterRun, longTexts: true, on: loop) { [weak self] result in
+            guard let self, case .success(let page) = result else { return }
+            let found = page.page.messages.filter { $0.runID.map(self.runs.resolved) == run.id }
+            let hasAnswer = found.contains { $0.role != .user }
+            if !hasAnswer, !run.text.isEmpty || run.error != nil, !isLast {
                 loop.after(milliseconds: Self.secondLookMilliseconds) { [weak self] in
                     self?.lookAfter(run, isLast: true, on: loop)
                 }
                 return
             }
-            for message in page.messages where message.runID.map(self.runs.resolved) == run.id {
-                self.publish(message, session, on: loop)
-            }
-            if own.isEmpty, isLast { self.publish(ChatMessage(run), session, on: loop) }
+            for message in found { self.publish(message, session, on: loop) }
+            if !hasAnswer, isLast { self.publish(ChatMessage(run), session, on: loop) }
         }
     }
 
     /// Publishes at once the words of people who write through other clients, where the gateway reports them.
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
-        guard case .sessionMessage(let event) = event.payload, let row = event.row, row.role == .user,
-            let key = event.sessionKey, Self.entries(of: [row]).isEmpty
+        guard case .sessionMessage(let event) = event.payload, event.isWritten, let row = event.row, row.role == .user,
+            let key = event.sessionKey
         else { return }
         let session = runs.canonical(key)
-        let message = runs.reading { tracker in
-            MessagePage.message(row, session: session, tracker: tracker, now: loop.wallClock)
+        let keys = SentEntries.keys(of: [row])
+        feed.read(on: loop) { tables in
+            try SentEntries.read(tables, session: session.text, keys: keys)
+        } completion: { [weak self] result in
+            guard let self, case .success(let sent) = result else { return }
+            let own = sent.messages(rows: self.rows, clockSkewMs: self.gateway.clockSkewMs)
+            let found = self.runs.reading { tracker in
+                MessagePage.message(row, session: session, tracker: tracker, sent: own, now: loop.wallClock)
+            }
+            guard let found else { return }
+            // Changes of its entry tell of a message of ours.
+            if found.isOurs { return self.remember([found.message.id: row.identity]) }
+            self.publish(found.message, session.text, on: loop)
         }
-        if let message { publish(message, session.text, on: loop) }
     }
 
     /// Publishes messages that were missed, from any sender. A turn under way is published at its end.
     package func reload(since: Timestamp, on loop: isolated EventLoop) {
         for session in runs.reading({ $0.recentSessions(Self.mostReloaded) }) where reloading.insert(session).inserted {
-            let key = session.text
-            transcript.read(key, rows: Self.rowsAfterRun, on: loop) { [weak self] result in
+            read(session.text, rows: Self.rowsAfterRun, longTexts: true, on: loop) { [weak self] result in
                 guard let self else { return }
                 self.reloading.remove(session)
-                guard case .success(let output) = result else { return }
-                let page = self.page(output, key, now: loop.wallClock)
-                for message in page.settled where message.at >= since && !self.isUnderWay(message) {
-                    self.publish(message, key, on: loop)
+                guard case .success(let page) = result else { return }
+                for message in page.page.settled where message.at >= since && !self.isUnderWay(message) {
+                    self.publish(message, session.text, on: loop)
                 }
             }
         }
@@ -235,10 +312,10 @@ package final class MessageService {
 
 extension ChatMessage {
     /// A message in the outbox as people see it.
-    init?(_ entry: OutboxEntry, text: String) {
-        guard !Housekeeping.isPrompt(text) else { return nil }
-        // One of attachments alone is shown once the transcript has it: what they are is not in the entry.
-        guard let state = State(entry.state), !text.isEmpty || state == .failed else { return nil }
+    init?(_ entry: OutboxEntry, text: String, attachments: [MessageAttachment] = []) {
+        guard let state = State(entry.state), !text.isEmpty || !attachments.isEmpty || state == .failed else {
+            return nil
+        }
         self.init(
             id: entry.id,
             role: .user,
@@ -246,6 +323,7 @@ extension ChatMessage {
             at: entry.createdAt,
             state: state,
             runID: entry.runID,
+            attachments: attachments,
             error: state == .failed ? entry.fault?.detail : nil
         )
     }

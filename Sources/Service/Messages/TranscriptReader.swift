@@ -1,3 +1,4 @@
+import Basics
 package import EventLoops
 package import Gateway
 
@@ -7,39 +8,98 @@ package import Gateway
 package final class TranscriptReader {
     package typealias Page = Result<ChatHistory.Output, CallFailure>
 
-    private struct Waiting {
+    private struct Questions {
         var rows = 0
+        /// One of them wants long texts, where the gateway can be asked for them.
+        var wantsLongTexts = false
+        /// A page of a conversation that was left before has been given for them.
+        var isRepeated = false
         var completions: [(Page) -> Void] = []
     }
 
     private unowned let gateway: any GatewayCalls
-    private var waiting: [String: Waiting] = [:]
+    private let events: ServiceEvents
+    private let conversations: Conversations
+    private var waiting: [String: Questions] = [:]
     private var underWay: Set<String> = []
+    /// The release that refused to be asked for long texts.
+    private var refusing: String?
 
-    package init(gateway: any GatewayCalls) {
+    init(gateway: any GatewayCalls, events: ServiceEvents, conversations: Conversations) {
         self.gateway = gateway
+        self.events = events
+        self.conversations = conversations
     }
 
     /// At least `rows` of the newest rows, where the session has them; the gateway gives at most 1,000.
     package func read(
         _ session: String,
         rows: Int,
+        longTexts: Bool = false,
         on loop: isolated EventLoop,
         completion: @escaping (Page) -> Void
     ) {
-        waiting[session, default: Waiting()].rows = max(waiting[session]?.rows ?? 0, rows)
-        waiting[session]?.completions.append(completion)
-        if underWay.insert(session).inserted { ask(session, on: loop) }
+        var questions = waiting[session] ?? Questions()
+        questions.rows = max(questions.rows, rows)
+        questions.wantsLongTexts = questions.wantsLongTexts || longTexts
+        questions.completions.append(completion)
+        waiting[session] = questions
+        if underWay.insert(session).inserted { askNext(session, on: loop) }
     }
 
-    private func ask(_ session: String, on loop: isolated EventLoop) {
+    private func askNext(_ session: String, on loop: isolated EventLoop) {
         guard let questions = waiting.removeValue(forKey: session) else {
             underWay.remove(session)
             return
         }
-        gateway.call(ChatHistory(sessionKey: session, limit: questions.rows), on: loop) { [weak self] page in
+        ask(session, questions, on: loop)
+    }
+
+    private func ask(_ session: String, _ questions: Questions, on loop: isolated EventLoop) {
+        let asksLong = questions.wantsLongTexts && takesLongTexts
+        let call = ChatHistory(
+            sessionKey: session,
+            limit: questions.rows,
+            maxChars: asksLong ? ChatHistory.longText : nil
+        )
+        gateway.call(call, on: loop) { [weak self] page in
+            guard let self else { return }
+            if asksLong, case .failure(.gateway(let error, _)) = page, error.message.containsText("maxChars") {
+                self.refusing = self.gateway.hello?.serverVersion ?? ""
+                return self.ask(session, questions, on: loop)
+            }
+            if case .success(let output) = page, let id = output.sessionId {
+                var again = questions
+                again.isRepeated = true
+                if self.isFormer(id, session, questions, on: loop) { return self.ask(session, again, on: loop) }
+            }
             for completion in questions.completions { completion(page) }
-            self?.ask(session, on: loop)
+            self.askNext(session, on: loop)
         }
+    }
+
+    /// The oldest supported release takes no parameters but its own; it has no subscriptions either.
+    private var takesLongTexts: Bool {
+        guard let hello = gateway.hello, hello.methods.contains(SessionsSubscribe.method) else { return false }
+        return refusing != hello.serverVersion ?? ""
+    }
+
+    /// Whether the page was under way when its conversation was left. One that comes again is no such page: the session has
+    /// gone back.
+    private func isFormer(
+        _ id: String,
+        _ session: String,
+        _ questions: Questions,
+        on loop: isolated EventLoop
+    ) -> Bool {
+        switch conversations.see(id, in: session, now: loop.wallClock) {
+        case .known: return false
+        case .former where !questions.isRepeated: return true
+        case .former:
+            conversations.begin(id, in: session, now: loop.wallClock)
+            events.notify(.conversationBegan(session: session), on: loop)
+        case .new: events.notify(.conversationBegan(session: session), on: loop)
+        }
+        return false
     }
 }

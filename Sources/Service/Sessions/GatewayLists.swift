@@ -45,8 +45,7 @@ package final class GatewayLists {
         // All of them, whatever part is wanted: all are kept, and a caller may be limited to the last.
         let call = SessionsList(limit: Self.mostSessions, includeDerivedTitles: true, includeLastMessage: true)
         read(call, name: "sessions", keyedBy: "key", on: loop, completion: completion) { [runs, sessions] rows in
-            let found = rows.compactMap { row in row.key.map { SessionInfo(row, key: runs.defaults.tolerant($0)) } }
-            sessions.note(found)
+            let found = rows.compactMap { row in row.key.map { sessions.info(row, runs.defaults.tolerant($0)) } }
             let active = Set(runs.runs(activeOnly: true).map(\.session.text))
             return found.map { info in
                 var writer = JSONWriter()

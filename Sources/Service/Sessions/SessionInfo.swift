@@ -1,8 +1,6 @@
 package import Basics
-import Documents
 package import Gateway
 package import JSONBytes
-import Upstream
 
 /// A conversation as the list of sessions shows it.
 package struct SessionInfo: Sendable {
@@ -10,7 +8,7 @@ package struct SessionInfo: Sendable {
     var agent: String?
     var kind: String?
     var label: String?
-    /// The gateway's title, else one made of the first message.
+    /// What people know it by.
     var title: String?
     var preview: String?
     var model: String?
@@ -22,18 +20,15 @@ package struct SessionInfo: Sendable {
     /// In bytes: a session is one line of a list, however long the gateway's texts are.
     private static let longestText = 2000
 
-    package init(_ row: SessionRow, key: SessionKey) {
+    /// - Parameter clientName: the name under which Ladle connects; the gateway gives it to every session made through us.
+    package init(_ row: SessionRow, key: SessionKey, clientName: String) {
         func short(_ text: String?) -> String? { text.map { $0.cut(toBytes: Self.longestText) } }
-        /// nil for the chat in which the agent was asked for its files: nobody wrote it.
-        func visible(_ text: String?) -> String? {
-            short(text).flatMap { SyncFrame.isRequest($0) || SyncFrame.isReply($0) ? nil : $0 }
-        }
         self.key = key.text
         agent = key.agent
         kind = short(row.kind)
         label = short(row.label)
-        title = visible(row.displayName) ?? visible(row.derivedTitle)
-        preview = visible(row.lastMessagePreview)
+        title = short(Self.title(row, clientName: clientName))
+        preview = short(Self.visible(row.lastMessagePreview))
         model = short(row.model)
         thinking = short(row.thinkingLevel)
         verbose = short(row.verboseLevel)
@@ -41,8 +36,42 @@ package struct SessionInfo: Sendable {
         updatedAt = row.updatedAt.map { Timestamp(milliseconds: $0) }
     }
 
+    /// A session of which only the key is known.
+    init(key: SessionKey) {
+        self.key = key.text
+        agent = key.agent
+    }
+
     /// Members whose change is published; runs and messages have events of their own.
     var lasting: [String?] { [kind, label, model, thinking, verbose] }
+
+    // MARK: Titles
+
+    private static func title(_ row: SessionRow, clientName: String) -> String? {
+        if let label = row.label, !label.trimmingBlanks().isEmpty { return label }
+        if let name = visible(row.displayName), !isClientName(name, row, clientName: clientName) { return name }
+        return visible(row.derivedTitle).flatMap { isMadeOfID($0, row) ? nil : $0 }
+    }
+
+    /// Without the gateway's stamp; nil for a text that no person wrote, and for one that is all metadata.
+    private static func visible(_ text: String?) -> String? {
+        guard let text else { return nil }
+        let words = InboundEnvelope.stripped(text).trimmingBlanks()
+        guard !words.isEmpty, !Housekeeping.isExcerpt(words) else { return nil }
+        let firstLine = words.prefix { !$0.isNewline }
+        return firstLine.containsText("(untrusted metadata):") ? nil : words
+    }
+
+    /// A program's name is no title: it is the same for all its sessions.
+    private static func isClientName(_ name: String, _ row: SessionRow, clientName: String) -> Bool {
+        name == clientName || name == row.clientName || name.hasPrefix("webchat:")
+    }
+
+    /// `8545646e (2026-11-22)`: the gateway makes it of the session's id while nobody has said anything.
+    private static func isMadeOfID(_ title: String, _ row: SessionRow) -> Bool {
+        guard let id = row.sessionId, id.utf8.count >= 8 else { return false }
+        return title.hasPrefix(id.prefix(8) + " (") && title.hasSuffix(")")
+    }
 
     /// - Parameter isActive: whether a run is under way, which we know better than a list of a moment ago.
     package func write(to writer: inout JSONWriter, isActive: Bool?) {

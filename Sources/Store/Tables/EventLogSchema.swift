@@ -60,6 +60,11 @@ package enum EventLogSchema {
                     PRIMARY KEY(space, name)
                 ) WITHOUT ROWID;
                 """
-        )
+        ),
+        Migration(
+            module: "eventlog",
+            version: 2,
+            script: "ALTER TABLE message_session ADD COLUMN conversation TEXT;"
+        ),
     ]
 }

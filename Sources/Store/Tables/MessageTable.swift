@@ -48,6 +48,67 @@ package struct MessageTable {
         self.limits = limits
     }
 
+    /// A page of a conversation as the gateway gave it: nothing else stands between its first and its last message.
+    package struct Page: Sendable {
+        package var messages: [StoredMessage]
+        /// Nil where the gateway does not say.
+        package var conversation: String?
+
+        package init(messages: [StoredMessage], conversation: String?) {
+            self.messages = messages
+            self.conversation = conversation
+        }
+    }
+
+    /// Replaces what is kept of a stretch of the session, and all of it where that was of another conversation.
+    package func save(_ page: Page, session: String, asOf: Timestamp) throws(SQLiteError) {
+        if let conversation = page.conversation, let kept = try self.conversation(of: session), kept != conversation {
+            try removeAll(session: session)
+        }
+        if let first = page.messages.first?.at, let last = page.messages.last?.at {
+            let shown = Set(page.messages.map(\.id))
+            let kept = try connection.all(
+                "SELECT id FROM message WHERE session = ? AND at BETWEEN ? AND ?",
+                session,
+                first.milliseconds,
+                last.milliseconds
+            ) { row in row.string(0) }
+            for id in kept where !shown.contains(id) {
+                try connection.run("DELETE FROM message WHERE session = ? AND id = ?", session, id)
+            }
+        }
+        try save(page.messages, session: session, asOf: asOf)
+        guard let conversation = page.conversation else { return }
+        try connection.run("UPDATE message_session SET conversation = ? WHERE session = ?", conversation, session)
+    }
+
+    /// Begins a session anew: what was kept is of another conversation.
+    package func begin(session: String, conversation: String?, at time: Timestamp) throws(SQLiteError) {
+        try removeAll(session: session)
+        try connection.run(
+            "INSERT INTO message_session(session, as_of, conversation) VALUES(?, ?, ?)",
+            session,
+            time.milliseconds,
+            conversation
+        )
+    }
+
+    private func conversation(of session: String) throws(SQLiteError) -> String? {
+        try connection.first("SELECT conversation FROM message_session WHERE session = ?", session) { row in
+            row.optionalString(0)
+        } ?? nil
+    }
+
+    /// The conversation of each session, where it is known.
+    package func conversations() throws(SQLiteError) -> [String: String] {
+        var found: [String: String] = [:]
+        try connection.forEach("SELECT session, conversation FROM message_session WHERE conversation IS NOT NULL") {
+            row in
+            found[row.string(0)] = row.string(1)
+        }
+        return found
+    }
+
     /// Adds or replaces messages of one session, seen at `asOf`; oversized ones are left out.
     package func save(_ messages: [StoredMessage], session: String, asOf: Timestamp) throws(SQLiteError) {
         for message in messages where message.body.count <= limits.largestMessage {
@@ -71,8 +132,7 @@ package struct MessageTable {
         try trim(session: session)
     }
 
-    /// Forgets a session: it was reset or deleted upstream.
-    package func removeAll(session: String) throws(SQLiteError) {
+    private func removeAll(session: String) throws(SQLiteError) {
         try connection.run("DELETE FROM message WHERE session = ?", session)
         try connection.run("DELETE FROM message_session WHERE session = ?", session)
     }

@@ -111,6 +111,12 @@ package enum OutboxSchema {
                 UPDATE outbox SET ttl_ms = \(formerTTL);
                 """
         ),
+        // Names, types and sizes of the attachments, which outlast their contents.
+        Migration(
+            module: "outbox",
+            version: 3,
+            script: "ALTER TABLE outbox_payload ADD COLUMN files BLOB;"
+        ),
     ]
 
     /// How long an entry could wait before `ttl_ms` had a column of its own.

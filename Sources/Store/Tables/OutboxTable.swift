@@ -72,10 +72,11 @@ package struct OutboxTable {
         entry.ordinal = (try connection.first("SELECT max(ordinal) FROM outbox") { row in row.int64(0) } ?? 0) + 1
         try insertRow(entry)
         try connection.run(
-            "INSERT INTO outbox_payload(ordinal, text, body) VALUES(?, ?, ?)",
+            "INSERT INTO outbox_payload(ordinal, text, body, files) VALUES(?, ?, ?, ?)",
             entry.ordinal,
             payload.text,
-            payload.body
+            payload.body,
+            AttachedFile.stored(AttachedFile.list(payload: payload.body))
         )
         entry.text = payload.text
         return .inserted(entry)
@@ -136,10 +137,11 @@ package struct OutboxTable {
         entry.payloadBytes = payload.count
         try insertRow(entry)
         try connection.run(
-            "INSERT INTO outbox_payload(ordinal, text, body) VALUES(?, ?, ?)",
+            "INSERT INTO outbox_payload(ordinal, text, body, files) VALUES(?, ?, ?, ?)",
             entry.ordinal,
             payload.text,
-            payload.body
+            payload.body,
+            AttachedFile.stored(AttachedFile.list(payload: payload.body))
         )
         for attempt in attempts {
             try insert(attempt, entry: entry.id)
@@ -164,6 +166,29 @@ package struct OutboxTable {
         ) { row in
             Payload(text: row.optionalString(0), body: row.optionalBytes(1))
         }
+    }
+
+    /// The attachments of a session's newest entries, by entry.
+    package func files(session: String, limit: Int) throws(SQLiteError) -> [String: [AttachedFile]] {
+        var found: [String: [AttachedFile]] = [:]
+        try connection.forEach(
+            "SELECT o.id, p.files FROM outbox o JOIN outbox_payload p USING(ordinal) "
+                + "WHERE o.session = ? AND p.files IS NOT NULL ORDER BY o.ordinal DESC LIMIT ?",
+            session,
+            limit
+        ) { row in
+            found[row.string(0)] = AttachedFile.list(stored: row.optionalBytes(1))
+        }
+        return found
+    }
+
+    package func files(id: String) throws(SQLiteError) -> [AttachedFile] {
+        try connection.first(
+            "SELECT p.files FROM outbox o JOIN outbox_payload p USING(ordinal) WHERE o.id = ?",
+            id
+        ) { row in
+            AttachedFile.list(stored: row.optionalBytes(0))
+        } ?? []
     }
 
     package func attempts(id: String) throws(SQLiteError) -> [OutboxAttempt] {

@@ -70,6 +70,7 @@ struct ServeConfiguration: Sendable {
             defaults: saved.sessionDefaults,
             log: log
         )
+        services.clientName = settings.text(.gatewayClientName) ?? services.clientName
         services.labels = settings.text(.activityLabels) == "chowder" ? .chowder : .extended
         services.outbox = outbox
         services.outboxTTLMilliseconds = settings.int(.outboxTTL)

@@ -153,6 +153,7 @@ final class ServiceBench: ServiceEventReceiver {
     @discardableResult
     func accept(
         _ text: String,
+        body: String? = nil,
         session: String = main,
         kind: OutboxKind = .message,
         ttlMs: Int64 = 48 * 3_600_000,
@@ -172,8 +173,9 @@ final class ServiceBench: ServiceEventReceiver {
             notBefore: start
         )
         var accepted: OutboxEntry?
+        let payload = OutboxTable.Payload(text: text, body: body.map { Array($0.utf8) })
         services.feed.commit(on: loop) { transaction in
-            try transaction.enqueue(entry, payload: OutboxTable.Payload(text: text, body: nil), limits: limits)
+            try transaction.enqueue(entry, payload: payload, limits: limits)
         } completion: { [self] result in
             guard case .success(.accepted(let stored)) = result else { return }
             accepted = stored

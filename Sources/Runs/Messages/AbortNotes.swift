@@ -1,0 +1,54 @@
+import Basics
+import Gateway
+
+/// An aborted run leaves its text so far in a note of the gateway, which may even stand before the user's row. The model's
+/// own rows have the same text.
+enum AbortNotes {
+    /// The rows with each note behind its question, and without the notes whose text other rows of the turn show.
+    static func settled(_ rows: [HistoryRow]) -> [HistoryRow] {
+        guard rows.contains(where: \.isAbortNote) else { return rows }
+        var kept: [HistoryRow] = []
+        var displaced: [HistoryRow] = []
+        for (place, row) in rows.enumerated() {
+            if row.isAbortNote {
+                let isEarly = isBeforeItsQuestion(row, rows[(place + 1)...].first)
+                if isSaid(row, in: turn(around: isEarly ? place + 1 : place, rows)) { continue }
+                if isEarly {
+                    displaced.append(row)
+                    continue
+                }
+            }
+            kept.append(row)
+            if row.role == .user, !displaced.isEmpty {
+                kept += displaced
+                displaced.removeAll()
+            }
+        }
+        return kept + displaced
+    }
+
+    private static func isBeforeItsQuestion(_ note: HistoryRow, _ next: HistoryRow?) -> Bool {
+        guard let next, next.role == .user, let asked = next.time, let noted = note.time else { return false }
+        return asked < noted
+    }
+
+    /// The rows from one user's row to the next one.
+    private static func turn(around place: Int, _ rows: [HistoryRow]) -> ArraySlice<HistoryRow> {
+        let start = rows[...place].lastIndex { $0.role == .user } ?? rows.startIndex
+        let end = rows[(place + 1)...].firstIndex { $0.role == .user } ?? rows.endIndex
+        return rows[start..<end]
+    }
+
+    private static func isSaid(_ note: HistoryRow, in turn: ArraySlice<HistoryRow>) -> Bool {
+        let noted = words(note)
+        let own = turn.filter { $0.role == .assistant && !$0.isAbortNote }
+        // The model's last row may end a little before the note.
+        let isContinued = own.contains { row in
+            row.stopReason == .aborted && !words(row).isEmpty && noted.hasPrefix(words(row))
+        }
+        return isContinued || own.map(words).joined().containsText(noted)
+    }
+
+    /// Blanks at the ends of a row's text differ from those in the note.
+    private static func words(_ row: HistoryRow) -> String { row.text.filter { !$0.isWhitespace } }
+}

@@ -1,0 +1,317 @@
+import Basics
+import EventLoops
+import Gateway
+import JSONBytes
+import Outbox
+import Testing
+import Upstream
+
+@testable import Service
+
+/// The history of sessions on the gateways of both protocols. Frames are recorded ones with the times of the test's clock.
+struct HistoryServiceTests {
+    private static let main = ServiceBench.main
+
+    private func read(_ bench: ServiceBench, limit: Int = 50, on loop: isolated EventLoop) async throws -> [JSONValue] {
+        var page: MessagePages.Page?
+        let query = MessagePages.Query(session: Self.main, limit: limit, before: nil, after: nil)
+        bench.services.messagePages.read(query, on: loop) { page = try? $0.get() }
+        try await bench.settle(on: loop)
+        return (page?.messages ?? []).map { json(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    private func texts(_ bench: ServiceBench, on loop: isolated EventLoop) async throws -> [String?] {
+        try await read(bench, on: loop).map { $0["text"]?.string }
+    }
+
+    private func resets(_ bench: ServiceBench) -> Int {
+        bench.data("session").count { $0["reason"]?.string == "reset" }
+    }
+
+    // MARK: One message, one id
+
+    /// The row of 2026.3.1, and with an id that of 2026.4.26.
+    private func row(_ role: String, _ text: String, at time: Int64, id: String? = nil) -> String {
+        let own = id.map { #","__openclaw":{"id":"\#($0)","seq":1}"# } ?? ""
+        let end = role == "assistant" ? #","stopReason":"stop""# : ""
+        return
+            #"{"role":"\#(role)","content":[{"type":"text","text":\#(quoted(text))}],"timestamp":\#(time)\#(end)\#(own)}"#
+    }
+
+    @Test(arguments: [true, false])
+    func `on protocol 3 a message of ours is announced once in each state`(hasSubscriptions: Bool) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: hasSubscriptions ? ["sessions.subscribe"] : [], on: loop)
+            let id = try await bench.accept("hello three", on: loop) ?? ""
+            let start = ManualClock.start.milliseconds
+            let ids = hasSubscriptions ? ("77657acd", "a347d32f") : nil
+            let question = row("user", "hello three", at: start + 6000, id: ids?.0)
+            let answer = row("assistant", "Hello! You said: hello three", at: start + 6020, id: ids?.1)
+            if hasSubscriptions {
+                let taken =
+                    #"{"sessionKey":"\#(Self.main)","message":{"role":"user","content":"hello three","timestamp":\#(start + 20),"__openclaw":{"seq":0}},"messageSeq":0}"#
+                try await bench.event("session.message", taken, on: loop)
+            }
+            try await bench.advance(6000, on: loop)
+            let begun = #"{"phase":"start","startedAt":\#(start + 6000)}"#
+            try await bench.event("agent", Frame.agent(id, 1, "lifecycle", begun), on: loop)
+            if let ids {
+                let written = #"{"sessionKey":"\#(Self.main)","message":\#(question),"messageId":"\#(ids.0)"}"#
+                try await bench.event("session.message", written, on: loop)
+            }
+            bench.gateway.rows[Self.main] = [question, answer]
+            try await bench.event("chat", Frame.final(id, 4, "Hello! You said: hello three"), on: loop)
+            try await bench.advance(2000, on: loop)
+            let asked = bench.messages.filter { $0["role"]?.string == "user" }
+            #expect(asked.map { $0["id"]?.string } == [id, id])
+            #expect(asked.map { $0["state"]?.string } == ["sending", "sent"])
+            let replies = bench.messages.filter { $0["role"]?.string == "assistant" }
+            #expect(replies.map { $0["runId"]?.string } == [id])
+            #expect(try await read(bench, on: loop).map { $0["id"]?.string }.first == id)
+        }
+    }
+
+    @Test func `a stranger's message is announced when it is written, once`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            let start = ManualClock.start.milliseconds
+            let taken =
+                #"{"sessionKey":"\#(Self.main)","message":{"role":"user","content":"hi","timestamp":\#(start),"__openclaw":{"seq":0}}}"#
+            try await bench.event("session.message", taken, on: loop)
+            #expect(bench.messages.isEmpty)
+            let written = row("user", "hi", at: start + 6000, id: "cbd058d6")
+            for _ in 0..<2 {
+                try await bench.event(
+                    "session.message",
+                    #"{"sessionKey":"\#(Self.main)","message":\#(written),"messageId":"cbd058d6"}"#,
+                    on: loop
+                )
+            }
+            #expect(bench.messages.map { $0["id"]?.string } == ["cbd058d6"])
+        }
+    }
+
+    @Test func `a message of ours keeps its id and its run after a restart`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            let start = ManualClock.start.milliseconds
+            bench.gateway.rows[Self.main] = [
+                row("user", "hello", at: start + 10), row("assistant", "Hello you", at: start + 20),
+            ]
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.event("chat", Frame.final(id, 4, "Hello you"), on: loop)
+            try await bench.advance(2000, on: loop)
+            try await bench.restart(on: loop)
+            try await bench.open(version: 3, methods: [], on: loop)
+            let page = try await read(bench, on: loop)
+            #expect(page.map { $0["id"]?.string }.first == id)
+            #expect(page.map { $0["runId"]?.string } == [id, id])
+        }
+    }
+
+    // MARK: Resets by others
+
+    private func conversation(_ id: String) -> String { #","sessionId":"\#(id)","thinkingLevel":"low""# }
+
+    private func talk(_ bench: ServiceBench, _ id: String, on loop: isolated EventLoop) async throws {
+        bench.gateway.rows[Self.main] = [Row.user("one", id: "r1"), Row.assistant("two", id: "r2")]
+        bench.gateway.historyMembers = conversation(id)
+        #expect(try await texts(bench, on: loop) == ["one", "two"])
+    }
+
+    @Test func `a page of another conversation begins the session anew`() async throws {
+        // 2026.3.1 tells of a reset by nothing else.
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            try await talk(bench, "d2e563a6-3f1d-4b18-9783-7fbd08d0c566", on: loop)
+            bench.gateway.rows[Self.main] = []
+            bench.gateway.historyMembers = conversation("c6a4125f-3a76-4996-9e2d-4379784316bd")
+            #expect(try await texts(bench, on: loop) == [])
+            #expect(resets(bench) == 1)
+            #expect(bench.data("session").last?["sessionInfo"]?["key"]?.string == Self.main)
+            try await bench.drop(on: loop)
+            #expect(try await texts(bench, on: loop) == [])
+        }
+    }
+
+    @Test func `an event that names another conversation is one reset, also without the word`() async throws {
+        for members in [#""reason":"reset""#, #""phase":"start","runId":"run-9""#] {
+            try await withServices { bench, loop in
+                try await bench.open(on: loop)
+                try await talk(bench, "a1f8accc-0633-48b6-b507-98ab3e1568ec", on: loop)
+                let new = "b4b8094d-dca0-4cab-a8f2-b45019eaa9ea"
+                try await bench.event(
+                    "sessions.changed",
+                    #"{"sessionKey":"\#(Self.main)",\#(members),"sessionId":"\#(new)","displayName":"Bridge"}"#,
+                    on: loop
+                )
+                #expect(resets(bench) == 1, "\(members)")
+                bench.gateway.rows[Self.main] = []
+                bench.gateway.historyMembers = conversation(new)
+                #expect(try await texts(bench, on: loop) == [])
+                #expect(resets(bench) == 1)
+                try await bench.drop(on: loop)
+                #expect(try await texts(bench, on: loop) == [])
+            }
+        }
+    }
+
+    @Test func `a reset while Ladle was away is seen`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            try await talk(bench, "d2e563a6", on: loop)
+            try await bench.restart(on: loop)
+            try await bench.open(version: 3, methods: [], on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("three", id: "r3")]
+            bench.gateway.historyMembers = conversation("c6a4125f")
+            #expect(try await texts(bench, on: loop) == ["three"])
+            #expect(resets(bench) == 1)
+            try await bench.drop(on: loop)
+            #expect(try await texts(bench, on: loop) == ["three"])
+        }
+    }
+
+    @Test func `messages of ours from before a reset are gone with it`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let id = try await bench.accept("one", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("one", key: id, id: "r1")]
+            bench.gateway.historyMembers = conversation("a1")
+            #expect(try await texts(bench, on: loop) == ["one"])
+            try await bench.advance(5000, on: loop)
+            bench.gateway.rows[Self.main] = []
+            bench.gateway.historyMembers = conversation("b2")
+            #expect(try await texts(bench, on: loop) == [])
+            try await bench.drop(on: loop)
+            #expect(try await texts(bench, on: loop) == [])
+        }
+    }
+
+    @Test func `a page that was under way while the session was reset is asked for again`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            try await talk(bench, "old", on: loop)
+            bench.gateway.silent = ["chat.history"]
+            var page: MessagePages.Page?
+            let query = MessagePages.Query(session: Self.main, limit: 50, before: nil, after: nil)
+            bench.services.messagePages.read(query, on: loop) { page = try? $0.get() }
+            let reset = #"{"sessionKey":"\#(Self.main)","reason":"reset","sessionId":"new"}"#
+            try await bench.event("sessions.changed", reset, on: loop)
+            bench.gateway.answer("chat.history")
+            try await bench.settle(on: loop)
+            #expect(page == nil)
+            bench.gateway.rows[Self.main] = []
+            bench.gateway.historyMembers = conversation("new")
+            bench.gateway.answer("chat.history")
+            try await bench.settle(on: loop)
+            #expect(page?.messages.isEmpty == true)
+            #expect(resets(bench) == 1)
+        }
+    }
+
+    // MARK: Long texts
+
+    @Test func `long texts are asked for where the gateway takes the question`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: ["chat.history"], on: loop)
+            _ = try await read(bench, on: loop)
+            #expect(bench.gateway.requests("chat.history").map { $0.params["maxChars"]?.int } == [nil])
+            try await bench.open(on: loop)
+            _ = try await read(bench, on: loop)
+            #expect(bench.gateway.requests("chat.history").last?.params["maxChars"]?.int == 40_000)
+            bench.gateway.next(
+                "chat.history",
+                refused("INVALID_REQUEST", "invalid chat.history params: at root: unexpected property 'maxChars'")
+            )
+            bench.gateway.rows[Self.main] = [Row.user("one", id: "r1")]
+            #expect(try await texts(bench, on: loop) == ["one"])
+            #expect(try await texts(bench, on: loop) == ["one"])
+            let asked = bench.gateway.requests("chat.history").suffix(3).map { $0.params["maxChars"]?.int }
+            #expect(asked == [40_000, nil, nil])
+        }
+    }
+
+    @Test func `an answer that was whole when its run ended stays whole`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            let id = try await bench.accept("longanswer please", on: loop) ?? ""
+            let whole = (0..<4_230).map { "w\($0 + 10_000)" }.joined(separator: " ")
+            let start = ManualClock.start.milliseconds
+            bench.gateway.rows[Self.main] = [
+                row("user", "longanswer please", at: start + 10),
+                row("assistant", whole.prefix(12_000) + "\n...(truncated)...", at: start + 20),
+            ]
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.event("chat", Frame.final(id, 4, whole), on: loop)
+            try await bench.advance(2000, on: loop)
+            #expect(bench.messages.last?["text"]?.string == whole)
+            try await bench.restart(on: loop)
+            try await bench.open(version: 3, methods: [], on: loop)
+            for _ in 0..<2 {
+                let message = try await read(bench, on: loop).last
+                #expect(message?["text"]?.string == whole)
+                #expect(message?["truncated"] == nil)
+            }
+        }
+    }
+
+    @Test func `an answer that fills its frame leaves older rows out`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let long = String(repeating: "x", count: 128 << 10)
+            bench.gateway.rows[Self.main] = (0..<33).map { Row.user(long, id: "r\($0)") }
+            var page: MessagePages.Page?
+            let query = MessagePages.Query(session: Self.main, limit: 20, before: nil, after: nil)
+            bench.services.messagePages.read(query, on: loop) { page = try? $0.get() }
+            try await bench.settle(on: loop)
+            #expect(page?.before != nil)
+            #expect(bench.gateway.requests("chat.history").count == 1)
+        }
+    }
+
+    // MARK: Attachments
+
+    @Test func `a file has the name that its sender gave, on its way and afterwards`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let body = #"{"attachments":[{"name":"holiday.png","mimeType":"image/png","data":"iVBORw0KGgo="}]}"#
+            let id = try await bench.accept("look", body: body, on: loop) ?? ""
+            #expect(bench.messages.last?["attachments"]?[0]?["name"]?.string == "holiday.png")
+            let file = "/home/demo/.openclaw/media/inbound/f19834f4-6484-46d5-9c19-66e473ca7f2f.png"
+            bench.gateway.rows[Self.main] = [
+                #"{"role":"user","content":"look","timestamp":\#(ManualClock.start.milliseconds),"idempotencyKey":"\#(id):user","MediaPaths":["\#(file)"],"MediaTypes":["image/png"],"__openclaw":{"id":"229ae4a4"}}"#,
+                Row.assistant("Nice.", key: id, id: "r2"),
+            ]
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.event("chat", Frame.final(id, 4, "Nice."), on: loop)
+            try await bench.advance(1000, on: loop)
+            #expect(try await bench.state(id) == .delivered)
+            let shown = try await read(bench, on: loop).first
+            #expect(shown?["attachments"]?[0]?["name"]?.string == "holiday.png")
+            #expect(shown?["attachments"]?[0]?["bytes"]?.int == 8)
+        }
+    }
+
+    // MARK: Words that look like housekeeping
+
+    @Test(arguments: [
+        "---IDENTITY---\n# A\n---USER---\n# B\n---END---", "[Inter-session message] sourceSession=a",
+        "Pre-compaction memory flush. Store durable memories", "/verbose on",
+    ])
+    func `a sender cannot hide its message behind such words`(words: String) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            let id = try await bench.accept(words, on: loop) ?? ""
+            bench.gateway.rows[Self.main] = [
+                Row.user(words, key: id, id: "r1"), Row.assistant(words, key: id, id: "r2"),
+            ]
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.event("chat", Frame.final(id, 4, words), on: loop)
+            try await bench.advance(1000, on: loop)
+            #expect(try await texts(bench, on: loop) == [words, words])
+            #expect(bench.messages.map { $0["text"]?.string } == [words, words, words])
+        }
+    }
+}
