@@ -191,6 +191,7 @@ final class CutReplay {
             if let id { account.entries.append(try await bench.entry(id)) } else { account.entries.append(nil) }
         }
         account.keys = gateway.keys
+        account.calls = gateway.calls
         account.dispatches = gateway.dispatches
         account.unknown.formUnion(gateway.strayed)
         account.openRuns = try await bench.journal.read { try $0.runs.active().map(\.id) }
@@ -203,28 +204,14 @@ extension GatewayRecording {
     /// Whether a message before this one in its session still waits for its end.
     func isBusy(_ session: String, before message: Int) -> Bool {
         let time = messages[message].sentAt
-        return messages[..<message].contains { earlier in
+        return messages[..<message].enumerated().contains { place, earlier in
             guard earlier.session == session, process(at: earlier.sentAt) == process(at: time) else { return false }
-            let ends = answers(to: earlier).flatMap(\.ends).filter { mark in
+            let ends = answers(to: place).flatMap(\.ends).filter { mark in
                 if case .final(nil) = mark.mark { false } else { true }
             }
             // An error may be retried; the recorder waited until nothing came any more.
             return !ends.contains { $0.time <= time }
         }
-    }
-
-    /// The runs that worked on a message: the one of its key, and those of the gateway's own that began with its row.
-    func answers(to message: Message) -> [RecordedRun] {
-        var found = runs[message.key].map { [$0] } ?? []
-        let texts = rows.filter { $0.session == message.session && $0.role == "user" && $0.isOf(message, epoch: epoch) }
-        for run in runs.values where run.session == message.session && run.id != message.key {
-            guard !messages.contains(where: { $0.key == run.id }) else { continue }
-            let starts = run.marks.compactMap { mark -> Int64? in
-                if case .began(let startedAt?) = mark.mark { startedAt } else { nil }
-            }
-            if texts.contains(where: { row in starts.contains { abs($0 - row.timestamp) <= 5 } }) { found.append(run) }
-        }
-        return found
     }
 
     /// Whether the recording shows, at that time, if the message is in the transcript.

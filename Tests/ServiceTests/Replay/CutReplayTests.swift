@@ -3,12 +3,13 @@ import Testing
 /// Each recording of a gateway is played to the services, with an interruption after one of its steps, and what Ladle says
 /// is compared with what the gateway did. `LADLE_REPLAY=all` interrupts after every step, in every way.
 struct CutReplayTests {
-    @Test(arguments: GatewayRecording.names)
+    @Test(arguments: ReplayReport.names)
     func `Ladle says what the gateway did, wherever it is interrupted`(name: String) async throws {
         let recording = try GatewayRecording(name)
         var report = ReplayReport(recording)
-        for cut in recording.cuts(all: ReplayReport.isLong) {
+        for cut in ReplayReport.cuts(recording) {
             let account = try await CutReplay.account(of: recording, cut: cut)
+            report.trace(account, of: cut)
             report.add(ReplayJudge.findings(recording, account), of: cut)
         }
         report.close()

@@ -64,6 +64,13 @@ struct GatewayRecording: Sendable {
     let runs: [String: RecordedRun]
     let transcripts: [String: RecordedTranscript]
     let rows: [RecordedRow]
+    /// The runs that worked on each message: the one of its key, and those of the gateway's own that began with its row.
+    private let answering: [[String]]
+    /// The messages that each run worked on.
+    private let owners: [String: [Int]]
+
+    func answers(to message: Int) -> [RecordedRun] { answering[message].compactMap { runs[$0] } }
+    func messages(of run: String) -> [Int] { owners[run] ?? messages.firstIndex { $0.key == run }.map { [$0] } ?? [] }
 
     /// The process of the gateway at a time; while none runs, the one that ended.
     func process(at time: Int64) -> Int { openings.last { $0.time <= time }?.process ?? 0 }
@@ -109,14 +116,42 @@ extension GatewayRecording {
         calls = reader.calls
         runs = reader.runs
         let book = RecordedTranscript.all(
-            calls: reader.calls,
-            notices: reader.notices,
-            resets: reader.resets,
-            runs: reader.runs,
-            epoch: epoch
-        ) { FrameTemplate($0.raw, keys: keys, epoch: epoch) }
+            RecordedTranscript.Sources(
+                messages: messages,
+                calls: reader.calls,
+                notices: reader.notices,
+                resets: reader.resets,
+                runs: reader.runs,
+                epoch: epoch
+            ) { FrameTemplate($0.raw, keys: keys, epoch: epoch) }
+        )
         transcripts = book.transcripts
         rows = book.rows
+        let answering = Self.answering(messages, reader.runs, book.rows, epoch)
+        self.answering = answering
+        owners = messages.indices.reduce(into: [:]) { owners, message in
+            for run in answering[message] { owners[run, default: []].append(message) }
+        }
+    }
+
+    private static func answering(
+        _ messages: [Message],
+        _ runs: [String: RecordedRun],
+        _ rows: [RecordedRow],
+        _ epoch: Int64
+    ) -> [[String]] {
+        let keys = Set(messages.map(\.key))
+        let others = runs.values.filter { !keys.contains($0.id) }.sorted { $0.id < $1.id }
+        return messages.map { message in
+            let own = rows.filter {
+                $0.session == message.session && $0.role == "user" && $0.isOf(message, epoch: epoch)
+            }
+            let late = others.filter { run in
+                run.session == message.session
+                    && run.starts.contains { start in own.contains { abs(start - $0.timestamp) <= 5 } }
+            }
+            return (runs[message.key] == nil ? [] : [message.key]) + late.map(\.id)
+        }
     }
 
     private static func epoch(_ lines: [Line]) -> Int64 {

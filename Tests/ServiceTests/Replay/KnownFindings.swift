@@ -1,11 +1,79 @@
-/// What is known to be wrong still, by recording. An entry goes when its findings are gone.
+/// Rules that Ladle is known to break still, by recording. A rule goes from here when its findings are gone.
 enum KnownFindings {
     static func contains(_ recording: String, _ rule: ReplayJudge.Rule) -> Bool {
         rules[recording]?.contains(rule) ?? false
     }
 
     private static let rules: [String: Set<ReplayJudge.Rule>] = [
-        // The second message after the restart is refused (session conflict): its row is there, and it waits to be sent again.
-        "gateway-kill-midrun.v2026.6.11": [.notDelivered]
+        "abort-in-tool.v2026.3.1": [.eventAfterEnd],
+        "abort-in-tool.v2026.4.26": [.deliveredTooSoon, .eventAfterEnd],
+        "abort-in-tool.v2026.6.11": [.deliveredTooSoon, .eventAfterEnd, .wrongEnd],
+        "approve-command.v2026.4.26": [.deliveredTooSoon, .eventAfterEnd],
+        "approve-command.v2026.6.11": [.deliveredTooSoon, .eventAfterEnd, .wrongEnd],
+        "approve-same-session.v2026.4.26": [
+            .deliveredTooSoon, .eventAfterEnd, .falseEnd, .foreignMessage, .wrongAnswer,
+        ],
+        "attachments.v2026.6.11": [.deliveredTooSoon],
+        "busy-sends.v2026.3.1": [.deliveredTooSoon, .foreignMessage, .wrongAnswer],
+        "busy-sends.v2026.4.26": [.deliveredTooSoon, .falseEnd, .foreignMessage, .wrongAnswer],
+        "busy-sends.v2026.6.11": [.deliveredTooSoon],
+        "client-restart-longtool.v2026.3.1": [.eventAfterEnd, .falseEnd, .foreignMessage, .wrongAnswer],
+        "client-restart-longtool.v2026.4.26": [
+            .deliveredTooSoon, .eventAfterEnd, .falseEnd, .foreignMessage, .wrongAnswer,
+        ],
+        "client-restart-longtool.v2026.6.11": [.deliveredTooSoon, .eventAfterEnd, .falseEnd],
+        "client-restart-midrun.v2026.3.1": [.foreignMessage],
+        "client-restart-midrun.v2026.4.26": [
+            .deliveredTooSoon, .eventAfterEnd, .falseEnd, .foreignMessage, .wrongAnswer,
+        ],
+        "client-restart-midrun.v2026.6.11": [.deliveredTooSoon],
+        "gateway-kill-after-ack-old-session.v2026.3.1": [.foreignMessage, .wrongAnswer],
+        "gateway-kill-after-ack-old-session.v2026.4.26": [.deliveredTooSoon],
+        "gateway-kill-after-ack-old-session.v2026.6.11": [.deliveredTooSoon],
+        "gateway-kill-after-ack.v2026.3.1": [.deliveredTooSoon],
+        "gateway-kill-after-ack.v2026.4.26": [.deliveredTooSoon, .foreignMessage],
+        "gateway-kill-after-ack.v2026.6.11": [.deliveredTooSoon],
+        "gateway-kill-in-tool.v2026.3.1": [.noEnd],
+        "gateway-kill-in-tool.v2026.4.26": [.deliveredTooSoon, .foreignMessage, .noEnd, .wrongEnd],
+        "gateway-kill-in-tool.v2026.6.11": [.deliveredTooSoon, .wrongEnd],
+        "gateway-kill-midrun-noresend.v2026.3.1": [.deliveredTooSoon, .foreignMessage, .wrongEnd],
+        "gateway-kill-midrun-noresend.v2026.6.11": [.deliveredTooSoon, .endedBeforeResumed, .wrongAnswer],
+        "gateway-kill-midrun.v2026.3.1": [.eventAfterEnd, .falseEnd, .foreignMessage, .noEnd, .wrongEnd],
+        "gateway-kill-midrun.v2026.4.26": [.deliveredTooSoon, .falseEnd, .wrongAnswer],
+        "gateway-kill-midrun.v2026.6.11": [.deliveredTooSoon],
+        "gateway-kill-midstream.v2026.4.26": [.deliveredTooSoon, .noEnd],
+        "gateway-kill-queued.v2026.3.1": [
+            .deliveredTooSoon, .eventAfterEnd, .falseEnd, .foreignMessage, .noEnd, .wrongEnd,
+        ],
+        "gateway-term-in-tool.v2026.3.1": [.noEnd],
+        "gateway-term-in-tool.v2026.4.26": [.deliveredTooSoon, .noEnd],
+        "gateway-term-in-tool.v2026.6.11": [.deliveredTooSoon, .wrongEnd],
+        "gateway-term-midrun.v2026.3.1": [.noEnd],
+        "gateway-term-midrun.v2026.6.11": [.deliveredTooSoon, .endedBeforeResumed, .wrongAnswer],
+        "gateway-term-midstream.v2026.4.26": [.deliveredTooSoon, .noEnd],
+        "init-conflict-remedies.v2026.6.11": [.deliveredTooSoon],
+        "init-conflict.v2026.6.11": [.deliveredTooSoon],
+        "long-answer.v2026.4.26": [.deliveredTooSoon, .foreignMessage, .wrongAnswer],
+        "long-answer.v2026.6.11": [.deliveredTooSoon],
+        "poll-cost.v2026.3.1": [.eventAfterEnd, .falseEnd, .foreignMessage, .wrongAnswer],
+        "poll-cost.v2026.6.11": [.deliveredTooSoon],
+        "provider-429.v2026.3.1": [.falseEnd],
+        "provider-429.v2026.4.26": [.deliveredTooSoon, .eventAfterEnd, .falseEnd, .foreignMessage, .wrongEnd],
+        "provider-429.v2026.6.11": [.deliveredTooSoon],
+        "provider-500.v2026.3.1": [.eventAfterEnd, .falseEnd, .foreignMessage],
+        "provider-context.v2026.3.1": [.deliveredTooSoon, .foreignMessage, .wrongEnd],
+        "provider-context.v2026.4.26": [.deliveredTooSoon, .eventAfterEnd, .falseEnd, .foreignMessage],
+        "provider-context.v2026.6.11": [.deliveredTooSoon, .eventAfterEnd],
+        "reset-by-other.v2026.3.1": [.deliveredTooSoon, .foreignMessage, .wrongAnswer],
+        "reset-by-other.v2026.4.26": [.deliveredTooSoon, .falseEnd, .foreignMessage, .noEnd, .wrongAnswer, .wrongEnd],
+        "reset-by-other.v2026.6.11": [.deliveredTooSoon],
+        "same-key-later.v2026.6.11": [.deliveredTooSoon],
+        "session-titles.v2026.3.1": [.foreignMessage],
+        "session-titles.v2026.4.26": [.deliveredTooSoon, .falseEnd, .wrongAnswer],
+        "session-titles.v2026.6.11": [.deliveredTooSoon],
+        "transient-error3.v2026.3.1": [.eventAfterEnd, .falseEnd, .foreignMessage, .wrongAnswer, .wrongEnd],
+        "transient-error3.v2026.4.26": [.deliveredTooSoon, .eventAfterEnd, .falseEnd, .foreignMessage, .wrongAnswer],
+        "transient-error3.v2026.6.11": [.deliveredTooSoon, .wrongEnd],
+        "transient-error4.v2026.3.1": [.eventAfterEnd, .falseEnd, .foreignMessage, .wrongEnd],
     ]
 }

@@ -30,6 +30,7 @@ final class RecordedGateway {
     var awaited: Int?
     /// Sent and not answered yet.
     private(set) var unanswered: [Int: CallID] = [:]
+    private(set) var calls: [ReplayAccount.Call] = []
     /// Messages that Ladle sent where the recording cannot say what came of it.
     private(set) var strayed: Set<Int> = []
     var timeline = ReplayTimeline()
@@ -72,6 +73,8 @@ final class RecordedGateway {
     // MARK: Answers
 
     func reply(to request: ScriptedGateway.Request) -> ScriptedGateway.Reply? {
+        let params = String(decoding: request.params.raw, as: UTF8.self)
+        calls.append(ReplayAccount.Call(time: now, method: request.method, params: params))
         if request.method == "chat.send" { return send(request) }
         guard let outcome = answer(request) else { return nil }
         // A gateway that starts answers nothing for a while.

@@ -52,7 +52,8 @@ struct RecordedRun: Sendable {
         case ("agent", "lifecycle", "start"): return .began(startedAt: data?["startedAt"]?.int)
         case ("agent", "lifecycle", "end"): return .lifecycleEnded
         case ("agent", "lifecycle", "error"): return .lifecycleFailed
-        case ("agent", "lifecycle", _), ("agent", "error", _): return nil
+        // A compaction may follow an error that ends the run.
+        case ("agent", "lifecycle", _), ("agent", "error", _), ("agent", "compaction", _): return nil
         case ("agent", _, _), ("session.tool", _, _): return .worked
         default: return nil
         }
@@ -68,28 +69,36 @@ struct RecordedRun: Sendable {
         }
     }
 
-    var finalText: String? {
-        for mark in marks.reversed() {
-            if case .final(let text?) = mark.mark { return text }
+    /// The times of its starts, in milliseconds since 1970.
+    var starts: [Int64] {
+        marks.compactMap { mark in
+            if case .began(let startedAt) = mark.mark { startedAt } else { nil }
         }
-        return nil
     }
 
-    /// Whether it goes on after a time, in the process that runs then: an event of its work follows, and no end stood before.
-    func goesOn(after time: Int64, process: Int) -> Mark? {
-        for mark in ends where mark.time <= time && mark.process == process {
+    /// The next event of its work after a time, where no end stood before.
+    /// - Parameter process: the process to look in; nil for all.
+    func goesOn(after time: Int64, process: Int?) -> TimedMark? {
+        let marks = marks.filter { process == nil || $0.process == process }
+        for mark in marks where mark.time <= time {
             switch mark.mark {
             // An error that is retried is no end; an empty final means that the message waits.
-            case .failed, .final(nil): continue
-            default: return nil
+            case .final(.some), .aborted: return nil
+            default: continue
             }
         }
         return marks.first { mark in
-            guard mark.time > time, mark.process == process else { return false }
+            guard mark.time > time else { return false }
             switch mark.mark {
             case .began, .worked, .final(.some): return true
             default: return false
             }
-        }?.mark
+        }
+    }
+
+    func isAnswered(at time: Int64) -> Bool {
+        ends.contains { mark in
+            if case .final(.some) = mark.mark { mark.time <= time } else { false }
+        }
     }
 }

@@ -36,36 +36,37 @@ struct RecordedTranscript: Sendable {
         let session: String
         let id: String
         let time: Int64
-        let role: String
-        let text: String
-        let key: String?
+        let value: JSONValue
 
         init?(_ payload: JSONValue, time: Int64) {
             guard let id = payload["messageId"]?.string, let message = payload["message"] else { return nil }
             session = payload["sessionKey"]?.string ?? ""
             self.id = id
             self.time = time
-            role = message["role"]?.string ?? ""
-            text = RecordedRow.text(of: message)
-            key = RecordedRow.key(of: message)
+            value = message
         }
     }
 
     /// Places in `rows` of the whole recording, in the order of the transcript.
     private(set) var order: [Int] = []
 
-    static func all(
-        calls: [GatewayRecording.Call],
-        notices: [Notice],
-        resets: [(session: String, time: Int64)],
-        runs: [String: RecordedRun],
-        epoch: Int64,
-        template: (JSONValue) -> FrameTemplate
-    ) -> (transcripts: [String: RecordedTranscript], rows: [RecordedRow]) {
+    /// Where the transcripts come from.
+    struct Sources {
+        let messages: [GatewayRecording.Message]
+        let calls: [GatewayRecording.Call]
+        let notices: [Notice]
+        let resets: [(session: String, time: Int64)]
+        let runs: [String: RecordedRun]
+        let epoch: Int64
+        let template: (JSONValue) -> FrameTemplate
+    }
+
+    static func all(_ sources: Sources) -> (transcripts: [String: RecordedTranscript], rows: [RecordedRow]) {
         var transcripts: [String: RecordedTranscript] = [:]
         var rows: [RecordedRow] = []
-        let histories = calls.filter { $0.method == "chat.history" && $0.isOK }
-        for (session, pages) in Dictionary(grouping: histories, by: { $0.session ?? "" }) {
+        let histories = sources.calls.filter { $0.method == "chat.history" && $0.isOK }
+        for session in Set(sources.messages.map(\.session)).sorted() {
+            let pages = histories.filter { $0.session == session }
             var transcript = RecordedTranscript()
             var places: [String: Int] = [:]
             for (number, page) in pages.enumerated() {
@@ -80,19 +81,9 @@ struct RecordedTranscript: Sendable {
                         place = rows.count
                         places[identity] = place
                         let before = number == 0 ? Int64.min : pages[number - 1].answered
-                        let sign = sign(of: message, session, notices, runs, epoch) ?? page.answered
-                        rows.append(
-                            RecordedRow(
-                                session: session,
-                                role: message["role"]?.string ?? "",
-                                text: RecordedRow.text(of: message),
-                                key: RecordedRow.key(of: message),
-                                stopReason: message["stopReason"]?.string,
-                                timestamp: message["timestamp"]?.int ?? 0,
-                                template: template(message),
-                                appears: min(max(sign, before), page.answered)
-                            )
-                        )
+                        let sign = sign(of: message, session, sources) ?? page.answered
+                        let appears = min(max(sign, before), page.answered)
+                        rows.append(row(message, session, appears, sources))
                         let spot = last.flatMap { transcript.order.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
                         transcript.order.insert(place, at: spot)
                     }
@@ -102,13 +93,69 @@ struct RecordedTranscript: Sendable {
                 }
                 for place in transcript.order where !shown.contains(place) && rows[place].vanishes == nil {
                     let since = number == 0 ? Int64.min : pages[number - 1].answered
-                    let reset = resets.first { $0.session == session && $0.time > since && $0.time <= page.answered }
+                    let reset = sources.resets.first {
+                        $0.session == session && $0.time > since && $0.time <= page.answered
+                    }
                     rows[place].vanishes = reset?.time ?? page.answered
                 }
+            }
+            let known = places.keys.map { String($0.prefix { $0 != " " }) }
+            for row in unread(session, since: pages.last?.answered ?? .min, known: Set(known), sources) {
+                transcript.order.append(rows.count)
+                rows.append(row)
             }
             transcripts[session] = transcript
         }
         return (transcripts, rows)
+    }
+
+    private static func row(_ message: JSONValue, _ session: String, _ appears: Int64, _ sources: Sources)
+        -> RecordedRow
+    {
+        RecordedRow(
+            session: session,
+            role: message["role"]?.string ?? "",
+            text: RecordedRow.text(of: message),
+            key: RecordedRow.key(of: message),
+            stopReason: message["stopReason"]?.string,
+            timestamp: message["timestamp"]?.int ?? 0,
+            template: sources.template(message),
+            appears: appears
+        )
+    }
+
+    /// Rows that the recorder never read, from what the gateway said when it wrote them: those after its last look, and
+    /// those that a reset took away before its next one.
+    private static func unread(_ session: String, since: Int64, known: Set<String>, _ sources: Sources) -> [RecordedRow]
+    {
+        var rows: [RecordedRow] = []
+        for notice in sources.notices where notice.session == session && !known.contains(notice.id) {
+            let reset = sources.resets.first { $0.session == session && $0.time >= notice.time }?.time
+            guard notice.time > since || reset != nil else { continue }
+            var row = row(notice.value, session, notice.time, sources)
+            row.vanishes = reset
+            rows.append(row)
+        }
+        guard !sources.notices.contains(where: { $0.session == session }) else { return rows }
+        // The oldest release tells of no row: the user's stands with the run's start, the answer with its end.
+        for message in sources.messages where message.session == session {
+            guard let run = sources.runs[message.key] else { continue }
+            for mark in run.marks where mark.time > since {
+                switch mark.mark {
+                case .began(let startedAt?):
+                    let text =
+                        #"{"role":"user","content":[{"type":"text","text":\#(quoted(message.text))}],"timestamp":\#(startedAt)}"#
+                    rows.append(row(json(text), session, mark.time, sources))
+                case .final(let answer?):
+                    let time = sources.epoch + mark.time
+                    let text =
+                        #"{"role":"assistant","content":[{"type":"text","text":\#(quoted(answer))}],"stopReason":"stop","timestamp":\#(time)}"#
+                    rows.append(row(json(text), session, mark.time, sources))
+                default: break
+                }
+            }
+        }
+        return rows.sorted { $0.appears < $1.appears }
     }
 
     private static func identity(_ message: JSONValue) -> String {
@@ -118,21 +165,15 @@ struct RecordedTranscript: Sendable {
     }
 
     /// The first sign that the row was written.
-    private static func sign(
-        of message: JSONValue,
-        _ session: String,
-        _ notices: [Notice],
-        _ runs: [String: RecordedRun],
-        _ epoch: Int64
-    ) -> Int64? {
+    private static func sign(of message: JSONValue, _ session: String, _ sources: Sources) -> Int64? {
         if let id = message["__openclaw"]?["id"]?.string,
-            let notice = notices.first(where: { $0.session == session && $0.id == id })
+            let notice = sources.notices.first(where: { $0.session == session && $0.id == id })
         {
             return notice.time
         }
         let timestamp = message["timestamp"]?.int ?? 0
         let text = RecordedRow.text(of: message)
-        let marks = runs.values.filter { $0.session == session }.flatMap(\.marks)
+        let marks = sources.runs.values.filter { $0.session == session }.flatMap(\.marks)
         switch message["role"]?.string {
         case "user":
             // Releases that tell of no row write the user's with the time of the run's start.
@@ -144,7 +185,7 @@ struct RecordedTranscript: Sendable {
             return marks.filter { mark in
                 if case .final(let final?) = mark.mark { final == text && !text.isEmpty } else { false }
             }.map(\.time).min()
-        case "toolResult": return timestamp - epoch
+        case "toolResult": return timestamp - sources.epoch
         default: return nil
         }
     }

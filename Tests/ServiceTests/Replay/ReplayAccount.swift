@@ -11,7 +11,15 @@ struct ReplayAccount: Sendable {
         let value: JSONValue
     }
 
+    /// A call of Ladle to the gateway.
+    struct Call: Sendable {
+        let time: Int64
+        let method: String
+        let params: String
+    }
+
     var events: [Event] = []
+    var calls: [Call] = []
     /// The entry of each message of the recording in its last state; nil where Ladle did not send it.
     var entries: [OutboxEntry?] = []
     /// Ladle's key of each message.

@@ -7,6 +7,7 @@ struct ReplayJudge {
         case falseEnd = "a run ended that went on"
         case wrongAnswer = "a run completed with another text"
         case wrongEnd = "a run ended in another way"
+        case endedBeforeResumed = "a run ended before the gateway took it up again"
         case eventAfterEnd = "an event after the end of a run"
         case noEnd = "a run without an end"
         case foreignMessage = "a message shown under another run"
@@ -63,53 +64,52 @@ struct ReplayJudge {
         return account.keys.indices.first { account.keys[$0]?.hasPrefix(entry) ?? false }
     }
 
-    /// The messages that a recorded run worked on.
-    private func messages(of id: String) -> [GatewayRecording.Message] {
-        recording.messages.filter { message in
-            message.key == id || recording.answers(to: message).contains { $0.id == id }
-        }
+    private func userRows(of place: Int) -> [RecordedRow] {
+        rows.filter { $0.appears <= account.end && isUserRow($0, of: place) }
     }
 
-    private func userRows(of message: GatewayRecording.Message) -> [RecordedRow] {
-        rows.filter {
-            $0.session == message.session && $0.role == "user" && $0.appears <= account.end
-                && $0.isOf(message, epoch: recording.epoch)
+    private func isUserRow(_ row: RecordedRow, of place: Int) -> Bool {
+        let message = recording.messages[place]
+        return row.session == message.session && row.role == "user" && row.isOf(message, epoch: recording.epoch)
+    }
+
+    /// The transcript of the message's session, in order.
+    private func transcript(of place: Int) -> [RecordedRow] {
+        (recording.transcripts[recording.messages[place].session]?.order ?? []).map { rows[$0] }
+    }
+
+    /// The assistant's rows behind the message's own.
+    private func turn(of place: Int) -> [RecordedRow] {
+        var turn: [RecordedRow] = []
+        var isOwn = false
+        for row in transcript(of: place) where row.appears <= account.end {
+            if row.role == "user" { isOwn = isUserRow(row, of: place) }
+            if isOwn, row.role == "assistant" { turn.append(row) }
         }
+        return turn
     }
 
     /// The texts of the rows behind the message's own, each for itself and joined.
-    private func answers(to message: GatewayRecording.Message) -> [String] {
-        guard let order = recording.transcripts[message.session]?.order else { return [] }
-        var answers: [String] = []
-        var turn: [String] = []
-        var isOwn = false
-        for row in order.map({ rows[$0] }) where row.appears <= account.end {
-            if row.role == "user" {
-                isOwn = row.isOf(message, epoch: recording.epoch)
-                turn = []
-            } else if isOwn, row.role == "assistant", !row.text.isEmpty, row.stopReason != "error",
-                row.stopReason != "aborted"
-            {
-                turn.append(row.text)
-                answers.append(row.text)
-                if turn.count > 1 { answers.append(turn.joined()) }
-            }
+    private func answers(to place: Int) -> [String] {
+        let texts = turn(of: place).filter {
+            !$0.text.isEmpty && $0.stopReason != "error" && $0.stopReason != "aborted"
         }
-        return answers
+        .map(\.text)
+        return texts + texts.indices.dropLast().map { texts[$0...].joined() }
+    }
+
+    /// The run itself, and those that worked on the same message.
+    private func works(of id: String) -> [RecordedRun] {
+        let runs = recording.messages(of: id).flatMap { recording.answers(to: $0) }
+        return runs.contains { $0.id == id } ? runs : runs + [recording.runs[id]].compactMap(\.self)
     }
 
     /// The texts with which the run may have completed.
     private func texts(of id: String) -> [String] {
-        let own = recording.runs[id]?.ends.compactMap { mark -> String? in
+        let finals = works(of: id).flatMap(\.ends).compactMap { mark -> String? in
             if case .final(let text?) = mark.mark, mark.time <= account.end { text } else { nil }
         }
-        let others = messages(of: id).flatMap { message in
-            answers(to: message)
-                + recording.answers(to: message).flatMap(\.ends).compactMap { mark -> String? in
-                    if case .final(let text?) = mark.mark, mark.time <= account.end { text } else { nil }
-                }
-        }
-        return (own ?? []) + others
+        return finals + recording.messages(of: id).flatMap { answers(to: $0) }
     }
 
     private func bare(_ text: String) -> String { text.filter { !$0.isWhitespace } }
@@ -121,8 +121,7 @@ struct ReplayJudge {
 
     /// How the run truly ended; nil where the recording does not show it.
     private func ending(of id: String) -> Ending? {
-        let runs = messages(of: id).flatMap { recording.answers(to: $0) } + (recording.runs[id].map { [$0] } ?? [])
-        let marks = runs.flatMap(\.marks).filter { $0.time <= account.end }
+        let marks = works(of: id).flatMap(\.marks).filter { $0.time <= account.end }
         let ends = marks.compactMap { mark -> Ending? in
             switch mark.mark {
             case .final(.some): .completed
@@ -132,29 +131,17 @@ struct ReplayJudge {
         }
         if ends.contains(.completed) { return .completed }
         if let end = ends.last { return end }
-        if !messages(of: id).flatMap({ answers(to: $0) }).isEmpty, !wasInterrupted(id) {
-            let stopped = messages(of: id).contains { message in
-                let order = recording.transcripts[message.session]?.order.map { rows[$0] } ?? []
-                guard
-                    let start = order.lastIndex(where: { $0.isOf(message, epoch: recording.epoch) && $0.role == "user" }
-                    )
-                else {
-                    return false
-                }
-                let turn = order[(start + 1)...].prefix { $0.role != "user" }
-                return turn.contains { $0.role == "assistant" && $0.stopReason == "stop" && $0.appears <= account.end }
-            }
-            if stopped { return .completed }
+        let answered = recording.messages(of: id).contains { place in
+            turn(of: place).contains { $0.stopReason == "stop" }
         }
+        if answered { return .completed }
         let failed = marks.contains { if case .failed = $0.mark { true } else { false } }
         return failed || wasInterrupted(id) ? .failed : nil
     }
 
-    /// Its process ended before it did, and no other took it up.
+    /// Its process ended before it did.
     private func wasInterrupted(_ id: String) -> Bool {
-        guard let run = recording.runs[id], let last = run.marks.last(where: { $0.time <= account.end }) else {
-            return false
-        }
+        guard let last = recording.runs[id]?.marks.last(where: { $0.time <= account.end }) else { return false }
         guard last.process < recording.process(at: account.end) else { return false }
         switch last.mark {
         case .final(.some), .aborted, .failed: return false
@@ -186,8 +173,8 @@ struct ReplayJudge {
         guard account.isWhole else { return }
         for run in account.openRuns {
             let id = recorded(run)
-            guard !isUnknown(run), ending(of: id) != nil else { continue }
-            find(.noEnd, "run \(name(run)) is still open at the end, though it \(ending(of: id)?.rawValue ?? "")")
+            guard !isUnknown(run), let truth = ending(of: id) else { continue }
+            find(.noEnd, "run \(name(run)) is still open at the end, though it \(truth.rawValue)")
         }
     }
 
@@ -195,28 +182,25 @@ struct ReplayJudge {
 
     private mutating func judgeTime(of run: String, _ body: JSONValue, at time: Int64) {
         let id = recorded(run)
+        let works = works(of: id)
+        // The whole answer may be known before the event that ends the run.
+        if body["state"]?.string == "completed", isAmong(body["text"]?.string ?? "", texts(of: id)) { return }
         let process = recording.process(at: time)
-        var works = recording.runs[id].map { [$0] } ?? []
-        for message in messages(of: id) { works += recording.answers(to: message) }
+        let own = recording.runs[id]?.marks.last { $0.time <= time }?.process ?? process
         for work in works {
-            guard let mark = work.goesOn(after: time, process: process) else { continue }
-            // An answer whose end stood already may be heard later.
-            if works.contains(where: { $0.id != work.id && $0.ends.contains { $0.time <= time && isWhole($0) } }) {
+            let isOwn = work.id == id
+            guard let mark = work.goesOn(after: time, process: isOwn ? process : nil), mark.time <= account.end else {
                 continue
             }
-            let next = work.marks.first { $0.time > time }?.time ?? 0
-            guard next <= account.end else { continue }
+            // An answer whose end stood already may be heard later.
+            if works.contains(where: { $0.id != work.id && $0.isAnswered(at: time) }) { continue }
             find(
-                .falseEnd,
+                isOwn || mark.process == own ? .falseEnd : .endedBeforeResumed,
                 "run \(name(run)) ended \(body["state"]?.string ?? "") (\(body["error"]?.string ?? "")) at \(time), "
-                    + "but \(describe(mark)) follows at \(next)"
+                    + "but \(describe(mark.mark)) follows at \(mark.time)"
             )
             return
         }
-    }
-
-    private func isWhole(_ mark: RecordedRun.TimedMark) -> Bool {
-        if case .final(.some) = mark.mark { true } else { false }
     }
 
     private func describe(_ mark: RecordedRun.Mark) -> String {
@@ -250,10 +234,9 @@ struct ReplayJudge {
                 )
             }
         } else if let truth, truth.rawValue != state {
-            find(
-                .wrongEnd,
-                "run \(name(run)) \(state) (\(body["error"]?.string ?? "")), but it \(truth.rawValue)"
-            )
+            // Interrupted, and taken up by another run.
+            if state == "failed", wasInterrupted(id) { return }
+            find(.wrongEnd, "run \(name(run)) \(state) (\(body["error"]?.string ?? "")), but it \(truth.rawValue)")
         }
     }
 
@@ -270,14 +253,14 @@ struct ReplayJudge {
             guard let message = event.value["message"], let run = message["runId"]?.string else { continue }
             guard let text = message["text"]?.string, !text.isEmpty, !isUnknown(run) else { continue }
             let id = recorded(run)
-            let owners = messages(of: id)
+            let owners = recording.messages(of: id).map { recording.messages[$0] }
             switch message["role"]?.string {
             case "user":
                 guard !owners.isEmpty else { continue }
                 let isOwn = owners.contains { text == $0.text || text.contains($0.text) }
                 if !isOwn { find(.foreignMessage, "\(quote(text)) as the message of run \(name(run))") }
             case "assistant":
-                let own = texts(of: id) + stream(of: id) + failures(of: id)
+                let own = texts(of: id) + otherTexts(of: id)
                 guard !own.isEmpty || !owners.isEmpty else { continue }
                 let wanted = bare(text)
                 if !own.contains(where: { bare($0).contains(wanted) }) {
@@ -288,39 +271,26 @@ struct ReplayJudge {
         }
     }
 
-    private func stream(of id: String) -> [String] {
-        let runs = messages(of: id).flatMap { recording.answers(to: $0) } + (recording.runs[id].map { [$0] } ?? [])
-        return runs.flatMap(\.texts).map(\.text)
-    }
-
-    private func failures(of id: String) -> [String] {
-        let runs = messages(of: id).flatMap { recording.answers(to: $0) } + (recording.runs[id].map { [$0] } ?? [])
-        let events = runs.flatMap(\.ends).compactMap { mark -> String? in
+    /// What else may be shown of a run: its text on the way, and how it failed.
+    private func otherTexts(of id: String) -> [String] {
+        let works = works(of: id)
+        let ends = works.flatMap(\.ends).compactMap { mark -> String? in
             switch mark.mark {
             case .failed(let text): text
             case .aborted(let text): text
             default: nil
             }
         }
-        let behind = messages(of: id).flatMap { message -> [String] in
-            let order = recording.transcripts[message.session]?.order.map { rows[$0] } ?? []
-            guard let start = order.firstIndex(where: { $0.role == "user" && $0.isOf(message, epoch: recording.epoch) })
-            else {
-                return []
-            }
-            return order[(start + 1)...].filter {
-                $0.role == "assistant" && ["error", "aborted"].contains($0.stopReason)
-            }.map(\.text)
-        }
-        return events + behind
+        let rows = recording.messages(of: id).flatMap { turn(of: $0) }.map(\.text)
+        return works.flatMap(\.texts).map(\.text) + ends + rows
     }
 
     // MARK: Entries
 
     /// When the gateway showed that it has the message for good: its row, or an end of its run.
-    private func proof(of message: GatewayRecording.Message) -> Int64? {
-        let shown = userRows(of: message).map(\.appears).min()
-        let ends = recording.answers(to: message).flatMap(\.ends).filter { mark in
+    private func proof(of place: Int) -> Int64? {
+        let shown = userRows(of: place).map(\.appears).min()
+        let ends = recording.answers(to: place).flatMap(\.ends).filter { mark in
             if case .final(nil) = mark.mark { false } else { mark.time <= account.end }
         }
         return [shown, ends.map(\.time).min()].compactMap(\.self).min()
@@ -330,7 +300,7 @@ struct ReplayJudge {
         for (place, entry) in account.entries.enumerated() {
             guard let entry, !account.unknown.contains(place) else { continue }
             let message = recording.messages[place]
-            let proof = proof(of: message)
+            let proof = proof(of: place)
             for event in account.events where event.type.hasPrefix("outbox") {
                 guard let shown = event.value["entry"], shown["id"]?.string == entry.id,
                     shown["state"]?.string == "delivered"
@@ -342,7 +312,9 @@ struct ReplayJudge {
                 break
             }
             guard account.isWhole else { continue }
-            if proof != nil, entry.state != .delivered {
+            // A command leaves no row, so the end of its run may have been missed.
+            let isMissed = entry.state == .unconfirmed && userRows(of: place).isEmpty
+            if proof != nil, entry.state != .delivered, !isMissed {
                 find(
                     .notDelivered,
                     "“\(message.text.prefix(24))” \(entry.state.rawValue) (\(entry.fault.map { "\($0)" } ?? "")) at the end"
@@ -357,11 +329,11 @@ struct ReplayJudge {
         for (place, message) in recording.messages.enumerated() {
             let sent = account.dispatches.filter { $0.message == place }
             for (earlier, later) in zip(sent, sent.dropFirst()) {
-                if earlier.process == later.process, earlier.key != later.key, proof(of: message) != nil {
+                if earlier.process == later.process, earlier.key != later.key, proof(of: place) != nil {
                     find(.sentTwice, "“\(message.text.prefix(24))” with another key at \(later.time)")
                 }
                 guard later.process != earlier.process else { continue }
-                let had = userRows(of: message).filter {
+                let had = userRows(of: place).filter {
                     $0.appears < later.time && $0.vanishes.map { later.time < $0 } ?? true
                 }
                 if !had.isEmpty {
