@@ -255,7 +255,7 @@ package final class MessageService {
 
     /// Publishes at once the words of people who write through other clients, where the gateway reports them.
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
-        guard case .sessionMessage(let event) = event.payload, event.isWritten, let row = event.row, row.role == .user,
+        guard case .sessionMessage(let event) = event.payload, event.isStored, let row = event.row, row.role == .user,
             let key = event.sessionKey
         else { return }
         let session = runs.canonical(key)
