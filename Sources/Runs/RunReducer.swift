@@ -371,11 +371,12 @@ struct RunReducer: Sendable {
         guard !isClosed || (isOver && !evidence.isProven) else { return }
         if isClosed, last.stopReason == .completed { finalText = Array(ReplyText.clean(last.text).utf8) }
         if let time = last.time { lastEvent = max(lastEvent, time) }
+        if last.isAbortNote { return evidence.settled(.aborted, error: nil) }
         switch last.stopReason {
         case .completed: evidence.settled(.completed, error: nil)
         case .error: evidence.settled(.failed, error: last.errorMessage)
         case .aborted: evidence.settled(.aborted, error: nil)
-        case .toolUse, .other, nil: if last.isAbortNote { evidence.settled(.aborted, error: nil) }
+        case .toolUse, .other, nil: break
         }
     }
 

@@ -379,11 +379,14 @@ package struct RunTracker: Sendable {
     static let silence: Int64 = 16_000
     private static let silenceWait: Int64 = 30_000
 
-    /// Runs of a session that a page did not settle, to be asked about one by one (older gateways).
+    /// Runs of a session that a page did not settle, to be asked about one by one (older gateways). Of a message whose run has not
+    /// begun they say that it is over while it waits.
     package func questions(_ session: SessionKey, now: Timestamp) -> [String] {
         guard !traits.pagesTellRuns, let runs = memory[session: session] else { return [] }
         return runs.active.filter { id in
-            guard let reducer = memory[id], reducer.hasBegun, !reducer.isGone, !reducer.isOver else { return false }
+            guard let reducer = memory[id], reducer.isStartPublished, !reducer.isGone, !reducer.isOver else {
+                return false
+            }
             return reducer.isUncertain || isSilent(reducer, now: now)
         }
     }

@@ -180,6 +180,7 @@ struct HistoryServiceTests {
             bench.gateway.rows[Self.main] = [Row.user("one", key: id, id: "r1")]
             bench.gateway.historyMembers = conversation("a1")
             #expect(try await texts(bench, on: loop) == ["one"])
+            try await bench.event("chat", Frame.final(id, 9, nil), on: loop)
             try await bench.advance(5000, on: loop)
             bench.gateway.rows[Self.main] = []
             bench.gateway.historyMembers = conversation("b2")

@@ -95,6 +95,10 @@ struct MessageServiceTests {
             #expect(bench.messages.map { $0["text"]?.string } == ["from the phone"])
             try await bench.event("session.message", #"{"sessionKey":"main","message":\#(other)}"#, on: loop)
             #expect(bench.messages.count == 1)
+            // The session has an answer, so its transcript is on disk.
+            try await bench.event("agent", Frame.start("phone-1"), on: loop)
+            try await bench.event("chat", Frame.final("phone-1", 9, "yes"), on: loop)
+            try await bench.advance(2000, on: loop)
             let id = try await bench.accept("hello", on: loop)
             let place = bench.messages.count
             let own = Row.user("hello", key: id, id: "row-2")

@@ -224,9 +224,10 @@ package final class RunService {
 
     private func lookForCure(behind run: Run, on loop: isolated EventLoop) {
         guard hasConflict, run.state == .completed, gateway.isOnline else { return }
-        transcript.read(run.session.text, rows: 3, on: loop) { [weak self] result in
+        transcript.read(run.session.text, rows: Self.pageRows, on: loop) { [weak self] result in
             guard let self, case .success(let page) = result else { return }
-            guard page.rows.count(where: { $0.role == .user }) == 1 else { return }
+            // The first turn of its session, and no page that begins in the middle.
+            guard page.rows.first?.role == .user, page.rows.count(where: { $0.role == .user }) == 1 else { return }
             self.hasConflict = false
             self.outbox.bringForward(faultCode: Self.conflictCode, on: loop)
         }
