@@ -41,9 +41,9 @@ final class DemoChat {
         }
         if sent.unicodeScalars.contains("\0") { return .invalid("message must not contain null bytes") }
         let text = String(String.UnicodeScalarView(sent.unicodeScalars.filter(Self.isKept)))
-        let attachments: [TranscriptRow.Block]
+        let attachments: DemoAttachments
         do throws(DemoError) {
-            attachments = try DemoAttachments.blocks(request.params?["attachments"], release)
+            attachments = try DemoAttachments(request.params?["attachments"], host)
         } catch {
             return .failed(error)
         }
@@ -55,12 +55,14 @@ final class DemoChat {
         }
         if Self.isStop(text) { return .ok(abortResult(dispatcher.abortAll(in: sessions[canonical], reason: "stop"))) }
         if let answer = dispatcher.answer(forKnown: key, in: canonical) { return answer }
+        var row = sessions.row(.user(key: key), (text.isEmpty ? [] : [.text(text)]) + attachments.blocks)
+        row.media = attachments.media
         accept(
             DemoMessage(
                 key: key,
                 rawKey: rawKey,
                 text: text,
-                userRow: sessions.row(.user(key: key), (text.isEmpty ? [] : [.text(text)]) + attachments),
+                userRow: row,
                 owner: request.connection.id,
                 ownerDevice: request.connection.deviceID,
                 acceptedAt: clock.wallMs

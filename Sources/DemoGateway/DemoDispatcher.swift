@@ -60,7 +60,7 @@ final class DemoDispatcher {
 
     func accept(_ message: DemoMessage, in session: DemoSession) {
         session.wasAborted = false
-        if shape.announcesAccepted, !session.rows.isEmpty {
+        if shape.announcesAccepted, !session.isNew {
             clock.after(ms: clock.paced(15)) { [sessions] in sessions.announceAccepted(message.userRow, in: session) }
         }
         session.run?.addRecipient(message.owner)
@@ -137,27 +137,51 @@ final class DemoDispatcher {
         session.run = nil
         session.lastEnd = clock.now.monotonic
         session.updatedAt = clock.wallMs
+        let outcome: FinishedKeys.Outcome
+        let isSilent: Bool
+        switch ending {
+        case .completed: (outcome, isSilent) = (.completed, false)
+        case .aborted: (outcome, isSilent) = (.aborted, shape.aborts == .storePartial)
+        case .failed(let summary): (outcome, isSilent) = (.failed(summary), false)
+        case .dropped: (outcome, isSilent) = (.completed, true)
+        }
+        if isSilent {
+            finish(run.id, outcome)
+        } else {
+            var times = shape.runEnd
+            // An abort is told before it is answered.
+            if case .aborted = ending { times = ReleaseShape.RunEnd() }
+            tellEnd(of: run, outcome, times, keepsStates: isRecovery && shape.recovery?.keepsStates == true)
+        }
+        startLater(in: session)
+    }
+
+    private func tellEnd(
+        of run: DemoRun,
+        _ outcome: FinishedKeys.Outcome,
+        _ times: ReleaseShape.RunEnd,
+        keepsStates: Bool
+    ) {
+        let session = run.session
         let endedAt = clock.wallMs
         let (status, phase) =
-            switch ending {
+            switch outcome {
             case .completed: ("done", "end")
             case .aborted: ("killed", "end")
             case .failed: ("failed", "error")
             }
-        self.ending.insert(run.id)
-        later(shape.runEnd.toldMs) { [sessions] in
+        ending.insert(run.id)
+        later(times.toldMs) { [sessions] in
             let written = session.status
             (session.status, session.endedAt) = (status, endedAt)
             sessions.announceChange(of: session, phase: phase, runID: run.id)
             if session.run == nil { session.status = written }
         }
-        later(shape.runEnd.writtenMs) { [weak self] in
+        later(times.writtenMs) { [weak self] in
             self?.ending.remove(run.id)
-            self?.finish(run.id, ending)
-            let keepsStates = isRecovery && self?.shape.recovery?.keepsStates == true
+            self?.finish(run.id, outcome)
             if session.run == nil, !keepsStates { session.status = status }
         }
-        startLater(in: session)
     }
 
     private func later(_ delay: Int, _ work: @escaping () -> Void) {
@@ -292,9 +316,47 @@ final class DemoDispatcher {
 
     private func abort(_ message: DemoMessage, _ session: DemoSession, reason: String) {
         finish(message.key, .aborted)
+        if shape.announcesAccepted { startAborted(message, in: session) }
         host.connections.broadcastToReaders(
             "chat",
             ["runId": message.key, "sessionKey": session.key, "seq": 1, "state": "aborted", "stopReason": reason]
         )
+    }
+
+    /// April starts the run all the same, and stops there.
+    private func startAborted(_ message: DemoMessage, in session: DemoSession) {
+        let rest = clock.paced(shape.startMs) - Int(clock.wallMs - message.acceptedAt)
+        clock.after(ms: max(rest, 0)) { [weak self] in
+            guard let self, session.run == nil else { return }
+            session.status = "running"
+            session.startedAt = clock.wallMs
+            let frames = RunFrames(message.key, session, host)
+            frames.lifecycle(["phase": "start", "startedAt": clock.wallMs], namesAgent: true)
+            sessions.announceChange(of: session, phase: "start", runID: message.key)
+            RunTranscript(message, session, host).begin()
+        }
+    }
+
+    // MARK: - Resets
+
+    /// `sessions.reset`, as the shape has it while a run is active.
+    func reset(_ request: DemoRequest) -> DemoReply {
+        guard let canonical = request.string("key").flatMap({ sessions.canonical($0) }) else {
+            return .invalid("malformed session key")
+        }
+        let session = sessions.make(canonical)
+        if let run = session.run {
+            switch shape.resetInRun {
+            case .aborts: _ = abortAll(in: session, reason: "reset")
+            case .drops: run.drop()
+            case .refuses(let delay):
+                run.mute()
+                let message = "Session \(canonical) is still active; try again in a moment."
+                return .later(ms: clock.paced(delay), .failed(DemoError("UNAVAILABLE", message)))
+            }
+        }
+        sessions.reset(session)
+        let entry: WireValue = ["sessionId": session.sessionID, "updatedAt": session.updatedAt, "systemSent": false]
+        return .ok(["ok": true, "key": canonical, "entry": entry])
     }
 }

@@ -10,6 +10,12 @@ package protocol DemoGatewayCore: AnyObject {
     /// `close` is the client's close frame, if it sent one.
     func closed(_ id: DemoConnectionID, _ close: DemoClose?, now: DemoInstant) -> [DemoAction]
     func stop(now: DemoInstant) -> [DemoAction]
+    /// Whether an upgrade is answered 503, as a gateway does that is about to end.
+    func refusesUpgrade(now: DemoInstant) -> Bool
+}
+
+extension DemoGatewayCore {
+    package func refusesUpgrade(now: DemoInstant) -> Bool { false }
 }
 
 /// Identifies one connection for the life of the process; never reused.

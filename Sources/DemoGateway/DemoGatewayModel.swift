@@ -192,14 +192,20 @@ package final class DemoGatewayModel: DemoGatewayCore {
     }
 
     private func answer(_ request: DemoRequest) {
-        let answer =
-            switch reply(to: request) {
-            case .ok(let payload): DemoFrame.response(request.id, ok: payload)
-            case .failed(let error, let payload): DemoFrame.response(request.id, error: error, payload: payload)
-            }
+        answer(request, reply(to: request))
         let connection = request.connection
-        connections.emit(answer, to: connection)
         if connection.wrongRoleCalls > Self.wrongRoleLimit { close(connection, 1008, "repeated unauthorized calls") }
+    }
+
+    private func answer(_ request: DemoRequest, _ reply: DemoReply) {
+        switch reply {
+        case .ok(let payload):
+            connections.emit(DemoFrame.response(request.id, ok: payload), to: request.connection)
+        case .failed(let error, let payload):
+            connections.emit(DemoFrame.response(request.id, error: error, payload: payload), to: request.connection)
+        case .later(let delay, let reply):
+            clock.after(ms: delay) { [weak self] in self?.answer(request, reply) }
+        }
     }
 
     // MARK: - Startup
@@ -280,6 +286,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         case "chat.history": chat.history(request)
         case "chat.send": chat.send(request)
         case "health": .ok(host.health)
+        case "sessions.reset": dispatcher.reset(request)
         case "sessions.list": host.sessions.list(request)
         case "sessions.subscribe": host.sessions.subscribe(request)
         default: .invalid("unknown method: \(request.method)")
@@ -334,6 +341,17 @@ package final class DemoGatewayModel: DemoGatewayCore {
 
     /// Forgets the keys of finished sends.
     package func forgetFinishedKeys() { dispatcher.forgetFinishedKeys() }
+
+    /// The rows of all sessions as they would be read from disk, by canonical key.
+    package var transcripts: WireValue {
+        let style = host.sessions.style
+        return .object(
+            host.sessions.all.sorted { $0.key < $1.key }.map { key, session in
+                let rows = session.rows.enumerated().map { style.wire($0.element, seq: $0.offset + 1) }
+                return WireValue.Member(name: key, value: .array(rows))
+            }
+        )
+    }
 
     /// Adds a user's message to a transcript without a run and without an event.
     package func restoreMessage(_ text: String, key: String, session: String, at time: Int64) {

@@ -83,6 +83,8 @@ package final class DemoGatewayServer {
         perform(core.connected(id, peer: peer, now: Self.now()), on: loop)
     }
 
+    var refusesUpgrade: Bool { core.refusesUpgrade(now: Self.now()) }
+
     func received(_ message: [UInt8], from id: DemoConnectionID, on loop: isolated EventLoop) {
         perform(core.received(message, from: id, now: Self.now()), on: loop)
     }

@@ -12,8 +12,9 @@ struct DemoRequest {
     func bool(_ name: String) -> Bool? { params?[name]?.bool }
 }
 
-enum DemoReply {
+indirect enum DemoReply {
     case ok(WireValue)
+    case later(ms: Int, DemoReply)
     case failed(DemoError, payload: WireValue? = nil)
 
     static func invalid(_ message: String) -> DemoReply { .failed(.invalid(message)) }
@@ -94,6 +95,11 @@ struct DemoMethod: Sendable {
             ]
         ),
         DemoMethod(name: "sessions.subscribe", scope: read, rules: [], since: .april),
+        DemoMethod(
+            name: "sessions.reset",
+            scope: admin,
+            rules: [.text("key").required, .choice("reason", ["new", "reset"]), laterAgentID]
+        ),
         DemoMethod(name: "agents.list", scope: read, rules: []),
         DemoMethod(name: "agents.files.get", scope: read, rules: file),
         DemoMethod(

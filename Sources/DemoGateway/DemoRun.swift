@@ -1,6 +1,11 @@
 /// One run of a script: plays its beats and writes the transcript rows.
 final class DemoRun {
-    typealias Ending = FinishedKeys.Outcome
+    enum Ending {
+        case completed, aborted
+        case failed(String)
+        /// It is over, and nobody is told.
+        case dropped
+    }
 
     private struct Burst {
         let count: Int
@@ -21,8 +26,9 @@ final class DemoRun {
     private unowned let host: DemoHost
     private let frames: RunFrames
     private let text: RunText
+    private let transcript: RunTranscript
+    private let failures: RunFailures
     private let onEnd: (DemoRun, Ending) -> Void
-    private let messageText: String
     private let acceptedAt: Int64
     private let beats: [(delayMs: Int, beat: RunTimeline.Beat)]
     private var place = 0
@@ -33,10 +39,8 @@ final class DemoRun {
     private var isSilent = false
     private var usedTools = false
     private var toolStarts: [String: Int64] = [:]
+    private var runningTools: [RunTimeline.PlannedCall] = []
     private var burst: Burst?
-    /// The user's row until it is in the transcript.
-    private var userRow: TranscriptRow?
-    private var isRowAnnounced = false
 
     private var release: DemoRelease { host.release }
     private var clock: DemoClock { host.clock }
@@ -54,12 +58,12 @@ final class DemoRun {
         self.onEnd = onEnd
         frames = RunFrames(id, session, host)
         text = RunText(frames, host)
+        transcript = RunTranscript(message, session, host)
+        failures = RunFailures(frames, transcript, session, host)
         ownerDevice = message.ownerDevice
         rawKey = message.rawKey
         recipients = [message.owner]
-        messageText = message.text
         acceptedAt = message.acceptedAt
-        userRow = message.userRow
         let agentID = session.agentID
         // A run that goes on has the end of its answer left to give.
         let script =
@@ -117,7 +121,7 @@ final class DemoRun {
         session.status = "running"
         frames.lifecycle(["phase": "start", "startedAt": clock.wallMs], namesAgent: true)
         host.sessions.announceChange(of: session, phase: "start", runID: id)
-        beginTranscript()
+        transcript.begin()
     }
 
     private func think(_ piece: String) {
@@ -152,13 +156,17 @@ final class DemoRun {
         for planned in calls {
             blocks.append(.toolCall(id: planned.id, name: planned.call.name, arguments: planned.call.arguments))
         }
-        append(.assistant(stopReason: "toolUse", error: nil, usage: countTokens()), blocks)
+        transcript.append(
+            .assistant(stopReason: "toolUse", error: nil, usage: transcript.usage(of: text.whole)),
+            blocks
+        )
         text.endBlock()
         usedTools = true
     }
 
     private func startTool(_ planned: RunTimeline.PlannedCall) {
         toolStarts[planned.id] = clock.wallMs
+        runningTools.append(planned)
         frames.tool(
             ["phase": "start", "name": planned.call.name, "toolCallId": planned.id, "args": planned.call.arguments],
             to: recipients
@@ -188,6 +196,7 @@ final class DemoRun {
 
     private func endTool(_ planned: RunTimeline.PlannedCall) {
         let call = planned.call
+        runningTools.removeAll { $0.id == planned.id }
         let started = toolStarts[planned.id] ?? clock.wallMs
         let duration = max(clock.wallMs - started, 1)
         // Earlier releases report only failures of the tool itself; a command's exit code stays in the details.
@@ -220,7 +229,7 @@ final class DemoRun {
             ]
         )
         if let effect = call.effect { host.agents.apply(effect, agent: session.agentID) }
-        append(.toolResult(callID: planned.id, name: call.name), [.text(call.output)])
+        transcript.append(.toolResult(callID: planned.id, name: call.name, isError: false), [.text(call.output)])
     }
 
     /// Earlier releases add the command to its description.
@@ -234,67 +243,30 @@ final class DemoRun {
 
     private var workspacePath: String { host.agents[session.agentID]?.path ?? "/home/demo/.openclaw/workspace" }
 
-    // MARK: - Transcript
+    // MARK: - Endings
 
-    /// Writes the user's row, or keeps it for the first answer.
-    private func beginTranscript() {
-        let shape = host.shape
-        if shape.dropsUnanswered, session.rows.last?.isUser == true { session.removeLastRow() }
-        if shape.rowTime == .ofStart { userRow?.timestamp = clock.wallMs }
-        userRow?.recordedAt = clock.wallMs
-        switch host.options.storesUserRowAtOnce ? .atStart : shape.userRow {
-        case .withAnswer: break
-        case .atStart: commitUserRow()
-        case .atStartOfOldSessions where !session.rows.isEmpty: commitUserRow()
-        case .atStartOfOldSessions:
-            guard let userRow else { return }
-            isRowAnnounced = true
-            host.sessions.announce(userRow, at: 1, in: session)
-        }
+    private func end(_ ending: Ending) {
+        isOver = true
+        onEnd(self, frames.isMuted ? .dropped : ending)
     }
 
-    private func commitUserRow() {
-        guard var row = userRow else { return }
-        userRow = nil
-        guard !isRowAnnounced else { return host.sessions.restore(row, to: session) }
-        row.recordedAt = clock.wallMs
-        host.sessions.append(row, to: session)
-    }
+    /// Ends without a word.
+    func drop() { end(.dropped) }
 
-    /// Appends a row of the run; the user's row stands before it.
-    private func append(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
-        commitUserRow()
-        host.sessions.append(host.sessions.row(kind, blocks), to: session)
-    }
+    /// Goes on, and only its transcript tells of it.
+    func mute() { frames.isMuted = true }
 
     private func takeThinking() -> [TranscriptRow.Block] {
         defer { thinking = "" }
         return thinking.isEmpty ? [] : [.thinking(thinking)]
     }
 
-    private func countTokens() -> TranscriptRow.Usage {
-        let used = TranscriptRow.Usage(
-            input: 8_000 + messageText.utf8.count / 4,
-            output: 8 + text.whole.utf8.count / 4
-        )
-        session.inputTokens = used.input
-        session.outputTokens += used.output
-        return used
-    }
-
-    // MARK: - Endings
-
-    private func end(_ ending: Ending) {
-        isOver = true
-        onEnd(self, ending)
-    }
-
     private func finishing() {
-        commitUserRow()
+        transcript.commitUserRow()
         // The history does not show a silent answer at all.
         if !isSilent, !text.block.isEmpty {
-            append(
-                .assistant(stopReason: "stop", error: nil, usage: countTokens()),
+            transcript.append(
+                .assistant(stopReason: "stop", error: nil, usage: transcript.usage(of: text.whole)),
                 takeThinking() + [.text(text.block)]
             )
         }
@@ -325,56 +297,41 @@ final class DemoRun {
     }
 
     private func fail(_ failure: DemoScript.ProviderFailure) {
-        let isEarlier = release < .june
-        append(
-            .assistant(stopReason: "error", error: isEarlier ? failure.detail : nil, usage: nil),
-            isEarlier ? [] : [.text("The agent run failed before producing a reply.")]
+        failures.play(
+            failure,
+            RunFailures.Steering(
+                after: { [weak self] delay, work in
+                    if let self { after(ms: clock.paced(delay)) { _ in work() } }
+                },
+                resume: { [weak self] in self?.playLater() },
+                end: { [weak self] in self?.end($0) }
+            )
         )
-        let shown = isEarlier ? failure.marchText : failure.laterText
-        let failed: WireValue = ["phase": "error", "endedAt": clock.wallMs, "error": shown]
-        guard !isEarlier else {
-            frames.lifecycle(failed.adding(["livenessState": release == .april ? "blocked" : nil]))
-            let kind = release == .april ? failure.kind : nil
-            frames.chat(["state": "error", "errorMessage": shown, "errorKind": kind])
-            return end(.failed(shown))
-        }
-        let blocked: WireValue = ["aborted": false, "livenessState": "blocked"]
-        frames.lifecycle(
-            wireObject(["phase": "finishing", "error": shown, "endedAt": clock.wallMs]).adding(blocked),
-            namesAgent: true
-        )
-        frames.lifecycle([
-            "phase": "fallback_step", "fallbackStepType": "fallback_step", "fallbackStepFromModel": "demo/demo-1",
-            "fallbackStepFromFailureReason": failure.reason, "fallbackStepFromFailureDetail": failure.detail,
-            "fallbackStepChainPosition": 1, "fallbackStepFinalOutcome": "chain_exhausted",
-        ])
-        frames.lifecycle(failed.adding(blocked).adding(["fallbackExhaustedFailure": true]))
-        frames.chat([
-            "state": "error", "errorMessage": shown, "message": frames.message(shown), "errorKind": failure.kind,
-        ])
-        // The agent's command reports the same failure again, with a count of its own.
-        let again = failure.finalText
-        frames.chat(["state": "error", "errorMessage": again, "message": frames.message(again)], seq: 1)
-        end(.failed(shown))
     }
 
     func abort(reason: String) {
-        let isMarch = release == .march
         let number = frames.nextSeq()
-        let partial = text.shown
+        let partial = text.aborted
         host.connections.broadcastToReaders(
             "chat",
             [
-                "runId": id, "sessionKey": isMarch ? rawKey : session.key, "seq": number, "state": "aborted",
-                "stopReason": reason, "message": partial.isEmpty ? nil : frames.message(partial),
+                "runId": id, "sessionKey": release == .march ? rawKey : session.key, "seq": number,
+                "state": "aborted", "stopReason": reason, "message": partial.isEmpty ? nil : frames.message(partial),
             ]
         )
-        if isMarch {
-            // March writes the partial answer twice, the first time before the user's row.
-            let kind = TranscriptRow.Kind.injected(key: "\(id):assistant", abortedRun: (id, reason))
-            let row = host.sessions.row(kind, [.text(partial)])
-            if !partial.isEmpty { host.sessions.append(row, to: session) }
-        } else if release >= .june {
+        let blocks = takeThinking() + (text.block.isEmpty ? [] : [.text(text.block)])
+        let abort = RunAbort(
+            RunAbort.Moment(
+                runID: id,
+                reason: reason,
+                partial: partial,
+                blocks: blocks,
+                tool: runningTools.last.map { ($0, toolStarts[$0.id] ?? clock.wallMs) }
+            ),
+            session,
+            host
+        )
+        if release >= .june {
             frames.agent(
                 "lifecycle",
                 [
@@ -383,37 +340,10 @@ final class DemoRun {
                 ],
                 seq: number
             )
-            announceLateEnd()
+            abort.tellLater()
         }
-        commitUserRow()
-        if !partial.isEmpty || !thinking.isEmpty {
-            append(
-                .assistant(stopReason: "aborted", error: "Request was aborted", usage: nil),
-                takeThinking() + (partial.isEmpty ? [] : [.text(text.block)])
-            )
-        }
-        session.wasAborted = true
+        if host.shape.aborts != .storePartial { session.wasAborted = true }
         end(.aborted)
-    }
-
-    /// In June the agent's own end trails behind an abort, counted from one again; clients must ignore it.
-    private func announceLateEnd() {
-        let (host, id, key) = (host, id, session.key)
-        clock.after(ms: clock.paced(100)) { [weak host] in
-            guard let host else { return }
-            for (seq, phase) in ["finishing", "end"].enumerated() {
-                let now = host.clock.wallMs
-                let data: WireValue = [
-                    "phase": phase, "stopReason": "aborted", "aborted": true, "livenessState": "working",
-                    "endedAt": now,
-                ]
-                host.connections.broadcastToReaders(
-                    "agent",
-                    [
-                        "runId": id, "sessionKey": key, "stream": "lifecycle", "data": data, "seq": seq + 1, "ts": now,
-                    ]
-                )
-            }
-        }
+        abort.write(transcript)
     }
 }

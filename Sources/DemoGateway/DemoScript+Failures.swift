@@ -1,10 +1,13 @@
 /// Runs that end with a provider's failure, in the words of the recorded ones.
 extension DemoScript {
     static func providerFailure(_ text: String) -> DemoScript? {
+        if text.contains("flaky") { return flaky }
         let isWanted = text.contains("fail") || text.contains("provider error")
         guard isWanted, !text.contains("failing command") else { return nil }
         let failure: ProviderFailure
-        if text.contains("429") {
+        if text.contains("failctx") {
+            failure = overflow
+        } else if text.contains("429") {
             let shown = "⚠️ API rate limit reached. Please try again later."
             failure = ProviderFailure(
                 detail: "429 Rate limit reached for demo-1",
@@ -13,7 +16,7 @@ extension DemoScript {
                 finalText: "⚠️ All models are temporarily rate-limited. Please try again in a few minutes.",
                 reason: "rate_limit",
                 kind: "rate_limit",
-                delayMs: 600
+                delayMs: 1_300
             )
         } else if text.contains("401") {
             let shown =
@@ -43,4 +46,39 @@ extension DemoScript {
         }
         return DemoScript(steps: [.pause(ms: failure.delayMs), .fail(failure)])
     }
+
+    /// Fails once and then answers, on gateways that try again.
+    private static let flaky = DemoScript(
+        steps: [
+            .pause(ms: 1_300),
+            .fail(
+                ProviderFailure(
+                    detail: "500 The server had an error while processing your request",
+                    marchText: "HTTP 500: The server had an error while processing your request",
+                    laterText: "LLM request failed.",
+                    finalText: "⚠️ Agent failed before reply: LLM request failed.\nLogs: openclaw logs --follow",
+                    reason: "timeout",
+                    delayMs: 1_300,
+                    isTransient: true
+                )
+            ),
+            .say("Flaky answer after 3 failures.", wordMs: 30),
+        ]
+    )
+
+    private static let overflow: ProviderFailure = {
+        let shown =
+            "Context overflow: prompt too large for the model. Try /reset (or /new) to start a fresh session, or use a "
+            + "larger-context model."
+        return ProviderFailure(
+            detail: "400 This model's maximum context length is 200000 tokens.",
+            marchText: shown,
+            laterText: shown,
+            finalText: "⚠️ Auto-compaction could not recover this turn. I kept this conversation mapped to the current "
+                + "session. Please try again, use /compact, or use /new to start a fresh session.",
+            reason: "context_overflow",
+            delayMs: 20,
+            isOverflow: true
+        )
+    }()
 }

@@ -52,6 +52,10 @@ struct DemoScript {
         var reason: String
         var kind: String?
         var delayMs: Int
+        /// Another attempt of the run does not meet it.
+        var isTransient = false
+        /// The context is too large for the model.
+        var isOverflow = false
     }
 
     var steps: [Step]

@@ -93,6 +93,9 @@ final class DemoSession {
         return head.adding(summary(release)).adding(models).adding(runtime)
     }
 
+    /// No run of it has begun, and no process has found it.
+    var isNew: Bool { rows.isEmpty && status == nil && messagesSinceFound == nil }
+
     /// A run of it is active or about to begin.
     var isActive: Bool { run != nil || !queue.direct.isEmpty }
 

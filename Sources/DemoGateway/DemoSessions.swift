@@ -55,6 +55,12 @@ final class DemoSessions {
         return made
     }
 
+    /// Forgets a session's transcript without an event.
+    func startOver(_ session: DemoSession) {
+        session.reset(sessionID: primitives.uuid(), now: clock.wallMs)
+        session.status = "done"
+    }
+
     func reset(_ session: DemoSession) {
         session.reset(sessionID: primitives.uuid(), now: clock.wallMs)
         announceChange(of: session, reason: "reset")
@@ -86,9 +92,12 @@ final class DemoSessions {
         session.append(row, limit: Self.rowLimit)
     }
 
-    /// Tells subscribers of a row at its place in the transcript; results of tools are not announced.
+    /// Tells subscribers of a row at its place in the transcript; results of tools and compactions are not announced.
     func announce(_ row: TranscriptRow, at seq: Int, in session: DemoSession) {
-        if case .toolResult = row.kind { return }
+        switch row.kind {
+        case .toolResult, .compaction: return
+        case .user, .assistant, .injected: break
+        }
         announceMessage(style.wire(row, seq: seq, isEvent: true), id: row.id, at: seq, in: session)
     }
 
@@ -184,11 +193,10 @@ final class DemoSessions {
         let offset = min(Int(clamping: request.int("offset") ?? 0), total)
         let limit = Int(clamping: request.int("limit") ?? (release >= .june ? 100 : Int64(Self.limit)))
         let rows = found.dropFirst(offset).prefix(limit).map { session -> WireValue in
-            let first = session.rows.first { $0.isUser }?.plainText
             let last = session.rows.last { $0.role == "assistant" }?.plainText
             return session.row(release).adding([
                 "derivedTitle": request.bool("includeDerivedTitles") == true
-                    ? first.map { String($0.prefix(60)) } : nil,
+                    ? DerivedTitle.of(session, release) : nil,
                 "lastMessagePreview": request.bool("includeLastMessage") == true
                     ? last.map { String($0.prefix(200)) } : nil,
             ])

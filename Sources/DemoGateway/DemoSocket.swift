@@ -51,6 +51,11 @@ final class DemoSocket: StreamHandler {
         case .head(let reader):
             do throws(HandshakeError) {
                 guard let found = try reader.receive(bytes) else { return }
+                if server?.refusesUpgrade == true {
+                    let answer = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                    delivery.write(Array(answer.utf8), to: stream, on: loop)
+                    return finish(on: loop)
+                }
                 upgrade(found.handshake, on: loop)
                 received(bytes.extracting(found.used..<bytes.count), on: loop)
             } catch {

@@ -15,7 +15,7 @@ struct DemoMessage {
 
 /// The messages of one session that have no run yet.
 struct MessageQueue {
-    struct Late {
+    struct Overdue {
         let message: DemoMessage
         /// The empty `final` is on its way or sent.
         var isAnswered = false
@@ -24,7 +24,7 @@ struct MessageQueue {
     /// They run under their own keys.
     private(set) var direct: [DemoMessage] = []
     /// They run under ids of the gateway's own.
-    private(set) var late: [Late] = []
+    private(set) var late: [Overdue] = []
     /// Grows when another message becomes the next one, so that an older timer does nothing.
     private(set) var turn = 0
     /// The direct messages stand in the order of their runs.
@@ -39,7 +39,7 @@ struct MessageQueue {
 
     mutating func add(_ message: DemoMessage) { direct.append(message) }
 
-    mutating func addLate(_ message: DemoMessage) { late.append(Late(message: message)) }
+    mutating func addLate(_ message: DemoMessage) { late.append(Overdue(message: message)) }
 
     mutating func remove(_ key: String) -> DemoMessage? {
         direct.firstIndex { $0.key == key }.map { direct.remove(at: $0) }

@@ -72,6 +72,40 @@ package struct ReleaseShape: Sendable, Equatable {
         var runWhenForgotten = true
     }
 
+    /// The provider's failures.
+    struct Failures: Equatable {
+        /// The pauses before further attempts.
+        var lastingRetryMs: [Int] = []
+        var transientRetryMs: [Int] = []
+        /// The first failure is told as the run's error, and its chat events end there, whatever the next attempt brings.
+        var tellsFirst = false
+        /// Each attempt writes the user's row again.
+        var repeatsRow = false
+        /// From the last failure to the last word about it.
+        var lastErrorMs = 0
+        /// An overflow of the context is answered by compactions, with this pause between the rounds.
+        var compacts = false
+        var overflowRoundMs = 0
+    }
+
+    enum Aborts {
+        /// The answer so far becomes a row.
+        case plain
+        /// It becomes two rows; the session's states do not change.
+        case storePartial
+        /// It becomes one row and is announced twice; what the agent says of its end changes the session's states.
+        case announcePartial
+    }
+
+    /// `sessions.reset` while a run is active.
+    enum ResetInRun: Equatable {
+        case aborts
+        /// The run ends without a word.
+        case drops
+        /// It is refused after a while; the run goes on without events.
+        case refuses(afterMs: Int)
+    }
+
     var startMs = 120
     /// The start of the first run after a restart.
     var firstStartMs = 120
@@ -89,12 +123,20 @@ package struct ReleaseShape: Sendable, Equatable {
     /// The second message of a session that was found at the start or was reset is refused, and all further ones, until a
     /// session begins that is new.
     var conflicts = false
+    var failures = Failures()
+    var aborts = Aborts.plain
+    var resetInRun = ResetInRun.aborts
+    /// Attachments become files, and their paths stand in the row.
+    var storesMedia = false
     /// Whether it was recorded, and ends and starts as a process does.
     package private(set) var isRecorded = false
 
     static func plain(_ release: DemoRelease) -> ReleaseShape {
         let late = Late(emptyFinalMs: 40, emptyFinalAtStartMs: 40, startMs: 120)
-        return ReleaseShape(busySends: release < .june ? .loseKey(late) : .keepKey)
+        return ReleaseShape(
+            busySends: release < .june ? .loseKey(late) : .keepKey,
+            aborts: release < .june ? .storePartial : .plain
+        )
     }
 
     /// By version.
@@ -108,6 +150,13 @@ package struct ReleaseShape: Sendable, Equatable {
                 rowTime: .ofStart,
                 busySends: .loseKey(Late(emptyFinalMs: 60, emptyFinalAtStartMs: 3, startMs: 40, overtakes: true)),
                 repeats: Repeats(tellFailures: false, runWhenForgotten: false),
+                failures: Failures(
+                    lastingRetryMs: [2_000, 4_000, 8_000],
+                    transientRetryMs: [2_000],
+                    tellsFirst: true
+                ),
+                aborts: .storePartial,
+                resetInRun: .drops,
                 isRecorded: true
             )
         ),
@@ -125,7 +174,16 @@ package struct ReleaseShape: Sendable, Equatable {
                 startup: .slow(ms: 16_000),
                 recovery: Recovery(afterMs: 16_300, onlyAfterCrash: true, replacesRow: false, keepsStates: true),
                 repeats: Repeats(tellFailures: false),
-                runEnd: RunEnd(writtenMs: 300),
+                runEnd: RunEnd(writtenMs: 275),
+                failures: Failures(
+                    lastingRetryMs: [2_000, 4_000, 8_000],
+                    transientRetryMs: [2_000],
+                    lastErrorMs: 17_000,
+                    compacts: true,
+                    overflowRoundMs: 7_000
+                ),
+                aborts: .storePartial,
+                resetInRun: .refuses(afterMs: 17_000),
                 isRecorded: true
             )
         ),
@@ -142,6 +200,15 @@ package struct ReleaseShape: Sendable, Equatable {
                 repeats: Repeats(lifetimeMs: 360_000, tellAborts: true, runWhenForgotten: false),
                 runEnd: RunEnd(toldMs: 50, writtenMs: 50),
                 conflicts: true,
+                failures: Failures(
+                    transientRetryMs: [3_000],
+                    repeatsRow: true,
+                    lastErrorMs: 15_000,
+                    compacts: true,
+                    overflowRoundMs: 300
+                ),
+                aborts: .announcePartial,
+                storesMedia: true,
                 isRecorded: true
             )
         ),

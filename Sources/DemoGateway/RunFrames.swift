@@ -4,6 +4,9 @@ final class RunFrames {
     private let session: DemoSession
     private unowned let host: DemoHost
     private(set) var seq = 0
+    /// Chat events are not sent any more, or no events at all.
+    var isChatMuted = false
+    var isMuted = false
 
     private var release: DemoRelease { host.release }
     private var clock: DemoClock { host.clock }
@@ -28,7 +31,8 @@ final class RunFrames {
     }
 
     func agent(_ stream: String, _ data: WireValue, seq: Int? = nil) {
-        host.connections.broadcastToReaders("agent", payload(stream, data, seq: seq ?? nextSeq()))
+        let payload = payload(stream, data, seq: seq ?? nextSeq())
+        if !isMuted { host.connections.broadcastToReaders("agent", payload) }
     }
 
     /// Later releases name the session in lifecycle events, and the agent in the phases that the agent itself reports.
@@ -38,11 +42,36 @@ final class RunFrames {
             "agentId": release >= .june && namesAgent ? session.agentID : nil,
         ]
         let payload = payload("lifecycle", data, seq: nextSeq())
-        host.connections.broadcastToReaders("agent", payload.adding(names))
+        if !isMuted { host.connections.broadcastToReaders("agent", payload.adding(names)) }
+    }
+
+    /// The agent's own words about a run that was aborted.
+    func lateLifecycle(_ phase: String, stopReason: String) {
+        let data: WireValue = [
+            "phase": phase, "stopReason": stopReason, "aborted": true, "livenessState": "working",
+            "endedAt": clock.wallMs,
+        ]
+        host.connections.broadcastToReaders(
+            "agent",
+            [
+                "runId": id, "sessionKey": session.key, "stream": "lifecycle", "data": data, "seq": nextSeq(),
+                "ts": clock.wallMs,
+            ]
+        )
+    }
+
+    /// March takes the next attempt of a run for a gap in its numbers.
+    func reportGap() {
+        let data: WireValue = ["reason": "seq gap", "expected": 1, "received": seq + 1]
+        host.connections.broadcastToReaders(
+            "agent",
+            ["runId": id, "stream": "error", "ts": clock.wallMs, "data": data]
+        )
     }
 
     /// A chat event shares the number of the run's last agent event, unless one is given.
     func chat(_ rest: WireValue, seq: Int? = nil) {
+        guard !isChatMuted, !isMuted else { return }
         let head: WireValue = ["runId": id, "sessionKey": session.key, "seq": seq ?? self.seq]
         host.connections.broadcastToReaders("chat", head.adding(rest))
     }
@@ -56,6 +85,7 @@ final class RunFrames {
     /// Tool events have no number and go to the senders that asked for them; subscribers get them as `session.tool`.
     func tool(_ data: WireValue, to recipients: Set<DemoConnectionID>) {
         var payload = payload("tool", data, seq: nextSeq())
+        guard !isMuted else { return }
         if release >= .april {
             payload = payload.adding(["session": session.row(release)]).adding(session.summary(release))
         }

@@ -10,6 +10,8 @@ final class RunText {
     private(set) var whole = ""
     /// The text of the assistant message in progress.
     private(set) var block = ""
+    /// The text of the assistant message before it.
+    private var earlierBlock = ""
     private var unsentAgent = ""
     private var unsentChat = ""
     private var hasSentChat = false
@@ -27,6 +29,9 @@ final class RunText {
 
     /// The text that chat events show: March starts over after tools.
     var shown: String { release.restartsTextAfterTools ? block : whole }
+
+    /// The text that an abort shows.
+    var aborted: String { shown.isEmpty ? earlierBlock : shown }
 
     func say(_ piece: String) {
         block += piece
@@ -84,6 +89,7 @@ final class RunText {
         unsentAgent = ""
         unsentChat = ""
         lastFlush = nil
+        if !block.isEmpty { earlierBlock = block }
         block = ""
     }
 

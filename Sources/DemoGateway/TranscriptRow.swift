@@ -9,12 +9,20 @@ struct TranscriptRow {
         case image(mimeType: String, bytes: Int)
     }
 
+    /// A file of a user's message that the gateway stored.
+    struct Media {
+        var path: String
+        var mimeType: String
+    }
+
     enum Kind {
         case user(key: String?)
         case assistant(stopReason: String, error: String?, usage: Usage?)
         /// A row that the gateway itself wrote: the answer to a command, or the partial text of an aborted run.
         case injected(key: String?, abortedRun: (id: String, origin: String)?)
-        case toolResult(callID: String, name: String)
+        case toolResult(callID: String, name: String, isError: Bool)
+        /// The gateway has put the transcript into fewer words.
+        case compaction
     }
 
     struct Usage {
@@ -27,6 +35,7 @@ struct TranscriptRow {
     var blocks: [Block]
     var timestamp: Int64
     var recordedAt: Int64
+    var media: [Media] = []
 
     var isUser: Bool {
         if case .user = kind { true } else { false }
@@ -41,6 +50,7 @@ struct TranscriptRow {
         case .user: "user"
         case .assistant, .injected: "assistant"
         case .toolResult: "toolResult"
+        case .compaction: "system"
         }
     }
 }
@@ -65,6 +75,12 @@ struct TranscriptStyle {
         case .user(let key):
             body = ["content": userContent(row), "timestamp": row.timestamp]
             if release == .june { body = body.adding(["idempotencyKey": key.map { "\($0):user" }]) }
+            if let first = row.media.first {
+                body = body.adding([
+                    "MediaPath": first.path, "MediaPaths": row.media.map(\.path), "MediaType": first.mimeType,
+                    "MediaTypes": row.media.map(\.mimeType),
+                ])
+            }
         case .assistant(let stopReason, let error, let usage):
             body = [
                 "content": blocks(row), "api": "openai-completions", "provider": "demo", "model": "demo-1",
@@ -80,11 +96,12 @@ struct TranscriptStyle {
                 "model": "gateway-injected", "idempotencyKey": key,
                 "openclawAbort": aborted.map { wireObject(["aborted": true, "origin": $0.origin, "runId": $0.id]) },
             ]
-        case .toolResult(let callID, let name):
+        case .toolResult(let callID, let name, let isError):
             body = [
-                "toolCallId": callID, "toolName": name, "content": blocks(row), "isError": false,
+                "toolCallId": callID, "toolName": name, "content": blocks(row), "isError": isError,
                 "timestamp": row.timestamp,
             ]
+        case .compaction: body = ["content": blocks(row), "timestamp": row.timestamp]
         }
         return head.adding(body)
     }
@@ -95,7 +112,8 @@ struct TranscriptStyle {
         if release == .autumn, case .user(let sent) = row.kind { key = sent.map { "\($0):user" } }
         return [
             "__openclaw": wireObject([
-                "id": row.id, "recordTimestampMs": isEvent || release < .june ? nil : row.recordedAt, "seq": seq,
+                "kind": row.role == "system" ? "compaction" : nil, "id": row.id,
+                "recordTimestampMs": isEvent || release < .june ? nil : row.recordedAt, "seq": seq,
                 "idempotencyKey": key,
             ])
         ]

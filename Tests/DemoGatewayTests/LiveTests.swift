@@ -44,6 +44,14 @@ struct LiveTests {
     }
 
     @Test
+    func `a gateway that stops answers an upgrade with 503`() async throws {
+        let bench = try await LiveBench(faulty: [("fault", "refuseUpgrades=1")])
+        await #expect(throws: (any Error).self) { try await bench.client().connect() }
+        try await bench.client().connect()
+        await bench.end()
+    }
+
+    @Test
     func `ticks come by themselves`() async throws {
         let bench = try await LiveBench(options { $0.tickIntervalMs = 20 })
         let client = try await bench.client()

@@ -70,6 +70,7 @@ package struct ControlSurface {
         case ("GET", "/demo/record"):
             let lines = gateway.recordedLines.map { $0 + [0x0a] }
             return Answer(status: 200, contentType: "application/x-ndjson", body: Array(lines.joined()))
+        case ("GET", "/demo/transcripts"): return json(200, gateway.model.transcripts)
         case ("POST", "/demo/say"): return say()
         case ("GET", "/demo/file"), ("PUT", "/demo/file"), ("DELETE", "/demo/file"): return file(method)
         case ("POST", "/demo/pairing/approve"):

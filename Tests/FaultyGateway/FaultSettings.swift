@@ -37,6 +37,8 @@ package struct FaultSettings: Sendable, Equatable {
     package var refuse: String?
     /// A connection ends right after the upgrade.
     package var refuseConnections = 0
+    /// An upgrade is answered 503.
+    package var refuseUpgrades = 0
     /// A chat.send is refused with `sendErrorCode`, and with `retryAfterMs` unless that is 0.
     package var sendError = 0
     package var sendErrorCode = "UNAVAILABLE"
@@ -54,8 +56,8 @@ package struct FaultSettings: Sendable, Equatable {
 
     package static let names = [
         "ackThenClose", "clockSkewMs", "closeBeforeAck", "delivery", "doubleAck", "editAfterRead", "garbage",
-        "historyWithoutKeys", "loseSend", "lostDedupe", "pairing", "refuse", "refuseConnections", "retryAfterMs",
-        "sendError", "sendErrorCode", "seqGapEvery", "silence", "slowAckMs", "strippedScopes",
+        "historyWithoutKeys", "loseSend", "lostDedupe", "pairing", "refuse", "refuseConnections", "refuseUpgrades",
+        "retryAfterMs", "sendError", "sendErrorCode", "seqGapEvery", "silence", "slowAckMs", "strippedScopes",
     ]
 
     /// Whether a counted fault strikes now.
@@ -85,6 +87,7 @@ package struct FaultSettings: Sendable, Equatable {
             }
             refuse = value.isEmpty || value == "none" ? nil : value
         case "refuseConnections": refuseConnections = try Self.number(name, value, from: -1)
+        case "refuseUpgrades": refuseUpgrades = try Self.number(name, value, from: -1)
         case "retryAfterMs": retryAfterMs = try Self.number(name, value, from: 0)
         case "sendError": sendError = try Self.number(name, value, from: -1)
         case "sendErrorCode":

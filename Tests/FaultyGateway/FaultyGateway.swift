@@ -19,6 +19,8 @@ package final class FaultyGateway: DemoGatewayCore {
     private var held = TimerQueue<DemoAction>()
     /// Until then, after a restart, connects are told that the gateway starts.
     private var startingUntil: UInt64 = 0
+    /// Until then a recorded gateway that was told to stop answers upgrades with 503.
+    private var stoppingUntil: UInt64 = 0
     /// The close frame of the last client that sent one.
     private(set) var lastClose: DemoClose?
 
@@ -92,6 +94,10 @@ package final class FaultyGateway: DemoGatewayCore {
         return filtered(model.closed(id, close, now: skewed(now)))
     }
 
+    package func refusesUpgrade(now: DemoInstant) -> Bool {
+        now.monotonic < stoppingUntil || FaultSettings.strikes(&faults.refuseUpgrades)
+    }
+
     package func stop(now: DemoInstant) -> [DemoAction] { filtered(model.stop(now: skewed(now))) }
 
     // MARK: - From outside
@@ -108,6 +114,7 @@ package final class FaultyGateway: DemoGatewayCore {
         startingUntil = now.monotonic + UInt64(max(downMs, 0)) * 1_000_000
         var start = skewed(now)
         if options.shape.isRecorded {
+            stoppingUntil = crashes ? 0 : min(startingUntil, now.monotonic + Self.stopNanoseconds)
             start = DemoInstant(wall: start.wall.adding(milliseconds: Int64(max(downMs, 0))), monotonic: startingUntil)
         }
         model = DemoGatewayModel(options: options, primitives: primitives, now: start, disk: disk)
@@ -140,6 +147,8 @@ package final class FaultyGateway: DemoGatewayCore {
         let params: JSONValue?
     }
 
+    /// A recorded process ended within 0.6 s.
+    private static let stopNanoseconds: UInt64 = 400_000_000
     private static let garbage = Array("\u{7b}\"type\":\"event\",,,".utf8)
 
     private func drop(_ id: DemoConnectionID, _ now: DemoInstant) -> [DemoAction] {

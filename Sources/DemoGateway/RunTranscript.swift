@@ -1,0 +1,71 @@
+/// The rows of one run: the user's, held back as long as the shape asks for, and the answers.
+final class RunTranscript {
+    private let session: DemoSession
+    private unowned let host: DemoHost
+    private let messageText: String
+    private var userRow: TranscriptRow
+    private var isCommitted = false
+    private var isAnnounced = false
+
+    init(_ message: DemoMessage, _ session: DemoSession, _ host: DemoHost) {
+        self.session = session
+        self.host = host
+        messageText = message.text
+        userRow = message.userRow
+    }
+
+    /// The run starts: writes the user's row, or keeps it for the first answer.
+    func begin() {
+        let shape = host.shape
+        if shape.dropsUnanswered, session.rows.last?.isUser == true { session.removeLastRow() }
+        if shape.rowTime == .ofStart { userRow.timestamp = host.clock.wallMs }
+        userRow.recordedAt = host.clock.wallMs
+        switch host.options.storesUserRowAtOnce ? .atStart : shape.userRow {
+        case .withAnswer: break
+        case .atStart: commitUserRow()
+        case .atStartOfOldSessions where !session.rows.isEmpty: commitUserRow()
+        case .atStartOfOldSessions:
+            isAnnounced = true
+            host.sessions.announce(userRow, at: 1, in: session)
+        }
+    }
+
+    func commitUserRow() {
+        guard !isCommitted else { return }
+        isCommitted = true
+        guard !isAnnounced else { return host.sessions.restore(userRow, to: session) }
+        userRow.recordedAt = host.clock.wallMs
+        host.sessions.append(userRow, to: session)
+    }
+
+    /// Another attempt of the run writes the user's row once more.
+    func repeatUserRow() {
+        var row = host.sessions.row(userRow.kind, userRow.blocks, at: userRow.timestamp)
+        if host.shape.rowTime == .ofStart { row.timestamp = host.clock.wallMs }
+        row.recordedAt = host.clock.wallMs
+        host.sessions.append(row, to: session)
+    }
+
+    /// Appends a row of the run; the user's row stands before it.
+    func append(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
+        commitUserRow()
+        appendAhead(kind, blocks)
+    }
+
+    /// Appends a row without the user's row before it.
+    func appendAhead(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
+        host.sessions.append(host.sessions.row(kind, blocks), to: session)
+    }
+
+    /// Tells subscribers of a row that the transcript does not get.
+    func announceOnly(_ kind: TranscriptRow.Kind, _ blocks: [TranscriptRow.Block]) {
+        host.sessions.announce(host.sessions.row(kind, blocks), at: session.rows.count + 1, in: session)
+    }
+
+    func usage(of text: String) -> TranscriptRow.Usage {
+        let used = TranscriptRow.Usage(input: 8_000 + messageText.utf8.count / 4, output: 8 + text.utf8.count / 4)
+        session.inputTokens = used.input
+        session.outputTokens += used.output
+        return used
+    }
+}
