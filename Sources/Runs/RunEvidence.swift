@@ -43,9 +43,10 @@ struct RunEvidence: Sendable {
         chatError = nil
     }
 
-    /// - Parameter triesAgain: this release reports the first failed try like the last.
-    mutating func failed(_ text: String?, sequence: Int64, triesAgain: Bool) {
-        mayBeTriedAgain = triesAgain && lastEnd?.failed == true
+    /// - Parameter triesAgain: this release reports the first failed try of a run like the last.
+    mutating func failed(_ text: String?, sequence: Int64, triesAgain: Bool, now: Timestamp) {
+        mayBeTriedAgain = triesAgain
+        if triesAgain { deadline = max(deadline ?? now, now.adding(milliseconds: Self.errorGrace)) }
         guard let known = chatError else {
             chatError = (sequence, text)
             return
@@ -55,9 +56,11 @@ struct RunEvidence: Sendable {
 
     mutating func started(sequence: Int64) {
         lastStart = max(lastStart, sequence)
-        guard let end = lastEnd, end.sequence < sequence else { return }
-        deadline = nil
-        if mayBeTriedAgain { chatError = nil }
+        if mayBeTriedAgain, let known = chatError, known.sequence < sequence {
+            chatError = nil
+            deadline = nil
+        }
+        if let end = lastEnd, end.sequence < sequence { deadline = nil }
     }
 
     /// An error is often tried again, so it counts only after a longer time without another start.
@@ -90,7 +93,7 @@ struct RunEvidence: Sendable {
         if wasAborted { return .aborted }
         if chatFinal { return .completed }
         if chatError != nil, !mayBeTriedAgain { return .failed }
-        if isSettled, let end = lastEnd { return state(of: end) }
+        if isSettled { return lastEnd.map { state(of: $0) } ?? .failed }
         // An error in the transcript may be the first of several tries.
         if let row, row.state != .failed || over != nil { return row.state }
         return over.map { state(over: $0) } ?? .running
@@ -111,7 +114,7 @@ struct RunEvidence: Sendable {
 
     /// Its own end was reported or stands in the transcript, so the gateway has taken the message.
     var isProven: Bool {
-        wasAborted || chatFinal || row != nil || (chatError != nil && !mayBeTriedAgain) || (isSettled && lastEnd != nil)
+        wasAborted || chatFinal || row != nil || (chatError != nil && !mayBeTriedAgain) || isSettled
     }
 
     /// The provider's words: the run's own error names it better than the gateway's comment.

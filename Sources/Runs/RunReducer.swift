@@ -20,6 +20,8 @@ struct RunReducer: Sendable {
     private(set) var isUncertain = false
     /// The gateway's process that worked on it was gone at this time, by our clock.
     private(set) var goneAt: Timestamp?
+    /// When it was known that the run is over without an end of its own.
+    private var overAt: Timestamp?
     /// The conversation that a page showed while the run was active.
     var conversation: String?
     /// The transcript was seen to hold its user's row.
@@ -272,6 +274,8 @@ struct RunReducer: Sendable {
     mutating func take(_ event: ChatEvent, triesAgain: Bool, now: Timestamp) {
         guard let state = event.state, !isClosed || state == .final || state == .error else { return }
         if !isClosed { hear(at: now) }
+        // A message that is refused before its run begins is not tried again.
+        let triesAgain = triesAgain && hasBegun
         let sequence = event.sequence
         let time = event.time
         if let time { lastEvent = max(lastEvent, time) }
@@ -293,7 +297,7 @@ struct RunReducer: Sendable {
             evidence.aborted()
             if let text, !text.isEmpty { abortedText = Array(text.utf8) }
         // The message of an error only repeats it, so the partial text stays.
-        case .error: evidence.failed(event.errorMessage ?? text, sequence: sequence, triesAgain: triesAgain)
+        case .error: evidence.failed(event.errorMessage ?? text, sequence: sequence, triesAgain: triesAgain, now: now)
         case .delta, .other: break
         }
     }
@@ -369,7 +373,11 @@ struct RunReducer: Sendable {
         guard let last = rows.last(where: { $0.role == .assistant }) else { return }
         // A terminal event of its own says more.
         guard !isClosed || (isOver && !evidence.isProven) else { return }
-        if isClosed, last.stopReason == .completed { finalText = Array(ReplyText.clean(last.text).utf8) }
+        if isClosed, last.stopReason == .completed {
+            // What was written later is another run's.
+            guard let time = last.time, let overAt, time <= overAt else { return }
+            finalText = Array(ReplyText.clean(last.text).utf8)
+        }
         if let time = last.time { lastEvent = max(lastEvent, time) }
         if last.isAbortNote { return evidence.settled(.aborted, error: nil) }
         switch last.stopReason {
@@ -415,8 +423,8 @@ struct RunReducer: Sendable {
     }
 
     /// The run is over, and no event reported its end.
-    mutating func end(_ reason: RunEvidence.Over, session state: Run.State? = nil, at time: Timestamp? = nil) {
-        if let time { lastEvent = max(lastEvent, time) }
+    mutating func end(_ reason: RunEvidence.Over, session state: Run.State? = nil, now: Timestamp? = nil) {
+        if overAt == nil { overAt = now }
         isUncertain = false
         evidence.isOver(reason, session: state)
     }

@@ -395,8 +395,8 @@ package struct RunTracker: Sendable {
     package mutating func receive(_ answer: AgentWait.Output, run id: String, now: Timestamp) {
         guard memory[id]?.isActive == true else { return }
         switch answer {
-        case .ended: memory[id]?.end(.reported)
-        case .failed(let error): memory[id]?.end(.reportedFailed(error))
+        case .ended: memory[id]?.end(.reported, now: now)
+        case .failed(let error): memory[id]?.end(.reportedFailed(error), now: now)
         case .unknown: return
         }
         memory[id]?.holdOver(until: now.adding(milliseconds: Self.lastPageMilliseconds), now: now)
@@ -531,7 +531,7 @@ package struct RunTracker: Sendable {
             memory[session: session]?.interrupted.removeAll { $0 == id }
             // Before its end, so that nobody who waits for the answer takes the end for it.
             changes.append(.reassigned(from: id, to: answer))
-            if memory[id]?.isActive == true { memory[id]?.end(.processGone) }
+            if memory[id]?.isActive == true { memory[id]?.end(.processGone, now: time) }
             memory.publish(id, to: &changes)
         }
     }
@@ -556,7 +556,7 @@ package struct RunTracker: Sendable {
         if reducer.isOver {
             if isNothing { memory.forget(id) } else { memory[id]?.end(by: rows) }
         } else if let known = reducer.conversation, let shown = page.conversation, known != shown, reducer.hasBegun {
-            memory[id]?.end(.conversationReset, at: now)
+            memory[id]?.end(.conversationReset, now: now)
         } else if reducer.isGone {
             judgeGone(id, reducer, page, rows, now: now)
         } else if reducer.isUncertain || isSilent(reducer, now: now) {
@@ -566,7 +566,11 @@ package struct RunTracker: Sendable {
             }
             memory[id]?.end(by: rows)
             guard memory[id]?.isActive == true, reducer.hasBegun, page.hasActiveRun == false else { return }
-            if isNothing { memory.forget(id) } else { memory[id]?.end(.reported, session: Self.end(page, rows)) }
+            if isNothing {
+                memory.forget(id)
+            } else {
+                memory[id]?.end(.reported, session: Self.end(page, rows), now: now)
+            }
         }
     }
 
@@ -603,7 +607,7 @@ package struct RunTracker: Sendable {
         if reducer.awaitsDelivery { return }
         let mayResume = traits.resumesRuns && page.lastRunEnd == nil && reducer.isStored
         if mayResume, now.milliseconds - gone.milliseconds < Self.resumeMilliseconds { return }
-        memory[id]?.end(.processGone)
+        memory[id]?.end(.processGone, now: now)
     }
 
     // MARK: Time
