@@ -96,7 +96,7 @@ struct LogTests {
         log.debug("a", ["n": costly()])
         log.info("b")
         log.error("c")
-        sink.flush()
+        sink.flush(milliseconds: 60_000)
         #expect(
             written.withLock { String(decoding: $0, as: UTF8.self) }
                 == "2026-09-21T14:13:20.123Z info b\n2026-09-21T14:13:20.123Z error c\n"
@@ -107,7 +107,7 @@ struct LogTests {
         let written = Mutex<[UInt8]>([])
         let sink = LogSink { bytes in written.withLock { $0 += bytes } }
         for index in 0..<5000 { sink.append(Array("\(index)\n".utf8)) }
-        sink.flush(milliseconds: 5000)
+        sink.flush(milliseconds: 60_000)
         let lines = written.withLock { String(decoding: $0, as: UTF8.self) }.split(separator: "\n")
         #expect(lines.map(String.init) == (0..<5000).map(String.init))
     }
@@ -125,7 +125,7 @@ struct LogTests {
         for _ in 0..<50 { sink.append(line) }
         #expect(sink.dropped == 40)
         gate.open()
-        sink.flush(milliseconds: 5000)
+        sink.flush(milliseconds: 60_000)
         let text = written.withLock { String(decoding: $0, as: UTF8.self) }
         #expect(text.hasSuffix("log.dropped count=40\n"))
         #expect(text.split(separator: "\n").count == 12)

@@ -4,7 +4,7 @@ import JSONBytes
 package enum GatewayRequest {
     /// Methods that change nothing, so that a repeat can do no harm.
     package static let readMethods: Set<String> = [
-        AgentsList.method, AgentsFilesGet.method, ChatHistory.method, SessionsList.method,
+        AgentWait.method, AgentsList.method, AgentsFilesGet.method, ChatHistory.method, SessionsList.method,
     ]
 
     /// `params` is one JSON object already.
