@@ -86,6 +86,16 @@ final class DemoChat {
         clock.after(ms: clock.paced(60)) { [weak self] in self?.commands.run(message, in: canonical) }
     }
 
+    /// Whether a run is over. `timeout` is also the answer about one that nobody knows.
+    func wait(_ request: DemoRequest) -> DemoReply {
+        guard let run = request.string("runId") else { return .invalid("invalid agent.wait params") }
+        return switch dispatcher.outcome(of: run) {
+        case .completed?: .ok(["runId": run, "status": "ok"])
+        case .failed(let error)?: .ok(["runId": run, "status": "error", "error": error])
+        case .aborted?, nil: .ok(["runId": run, "status": "timeout"])
+        }
+    }
+
     // MARK: - Abort
 
     func abort(_ request: DemoRequest) -> DemoReply {

@@ -27,6 +27,12 @@ final class DemoDispatcher {
 
     func forgetFinishedKeys() { finishedKeys = FinishedKeys(lifetimeMs: shape.repeats.lifetimeMs) }
 
+    /// How a run ended, for as long as that is remembered.
+    func outcome(of key: String) -> FinishedKeys.Outcome? {
+        guard case .outcome(let outcome, _)? = finishedKeys.memory(of: key, now: clock.wallMs) else { return nil }
+        return outcome
+    }
+
     func finish(_ key: String, _ outcome: FinishedKeys.Outcome) {
         finishedKeys.store(outcome, for: key, now: clock.wallMs)
     }

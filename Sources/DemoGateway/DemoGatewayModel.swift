@@ -281,6 +281,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         switch request.method {
         case "agents.files.get": host.agents.getFile(request)
         case "agents.files.set": host.agents.setFile(request)
+        case "agent.wait": chat.wait(request)
         case "agents.list": .ok(host.agents.list(mainKey: options.mainKey))
         case "chat.abort": chat.abort(request)
         case "chat.history": chat.history(request)

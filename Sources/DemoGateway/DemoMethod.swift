@@ -84,6 +84,7 @@ struct DemoMethod: Sendable {
                 .flag("suppressCommandInterpretation").since(.autumn),
             ]
         ),
+        DemoMethod(name: "agent.wait", scope: write, rules: [.text("runId").required, .number("timeoutMs")]),
         DemoMethod(
             name: "sessions.list",
             scope: read,
