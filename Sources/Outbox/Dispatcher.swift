@@ -186,9 +186,10 @@ package struct Dispatcher: Sendable {
             settle(slot, attempt, outcome)
         case .taken(let key):
             guard entry.goes(by: key) else { return }
-            noteRun(of: slot)
+            let change = rules.taken(entry, now: wall)
+            if change != nil || [.sending, .accepted].contains(entry.state) { noteRun(of: slot) }
             if entry.state == .sending { slots[id]?.isTaken = true }
-            if let change = rules.taken(entry, now: wall) { write(change, for: id) }
+            if let change { write(change, for: id) }
         case .proof(let key, let proof):
             guard entry.goes(by: key), let change = rules.proven(entry, by: proof, now: wall) else { return }
             // The row does not say how far the run is.
@@ -419,7 +420,8 @@ package struct Dispatcher: Sendable {
     }
 
     private mutating func endRun(session: String, run: String) {
-        slots[OutboxEntry.entryID(ofKey: run)]?.hasRunEnded = true
+        let owner = OutboxEntry.entryID(ofKey: run)
+        if slots[owner]?.current.goes(by: run) == true { slots[owner]?.hasRunEnded = true }
         runs.ended(run, in: session, atMs: now.monotonicMs, pauseMs: link.facts?.pauseAfterRunMs ?? 0)
         queues.markChanged(QueueKey(session: session, isControl: false))
     }
@@ -460,7 +462,7 @@ package struct Dispatcher: Sendable {
         wantLook(slot.entry.id)
     }
 
-    private func process(of slot: DispatcherSlot) -> GatewayProcess {
+    private func process(of slot: DispatcherSlot) -> GatewayContinuity {
         FirstDispatch(slot).map { gatewayAge.process(since: $0, at: now) } ?? .unknown
     }
 

@@ -1,7 +1,7 @@
 import Basics
 
 /// Whether the gateway's process is still the one that a message was sent to. Its keys and its queue live in that process.
-enum GatewayProcess: Sendable, Equatable {
+enum GatewayContinuity: Sendable, Equatable {
     case same, other
     /// The gateway does not tell its age, or the clocks disagree.
     case unknown
@@ -26,7 +26,7 @@ struct GatewayAge: Sendable {
     }
 
     /// The process has run on since the first dispatch when its uptime grew by the time that passed.
-    func process(since dispatch: FirstDispatch, at now: Moment) -> GatewayProcess {
+    func process(since dispatch: FirstDispatch, at now: Moment) -> GatewayContinuity {
         guard let growth = growthMs(since: dispatch, at: now) else { return .unknown }
         if growth < 0 { return .other }
         guard let passed = dispatch.passedMs(now) else { return .unknown }

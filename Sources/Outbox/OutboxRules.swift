@@ -316,6 +316,8 @@ package struct OutboxRules: Sendable {
             return change(entry, now: now) { entry in
                 entry.state = .accepted
                 entry.lastClass = .accepted
+                // Taken after all, though it seemed absent: when is not known any more.
+                entry.firstDispatchAt = entry.firstDispatchAt ?? now
                 entry.fault = nil
                 entry.nextAttemptAt = nil
                 entry.runID = entry.runID ?? entry.upstreamKey

@@ -46,7 +46,7 @@ package struct Reconciliation: Sendable, Equatable {
     struct Situation: Sendable, Equatable {
         /// A slash command, or `ambiguous=hold`: proof may settle it, nothing else does but a person.
         var mayOnlyBeProven: Bool
-        var process: GatewayProcess
+        var process: GatewayContinuity
         /// At the least, by all clocks; nil where they do not tell.
         var leastSinceDispatchMs: Int64?
         /// At the most.

@@ -311,6 +311,31 @@ struct `An entry that may have arrived` {
         #expect(world.state("a") == .failed)
     }
 
+    @Test func `and was taken after it had seemed absent can be doubted and settled again`() {
+        var world = World()
+        world.online()
+        world.enqueue("a")
+        world.answer(.noAnswer(detail: "closed"), to: "a")
+        func anotherGateway(_ world: inout World) {
+            world.offline()
+            world.pass(10_000)
+            world.online(uptimeMs: 5_000)
+            world.report(ScanReport(isComplete: true))
+        }
+        anotherGateway(&world)
+        world.answer(.noAnswer(detail: "closed"), to: "a")
+        anotherGateway(&world)
+        #expect(world.state("a") == .retrying)
+        world.send(.taken(key: "a"))
+        #expect(world.state("a") == .accepted)
+        anotherGateway(&world)
+        #expect(world.state("a") == .unconfirmed, "nobody knows which gateway took it")
+        world.pass(600_000)
+        world.report(ScanReport(isComplete: true))
+        world.pass(15_000)
+        #expect(world.sent == ["a", "a", "a"])
+    }
+
     @Test func `is not sent late once the gateway that had acknowledged it is gone`() {
         var world = World()
         world.online()

@@ -196,6 +196,22 @@ struct `Order` {
         #expect(world.sent == ["a", "b"])
     }
 
+    @Test func `on protocol 3 the late end of a refused run does not free the session for what is behind its message`() {
+        var world = World()
+        world.online(protocol: 3)
+        world.enqueue("a")
+        world.acknowledge("a")
+        let fault = OutboxFault(code: "SESSION_CONFLICT", detail: "conflicted")
+        world.send(.refusedByRun(key: "a", fault, retryAfterMs: 1_000))
+        world.pass(1_000)
+        world.run("a", .ended)
+        world.acknowledge("a")
+        world.enqueue("b")
+        #expect(world.dispatches.map(\.attempt.key) == ["a", "a-r2"])
+        world.run("a-r2", .ended)
+        #expect(world.sent == ["a", "a", "b"])
+    }
+
     /// A foreign run began while ours was on its way.
     private func deferred() -> World {
         var world = World()
