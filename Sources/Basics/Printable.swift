@@ -28,6 +28,18 @@ package enum Printable {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { line(String($0)) }.joined(separator: "\n")
     }
 
+    /// Makes a document safe: it keeps its line ends and tabs.
+    package static func document(_ text: String) -> String {
+        var view = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars
+        where scalar == "\n" || scalar == "\t"
+            || (scalar.properties.generalCategory != .control && !isDirection(scalar))
+        {
+            view.append(scalar)
+        }
+        return String(view)
+    }
+
     private static func isBreak(_ scalar: Unicode.Scalar) -> Bool {
         (0x09...0x0D).contains(scalar.value) || [0x85, 0x2028, 0x2029].contains(scalar.value)
     }
@@ -35,5 +47,6 @@ package enum Printable {
     /// Marks that change the direction of the text after them.
     private static func isDirection(_ scalar: Unicode.Scalar) -> Bool {
         (0x202A...0x202E).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
+            || [0x200E, 0x200F, 0x061C].contains(scalar.value)
     }
 }

@@ -17,13 +17,15 @@ enum JSONEscape {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// The number of leading bytes that need no escape. Lead bytes C2 and E2 end them, as they may start U+0085, U+2028
-    /// or U+2029.
+    /// The number of leading bytes that need no escape. Lead bytes C2, D8 and E2 end them, as they may start a control of C1,
+    /// a line separator or a mark of direction.
     private static func plainLength(_ source: Span<UInt8>) -> Int {
         var place = 0
         while place < source.count {
             let byte = source[place]
-            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == 0xC2 || byte == 0xE2 {
+            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == 0xC2 || byte == 0xE2
+                || byte == 0xD8
+            {
                 break
             }
             place += 1
@@ -41,20 +43,35 @@ enum JSONEscape {
             case 0x0A: bytes.append(ascii: "\\n")
             case 0x0D: bytes.append(ascii: "\\r")
             case 0x09: bytes.append(ascii: "\\t")
-            case 0..<0x20:
-                bytes.append(ascii: "\\u00")
-                Hex.append(byte, to: &bytes)
-            case 0xC2 where place + 1 < source.count && source[place + 1] == 0x85:
-                bytes.append(ascii: "\\u0085")
+            case 0..<0x20: append(0, byte, to: &bytes)
+            case 0xC2 where place + 1 < source.count && source[place + 1] < 0xA0:
+                append(0, source[place + 1], to: &bytes)
                 place += 1
-            case 0xE2 where place + 2 < source.count && source[place + 1] == 0x80 && source[place + 2] & 0xFE == 0xA8:
-                bytes.append(ascii: "\\u202")
-                bytes.append(source[place + 2] == 0xA8 ? UInt8(ascii: "8") : UInt8(ascii: "9"))
+            case 0xD8 where place + 1 < source.count && source[place + 1] == 0x9C:
+                append(0x06, 0x1C, to: &bytes)
+                place += 1
+            case 0xE2 where place + 2 < source.count && isHidden(source[place + 1], source[place + 2]):
+                append(0x20, (source[place + 1] & 0x03) << 6 | source[place + 2] & 0x3F, to: &bytes)
                 place += 2
             default: bytes.append(byte)
             }
             place += 1
         }
+    }
+
+    /// Behind E2: U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069.
+    private static func isHidden(_ second: UInt8, _ third: UInt8) -> Bool {
+        switch second {
+        case 0x80: third == 0x8E || third == 0x8F || (0xA8...0xAE).contains(third)
+        case 0x81: (0xA6...0xA9).contains(third)
+        default: false
+        }
+    }
+
+    private static func append(_ high: UInt8, _ low: UInt8, to bytes: inout [UInt8]) {
+        bytes.append(ascii: "\\u")
+        Hex.append(high, to: &bytes)
+        Hex.append(low, to: &bytes)
     }
 }
 

@@ -36,7 +36,7 @@ package struct ActivityView: Sendable {
     private static func line(_ run: Run, _ label: String, since: Timestamp, now: Timestamp) -> String {
         let elapsed = now.milliseconds - since.milliseconds
         let time = elapsed >= 1_000 ? " (\(DurationText.of(milliseconds: elapsed / 1_000 * 1_000)))" : ""
-        return "\(run.session.text)  \(label)\(time)"
+        return Printable.line("\(run.session.text)  \(label)\(time)")
     }
 }
 

@@ -53,4 +53,18 @@ struct JSONWriterTests {
         let value = try JSONDocument(parsing: "{ \"a\" : [ 1.50 ,\n \"\u{2028}\" ] }").root
         #expect(text { value.write(to: &$0) } == #"{"a":[1.50,"\u2028"]}"#)
     }
+
+    @Test func `controls of C1 and marks of direction are escaped, and nothing beside them`() {
+        let hidden = [0x80...0x9F, 0x061C...0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069].joined()
+        for value in Set(hidden) {
+            let scalar = Unicode.Scalar(UInt32(value)).map { String($0) } ?? ""
+            let digits = String(value, radix: 16)
+            let written = text { $0.string("a" + scalar + "b") }
+            #expect(written == #""a\u\#(String(repeating: "0", count: 4 - digits.count) + digits)b""#)
+        }
+        for plain in ["\u{A0}¿é", "\u{200D}\u{2010}\u{2027}\u{202F}", "\u{2065}\u{206A}", "\u{061B}\u{061D}سلام", "€✓"]
+        {
+            #expect(text { $0.string(plain) } == "\"" + plain + "\"")
+        }
+    }
 }

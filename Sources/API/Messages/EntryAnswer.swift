@@ -41,7 +41,8 @@ enum EntryAnswer {
     static func reply(_ run: KnownRun?, _ entry: OutboxEntry, _ call: Call, _ fields: Fields) -> Response {
         let text = run?.text ?? ""
         guard !call.wantsText else {
-            return .text(.ok, text.isEmpty || text.hasSuffix("\n") ? text : text + "\n").adding(fields)
+            let shown = Printable.document(text)
+            return .text(.ok, shown.isEmpty || shown.hasSuffix("\n") ? shown : shown + "\n").adding(fields)
         }
         return Response.json { writer in
             writer.object { object in

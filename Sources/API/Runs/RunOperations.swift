@@ -56,7 +56,7 @@ enum RunOperations {
         find(api, call, on: loop) { found in
             switch found {
             case .run(let run):
-                if call.wantsText { return call.respond(.text(.ok, run.text + "\n"), on: loop) }
+                if call.wantsText { return call.respond(.text(.ok, Printable.document(run.text) + "\n"), on: loop) }
                 call.respondTagged(.json(.ok, run), on: loop)
             case .waiting(let entry):
                 let detail = "The message is \(entry.state.rawValue) and has no run yet."
@@ -74,11 +74,8 @@ enum RunOperations {
     ) {
         api.services.runArchive.find(call.parameters.first ?? "", on: loop) { result in
             switch result {
-            case .success(let found?):
-                guard call.caller.mayUse(session: found.session) else {
-                    return call.fail(Problem(.foreignSession), on: loop)
-                }
-                use(found)
+            // To a caller that may not see it there is no such run.
+            case .success(let found?) where call.caller.mayUse(session: found.session): use(found)
             case .success: call.fail(Problem(.runNotFound, "There is no such run."), on: loop)
             case .failure(let error): call.fail(.storage(error), on: loop)
             }
