@@ -24,6 +24,8 @@ enum MetricsOperation {
     }
 
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        // The numbers are of all sessions.
+        guard call.caller.mayUse(session: nil) else { return call.fail(Problem(.foreignSession), on: loop) }
         let format: MetricsFormat = call.answerType.type == "text" ? .prometheus : .openMetrics
         var page = MetricsPage(format)
         write(api, to: &page, on: loop)

@@ -33,7 +33,7 @@ package final class OutboxReader {
         self.feed = feed
     }
 
-    /// Gives nil where `before` is no entry.
+    /// Gives nil where `before` is no entry of these sessions.
     package func page(
         _ query: Query,
         on loop: isolated EventLoop,
@@ -41,7 +41,11 @@ package final class OutboxReader {
     ) {
         feed.read(on: loop) { tables -> Page? in
             let table = tables.outbox
-            if let before = query.before, try table.entry(id: before) == nil { return nil }
+            if let before = query.before {
+                guard let entry = try table.entry(id: before),
+                    query.sessions.contains(where: { $0 == nil || $0 == entry.session })
+                else { return nil }
+            }
             var (ofTable, counts, entries) = (OutboxTable.Query(), OutboxCounts(), [OutboxEntry]())
             ofTable.states = query.states
             ofTable.before = query.before

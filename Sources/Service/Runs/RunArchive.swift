@@ -197,11 +197,15 @@ package final class RunArchive {
         var isKnownPlace = true
     }
 
+    private static func has(_ session: String, _ sessions: [String?]) -> Bool {
+        sessions.contains { $0 == nil || $0 == session }
+    }
+
     /// The newest runs first.
     /// - Parameters:
     ///   - sessions: nil stands for all of them.
     ///   - before: the last run of the page before.
-    ///   - completion: gets nil where `before` is no run.
+    ///   - completion: gets nil where `before` is no run of these sessions.
     package func page(
         sessions: [String?],
         before: String?,
@@ -212,12 +216,15 @@ package final class RunArchive {
         // A run that ends while the table is read may be in neither of the two.
         let known = recent
         // A run that waits for its turn has no row yet.
-        let waiting = before.flatMap { runs.run($0) }.map { RunTable.Place($0.startedAt, $0.id) }
+        let waiting = before.flatMap { runs.run($0) }.flatMap { run in
+            Self.has(run.session.text, sessions) ? RunTable.Place(run.startedAt, run.id) : nil
+        }
         feed.read(on: loop) { tables in
             let table = tables.runs
             var page = Rows()
             if let before {
-                page.before = try table.run(id: before).map { RunTable.Place($0.startedAt, $0.id) } ?? waiting
+                let run = try table.run(id: before).flatMap { Self.has($0.session, sessions) ? $0 : nil }
+                page.before = run.map { RunTable.Place($0.startedAt, $0.id) } ?? waiting
                 page.isKnownPlace = page.before != nil
             }
             guard page.isKnownPlace else { return page }
