@@ -70,7 +70,7 @@ struct BrowserTests {
             destinations: [.init(address: .loopback4, port: responder.port)],
             interfaces: [Self.loopback]
         )
-        let found = browser.browse(milliseconds: 5000) { !$0.isEmpty }
+        let found = browser.browse(milliseconds: 60_000) { !$0.isEmpty }
         #expect(found.map(\.url) == ["ws://192.0.2.5:18789"])
         #expect(found.first?.displayName == "Kitchen")
         #expect(found.first?.addresses.count == 2)

@@ -196,7 +196,8 @@ struct `Order` {
         #expect(world.sent == ["a", "b"])
     }
 
-    @Test func `on protocol 3 the late end of a refused run does not free the session for what is behind its message`() {
+    @Test func `on protocol 3 the late end of a refused run does not free the session for what is behind its message`()
+    {
         var world = World()
         world.online(protocol: 3)
         world.enqueue("a")

@@ -155,7 +155,7 @@ package final class BlockingSocket {
 
     /// A broken test fails instead of hanging.
     private static func setTimeouts(_ fd: Int32) {
-        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
         unsafe setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 

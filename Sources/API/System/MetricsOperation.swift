@@ -1,3 +1,4 @@
+import Access
 import EventLoops
 import EventStream
 import HTTPModel
