@@ -144,18 +144,21 @@ package struct RunTracker: Sendable {
     /// Takes up a run whose start an earlier process published. The transcript shows how it stands.
     /// - Parameters:
     ///   - text: of the message that it answers, where that is ours.
+    ///   - awaitsDelivery: the outbox has no proof of that message yet, so it may be sent again.
     ///   - steps: the numbers of the steps published then, by step id.
     package mutating func resume(
         _ id: String,
         session: SessionKey,
         startedAt: Timestamp,
         text: String? = nil,
+        awaitsDelivery: Bool = false,
         steps: [String: Int] = [:],
         now: Timestamp
     ) {
         guard memory[resolved(id)] == nil else { return }
         memory.make(id, session: session, now: now)
         memory[id]?.sentText = text.map { HistoryTurn.compared($0) }
+        memory[id]?.awaitsDelivery = awaitsDelivery
         memory[id]?.resume(at: startedAt, isStartPublished: true, sequences: steps)
     }
 

@@ -169,6 +169,24 @@ struct RunServiceTests {
         }
     }
 
+    @Test func `a message that both kills left without a trace is sent again, and its run goes on`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: [], on: loop)
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.kill(on: loop)
+            try await bench.advance(10_000, on: loop)
+            try await bench.open(version: 3, uptimeMs: 4000, methods: [], on: loop)
+            try await bench.advance(5000, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello", "hello"])
+            #expect(bench.data("run.ended").isEmpty)
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.event("chat", Frame.final(id, 9, "Hello you."), on: loop)
+            try await bench.advance(5000, on: loop)
+            #expect(bench.data("run.ended").map { $0["run"]?["text"]?.string } == ["Hello you."])
+        }
+    }
+
     @Test func `a run of the same process of the gateway is not given up`() async throws {
         try await withServices { bench, loop in
             try await bench.open(version: 3, on: loop)

@@ -287,6 +287,8 @@ package final class RunService {
             var steps: [String: Int]
             /// Of the message that it answers, where that is ours.
             var text: String?
+            /// The message may be sent again.
+            var awaitsDelivery: Bool
         }
 
         /// Runs without an end.
@@ -303,10 +305,12 @@ package final class RunService {
         let since = loop.wallClock.adding(milliseconds: -Self.recoveryMilliseconds)
         feed.readSaved("runs", on: loop) { tables in
             let runs = try tables.runs.active().map { run in
-                Saved.Open(
+                let message = OutboxEntry.entryID(ofKey: run.id)
+                return Saved.Open(
                     run: run,
                     steps: Self.numbers(of: try tables.runs.steps(run: run.id)),
-                    text: try tables.outbox.payload(id: OutboxEntry.entryID(ofKey: run.id))?.text
+                    text: try tables.outbox.payload(id: message)?.text,
+                    awaitsDelivery: try tables.outbox.entry(id: message).map { !$0.state.isTerminal } ?? false
                 )
             }
             var recent = OutboxTable.Query()
@@ -351,6 +355,7 @@ package final class RunService {
                 session: tracker.defaults.tolerant(open.run.session),
                 startedAt: open.run.startedAt,
                 text: open.text,
+                awaitsDelivery: open.awaitsDelivery,
                 steps: open.steps,
                 now: loop.wallClock
             )
