@@ -75,6 +75,9 @@ package final class SessionService {
         case "reset":
             conversations.begin(event.session.sessionId, in: key.text, now: loop.wallClock)
             note(info)
+            if !outbox.asked(toReset: key.text, now: loop.wallClock) {
+                outbox.routeChanged(key.text, detail: "the session was reset", on: loop)
+            }
             began(key.text, on: loop)
         case let reason:
             see(event.session.sessionId, in: key, on: loop)
@@ -92,12 +95,10 @@ package final class SessionService {
         began(key.text, on: loop)
     }
 
-    /// The session goes on with another conversation: what was kept and what waits belongs to the former one.
+    /// The session goes on with another conversation: what was kept belongs to the former one. What waits is sent all the same,
+    /// unless somebody reset the session: a gateway that was killed before it wrote anything also begins anew.
     func began(_ session: String, on loop: isolated EventLoop) {
         messages.begin(session, on: loop)
-        if !outbox.asked(toReset: session, now: loop.wallClock) {
-            outbox.routeChanged(session, detail: "the session was reset", on: loop)
-        }
         var info = known[session] ?? SessionInfo(key: SessionKey(canonical: session))
         info.title = info.label ?? session
         info.preview = nil
