@@ -50,8 +50,9 @@ package struct OutboxPolicy: Sendable, Equatable {
     package var failedLooksMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 20_000, 30_000]
     /// Rests after looks that settled nothing.
     package var emptyLooksMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000]
-    /// Protocol 3: how long a run may be silent before the session's next entry goes in spite of it.
-    package var runPatienceMs: Int64 = 900_000
+    /// Protocol 3: how long a run may be silent before the session's next entry goes in spite of it. The gateway puts a message
+    /// behind a run that still goes on, and the answer is found; a run that nobody can tell of must not hold the session for long.
+    package var runPatienceMs: Int64 = 30_000
 
     package var maxAttempts: Int { scheduleMs.count + 1 }
 

@@ -163,19 +163,23 @@ package struct RunTracker: Sendable {
     }
 
     /// Takes up a message that the gateway took while nobody followed its run, which may be over. The transcript has to show it.
-    /// - Parameter awaitsDelivery: the outbox has no proof of it yet.
+    /// - Parameters:
+    ///   - awaitsDelivery: the outbox has no proof of it yet.
+    ///   - goneAt: when the gateway's process that took it was found gone.
     package mutating func recover(
         _ id: String,
         session: SessionKey,
         text: String,
         sentAt: Timestamp,
-        awaitsDelivery: Bool = false
+        awaitsDelivery: Bool = false,
+        goneAt: Timestamp? = nil
     ) {
         guard memory[resolved(id)]?.hasBegun != true, !isHidden(id) else { return }
         if memory[id] == nil { memory.make(id, session: session, now: sentAt) }
         memory[id]?.sentText = HistoryTurn.compared(text)
         memory[id]?.awaitsDelivery = awaitsDelivery
         memory[id]?.resume(at: sentAt, isStartPublished: false)
+        if let goneAt { memory[id]?.reconnected(isGone: true, now: goneAt) }
         memory[session: session]?.looks = 0
     }
 

@@ -173,9 +173,9 @@ struct `Order` {
         world.run("foreign", .active)
         world.enqueue("a")
         #expect(world.sent.isEmpty)
-        world.pass(600_000)
+        world.pass(20_000)
         world.run("foreign", .active)
-        world.pass(899_999)
+        world.pass(29_999)
         #expect(world.sent.isEmpty)
         world.pass(2)
         #expect(world.sent == ["a"])
@@ -287,7 +287,7 @@ struct `Order` {
     @Test func `a busy send that nobody answers is kept and waited for while its session is not silent`() {
         var world = deferred()
         world.enqueue("b")
-        world.pass(899_999)
+        world.pass(29_999)
         #expect(world.sent == ["a"])
         #expect(world.dispatcher.count == 2)
         world.pass(2)
@@ -298,13 +298,13 @@ struct `Order` {
     @Test func `a busy send is kept as long as its session is heard of`() {
         var world = deferred()
         for _ in 0..<60 {
-            world.pass(60_000)
+            world.pass(20_000)
             world.run("foreign", .active)
             world.run("a", .deferred)
         }
         world.enqueue("b")
         world.run("foreign", .ended)
-        world.pass(60_000)
+        world.pass(20_000)
         #expect(world.sent == ["a"])
         world.run("a", .continued(as: "answer"))
         #expect(world.disk["a"]?.runID == "answer")

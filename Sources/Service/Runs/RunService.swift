@@ -393,6 +393,12 @@ package final class RunService {
         return run.state == .queued && [.history, .textMatch].contains(entry.proof)
     }
 
+    /// The message went to an earlier process of the gateway than the one that answers now.
+    private func wasTakenBefore(_ entry: OutboxEntry) -> Bool {
+        guard isOnline, let process, let sent = entry.firstDispatchAt else { return false }
+        return sent.adding(milliseconds: gateway.clockSkewMs) < process.startedAt
+    }
+
     private func recover(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard isUnknown(entry) else { return }
         tracker.recover(
@@ -400,7 +406,8 @@ package final class RunService {
             session: tracker.defaults.tolerant(entry.session),
             text: entry.text ?? "",
             sentAt: entry.createdAt,
-            awaitsDelivery: entry.state != .delivered
+            awaitsDelivery: entry.state != .delivered,
+            goneAt: wasTakenBefore(entry) ? loop.wallClock : nil
         )
         guard isOnline else { return }
         look(on: loop)
