@@ -7,7 +7,9 @@ struct FrameTemplate: Sendable {
         case time(Int64)
     }
 
+    /// Keys are UUIDs.
     private static let keyLength = 36
+    private static let firstDash = 8
     private static let timeLength = 13
     /// Numbers this near to the start of the recording are times.
     private static let nearMilliseconds: Int64 = 3 * 86_400_000
@@ -28,8 +30,8 @@ struct FrameTemplate: Sendable {
         }
         while place < bytes.count {
             let byte = bytes[place]
-            if byte == UInt8(ascii: "0"), place > 0, bytes[place - 1] == UInt8(ascii: "\""),
-                place + Self.keyLength <= bytes.count,
+            if place > 0, bytes[place - 1] == UInt8(ascii: "\""), place + Self.keyLength <= bytes.count,
+                bytes[place + Self.firstDash] == UInt8(ascii: "-"),
                 let key = keys[String(decoding: bytes[place..<place + Self.keyLength], as: UTF8.self)]
             {
                 cut(.key(key), Self.keyLength)

@@ -43,6 +43,9 @@ struct GatewayRecording: Sendable {
         let method: String
         let session: String?
         let run: String?
+        /// Of `chat.history`.
+        let limit: Int64?
+        let maxChars: Int64?
         let message: Int?
         let asked: Int64
         let answered: Int64
@@ -64,6 +67,8 @@ struct GatewayRecording: Sendable {
     let runs: [String: RecordedRun]
     let transcripts: [String: RecordedTranscript]
     let rows: [RecordedRow]
+    /// Rows whose texts are cut in `rows`, whole, by id.
+    let wholeRows: [String: FrameTemplate]
     /// The runs that worked on each message: the one of its key, and those of the gateway's own that began with its row.
     private let answering: [[String]]
     /// The messages that each run worked on.
@@ -88,10 +93,18 @@ extension GatewayRecording {
         let frame: JSONValue
     }
 
-    static let names: [String] = TestData.recordings("captures-faults")
+    /// Recordings in fair weather that show enough of the transcript: on the oldest release it follows from the events.
+    private static let fair = [
+        "chat-abort", "chat-duplicate-idempotency", "chat-error-400", "chat-error-401", "chat-error-429",
+        "chat-error-500",
+        "chat-error-context", "chat-send-while-busy", "chat-text", "history-after-abort",
+    ].map { "\($0).v2026.3.1" }
+
+    static let names: [String] = TestData.recordings("captures-faults") + fair
 
     init(_ name: String) throws {
-        let lines = try TestData.bytes("captures-faults/\(name).jsonl").split(separator: UInt8(ascii: "\n")).map {
+        let folder = Self.fair.contains(name) ? "captures" : "captures-faults"
+        let lines = try TestData.bytes("\(folder)/\(name).jsonl").split(separator: UInt8(ascii: "\n")).map {
             let root = try JSONDocument(parsing: Array($0), limits: .gateway).root
             return Line(
                 direction: root["dir"]?.string ?? "",
@@ -127,6 +140,14 @@ extension GatewayRecording {
         )
         transcripts = book.transcripts
         rows = book.rows
+        let long = reader.calls.filter { $0.method == "chat.history" && $0.isOK && $0.maxChars != nil }
+            .sorted { $0.maxChars ?? 0 < $1.maxChars ?? 0 }
+        wholeRows = long.reduce(into: [:]) { rows, page in
+            for message in page.value["messages"].map({ Array($0.elements) }) ?? [] {
+                guard let id = message["__openclaw"]?["id"]?.string else { continue }
+                rows[id] = FrameTemplate(message.raw, keys: keys, epoch: epoch)
+            }
+        }
         let answering = Self.answering(messages, reader.runs, book.rows, epoch)
         self.answering = answering
         owners = messages.indices.reduce(into: [:]) { owners, message in
@@ -269,6 +290,8 @@ extension GatewayRecording {
                 method: question.method,
                 session: question.params?["sessionKey"]?.string ?? question.params?["key"]?.string,
                 run: question.params?["runId"]?.string,
+                limit: question.params?["limit"]?.int,
+                maxChars: question.params?["maxChars"]?.int,
                 message: message,
                 asked: question.time,
                 answered: line.time,

@@ -91,7 +91,15 @@ final class RecordedGateway {
     private func answer(_ request: ScriptedGateway.Request) -> CallOutcome? {
         if let refusal = refusal(request.method) { return refusal }
         switch request.method {
-        case "chat.history": return history(request["sessionKey"] ?? "", limit: request.params["limit"]?.int ?? 200)
+        case "chat.history":
+            let isLong = request.params["maxChars"] != nil
+            if isLong, recording.release == .v3 {
+                return refused(
+                    "INVALID_REQUEST",
+                    "invalid chat.history params: at root: unexpected property 'maxChars'"
+                )
+            }
+            return history(request["sessionKey"] ?? "", limit: request.params["limit"]?.int ?? 200, isLong: isLong)
         case "sessions.list":
             let sessions = Set(recording.messages.map(\.session)).sorted()
             return ok(#"{"sessions":[\#(sessions.compactMap { row($0) }.joined(separator: ","))]}"#)
@@ -116,7 +124,7 @@ final class RecordedGateway {
     private func refusal(_ method: String) -> CallOutcome? {
         guard clock() - openedAt < Self.startMilliseconds else { return nil }
         let calls = recording.calls.filter { $0.method == method && $0.process == process }
-        guard let refusal = calls.first(where: { !$0.isOK }), refusal.payload == nil else { return nil }
+        guard let refusal = calls.first(where: { $0.value["error"]?["retryable"]?.bool ?? false }) else { return nil }
         if let success = calls.first(where: \.isOK), success.answered <= now { return nil }
         return outcome(refusal)
     }
@@ -129,7 +137,8 @@ final class RecordedGateway {
             entries[awaited] = String(key.prefix(36))
         }
         guard let message = message(ofKey: key) else { return nil }
-        let known = dispatches.contains { $0.message == message }
+        let earlier = dispatches.last { $0.message == message }
+        let known = earlier != nil
         let isHere = dispatches.contains { $0.message == message && $0.process == process }
         let isFirst = awaited == message && !known
         dispatches.append(Dispatch(message: message, key: key, time: now, process: process, runs: isFirst || !isHere))
@@ -139,6 +148,10 @@ final class RecordedGateway {
             return .later
         }
         if !known { strayed.insert(message) }
+        if let earlier, earlier.key != key, earlier.process == process {
+            strayed.insert(message)
+            return .now(ok(#"{"runId":"\#(key)","status":"started"}"#))
+        }
         if isHere { return .now(repeated(message)) }
         // Another process knows no key: it runs the message again.
         let rerun = recording.steps.first {
@@ -180,12 +193,15 @@ final class RecordedGateway {
 
     // MARK: Transcript and rows
 
-    private func history(_ session: String, limit: Int64) -> CallOutcome {
+    private func history(_ session: String, limit: Int64, isLong: Bool) -> CallOutcome {
         let time = now
         let rows = (recording.transcripts[session]?.order ?? []).map { recording.rows[$0] }.filter {
             $0.isThere(at: time)
         }
-        let messages = rows.suffix(Int(limit)).map { String(decoding: filled($0.template), as: UTF8.self) }
+        let messages = rows.suffix(Int(limit)).map { row in
+            let whole = isLong ? row.id.flatMap { recording.wholeRows[$0] } : nil
+            return String(decoding: filled(whole ?? row.template), as: UTF8.self)
+        }
         var members = [#""sessionKey":"\#(session)""#, #""messages":[\#(messages.joined(separator: ","))]"#]
         if let page = newestPage(session), let id = page.value["sessionId"]?.string {
             members.append(#""sessionId":"\#(id)""#)

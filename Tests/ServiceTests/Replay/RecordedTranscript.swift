@@ -4,6 +4,7 @@ import JSONBytes
 /// A row of a transcript, with the time in which it was there.
 struct RecordedRow: Sendable {
     let session: String
+    let id: String?
     let role: String
     let text: String
     let key: String?
@@ -47,6 +48,9 @@ struct RecordedTranscript: Sendable {
         }
     }
 
+    /// As many rows as the recorder reads of a transcript.
+    private static let pageRows: Int64 = 50
+
     /// Places in `rows` of the whole recording, in the order of the transcript.
     private(set) var order: [Int] = []
 
@@ -64,7 +68,12 @@ struct RecordedTranscript: Sendable {
     static func all(_ sources: Sources) -> (transcripts: [String: RecordedTranscript], rows: [RecordedRow]) {
         var transcripts: [String: RecordedTranscript] = [:]
         var rows: [RecordedRow] = []
-        let histories = sources.calls.filter { $0.method == "chat.history" && $0.isOK }
+        // Pages of few rows, or with longer texts, are no other transcript.
+        let histories = sources.calls.filter {
+            let limit = $0.limit ?? pageRows
+            let isAll = limit >= pageRows || $0.value["messages"]?.count ?? 0 < limit
+            return $0.method == "chat.history" && $0.isOK && $0.maxChars == nil && isAll
+        }
         for session in Set(sources.messages.map(\.session)).sorted() {
             let pages = histories.filter { $0.session == session }
             var transcript = RecordedTranscript()
@@ -114,6 +123,7 @@ struct RecordedTranscript: Sendable {
     {
         RecordedRow(
             session: session,
+            id: message["__openclaw"]?["id"]?.string,
             role: message["role"]?.string ?? "",
             text: RecordedRow.text(of: message),
             key: RecordedRow.key(of: message),

@@ -296,6 +296,14 @@ struct ReplayJudge {
         return [shown, ends.map(\.time).min()].compactMap(\.self).min()
     }
 
+    /// The gateway took the message and failed before a run began: it may be sent again as a new one, or held.
+    private func isRefused(_ place: Int) -> Bool {
+        guard let marks = recording.runs[recording.messages[place].key]?.marks, !marks.isEmpty else { return false }
+        return marks.allSatisfy { mark in
+            if case .failed = mark.mark { true } else { false }
+        }
+    }
+
     private mutating func judgeEntries() {
         for (place, entry) in account.entries.enumerated() {
             guard let entry, !account.unknown.contains(place) else { continue }
@@ -314,7 +322,7 @@ struct ReplayJudge {
             guard account.isWhole else { continue }
             // A command leaves no row, so the end of its run may have been missed.
             let isMissed = entry.state == .unconfirmed && userRows(of: place).isEmpty
-            if proof != nil, entry.state != .delivered, !isMissed {
+            if proof != nil, entry.state != .delivered, !isMissed, !isRefused(place) {
                 find(
                     .notDelivered,
                     "“\(message.text.prefix(24))” \(entry.state.rawValue) (\(entry.fault.map { "\($0)" } ?? "")) at the end"
@@ -329,7 +337,8 @@ struct ReplayJudge {
         for (place, message) in recording.messages.enumerated() {
             let sent = account.dispatches.filter { $0.message == place }
             for (earlier, later) in zip(sent, sent.dropFirst()) {
-                if earlier.process == later.process, earlier.key != later.key, proof(of: place) != nil {
+                let isAnother = earlier.process == later.process && earlier.key != later.key
+                if isAnother, proof(of: place) != nil, !isRefused(place) {
                     find(.sentTwice, "“\(message.text.prefix(24))” with another key at \(later.time)")
                 }
                 guard later.process != earlier.process else { continue }
