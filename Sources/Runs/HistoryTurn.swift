@@ -17,6 +17,11 @@ struct HistoryTurn: Sendable {
         }
     }
 
+    /// The user's row is not older than a message sent at that time by our clock.
+    func isWritten(after sending: Timestamp) -> Bool {
+        time.map { $0 >= sending.adding(milliseconds: -TurnMatch.clockTolerance) } ?? false
+    }
+
     /// The user's row has this message: alone, or as one of several that the gateway joined into one turn.
     func carries(_ message: String) -> Bool {
         guard let user else { return false }

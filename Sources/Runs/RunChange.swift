@@ -16,6 +16,8 @@ package enum RunChange: Sendable, Equatable {
     case deferred(String, session: SessionKey)
     /// The run `to` answers the deferred send `from`.
     case reassigned(from: String, to: String)
+    /// A run of which nothing was shown is not followed any more: nothing goes on under its id.
+    case dropped(String, session: SessionKey)
     /// The gateway acknowledged our message and refuses to run it.
     case refused(String, reason: String)
 }

@@ -7,9 +7,10 @@ struct RunEvidence: Sendable {
     enum Over: Sendable, Equatable {
         /// The gateway says that the run is over.
         case reported
-        case reportedFailed(String?)
         /// The gateway's process that worked on it is gone.
         case processGone
+        /// The gateway was restarted and goes on with it as another run.
+        case takenUp(as: String)
         /// The conversation it belonged to was replaced.
         case conversationReset
         /// It had to make room in Ladle.
@@ -88,6 +89,8 @@ struct RunEvidence: Sendable {
         return true
     }
 
+    var isAwaitingRetry: Bool { mayBeTriedAgain && chatError != nil && !isSettled }
+
     /// An abort is final whatever comes behind it.
     var state: Run.State {
         if wasAborted { return .aborted }
@@ -107,7 +110,7 @@ struct RunEvidence: Sendable {
         if let end = lastEnd, end.sequence >= lastStart { return state(of: end) }
         return switch reason {
         case .reported: sessionState ?? .failed
-        case .reportedFailed, .processGone, .evicted: .failed
+        case .processGone, .takenUp, .evicted: .failed
         case .conversationReset: .aborted
         }
     }
@@ -124,15 +127,19 @@ struct RunEvidence: Sendable {
         if row?.state == .failed { return Self.noReason }
         return switch over {
         case .processGone: Self.interrupted
+        case .takenUp(let run): "The gateway was restarted during this run and goes on with it as run \(run)."
         case .reported: Self.unknownEnd
-        case .reportedFailed(let text): text ?? Self.noReason
         case .evicted: Self.tooMany
         case .conversationReset, nil: Self.noReason
         }
     }
 
     var isInterrupted: Bool {
-        state == .failed && over == .processGone && lastEnd == nil && row == nil && chatError == nil
+        guard state == .failed, lastEnd == nil, row == nil, chatError == nil else { return false }
+        return switch over {
+        case .processGone, .takenUp: true
+        case .reported, .conversationReset, .evicted, nil: false
+        }
     }
 
     /// The wait for the terminal chat event, which follows the end of the run at once.

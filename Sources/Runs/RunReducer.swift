@@ -57,6 +57,8 @@ struct RunReducer: Sendable {
     private var lastEvent: Timestamp
     private var usageByRow: [String: TokenUsage] = [:]
     private var finalUsage: TokenUsage?
+    /// How the last row of the assistant ended; it ends the run once that is known to be over.
+    private var lastStop: HistoryRow.StopReason?
 
     private var publishedText: [UInt8] = []
     private var publishedUnits = 0
@@ -114,6 +116,15 @@ struct RunReducer: Sendable {
             endedAt: isActive ? nil : lastSeen
         ) { steps.contains(call: $0) }
     }
+
+    /// Our message was handed to the gateway while nobody listened, and nothing was seen of its run yet.
+    var isUnseen: Bool { isResumed && sentText != nil && !hasBegun }
+
+    /// It has begun in a conversation that is not this one.
+    func isOf(another shown: String) -> Bool { hasBegun && conversation.map { $0 != shown } ?? false }
+
+    /// The gateway reported an error and may be in the pause before its next try.
+    var isAwaitingRetry: Bool { evidence.isAwaitingRetry }
 
     /// An earlier process followed it, and the gateway has shown nothing of it since.
     var isUnaccountedFor: Bool {
@@ -319,6 +330,7 @@ struct RunReducer: Sendable {
     /// did not give it.
     mutating func take(_ rows: [HistoryRow]) {
         guard !isClosed else { return }
+        if isUnseen, let first = rows.first { began(at: first.time ?? createdAt) }
         for row in rows {
             switch row.role {
             case .assistant: takeAssistant(row)
@@ -338,6 +350,7 @@ struct RunReducer: Sendable {
 
     private mutating func takeAssistant(_ row: HistoryRow) {
         let time = row.time ?? startedAt ?? createdAt
+        lastStop = row.stopReason
         if usageByRow.count < GatewayLimits.historyRows, let usage = row.usage { usageByRow[row.identity] = usage }
         for (number, block) in row.blocks.enumerated() {
             switch block {
@@ -395,6 +408,12 @@ struct RunReducer: Sendable {
         endHeldUntil = time
     }
 
+    /// The gateway said that the last try failed.
+    mutating func failed(_ error: String?, now: Timestamp) {
+        hear(at: now)
+        evidence.failed(error, sequence: .min, triesAgain: true, now: now)
+    }
+
     mutating func wantRows() { needsRows = true }
 
     /// A page has shown the turn of this run, or has none of it.
@@ -426,6 +445,7 @@ struct RunReducer: Sendable {
     mutating func end(_ reason: RunEvidence.Over, session state: Run.State? = nil, now: Timestamp? = nil) {
         if overAt == nil { overAt = now }
         isUncertain = false
+        if lastStop == .completed { evidence.settled(.completed, error: nil) }
         evidence.isOver(reason, session: state)
     }
 
@@ -466,8 +486,7 @@ struct RunReducer: Sendable {
     /// - Parameter sequences: the numbers of the steps published then, by step id.
     mutating func resume(at time: Timestamp, isStartPublished: Bool, sequences: [String: Int] = [:]) {
         steps.resume(sequences: sequences)
-        startedAt = time
-        if isStartPublished { starts = [time] }
+        if isStartPublished { (startedAt, starts) = (time, [time]) }
         self.isStartPublished = isStartPublished
         isResumed = true
         isUncertain = true

@@ -127,6 +127,13 @@ package struct RunTracker: Sendable {
         if memory[id]?.hasBegun == false { memory.forget(id) }
     }
 
+    /// Nothing was shown of the run, and nothing comes of it.
+    private mutating func drop(_ id: String, to changes: inout [RunChange]) {
+        guard let session = memory[id]?.session else { return }
+        memory.forget(id)
+        changes.append(.dropped(id, session: session))
+    }
+
     /// The outbox cares for the message no longer: it is delivered, or given up.
     package mutating func deliveryIsOver(_ id: String) { memory[resolved(id)]?.awaitsDelivery = false }
 
@@ -275,16 +282,29 @@ package struct RunTracker: Sendable {
     }
 
     private mutating func receive(_ event: SessionsChangedEvent, now: Timestamp, to changes: inout [RunChange]) {
+        if event.reason == "reset" { noteReset(event, now: now) }
         let opens = event.phase == .start
         guard opens || event.phase == .end, let id = known(event) ?? adopt(event, opens: opens, now: now) else {
             return
         }
         if opens {
             memory[id]?.began(at: event.startedAt ?? now)
+            memory[id]?.conversation = event.conversation
         } else if memory[id]?.isActive == true {
             memory[id]?.sessionEnded(aborted: event.wasAborted, now: now)
         }
         memory.publish(id, to: &changes)
+    }
+
+    /// Ends the runs of the conversation that was replaced; some of them get no event of their own any more.
+    private mutating func noteReset(_ event: SessionsChangedEvent, now: Timestamp) {
+        guard let key = event.sessionKey, let shown = event.conversation else { return }
+        let session = defaults.tolerant(key)
+        for id in memory[session: session]?.active ?? [] where memory[id]?.isOf(another: shown) == true {
+            memory[id]?.end(.conversationReset, now: now)
+            memory[id]?.holdOver(until: now.adding(milliseconds: Self.holdMilliseconds), now: now)
+            wantsPageNow = true
+        }
     }
 
     private mutating func receive(_ event: SessionMessageEvent, to changes: inout [RunChange]) {
@@ -364,7 +384,7 @@ package struct RunTracker: Sendable {
     private func lookWait(_ reducer: RunReducer, looks: Int, now: Timestamp) -> Int64? {
         if reducer.isEndHeld || reducer.needsHistory { return Self.rowsWait }
         if reducer.isOver { return Self.resumeWait }
-        if reducer.isGone { return reducer.hasBegun ? Self.resumeWait : nil }
+        if reducer.isGone { return reducer.hasBegun ? Self.resumeWait : looks == 0 ? 0 : nil }
         if reducer.isUncertain { return Self.doubtWaits[min(looks, Self.doubtWaits.count - 1)] }
         if reducer.hasBegun, !isCovered(reducer) { return Self.stepsWait }
         return isSilent(reducer, now: now) ? Self.silenceWait : nil
@@ -391,9 +411,9 @@ package struct RunTracker: Sendable {
     package func questions(_ session: SessionKey, now: Timestamp) -> [String] {
         guard !traits.pagesTellRuns, let runs = memory[session: session] else { return [] }
         return runs.active.filter { id in
-            guard let reducer = memory[id], reducer.isStartPublished, !reducer.isGone, !reducer.isOver else {
-                return false
-            }
+            guard let reducer = memory[id], reducer.isStartPublished, !reducer.isGone, !reducer.isOver,
+                !reducer.isAwaitingRetry
+            else { return false }
             return reducer.isUncertain || isSilent(reducer, now: now)
         }
     }
@@ -403,7 +423,10 @@ package struct RunTracker: Sendable {
         guard memory[id]?.isActive == true else { return }
         switch answer {
         case .ended: memory[id]?.end(.reported, now: now)
-        case .failed(let error): memory[id]?.end(.reportedFailed(error), now: now)
+        // The gateway may be in the pause before its next try.
+        case .failed(let error):
+            memory[id]?.failed(error, now: now)
+            return
         case .unknown: return
         }
         memory[id]?.holdOver(until: now.adding(milliseconds: Self.lastPageMilliseconds), now: now)
@@ -421,13 +444,14 @@ package struct RunTracker: Sendable {
     ) -> [RunChange] {
         var changes: [RunChange] = []
         if page.rows.contains(where: { $0.role == .assistant }) { memory[session: session]?.hasTranscript = true }
+        if let shown = page.conversation { endReplaced(by: shown, session: session, now: now, to: &changes) }
         let inFlight = takeInFlight(page, session: session, now: now, to: &changes)
         let turns = take(page.rows, session: session, isPage: true, to: &changes)
         for id in turns.keys where memory[id]?.isStored == true { prove(id, .row, to: &changes) }
         for id in memory[session: session]?.active ?? [] {
             // What was heard since the question is newer; a clock that was set back makes no answer older than its question.
             let isNews = memory[id].map { $0.heardAt <= askedAt || $0.heardAt > now } ?? false
-            if isNews { judge(id, page, turns[id] ?? [], isInFlight: id == inFlight, now: now) }
+            if isNews { judge(id, page, turns[id] ?? [], isInFlight: id == inFlight, now: now, to: &changes) }
             if let shown = page.conversation { memory[id]?.conversation = shown }
             if isNews || memory[id]?.isOver == false { memory[id]?.pageSeen() }
             memory.publish(id, to: &changes)
@@ -439,6 +463,20 @@ package struct RunTracker: Sendable {
         }
         memory[session: session]?.conversation = page.conversation
         return changes + memory.takeEvictedEnds()
+    }
+
+    /// Ends the runs of an earlier conversation, before the rows of this one are given to runs.
+    private mutating func endReplaced(
+        by shown: String,
+        session: SessionKey,
+        now: Timestamp,
+        to changes: inout [RunChange]
+    ) {
+        for id in memory[session: session]?.active ?? [] where memory[id]?.isOf(another: shown) == true {
+            memory[id]?.end(.conversationReset, now: now)
+            memory[id]?.pageSeen()
+            memory.publish(id, to: &changes)
+        }
     }
 
     /// The run that the page calls under way. June releases name the newest send, also one that waits behind the run at work.
@@ -501,7 +539,11 @@ package struct RunTracker: Sendable {
     /// Ties messages that the gateway put aside to the runs that answer them: the user's row of the late run has the message's
     /// words and the time of that run's start.
     private mutating func answerDeferred(_ turns: [HistoryTurn], session: SessionKey, to changes: inout [RunChange]) {
-        guard let runs = memory[session: session], !runs.deferred.isEmpty else { return }
+        guard let runs = memory[session: session] else { return }
+        // Of a message that an earlier process of Ladle sent it is not known whether it was put aside.
+        let unseen = traits.pagesTellRuns ? [] : runs.active.filter { memory[$0]?.isUnseen ?? false }
+        let waiting = runs.deferred + unseen.filter { !runs.deferred.contains($0) }
+        guard !waiting.isEmpty else { return }
         let late = runs.all.compactMap { id -> TurnMatch.Candidate? in
             guard let reducer = memory[id], reducer.hasBegun, reducer.sentText == nil else { return nil }
             return reducer.candidate
@@ -509,8 +551,9 @@ package struct RunTracker: Sendable {
         let match = TurnMatch(turns, late) { _ in nil }
         for (place, turn) in turns.enumerated() {
             guard let answer = match.owners[place], turn.user != nil else { continue }
-            for id in memory[session: session]?.deferred ?? [] {
-                guard let text = memory[id]?.sentText, turn.carries(text) else { continue }
+            for id in waiting {
+                guard let reducer = memory[id], let text = reducer.sentText, turn.carries(text) else { continue }
+                if reducer.isUnseen, !turn.isWritten(after: reducer.start) { continue }
                 memory.alias(id, to: answer)
                 memory[answer]?.sentText = text
                 changes.append(.reassigned(from: id, to: answer))
@@ -538,7 +581,7 @@ package struct RunTracker: Sendable {
             memory[session: session]?.interrupted.removeAll { $0 == id }
             // Before its end, so that nobody who waits for the answer takes the end for it.
             changes.append(.reassigned(from: id, to: answer))
-            if memory[id]?.isActive == true { memory[id]?.end(.processGone, now: time) }
+            if memory[id]?.isActive == true { memory[id]?.end(.takenUp(as: answer), now: time) }
             memory.publish(id, to: &changes)
         }
     }
@@ -555,27 +598,26 @@ package struct RunTracker: Sendable {
         _ page: ChatHistory.Output,
         _ rows: [HistoryRow],
         isInFlight: Bool,
-        now: Timestamp
+        now: Timestamp,
+        to changes: inout [RunChange]
     ) {
         guard let reducer = memory[id], reducer.isActive else { return }
         // Its start was never seen, and the transcript has nothing of it either.
         let isNothing = rows.isEmpty && reducer.isUnaccountedFor && !reducer.isStartPublished
         if reducer.isOver {
-            if isNothing { memory.forget(id) } else { memory[id]?.end(by: rows) }
-        } else if let known = reducer.conversation, let shown = page.conversation, known != shown, reducer.hasBegun {
-            memory[id]?.end(.conversationReset, now: now)
+            if isNothing { drop(id, to: &changes) } else { memory[id]?.end(by: rows) }
         } else if reducer.isGone {
-            judgeGone(id, reducer, page, rows, now: now)
+            judgeGone(id, reducer, page, rows, now: now, to: &changes)
         } else if reducer.isUncertain || isSilent(reducer, now: now) {
             guard !isInFlight else {
                 memory[id]?.isKnownAlive(now: now)
                 return
             }
             memory[id]?.end(by: rows)
-            guard memory[id]?.isActive == true, reducer.hasBegun, page.hasActiveRun == false else { return }
+            guard memory[id]?.isActive == true, page.hasActiveRun == false else { return }
             if isNothing {
-                memory.forget(id)
-            } else {
+                drop(id, to: &changes)
+            } else if reducer.hasBegun {
                 memory[id]?.end(.reported, session: Self.end(page, rows), now: now)
             }
         }
@@ -602,13 +644,14 @@ package struct RunTracker: Sendable {
         _ reducer: RunReducer,
         _ page: ChatHistory.Output,
         _ rows: [HistoryRow],
-        now: Timestamp
+        now: Timestamp,
+        to changes: inout [RunChange]
     ) {
         memory[id]?.end(by: rows)
         guard memory[id]?.isActive == true, let gone = reducer.goneAt else { return }
         guard reducer.hasBegun else {
             // It never began, and the transcript does not have it either: the outbox decides.
-            if !reducer.awaitsDelivery { memory.forget(id) }
+            if !reducer.awaitsDelivery { drop(id, to: &changes) }
             return
         }
         if reducer.awaitsDelivery { return }
@@ -628,7 +671,7 @@ package struct RunTracker: Sendable {
                 guard let reducer = memory[id], reducer.isActive, !reducer.hasBegun || !reducer.isStartPublished else {
                     continue
                 }
-                if now.milliseconds - reducer.heardAt.milliseconds > Self.queuedMilliseconds { memory.forget(id) }
+                if now.milliseconds - reducer.heardAt.milliseconds > Self.queuedMilliseconds { drop(id, to: &changes) }
             }
         }
         return changes + memory.takeEvictedEnds()

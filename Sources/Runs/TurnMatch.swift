@@ -23,7 +23,7 @@ struct TurnMatch: Sendable {
     /// The user's row of a run bears the time of its start, to the millisecond; a loaded gateway may take longer between them.
     private static let startTolerance: Int64 = 100
     /// A message of ours is in no row that is older than its sending by more than the two clocks may differ.
-    private static let clockTolerance: Int64 = 2_000
+    static let clockTolerance: Int64 = 2_000
 
     private(set) var owners: [Int: String] = [:]
 
@@ -63,10 +63,8 @@ struct TurnMatch: Sendable {
         guard !owners.values.contains(candidate.id) else { return }
         if let message = candidate.message {
             guard candidate.mayMatchByWords else { return }
-            let since = candidate.sentAt.adding(milliseconds: -Self.clockTolerance)
             let found = open.first { place in
-                guard owners[place] == nil, let time = turns[place].time, time >= since else { return false }
-                return turns[place].carries(message)
+                owners[place] == nil && turns[place].isWritten(after: candidate.sentAt) && turns[place].carries(message)
             }
             if let found { owners[found] = candidate.id }
         } else if let joined = candidate.joinedAt {

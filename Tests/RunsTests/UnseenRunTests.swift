@@ -44,6 +44,7 @@ struct UnseenRunTests {
             case .textAppended(_, let offset, let text): "\(offset) \(text)"
             case .corrected(let run): "corrected \(run.state) \(run.text)"
             case .proven(_, let proof): "proven \(proof)"
+            case .dropped: "dropped"
             case .stepChanged, .deferred, .reassigned, .refused: "other"
             }
         }

@@ -55,4 +55,6 @@ package struct SessionsChangedEvent: RunEvent {
     package var endedAt: Timestamp? { GatewayTime.read(payload["endedAt"]) ?? GatewayTime.read(payload["ts"]) }
     package var wasAborted: Bool { payload["abortedLastRun"]?.bool ?? false }
     package var session: SessionRow { SessionRow(payload["session"] ?? payload) }
+    /// The conversation that the key stands for now; a reset replaces it.
+    package var conversation: String? { (payload["session"]?["sessionId"] ?? payload["sessionId"])?.string }
 }

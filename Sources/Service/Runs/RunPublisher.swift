@@ -43,7 +43,7 @@ final class RunPublisher {
         case .textAppended(_, let offset, let text): pass(text, at: offset, replaces: false, of: run, on: loop)
         case .textReplaced(_, let text): pass(text, at: 0, replaces: true, of: run, on: loop)
         case .corrected(let run): publish("run.corrected", run, on: loop)
-        case .deferred, .reassigned, .proven, .refused: break
+        case .deferred, .reassigned, .proven, .dropped, .refused: break
         }
     }
 

@@ -194,6 +194,7 @@ package final class RunService {
             case .proven(let id, .row): outbox.saw(key: id, .history, on: loop)
             case .proven(let id, .rowEvent): outbox.saw(key: id, .messageEvent, on: loop)
             case .proven(let id, .end): outbox.saw(key: id, .runEnd, on: loop)
+            case .dropped(let id, let session): outbox.run(id, in: session.text, .ended, on: loop)
             case .refused(let id, let reason): refused(id, reason, on: loop)
             case .stepChanged(let step):
                 if let run = tracker.run(step.runID) { publisher.publish(change, of: run, on: loop) }
@@ -256,7 +257,7 @@ package final class RunService {
         let room = Self.mostLooks - looking.count
         for session in tracker.takeLooks(now: now, room: room, except: looking) {
             looking.insert(session)
-            transcript.read(session.text, rows: Self.pageRows, on: loop) { [weak self] result in
+            transcript.read(session.text, rows: Self.pageRows, longTexts: true, on: loop) { [weak self] result in
                 guard let self else { return }
                 self.looking.remove(session)
                 guard case .success(let page) = result else { return }

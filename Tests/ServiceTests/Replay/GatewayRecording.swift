@@ -69,6 +69,7 @@ struct GatewayRecording: Sendable {
     let rows: [RecordedRow]
     /// Rows whose texts are cut in `rows`, whole, by id.
     let wholeRows: [String: FrameTemplate]
+    let wholeTexts: [String: String]
     /// The runs that worked on each message: the one of its key, and those of the gateway's own that began with its row.
     private let answering: [[String]]
     /// The messages that each run worked on.
@@ -97,7 +98,7 @@ extension GatewayRecording {
     private static let fair = [
         "chat-abort", "chat-duplicate-idempotency", "chat-error-400", "chat-error-401", "chat-error-429",
         "chat-error-500",
-        "chat-error-context", "chat-send-while-busy", "chat-text", "history-after-abort",
+        "chat-error-context", "chat-send-while-busy", "history-after-abort",
     ].map { "\($0).v2026.3.1" }
 
     static let names: [String] = TestData.recordings("captures-faults") + fair
@@ -142,12 +143,11 @@ extension GatewayRecording {
         rows = book.rows
         let long = reader.calls.filter { $0.method == "chat.history" && $0.isOK && $0.maxChars != nil }
             .sorted { $0.maxChars ?? 0 < $1.maxChars ?? 0 }
-        wholeRows = long.reduce(into: [:]) { rows, page in
-            for message in page.value["messages"].map({ Array($0.elements) }) ?? [] {
-                guard let id = message["__openclaw"]?["id"]?.string else { continue }
-                rows[id] = FrameTemplate(message.raw, keys: keys, epoch: epoch)
-            }
+        let whole = long.flatMap { $0.value["messages"].map { Array($0.elements) } ?? [] }.reduce(into: [String: JSONValue]()) {
+            if let id = $1["__openclaw"]?["id"]?.string { $0[id] = $1 }
         }
+        wholeRows = whole.mapValues { FrameTemplate($0.raw, keys: keys, epoch: epoch) }
+        wholeTexts = whole.mapValues { RecordedRow.text(of: $0) }
         let answering = Self.answering(messages, reader.runs, book.rows, epoch)
         self.answering = answering
         owners = messages.indices.reduce(into: [:]) { owners, message in

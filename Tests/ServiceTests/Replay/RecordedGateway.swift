@@ -289,16 +289,14 @@ final class RecordedGateway {
         let message = keys.firstIndex { $0 == id }
         let recorded = message.map { recording.messages[$0].key } ?? id
         let run = recording.runs[recorded]
-        let end = run?.marks.last { mark in
-            switch mark.mark {
-            case .final(.some), .aborted, .lifecycleEnded, .failed: mark.time <= now && mark.process == process
-            default: false
-            }
-        }
+        let end = run?.lastState(at: now, in: process)
         let answer = recording.calls.last {
             $0.method == "agent.wait" && $0.run == recorded && $0.answered <= now && $0.process == process
         }
         if let answer, answer.answered >= end?.time ?? 0 { return outcome(answer) }
+        if case .failed(let text) = end?.mark {
+            return ok(#"{"runId":"\#(id)","status":"error","error":\#(quoted(text))}"#)
+        }
         let status = end == nil ? "timeout" : "ok"
         let more = end == nil && recording.release == .v6 ? #","timeoutPhase":"gateway_draining""# : ""
         return ok(#"{"runId":"\#(id)","status":"\#(status)"\#(more)}"#)

@@ -76,6 +76,28 @@ struct RecordedRun: Sendable {
         }
     }
 
+    /// Gateways keep the word of a failure back for this time, because the run may be tried again.
+    private static let retryMilliseconds: Int64 = 15_000
+
+    /// The last report that the run is over; nil where it was tried again since.
+    func lastState(at time: Int64, in process: Int) -> TimedMark? {
+        let last = marks.last { mark in
+            guard mark.time <= time, mark.process == process else { return false }
+            switch mark.mark {
+            case .began, .final(.some), .aborted, .lifecycleEnded, .lifecycleFailed, .failed: return true
+            case .worked, .final(nil): return false
+            }
+        }
+        guard let last else { return nil }
+        switch last.mark {
+        case .began: return nil
+        case .failed where time - last.time < Self.retryMilliseconds: return nil
+        case .lifecycleFailed where time - last.time < Self.retryMilliseconds: return nil
+        case .lifecycleFailed: return TimedMark(time: last.time, process: last.process, mark: .failed(""))
+        default: return last
+        }
+    }
+
     /// The next event of its work after a time, where no end stood before.
     /// - Parameter process: the process to look in; nil for all.
     func goesOn(after time: Int64, process: Int?) -> TimedMark? {

@@ -109,7 +109,7 @@ struct RecordedTranscript: Sendable {
                 }
             }
             let known = places.keys.map { String($0.prefix { $0 != " " }) }
-            for row in unread(session, since: pages.last?.answered ?? .min, known: Set(known), sources) {
+            for row in unread(session, pages.map(\.answered), known: Set(known), sources) {
                 transcript.order.append(rows.count)
                 rows.append(row)
             }
@@ -136,14 +136,18 @@ struct RecordedTranscript: Sendable {
 
     /// Rows that the recorder never read, from what the gateway said when it wrote them: those after its last look, and
     /// those that a reset took away before its next one.
-    private static func unread(_ session: String, since: Int64, known: Set<String>, _ sources: Sources) -> [RecordedRow]
-    {
+    private static func unread(
+        _ session: String,
+        _ looks: [Int64],
+        known: Set<String>,
+        _ sources: Sources
+    ) -> [RecordedRow] {
+        let since = looks.last ?? .min
         var rows: [RecordedRow] = []
         for notice in sources.notices where notice.session == session && !known.contains(notice.id) {
             let reset = sources.resets.first { $0.session == session && $0.time >= notice.time }?.time
-            guard notice.time > since || reset != nil else { continue }
             var row = row(notice.value, session, notice.time, sources)
-            row.vanishes = reset
+            row.vanishes = reset ?? looks.first { $0 > notice.time }
             rows.append(row)
         }
         guard !sources.notices.contains(where: { $0.session == session }) else { return rows }
@@ -192,9 +196,14 @@ struct RecordedTranscript: Sendable {
             }?.time
         case "assistant":
             // The answer stands when its run's end comes.
-            return marks.filter { mark in
+            let final = marks.filter { mark in
                 if case .final(let final?) = mark.mark { final == text && !text.isEmpty } else { false }
             }.map(\.time).min()
+            // A try behind an error gets no such event on the oldest release.
+            return final
+                ?? marks.filter { mark in
+                    if case .lifecycleEnded = mark.mark { sources.epoch + mark.time >= timestamp } else { false }
+                }.map(\.time).min()
         case "toolResult": return timestamp - sources.epoch
         default: return nil
         }
