@@ -89,6 +89,9 @@ struct RunEvidence: Sendable {
         return true
     }
 
+    /// The transcript has the whole answer.
+    var isAnswered: Bool { row?.state == .completed }
+
     var isAwaitingRetry: Bool { mayBeTriedAgain && chatError != nil && !isSettled }
 
     /// An abort is final whatever comes behind it.

@@ -120,6 +120,12 @@ struct RunReducer: Sendable {
     /// Our message was handed to the gateway while nobody listened, and nothing was seen of its run yet.
     var isUnseen: Bool { isResumed && sentText != nil && !hasBegun }
 
+    /// Its process is not the one that started then: an earlier process of Ladle may have seen the change.
+    func began(before process: Timestamp?) -> Bool {
+        guard let process, let start = starts.first else { return false }
+        return start.adding(milliseconds: Self.processTolerance) < process
+    }
+
     /// It has begun in a conversation that is not this one.
     func isOf(another shown: String) -> Bool { hasBegun && conversation.map { $0 != shown } ?? false }
 
@@ -284,6 +290,8 @@ struct RunReducer: Sendable {
 
     mutating func take(_ event: ChatEvent, triesAgain: Bool, now: Timestamp) {
         guard let state = event.state, !isClosed || state == .final || state == .error else { return }
+        // Behind the answer's own row it tells of a step that failed.
+        if isClosed, state == .error, evidence.isAnswered { return }
         if !isClosed { hear(at: now) }
         // A message that is refused before its run begins is not tried again.
         let triesAgain = triesAgain && hasBegun
@@ -479,6 +487,8 @@ struct RunReducer: Sendable {
     }
 
     private static let mostStarts = 8
+    /// The start of a process is reckoned from its age, which a hello names some time after it was read.
+    private static let processTolerance: Int64 = 1_000
 
     // MARK: Publishing
 

@@ -8,6 +8,8 @@ package import Labels
 package struct RunTracker: Sendable {
     package var defaults: SessionDefaults
     package var traits = GatewayTraits()
+    /// How far the gateway's clock is ahead of ours.
+    package var clockSkewMs: Int64 = 0
 
     private var memory: RunMemory
     /// Runs of Ladle's own housekeeping.
@@ -198,17 +200,21 @@ package struct RunTracker: Sendable {
         wantsPageNow = false
     }
 
-    /// - Parameter isSameProcess: nil where the gateway does not say how long it has been running.
-    package mutating func linkOpened(isSameProcess: Bool?, now: Timestamp) {
+    /// - Parameters:
+    ///   - isSameProcess: as the one before; nil where the gateway does not say how long it has been running.
+    ///   - startedAt: of the process, by the gateway's clock.
+    package mutating func linkOpened(isSameProcess: Bool?, startedAt: Timestamp? = nil, now: Timestamp) {
         for (session, runs) in memory.sessions where !runs.active.isEmpty {
-            for id in runs.active { memory[id]?.reconnected(isGone: isSameProcess == false, now: now) }
+            let gone = runs.active.filter { isSameProcess == false || memory[$0]?.began(before: startedAt) == true }
+            for id in runs.active { memory[id]?.reconnected(isGone: gone.contains(id), now: now) }
             memory[session: session]?.looks = 0
             memory[session: session]?.lookedAt = nil
-            guard isSameProcess == false else { continue }
             // Only in the memory of that process.
-            memory[session: session]?.deferred = []
-            let interrupted = runs.active.filter { memory[$0]?.hasBegun == true }
-            memory[session: session]?.interrupted = interrupted
+            if isSameProcess == false { memory[session: session]?.deferred = [] }
+            let interrupted = gone.filter { memory[$0]?.hasBegun == true }
+            if isSameProcess == false || !interrupted.isEmpty {
+                memory[session: session]?.interrupted = interrupted
+            }
         }
     }
 
@@ -384,7 +390,7 @@ package struct RunTracker: Sendable {
     private func lookWait(_ reducer: RunReducer, looks: Int, now: Timestamp) -> Int64? {
         if reducer.isEndHeld || reducer.needsHistory { return Self.rowsWait }
         if reducer.isOver { return Self.resumeWait }
-        if reducer.isGone { return reducer.hasBegun ? Self.resumeWait : looks == 0 ? 0 : nil }
+        if reducer.isGone { return reducer.hasBegun ? Self.resumeWait : reducer.isUnseen && looks == 0 ? 0 : nil }
         if reducer.isUncertain { return Self.doubtWaits[min(looks, Self.doubtWaits.count - 1)] }
         if reducer.hasBegun, !isCovered(reducer) { return Self.stepsWait }
         return isSilent(reducer, now: now) ? Self.silenceWait : nil
@@ -528,13 +534,18 @@ package struct RunTracker: Sendable {
             guard let reducer = memory[id], !(memory[session: session]?.deferred.contains(id) ?? false) else {
                 return nil
             }
-            return reducer.candidate
+            var candidate = reducer.candidate
+            // The gateway has not told of a start, so this is the time of our sending.
+            if candidate.starts.isEmpty { candidate.sentAt = onGatewayClock(candidate.sentAt) }
+            return candidate
         }
         return TurnMatch(turns, candidates) { key in
             let id = resolved(key)
             return isHidden(key) ? nil : memory.has(id) ? id : nil
         }
     }
+
+    private func onGatewayClock(_ time: Timestamp) -> Timestamp { time.adding(milliseconds: clockSkewMs) }
 
     /// Ties messages that the gateway put aside to the runs that answer them: the user's row of the late run has the message's
     /// words and the time of that run's start.
@@ -553,7 +564,7 @@ package struct RunTracker: Sendable {
             guard let answer = match.owners[place], turn.user != nil else { continue }
             for id in waiting {
                 guard let reducer = memory[id], let text = reducer.sentText, turn.carries(text) else { continue }
-                if reducer.isUnseen, !turn.isWritten(after: reducer.start) { continue }
+                if reducer.isUnseen, !turn.isWritten(after: onGatewayClock(reducer.start)) { continue }
                 memory.alias(id, to: answer)
                 memory[answer]?.sentText = text
                 changes.append(.reassigned(from: id, to: answer))

@@ -212,7 +212,7 @@ struct RunEvidenceTests {
         #expect(run?.state == .completed && run?.text.hasSuffix("Here it is.") == true)
     }
 
-    @Test func `an error after which the gateway says that the run is over is its end`() {
+    @Test func `an error is the end once no other try has come for a minute`() {
         var tracker = half(march)
         let failure = AgentFrame.make("k", 3, "lifecycle", #"{"phase":"error","error":"429"}"#)
         _ = tracker.receive(event: "agent", payload: failure, now: now)
@@ -221,12 +221,57 @@ struct RunEvidenceTests {
             payload: ChatFrame.make("k", 3, "error", #","errorMessage":"429""#),
             now: now
         )
-        #expect(tracker.looks(after(RunTracker.silence)) == [main])
-        #expect(tracker.questions(main, now: after(RunTracker.silence)) == ["k"])
-        tracker.receive(.failed("429"), run: "k", now: after(RunTracker.silence + 10))
         let rows = page([user("story", at: 0), answer("", at: 900, "error")])
-        let run = ends(tracker.receive(history: rows, session: main, now: after(RunTracker.silence + 100))).first
+        #expect(ends(tracker.receive(history: rows, session: main, now: after(RunTracker.silence))).isEmpty)
+        #expect(ends(tracker.tick(now: after(59_000))).isEmpty)
+        let run = ends(tracker.tick(now: after(61_000))).first
         #expect(run?.state == .failed && run?.error == "429")
+    }
+
+    @Test func `in the pause between two tries the gateway's word of a failure is no end`() {
+        var tracker = RunTracker()
+        tracker.traits = april
+        tracker.resume("k", session: main, startedAt: now, text: "story", now: after(3_000))
+        tracker.linkOpened(isSameProcess: true, now: after(3_000))
+        let rows = page([user("story", at: 0), answer("", at: 900, "error")])
+        _ = tracker.receive(history: rows, session: main, now: after(3_100))
+        #expect(tracker.questions(main, now: after(3_100)) == ["k"])
+        tracker.receive(.failed("500"), run: "k", now: after(3_200))
+        #expect(tracker.questions(main, now: after(4_000)).isEmpty)
+        #expect(ends(tracker.tick(now: after(60_000))).isEmpty)
+        let again = AgentFrame.make("k", 5, "lifecycle", #"{"phase":"start","startedAt":1795000061000}"#)
+        _ = tracker.receive(event: "agent", payload: again, now: after(61_000))
+        #expect(ends(tracker.tick(now: after(70_000))).isEmpty)
+        let final = ChatFrame.make("k", 9, "final", #","message":{"role":"assistant","content":"Here it is."}"#)
+        let run = ends(tracker.receive(event: "chat", payload: final, now: after(71_000))).first
+        #expect(run?.state == .completed && run?.text == "Here it is.")
+    }
+
+    // MARK: A conversation that is replaced
+
+    private func changed(_ members: String) -> JSONValue {
+        json(#"{"sessionKey":"agent:main:main",\#(members)}"#)
+    }
+
+    @Test(arguments: [false, true])
+    func `a run whose conversation was replaced ends as its last row says`(isAnswered: Bool) {
+        var tracker = RunTracker()
+        tracker.traits = april
+        let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
+        _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 2, "Hello two"), now: after(100))
+        if isAnswered {
+            let row = #""messageId":"a1","message":\#(answer("Hello two", at: 200))"#
+            _ = tracker.receive(event: "session.message", payload: changed(row), now: after(200))
+        }
+        let reset = changed(#""reason":"reset","sessionId":"c2""#)
+        #expect(ends(tracker.receive(event: "sessions.changed", payload: reset, now: after(300))).isEmpty)
+        let wantsPage = tracker.takePageRequest()
+        #expect(wantsPage)
+        let other = page([user("/new", at: 2_000), answer("Foreign.", at: 2_100)], id: "c2")
+        let run = ends(tracker.receive(history: other, session: main, now: after(2_500))).first
+        #expect(run?.state == (isAnswered ? .completed : .aborted) && run?.text == "Hello two")
     }
 
     // MARK: Behind the end

@@ -70,8 +70,34 @@ struct UnseenRunTests {
     @Test func `where history shows nothing of a run, nothing is published`() {
         var tracker = RunTracker()
         tracker.recover(own, session: main, text: "hi", sentAt: now)
-        #expect(tracker.receive(history: page([]), session: main, now: now).isEmpty)
+        #expect(published(tracker.receive(history: page([]), session: main, now: now)) == ["dropped"])
         #expect(tracker.run(own) == nil)
+    }
+
+    @Test func `a message whose run nobody has seen is no run yet`() {
+        var tracker = RunTracker()
+        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: false)
+        tracker.recover(own, session: main, text: "hi", sentAt: now, awaitsDelivery: true)
+        tracker.linkOpened(isSameProcess: true, now: now)
+        let rows = page(turn(other, "The one before.", at: -9000))
+        #expect(tracker.receive(history: rows, session: main, now: now).isEmpty)
+        #expect(tracker.run(own)?.state == .queued)
+        #expect(tracker.questions(main, now: now).isEmpty)
+    }
+
+    @Test func `a message that was put aside before Ladle's restart is tied to the run that answers it`() {
+        var tracker = RunTracker()
+        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: false)
+        tracker.recover(own, session: main, text: "hi", sentAt: now, awaitsDelivery: true)
+        tracker.resume("late", session: main, startedAt: now.adding(milliseconds: 5000), now: now)
+        tracker.linkOpened(isSameProcess: true, now: now)
+        let rows = [
+            #"{"role":"user","content":"hi","timestamp":\#(1_795_000_005_000)}"#,
+            #"{"role":"assistant","content":"Late.","stopReason":"stop","timestamp":\#(1_795_000_005_100)}"#,
+        ]
+        let changes = tracker.receive(history: page(rows), session: main, now: now.adding(milliseconds: 6000))
+        #expect(changes.contains(.reassigned(from: own, to: "late")))
+        #expect(tracker.run(own)?.id == "late" && tracker.run(own)?.text == "Late.")
     }
 
     @Test func `the turn before does not end a run that goes on`() {

@@ -118,7 +118,9 @@ package final class RunService {
             sendsRows: hello.methods.contains(SessionsSubscribe.method),
             pagesTellRuns: hello.protocolVersion >= 4
         )
-        tracker.linkOpened(isSameProcess: isSameProcess(hello, on: loop), now: loop.wallClock)
+        tracker.clockSkewMs = gateway.clockSkewMs
+        let isSame = isSameProcess(hello, on: loop)
+        tracker.linkOpened(isSameProcess: isSame, startedAt: process?.startedAt, now: loop.wallClock)
         // The outbox has to wait for runs that go on, also for the ones that began before this connection.
         for run in tracker.busyRuns { report(run, on: loop) }
     }

@@ -22,6 +22,8 @@ final class CutReplay {
     private var account = ReplayAccount()
     /// The recorded connection that stands now.
     private var opening: GatewayRecording.Opening?
+    /// When the first link to each process was opened, by the replay's clock: the recording may wait for Ladle.
+    private var firstOpenings: [Int: (opening: GatewayRecording.Opening, clock: Int64)] = [:]
     /// The cut keeps the link closed until this time of the clock.
     private var closedUntil: Int64?
     private var lostAt: Timestamp?
@@ -73,8 +75,9 @@ final class CutReplay {
     }
 
     private func openLink(on loop: isolated EventLoop) async throws {
-        guard let opening, closedUntil == nil, !bench.gateway.isOnline else { return }
-        let uptime = opening.uptime + gateway.now - opening.time
+        guard let opening, let first = firstOpenings[opening.process], closedUntil == nil, !bench.gateway.isOnline
+        else { return }
+        let uptime = first.opening.uptime + clock - first.clock
         let text = opening.payload.replacing("\"uptimeMs\":\(opening.uptime)", with: "\"uptimeMs\":\(uptime)")
         guard let hello = Hello(json(text), requested: ["operator.read", "operator.write", "operator.admin"]) else {
             return
@@ -110,7 +113,9 @@ final class CutReplay {
     private func take(_ step: GatewayRecording.Step, on loop: isolated EventLoop) async throws {
         switch step {
         case .opened(let hello):
-            opening = recording.openings[hello]
+            let next = recording.openings[hello]
+            opening = next
+            if firstOpenings[next.process] == nil { firstOpenings[next.process] = (next, clock) }
             try await openLink(on: loop)
         case .closed:
             opening = nil

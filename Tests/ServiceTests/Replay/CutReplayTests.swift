@@ -15,13 +15,7 @@ import Testing
         report.close()
         for (rule, lines) in report.lines.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             let text = lines.prefix(ReplayReport.mostLines).joined(separator: "\n")
-            if KnownFindings.contains(name, rule) {
-                withKnownIssue(isIntermittent: true) {
-                    Issue.record("\(name): \(rule.rawValue), \(lines.count) times\n\(text)")
-                }
-            } else {
-                Issue.record("\(name): \(rule.rawValue), \(lines.count) times\n\(text)")
-            }
+            Issue.record("\(name): \(rule.rawValue), \(lines.count) times\n\(text)")
         }
     }
 }

@@ -48,6 +48,9 @@ struct RecordedTranscript: Sendable {
         }
     }
 
+    /// Between the user's row and the start of its run.
+    private static let startTolerance: Int64 = 20
+
     /// As many rows as the recorder reads of a transcript.
     private static let pageRows: Int64 = 50
 
@@ -192,17 +195,20 @@ struct RecordedTranscript: Sendable {
         case "user":
             // Releases that tell of no row write the user's with the time of the run's start.
             return marks.first { mark in
-                if case .began(let startedAt?) = mark.mark { abs(startedAt - timestamp) <= 2 } else { false }
+                if case .began(let startedAt?) = mark.mark { abs(startedAt - timestamp) <= startTolerance } else { false }
             }?.time
         case "assistant":
             // The answer stands when its run's end comes.
             let final = marks.filter { mark in
                 if case .final(let final?) = mark.mark { final == text && !text.isEmpty } else { false }
             }.map(\.time).min()
-            // A try behind an error gets no such event on the oldest release.
+            // A try behind an error gets no such event on the oldest release, an abort another one.
             return final
                 ?? marks.filter { mark in
-                    if case .lifecycleEnded = mark.mark { sources.epoch + mark.time >= timestamp } else { false }
+                    switch mark.mark {
+                    case .lifecycleEnded, .aborted: sources.epoch + mark.time >= timestamp
+                    default: false
+                    }
                 }.map(\.time).min()
         case "toolResult": return timestamp - sources.epoch
         default: return nil

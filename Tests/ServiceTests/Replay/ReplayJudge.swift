@@ -95,7 +95,9 @@ struct ReplayJudge {
             !$0.text.isEmpty && $0.stopReason != "error" && $0.stopReason != "aborted"
         }
         .flatMap { row in [row.text] + (row.id.flatMap { recording.wholeTexts[$0] }.map { [$0] } ?? []) }
-        return texts + texts.indices.dropLast().map { texts[$0...].joined() }
+        return texts.indices.flatMap { first in
+            texts.indices[first...].map { texts[first...$0].joined() }
+        }
     }
 
     /// The run itself, and those that worked on the same message.
@@ -116,8 +118,14 @@ struct ReplayJudge {
 
     private func isAmong(_ text: String, _ texts: [String]) -> Bool {
         let wanted = bare(text)
-        return texts.contains { bare($0) == wanted }
+        return texts.contains { known in
+            guard let cut = known.firstRange(of: Self.cut) else { return bare(known) == wanted }
+            return wanted.hasPrefix(bare(String(known[..<cut.lowerBound])))
+        }
     }
+
+    /// The recorder left out the middle of a long text, of each frame another part.
+    private static let cut = "…[cut"
 
     /// How the run truly ended; nil where the recording does not show it.
     private func ending(of id: String) -> Ending? {
