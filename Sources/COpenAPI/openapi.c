@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 88fe3d75f9b30296673efa7394c7fddcf97c39c22cc2881ee26788bd3a7d0085
+// 13e5eb3c6396839a4de634d1d94631feb97dbd1c6cb1864963791fd382d916d8
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -110,8 +110,22 @@ import Testing
         let schemas = try #require(root["components"]?["schemas"])
         let documented = Set(schemas.members.compactMap { $0.value["properties"]?["type"]?["const"]?.string })
         #expect(documented == Set(EventStreamOperation.types))
-        let patterns = Set(schemas["EventTypePattern"]?["enum"]?.elements.compactMap(\.string) ?? [])
-        #expect(patterns == Set(EventStreamOperation.types + ["*", "run.*"]))
+        let pattern = try Regex(#require(schemas["EventTypePattern"]?["pattern"]?.string))
+        for type in EventStreamOperation.types + ["*", "run.*"] {
+            #expect(type.wholeMatch(of: pattern) != nil, "\(type)")
+        }
+        #expect("run".wholeMatch(of: pattern) == nil)
+    }
+
+    @Test func `a ticket's path is one that scope read may GET`() throws {
+        let field = try #require(root["components"]?["schemas"]?["TicketInput"]?["properties"]?["path"])
+        let pattern = try Regex(#require(field["pattern"]?.string))
+        for route in RouteTable.routes where route.method == .get {
+            let path = route.parts.map { part in
+                if case .literal(let name) = part { "/" + name } else { "/01a1fd04-6940-72f5" }
+            }
+            #expect((path.joined().wholeMatch(of: pattern) != nil) == (route.scope == .read), "\(route.path)")
+        }
     }
 
     @Test func `every reference leads somewhere`() {

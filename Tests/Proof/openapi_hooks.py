@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import re
-import string
 import struct
 import zlib
 from datetime import datetime, timedelta, timezone
@@ -54,11 +53,6 @@ def webp(width, height):
 sides = strategies.integers(1, 64)
 for kind, picture in (("image/png", png), ("image/jpeg", jpeg), ("image/webp", webp)):
     schemathesis.openapi.media_type(kind, strategies.builds(picture, sides, sides))
-schemathesis.openapi.format(
-    "printable-line", strategies.text(alphabet=string.ascii_letters + string.digits + " -äßλ東🦊", min_size=1, max_size=12))
-schemathesis.openapi.format("path", strategies.sampled_from(sorted(
-    path.replace("{id}", "x") for path, methods in DOCUMENT["paths"].items()
-    if methods.get("get", {}).get("x-ladle-scope") == "read")))
 
 
 # MARK: Requests

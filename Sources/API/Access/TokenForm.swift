@@ -42,7 +42,7 @@ enum TokenForm {
         } catch {
             switch error {
             case .emptyName: throw .invalidField("name", "The name is empty.")
-            case .longName(let limit): throw .invalidField("name", "A name has at most \(limit) bytes.")
+            case .longName(let limit): throw .invalidField("name", "A name has at most \(limit) characters.")
             case .unprintableName: throw .invalidField("name", "A name is one line of printable characters.")
             case .noScopes: throw .invalidField("scopes", "A token needs at least one scope.")
             case .tooManySessions(let limit):

@@ -19,7 +19,8 @@ package struct NewToken: Sendable, Equatable {
         case limitedAdmin
     }
 
-    /// Names are shown on terminals and in lists: short, one line, no control or format characters.
+    /// Names are shown on terminals and in lists: short, one line, no control or format characters. In Unicode scalars, as JSON Schema
+    /// counts a string.
     package static let longestName = 64
     package static let mostSessions = 64
 
@@ -32,7 +33,7 @@ package struct NewToken: Sendable, Equatable {
         now: Timestamp
     ) throws(Problem) {
         guard !name.isEmpty else { throw .emptyName }
-        guard name.utf8.count <= Self.longestName else { throw .longName(limit: Self.longestName) }
+        guard name.unicodeScalars.count <= Self.longestName else { throw .longName(limit: Self.longestName) }
         guard name.unicodeScalars.allSatisfy(Self.isPrintable) else { throw .unprintableName }
         guard !scopes.isEmpty else { throw .noScopes }
         guard sessions?.count ?? 0 <= Self.mostSessions else { throw .tooManySessions(limit: Self.mostSessions) }
@@ -53,7 +54,7 @@ package struct NewToken: Sendable, Equatable {
 
     private static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
+        case .control, .format, .lineSeparator, .paragraphSeparator: false
         default: true
         }
     }
