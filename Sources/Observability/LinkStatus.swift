@@ -14,6 +14,9 @@ package enum LinkState: String, Sendable, CaseIterable {
 
 /// The link's state with everything a person needs to act on it.
 package struct LinkStatus: Sendable, Equatable, JSONWritable {
+    /// The code of a link that Ladle closed when it stopped.
+    package static let stoppedCode = "STOPPED"
+
     package var state: LinkState
     /// The gateway's `details.code` word for word if it sent one, else our own code.
     package var code: String?

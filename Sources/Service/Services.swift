@@ -156,6 +156,7 @@ package final class Services: ServiceEventReceiver {
             feed.pass(StreamEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) }, on: loop)
             if status.state != .online { outbox.linkIs(LinkCondition(status), on: loop) }
         case .linkOpened(let hello):
+            lists.linkOpened()
             runs.linkOpened(hello, on: loop)
             outbox.linkIs(.online(LinkFacts(hello)), on: loop)
             documents.refreshAll(on: loop)

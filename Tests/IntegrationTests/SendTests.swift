@@ -58,6 +58,8 @@ import Testing
                 Self.json, #"{"text":"x","attachments":[{"mimeType":"png","data":"aA=="}]}"#, "", 422,
                 "attachments[0].mimeType"
             ),
+            (Self.json, #"{"text":"x","thinking":"low"}"#, "?thinking=", 400, "thinking"),
+            (Self.json, #"{"text":"x","session":"den"}"#, "?session=a%20b", 400, "session"),
             (Self.text, "x", "?wait=601", 400, "wait"),
             (Self.text, "x", "?force=maybe", 400, "force"),
             (Self.text + ["Idempotency-Key: a,b"], "x", "", 400, "Idempotency-Key"),
@@ -161,6 +163,41 @@ import Testing
         #expect(events.first == "outbox")
         #expect(events.last == "run.ended")
         #expect(events.contains("run.started") && events.contains("run.delta"))
+    }
+
+    @Test func `a stream that a library repeats goes on and sends nothing`() async throws {
+        let ladle = try await LadleProcess(Self.fast)
+        let stream = Self.text + ["Accept: text/event-stream"]
+        _ = try ladle.request("POST", "/v1/messages", stream, body: "hello")
+        let again = try ladle.request("POST", "/v1/messages", stream + ["Last-Event-ID: abc.7"], body: "hello")
+        #expect(again.status == 200)
+        #expect(again.body.contains("event: run.ended"), "\(again)")
+        let other = try ladle.request("POST", "/v1/messages", stream + ["Last-Event-ID: abc.7"], body: "other words")
+        #expect(other.status == 204)
+        #expect(try ladle.request("GET", "/v1/outbox").json["entries"]?.count == 1)
+        // Without a stream there is nothing to go on with, and an empty id is none.
+        let plain = try ladle.request("POST", "/v1/messages", Self.text + ["Last-Event-ID: abc.7"], body: "hello")
+        #expect(plain.status == 202)
+        #expect(try ladle.request("POST", "/v1/messages", stream + ["Last-Event-ID: "], body: "hello").status == 200)
+        #expect(try ladle.request("GET", "/v1/outbox").json["entries"]?.count == 3)
+    }
+
+    @Test func `a message to an agent that is not there is refused with those that are`() async throws {
+        let ladle = try await LadleProcess(Self.fast)
+        _ = try eventually {
+            try ladle.request("GET", "/v1/status").json["link"]?["state"]?.string == "online" ? true : nil
+        }
+        for (fields, query, body) in [
+            (Self.json, "", #"{"text":"x","session":"agent:kitchen:main"}"#),
+            (Self.text, "?wait=20&session=agent:kitchen:main", "x"),
+        ] {
+            let answer = try ladle.request("POST", "/v1/messages\(query)", fields, body: body)
+            #expect(answer.status == 422, "\(answer)")
+            #expect(answer["code"] == "INVALID_FIELD" && answer["field"] == "session")
+            #expect(answer["detail"]?.contains("`kitchen`") ?? false)
+            #expect(answer["detail"]?.contains("main") ?? false)
+        }
+        #expect(try ladle.request("GET", "/v1/outbox").json["entries"]?.count == 0)
     }
 
     @Test func `the pages of a token of two sessions hold what is its own and name nothing else`() async throws {

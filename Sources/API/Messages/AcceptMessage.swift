@@ -1,4 +1,5 @@
 import Access
+import Basics
 import EventLoops
 import HTTPModel
 import JSONBytes
@@ -12,7 +13,9 @@ final class AcceptMessage {
     private let api: HTTPAPI
     private let call: Call
     private let request: MessageRequest
-    private let message: NewMessage
+    private var message: NewMessage
+    /// The agents there are, where the message is for another one.
+    private var agents: [String]?
     private var fields: [(name: FieldName, value: String)] = []
     private var stream: EntryStream?
 
@@ -52,6 +55,7 @@ final class AcceptMessage {
         guard call.caller.mayUse(session: request.session) else { throw Problem(.foreignSession) }
         try request.checkStopWord()
         guard !api.isShuttingDown else { throw .shuttingDown }
+        if repeatsItself { return goOn(on: loop) }
         do throws(MessageIntake.KeyInUse) {
             try api.services.intake.reserve(message.key)
         } catch {
@@ -64,6 +68,49 @@ final class AcceptMessage {
             api.services.intake.release(message.key)
             throw error
         }
+        guard let agent = SessionKey(canonical: request.session).agent, agent != api.documents.defaultAgent else {
+            return commit(on: loop)
+        }
+        api.services.lists.missing(agent: agent, on: loop) { [self] agents in
+            self.agents = agents
+            // What was accepted before under its key is answered for all the same.
+            if agents != nil { message.isLate = true }
+            guard agents == nil || message.key != nil else { return refuse(unknownAgent, on: loop) }
+            commit(on: loop)
+        }
+    }
+
+    /// Libraries that reconnect by themselves repeat the whole request, with the id of the last event they saw. Without a key of
+    /// its sender that is no second message.
+    private var repeatsItself: Bool {
+        guard call.answerType == .eventStream, message.key == nil else { return false }
+        return call.head.fields.string(for: .lastEventID).map { !$0.isEmpty } ?? false
+    }
+
+    /// The stream goes on as that of a request with a key does. Where the message is not found nothing is sent either: 204 ends
+    /// the attempts of such a client.
+    private func goOn(on loop: isolated EventLoop) {
+        api.services.outboxReader.newest(like: message, on: loop) { [self] result in
+            switch result {
+            case .success(let entry?):
+                let stream = EntryStream(api, call, entry, startsRun: !request.isStopOrder)
+                stream.listen(on: loop)
+                self.stream = stream
+                fields.append((.idempotencyReplayed, "true"))
+                answer(entry, isReplay: true, on: loop)
+            case .success(nil): call.respond(Response(.noContent), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
+            }
+        }
+    }
+
+    private var unknownAgent: Problem {
+        let shown = (agents ?? []).filter { call.caller.mayUse(agent: $0) }.joined(separator: ", ")
+        let agent = SessionKey(canonical: request.session).agent ?? ""
+        return .invalidField("session", "There is no agent `\(agent)`. The gateway's agents: \(shown).")
+    }
+
+    private func commit(on loop: isolated EventLoop) {
         let entry = api.services.intake.entry(for: message, now: loop.wallClock)
         if call.answerType == .eventStream {
             stream = EntryStream(api, call, entry, startsRun: !request.isStopOrder)
@@ -78,7 +125,7 @@ final class AcceptMessage {
             case .success(.keyReused):
                 let detail = "This Idempotency-Key came with another message in the last 24 hours."
                 refuse(Problem(.idempotencyKeyReused, detail, field: "Idempotency-Key"), on: loop)
-            case .success(.tooLate): refuse(.late(loop.wallClock), on: loop)
+            case .success(.tooLate): refuse(agents == nil ? .late(loop.wallClock) : unknownAgent, on: loop)
             case .success(.full(let what, let limits)): refuse(.outboxFull(what, limits), on: loop)
             case .failure(let error): refuse(.storage(error), on: loop)
             }

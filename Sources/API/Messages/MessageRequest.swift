@@ -34,6 +34,9 @@ struct MessageRequest: Sendable {
     init(_ call: Call, _ api: HTTPAPI, _ body: MessageBody?, now: Timestamp) throws(Problem) {
         session = call.text("session") ?? session
         thinking = call.text("thinking")
+        // Checked by themselves, because the body may say otherwise.
+        if call.text("session") != nil { session = try api.runs.session(named: session, "session") }
+        if let thinking, !Self.isLevel(thinking) { throw .badParameter("thinking", Self.levels) }
         isForced = try call.flag("force")
         if call.text("wait") != nil {
             waitSeconds = try call.number("wait", in: 0...Self.longestWait, default: 0)
@@ -53,7 +56,7 @@ struct MessageRequest: Sendable {
             session = try api.runs.session(named: session, "session")
         } catch {
             // In the body it is well-formed and yet not allowed.
-            throw call.text("session") == session ? error : .invalidField("session", error.detail)
+            throw .invalidField("session", error.detail)
         }
         guard attachments != nil || text.unicodeScalars.contains(where: Self.isSaid) else {
             throw .invalidField("text", "`text` is empty: there is nothing to send.")
@@ -62,14 +65,7 @@ struct MessageRequest: Sendable {
             throw .invalidField("text", "`text` has a NUL character, which the gateway refuses.")
         }
         try Self.checkLength(text.utf8.count)
-        if let thinking {
-            let isWord = thinking.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "-") }
-            guard isWord, !thinking.isEmpty, thinking.utf8.count <= 32 else {
-                let text = "`thinking` is a level such as off, low, medium or high."
-                throw call.text("thinking") == thinking
-                    ? .badParameter("thinking", text) : .invalidField("thinking", text)
-            }
-        }
+        if let thinking, !Self.isLevel(thinking) { throw .invalidField("thinking", Self.levels) }
         let limit = api.services.messageBodyLimit
         guard text.utf8.count + attachmentBytes <= limit else {
             throw Problem(
@@ -78,6 +74,13 @@ struct MessageRequest: Sendable {
                 field: "attachments"
             )
         }
+    }
+
+    private static let levels = "`thinking` is a level such as off, low, medium or high."
+
+    private static func isLevel(_ text: String) -> Bool {
+        let isWord = text.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "-") }
+        return isWord && !text.isEmpty && text.utf8.count <= 32
     }
 
     static func checkLength(_ count: Int) throws(Problem) {

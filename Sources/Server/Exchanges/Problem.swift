@@ -85,6 +85,6 @@ package struct Problem: Error, Sendable {
             for member in members { object.member(member.name, raw: member.json) }
             object.member("requestId", requestID)
         }
-        return writer.bytes
+        return writer.bytes + [UInt8(ascii: "\n")]
     }
 }

@@ -29,6 +29,8 @@ package struct Response: Sendable {
         var response = Response(status)
         response.head.fields = jsonHead.fields
         response.body = writer.bytes
+        // A terminal's prompt begins on a line of its own.
+        response.body.append(UInt8(ascii: "\n"))
         return response
     }
 

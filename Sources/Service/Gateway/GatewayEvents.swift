@@ -76,8 +76,10 @@ package final class GatewayEvents: UpstreamLinkHandler {
         let isNews = status.state != logged?.state || status.code != logged?.code
         guard isNews, status.state != .connecting else { return }
         logged = status
+        // Ladle itself closes the link when it stops.
+        let isExpected = status.state == .online || status.code == LinkStatus.stoppedCode
         log.write(
-            status.state == .online ? .notice : .warning,
+            isExpected ? .notice : .warning,
             "link.\(status.state.rawValue)",
             [
                 "url": .string(status.url), "code": .string(status.code), "detail": .string(status.detail),

@@ -62,6 +62,27 @@ package final class OutboxReader {
         }
     }
 
+    /// Entries of a session that a repeated request may be about.
+    private static let mostRepeated = 100
+
+    /// The newest message of the same session, sender and words; nil where there is none.
+    package func newest(
+        like message: NewMessage,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<OutboxEntry?, any Error>) -> Void
+    ) {
+        feed.read(on: loop) { tables -> OutboxEntry? in
+            var query = OutboxTable.Query()
+            query.session = message.session
+            query.limit = Self.mostRepeated
+            return try tables.outbox.list(query).first { entry in
+                entry.kind == .message && entry.owner == message.owner && entry.text == message.text
+            }
+        } completion: { result in
+            completion(result)
+        }
+    }
+
     /// One entry with its attempts; nil where there is none.
     package func read(
         _ id: String,

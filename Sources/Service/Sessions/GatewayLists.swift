@@ -22,12 +22,16 @@ package final class GatewayLists {
     }
 
     package static let mostSessions = 1000
+    /// A message does not wait longer to learn whether its agent exists.
+    private static let longestLookMilliseconds: Int64 = 2000
     private static let space = "gateway"
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
     private let runs: RunService
     private let sessions: SessionService
+    /// Agents that the connected gateway has told of.
+    private var agents: Set<String> = []
     /// Lists as last written to the database.
     private var kept: [String: [UInt8]] = [:]
 
@@ -56,8 +60,9 @@ package final class GatewayLists {
     }
 
     package func readAgents(on loop: isolated EventLoop, completion: @escaping (Result<List, ServiceFault>) -> Void) {
-        read(AgentsList(), name: "agents", keyedBy: "id", on: loop, completion: completion) { output in
-            output.agents.map { agent in
+        read(AgentsList(), name: "agents", keyedBy: "id", on: loop, completion: completion) { [self] output in
+            agents = Set(output.agents.map(\.id))
+            return output.agents.map { agent in
                 var writer = JSONWriter()
                 writer.object { object in
                     object.member("id", agent.id)
@@ -69,6 +74,33 @@ package final class GatewayLists {
                 }
                 return Row(key: agent.id, json: writer.bytes)
             }
+        }
+    }
+
+    /// A gateway reads its configuration anew when it starts.
+    func linkOpened() { agents = [] }
+
+    /// Asks the gateway only about an agent it has not told of yet.
+    /// - Parameter completion: with the agents there are, where this one is missing among them; nil where it exists, or where the
+    ///   gateway cannot be asked.
+    package func missing(
+        agent: String,
+        on loop: isolated EventLoop,
+        completion: @escaping ([String]?) -> Void
+    ) {
+        guard gateway.isOnline, !agents.contains(agent) else { return completion(nil) }
+        var isOpen = true
+        let settle = { (known: [String]?) in
+            guard isOpen else { return }
+            isOpen = false
+            completion(known)
+        }
+        let timer = loop.after(milliseconds: Self.longestLookMilliseconds) { settle(nil) }
+        readAgents(on: loop) { result in
+            loop.cancel(timer)
+            guard case .success(let list) = result, list.isLive, !list.rows.isEmpty else { return settle(nil) }
+            let known = list.rows.map(\.key)
+            settle(known.contains(agent) ? nil : known)
         }
     }
 

@@ -29,7 +29,7 @@ struct StatusTracker {
         self.deviceId = deviceId
         current.retryAt = nil
         let url = gateway.url.description
-        guard current.url != url || current.code == nil || current.code == "STOPPED" else { return nil }
+        guard current.url != url || current.code == nil || current.code == LinkStatus.stoppedCode else { return nil }
         return show(LinkStatus(state: .connecting, detail: "Connecting to \(url).", since: now.wall, url: url))
     }
 
@@ -47,7 +47,9 @@ struct StatusTracker {
 
     mutating func stopped(now: LinkTime) -> LinkStatus? {
         let detail = "Ladle is shutting down."
-        return show(LinkStatus(state: .offline, code: "STOPPED", detail: detail, since: now.wall, url: current.url))
+        return show(
+            LinkStatus(state: .offline, code: LinkStatus.stoppedCode, detail: detail, since: now.wall, url: current.url)
+        )
     }
 
     mutating func online(_ hello: Hello, now: LinkTime) -> LinkStatus? {
