@@ -101,6 +101,7 @@ class Tailscaled(threading.Thread):
         self.listener.listen(64)
         self.path = path
         self.answer = b""
+        self.name = "box.tail1.ts.net."
         self.heads = []
         self.kept = []
         self.start()
@@ -114,6 +115,10 @@ class Tailscaled(threading.Thread):
             head = b""
             while b"\r\n\r\n" not in head and (piece := one.recv(4096)):
                 head += piece
+            if b"/localapi/v0/status" in head:
+                one.sendall(ok({"Self": {"DNSName": self.name}}))
+                one.close()
+                continue
             self.heads.append(head.decode())
             if self.answer is None:
                 self.kept.append(one)

@@ -125,6 +125,21 @@ own = socket.create_connection((NODE, PORT))
 asked = len(daemon.heads)
 tally.check(ask(one=own) == 401 and len(daemon.heads) == asked, "somebody of this host is taken for the tailnet's user it belongs to")
 tally.check(ask(host=NODE6) == 200 and "addr=%5Bfd7a" in daemon.heads[-1], f"over IPv6: {daemon.heads[-1][:80]}")
+
+
+# -- the names that the tailnet gives this host
+
+def named(host):
+    one = dial()
+    one.sendall(f"GET /v1/status HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+    status = int(one.recv(65536).split()[1])
+    one.close()
+    return status
+
+
+for host, status in (("box.tail1.ts.net", 200), ("box", 200), ("BOX.tail1.ts.net", 200), ("other.tail1.ts.net", 421), ("box.example.com", 421)):
+    until(lambda: named(f"{host}:{PORT}") == status, seconds=15, what=f"{status} for {host}")
+tally.check(named("box:1") == 421, "another port")
 answers = {
     "another login": (ok(node("mallory@example.com")), 401, 401), "a login in capitals": (ok(node("ALICE@example.com")), 200, 403),
     "a tag": (ok(node("tagged-devices", ["tag:kitchen"])), 200, 422), "another tag": (ok(node("tagged-devices", ["tag:bath"])), 401, 401),

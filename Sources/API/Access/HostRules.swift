@@ -15,6 +15,10 @@ package final class HostRules {
     package var certificateNames: [String] = [] {
         didSet { known = [:] }
     }
+    /// This host's names in the tailnet's DNS: they lead to its addresses there, and nobody else can give them out.
+    package var tailnetNames: [String] = [] {
+        didSet { if tailnetNames != oldValue { known = [:] } }
+    }
     private let origins: OriginList
     private let anywhere: BrowserPolicy
     private var known: [Place: BrowserPolicy] = [:]
@@ -38,7 +42,7 @@ package final class HostRules {
         let hosts = HostList(
             addresses: addresses,
             port: port,
-            names: names + certificateNames,
+            names: names + certificateNames + (address.isTailnet ? tailnetNames : []),
             tls: connection.isEncrypted
         )
         let policy = BrowserPolicy(hosts: .only(hosts), origins: origins)

@@ -52,21 +52,11 @@ package struct WhoisQuestion: Hashable, Sendable {
     /// is then valid only for the request that asked.
     package var isForOneRequest: Bool { address.ip.isLoopback }
 
-    /// HTTP/1.1 to the local API. `Connection: close` lets the end of stream bound the answer.
     package var request: [UInt8] {
         let place = address.port == 0 ? address.ip.description : address.description
         let encoded = place.reduce(into: "") {
             $0 += $1 == ":" ? "%3A" : $1 == "[" ? "%5B" : $1 == "]" ? "%5D" : String($1)
         }
-        return Array(
-            """
-            GET /localapi/v0/whois?addr=\(encoded)&proto=tcp HTTP/1.1\r
-            Host: local-tailscaled.sock\r
-            Accept: application/json\r
-            Connection: close\r
-            \r
-
-            """.utf8
-        )
+        return TailscaledExchange.request("whois?addr=\(encoded)&proto=tcp")
     }
 }

@@ -1,21 +1,10 @@
-import HTTP1
 import HTTPModel
 import JSONBytes
 
-/// The client's half of one `whois` call: bytes in, an answer out. Anything that is not a complete, sane 200 with an
-/// identity, or a 404, is `failed`.
-///
-/// The edge connects to tailscaled's socket, writes `question.request`, feeds what comes and ends with `receiveEnd()`
-/// or gives up after `deadlineMilliseconds`.
+/// The client's half of one `whois` call: bytes in, an answer out.
 package struct WhoisExchange: Sendable {
-    package static let deadlineMilliseconds = 2000
-    /// An answer is a few kilobytes; capability maps make some larger.
-    private static let limits = HTTP1Limits(fieldBlock: 16 << 10, fieldCount: 100, body: 512 << 10)
-
     package let question: WhoisQuestion
-    private var parser = HTTP1ResponseParser(requestMethod: .get, limits: Self.limits)
-    private var body: [UInt8] = []
-    private var answer: WhoisAnswer?
+    private var exchange = TailscaledExchange()
 
     package init(_ question: WhoisQuestion) {
         self.question = question
@@ -23,41 +12,23 @@ package struct WhoisExchange: Sendable {
 
     /// The answer as soon as it is complete; later bytes change nothing.
     package mutating func receive(_ chunk: some Collection<UInt8>) -> WhoisAnswer? {
-        if let answer { return answer }
-        let input = Array(chunk)
-        var offset = 0
-        do throws(HTTP1ParseError) {
-            while true {
-                switch try parser.next(in: input.span, from: &offset) {
-                case .needMore: return nil
-                case .head: continue
-                case .body(let range): body += input[range]
-                case .end: return finish(content)
-                }
+        exchange.receive(chunk).map { WhoisAnswer($0) }
+    }
+
+    package mutating func receiveEnd() -> WhoisAnswer { WhoisAnswer(exchange.receiveEnd()) }
+}
+
+extension WhoisAnswer {
+    /// Anything that is not a complete, sane 200 with an identity, or a 404, is `failed`.
+    package init(_ answer: TailscaledExchange.Answer) {
+        self =
+            switch answer {
+            case .complete(.ok, let body):
+                Self.identity(body).map(WhoisAnswer.known) ?? .failed("the answer names no peer")
+            case .complete(.notFound, _): .unknown
+            case .complete(let status, _): .failed("tailscaled answered \(status.code)")
+            case .failed(let reason): .failed(reason)
             }
-        } catch {
-            return finish(.failed("the answer of tailscaled: \(error.text)"))
-        }
-    }
-
-    package mutating func receiveEnd() -> WhoisAnswer {
-        if let answer { return answer }
-        let isComplete = (try? parser.receiveEnd()) ?? false
-        return finish(isComplete ? content : .failed("the answer is cut short"))
-    }
-
-    private mutating func finish(_ value: WhoisAnswer) -> WhoisAnswer {
-        answer = value
-        body = []
-        return value
-    }
-
-    private var content: WhoisAnswer {
-        switch parser.head.status {
-        case .ok: Self.identity(body).map(WhoisAnswer.known) ?? .failed("the answer names no peer")
-        case .notFound: .unknown
-        case let status: .failed("tailscaled answered \(status.code)")
-        }
     }
 
     private static func identity(_ body: [UInt8]) -> TailnetIdentity? {

@@ -89,7 +89,7 @@ final class Daemon: ServiceEventReceiver {
             failure: { log.warning("listener.failed", ["error": .string("\($0)")]) }
         )
         api.add(server)
-        tailscaled = TailscaledWatch(paths: configuration.tailscaledPaths, access: access)
+        tailscaled = TailscaledWatch(paths: configuration.tailscaledPaths, access: access, rules: rules)
         listeners = ListenerSet(configuration, server: server, rules: rules, tailscaled: tailscaled, log: log)
         services.events.add(self)
     }

@@ -42,9 +42,21 @@ final class TailscaledClient: WhoisAsking {
         if calls > Self.mostWaiting { return fail("too many questions wait") }
         do throws(SystemError) {
             let socket = try Socket.connect(to: .unix(path: path))
-            try TailscaledCall(socket, question, finish).start(on: loop)
+            try TailscaledCall(socket, question.request) { finish(WhoisAnswer($0)) }.start(on: loop)
         } catch {
             fail("\(error)")
+        }
+    }
+}
+
+extension TailscaledClient {
+    /// The names of this host in the tailnet; nil where tailscaled does not say.
+    func askForNames(on loop: isolated EventLoop, then answer: @escaping ([String]?) -> Void) {
+        do throws(SystemError) {
+            let socket = try Socket.connect(to: .unix(path: path))
+            try TailscaledCall(socket, TailnetNames.request) { answer(TailnetNames.read($0)) }.start(on: loop)
+        } catch {
+            answer(nil)
         }
     }
 }
@@ -54,24 +66,25 @@ private final class TailscaledCall: StreamHandler {
     private static let sendLimit = 4096
 
     private let stream: StreamConnection
-    private var exchange: WhoisExchange
-    private var done: ((WhoisAnswer) -> Void)?
+    private let request: [UInt8]
+    private var exchange = TailscaledExchange()
+    private var done: ((TailscaledExchange.Answer) -> Void)?
     private var deadline: TimerID?
 
-    init(_ socket: consuming Socket, _ question: WhoisQuestion, _ done: @escaping (WhoisAnswer) -> Void) {
+    init(_ socket: consuming Socket, _ request: [UInt8], _ done: @escaping (TailscaledExchange.Answer) -> Void) {
         stream = StreamConnection(socket, isConnected: false, sendLimit: Self.sendLimit)
-        exchange = WhoisExchange(question)
+        self.request = request
         self.done = done
     }
 
     func start(on loop: isolated EventLoop) throws(SystemError) {
         try stream.start(self, on: loop)
-        deadline = loop.after(milliseconds: Int64(WhoisExchange.deadlineMilliseconds)) { [weak self] in
+        deadline = loop.after(milliseconds: Int64(TailscaledExchange.deadlineMilliseconds)) { [weak self] in
             self?.finish(.failed("tailscaled did not answer in time"), on: loop)
         }
     }
 
-    private func finish(_ answer: WhoisAnswer, on loop: isolated EventLoop) {
+    private func finish(_ answer: TailscaledExchange.Answer, on loop: isolated EventLoop) {
         guard let done else { return }
         self.done = nil
         if let deadline { loop.cancel(deadline) }
@@ -80,7 +93,7 @@ private final class TailscaledCall: StreamHandler {
     }
 
     func connected(on loop: isolated EventLoop) {
-        _ = stream.send(exchange.question.request, on: loop)
+        _ = stream.send(request, on: loop)
     }
 
     func received(_ bytes: Span<UInt8>, on loop: isolated EventLoop) {
