@@ -43,7 +43,19 @@ SENSOR = {
     "name": TEXT, "unique_id": TEXT, "value_template": TEXT, "availability": TEXT, "json_attributes": [TEXT], "json_attributes_path": TEXT,
     "unit_of_measurement": TEXT, "device_class": TEXT, "state_class": TEXT, "icon": TEXT, "picture": TEXT, "force_update": FLAG,
 }
-# home-assistant.io/integrations: rest_command, rest, notify.rest; docs/automation.
+
+
+def action(value, place):
+    """home-assistant.io/docs/scripts: an action, a condition, or a loop over a list."""
+    kind = value if isinstance(value, dict) else {}
+    if "repeat" in kind:
+        return faults(value, {"repeat!": {"for_each!": object, "sequence!": [action]}}, place)
+    if "condition" in kind:
+        return faults(value, {"condition!": ("template",), "value_template!": TEXT}, place)
+    return faults(value, {"action!": TEXT, "data": dict, "target": dict, "response_variable": TEXT, "continue_on_error": FLAG}, place)
+
+
+# home-assistant.io/integrations: input_text, rest_command, rest, notify.rest; docs/automation.
 HOME_ASSISTANT = {
     "rest_command": {"*": {
         **HTTP, "url!": TEXT, "method": ("get", "patch", "post", "put", "delete"), "payload": TEXT, "content_type": TEXT,
@@ -56,11 +68,14 @@ HOME_ASSISTANT = {
         "message_param_name": TEXT, "title_param_name": TEXT, "target_param_name": TEXT, "data": dict, "data_template": dict}],
     "automation": [{
         "alias": TEXT, "id": TEXT, "description": TEXT, "mode": ("single", "restart", "queued", "parallel"), "conditions": list,
+        "max_exceeded": ("silent", "warning", "error", "critical"),
         "triggers!": [by("trigger", {
+            "time_pattern": {"trigger": TEXT, "hours": TEXT, "minutes": TEXT, "seconds": TEXT},
             "time": {"trigger": TEXT, "at!": TEXT},
             "state": {"trigger": TEXT, "entity_id!": TEXT, "from": object, "to": object, "not_from": object, "not_to": object, "for": object},
             "webhook": {"trigger": TEXT, "webhook_id!": TEXT, "allowed_methods": [TEXT], "local_only": FLAG}})],
-        "actions!": [{"action!": TEXT, "data": dict, "target": dict, "response_variable": TEXT, "continue_on_error": FLAG}]}],
+        "actions!": [action]}],
+    "input_text": {"*": {"name": TEXT, "min": Number, "max": Number, "initial": TEXT, "icon": TEXT, "pattern": TEXT}},
 }
 
 NODE = {"id!": TEXT, "type!": TEXT, "z!": TEXT, "name": TEXT, "x": Number, "y": Number, "wires!": [[TEXT]]}

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 
 import jinja2
@@ -24,6 +25,8 @@ tally = Tally()
 here = pathlib.Path(scratch())
 gateway = DemoGateway()
 # More messages to one session within a moment than anybody writes.
+# Seconds without Ladle: a restart, and times after which clients behave otherwise.
+ABSENCES = (0, 1, 5, 30) if chosen.long else (0, 1, 5)
 SENDS = ("--limits-sends-burst", "100")
 serve = Serve(*SENDS, gateway=gateway.url).linked()
 PORT, ENVIRONMENT = serve.port, {**os.environ, "HOME": str(here)}
@@ -99,25 +102,29 @@ def followers():
     say("echo first")
     for one in found:
         until(lambda: one.count("first") == 1, what=f"the first reply in {one.name}")
-    serve.kill()
-    serve = Serve(*SENDS, gateway=gateway.url, state=serve.state, port=PORT).linked()
-    say("echo second")
-    say("echo third")
-    # on-run-end.sh has no memory of its place, and its page says so; the others miss nothing.
+    # on-run-end.sh has no memory of its place, and its page says so; the others miss nothing, however long Ladle was away.
+    for absence in ABSENCES:
+        serve.kill()
+        time.sleep(absence)
+        serve = Serve(*SENDS, gateway=gateway.url, state=serve.state, port=PORT).linked()
+        said = [f"second-{absence}", f"third-{absence}"]
+        for text in said:
+            say(f"echo {text}")
+        for one in found:
+            complete = lambda: one.name == "on-run-end.sh" or [one.count(text) for text in said] == [1, 1]
+            try:
+                until(complete, what="two replies after a restart")
+            except TimeoutError:
+                pass
+            tally.check(complete(), f"{one.name} after {absence} s without Ladle: {[one.count(text) for text in said]}")
     for one in found:
-        complete = lambda: one.name == "on-run-end.sh" or [one.count(text) for text in ("second", "third")] == [1, 1]
-        try:
-            until(complete, what="two replies after a restart")
-        except TimeoutError:
-            pass
-        tally.check(complete(), f"{one.name} after a restart: {[one.count(text) for text in ('first', 'second', 'third')]}")
         one.stop()
     # The shell's place outlives its process.
     say("echo fourth")
     found[0].start()
     until(lambda: found[0].count("fourth") == 1, what="what follow.sh missed while it was not there")
-    # It was killed right behind "third": that one may come again, nothing before it.
-    tally.check(found[0].count("third") in (1, 2) and found[0].count("second") == 1, "follow.sh repeats what it had")
+    # It was killed right behind the last reply: that one may come again, nothing before it.
+    tally.check(found[0].count(said[1]) in (1, 2) and found[0].count(said[0]) == 1, "follow.sh repeats what it had")
     found[0].stop()
 
 
@@ -140,6 +147,8 @@ def formed(application, value, shape):
 
 
 def home_assistant():
+    global serve
+
     class Loader(yaml.SafeLoader):
         pass
 
@@ -173,16 +182,44 @@ def home_assistant():
 
     until(lambda: now()["state"] == "delivered", what=lambda: f"the end of {now()}")
     until(lambda: serve.json("GET", f"/v1/runs/{entry['id']}")[1].get("endedAt"), what="its run")
-    activity, last = package["rest"]
+    (activity,) = package["rest"]
     tally.check(show(activity["sensor"][0]["value_template"], value_json=ask(activity)) == "idle", "the sensor of the activity")
-    state = show(last["sensor"][0]["value_template"], value_json=ask(last))
-    tally.check(state == entry["id"], f"the sensor of the last run: {state}")
-    tally.check(show(last["sensor"][0]["value_template"], value_json={"runs": []}) == "none", "the sensor without a run")
-    fetch, tell = automation["Show what the agent said"]["actions"]
-    run_ = show(fetch["data"]["run"], trigger={"to_state": {"state": state}})
-    answer = ask(package["rest_command"][fetch["action"].split(".")[1]], run=run_)
-    message = show(tell["data"]["message"], **{fetch["response_variable"]: {"content": answer}})
-    tally.check(send["data"]["text"] in message, f"the notification says {message!r}")
+    (helper,) = package["input_text"]
+    states, shown = {f"input_text.{helper}": "unknown"}, []
+
+    def tick():
+        """The automation once, as Home Assistant runs it; where Ladle is away it ends at its first action."""
+        fetch, condition, loop, keep = automation["Show what the agent said"]["actions"]
+        try:
+            content = ask(package["rest_command"][fetch["action"].split(".")[1]],
+                          **{name: show(value, states=states.get) for name, value in fetch["data"].items()})
+        except OSError:
+            return
+        answer = {fetch["response_variable"]: {"status": 200, "content": content}}
+        assert show(condition["value_template"], **answer) == "True"
+        (tell,) = loop["repeat"]["sequence"]
+        for item in engine.compile_expression(loop["repeat"]["for_each"].strip("{} "))(**answer):
+            shown.append(show(tell["data"]["message"], repeat={"item": item}))
+        states[keep["target"]["entity_id"]] = show(keep["data"]["value"], **answer)
+
+    (fetch, *_) = automation["Show what the agent said"]["actions"]
+    tally.check(show(fetch["data"]["since"], states=states.get) == "", "without a place it begins with what comes next")
+    states[f"input_text.{helper}"] = serve.json("GET", "/v1/events?poll=0")[1]["cursor"]
+    for text in ("one of two", "the other of two"):
+        say(f"echo {text}")
+    tick()
+    tally.check(shown == ["one of two", "the other of two"], f"Home Assistant shows of two quick runs {shown}")
+    for absence in ABSENCES:
+        serve.kill()
+        tick()
+        time.sleep(absence)
+        serve = Serve(*SENDS, gateway=gateway.url, state=serve.state, port=PORT).linked()
+        del shown[:]
+        said = [f"a reply after {absence} s", f"another after {absence} s"]
+        for text in said:
+            say(f"echo {text}")
+        tick()
+        tally.check(shown == said, f"after {absence} s without Ladle Home Assistant shows {shown}")
     (notify,) = package["notify"]
     status, entry = serve.json("POST", notify["resource"].removeprefix(serve.url),
                                {notify["message_param_name"]: "echo notified"}, notify["headers"])
