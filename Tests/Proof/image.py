@@ -33,6 +33,7 @@ tally.check({".build", ".git"} <= set(ignored), "what is large is not sent")
 # The compose file asks for what the image is made for.
 service = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]["ladle"]
 tally.check(service["read_only"] and service["cap_drop"] == ["ALL"] and "no-new-privileges:true" in service["security_opt"], "confined")
+tally.check(service["network_mode"] == "host" and service["environment"]["LADLE_LISTEN"].startswith("127.0.0.1:"), "on loopback where the network is the host's")
 tally.check((DOCKER / service["build"]["context"]).resolve() == ROOT and (ROOT / service["build"]["dockerfile"]).exists(), "its places")
 
 if os.geteuid() or subprocess.run([ROOT / "deploy/packages", "buildah"]).returncode:
@@ -88,12 +89,12 @@ token.chmod(0o400)
 os.chown(token, int(uid), int(uid))
 
 
-def command(*words):
+def command(*words, network=()):
     """As docker runs it: a mount namespace with a read-only root and the volume, another uid, no privilege to come."""
     prepare = (f"mount --bind {inside} {inside} && mount --bind {state} {inside}{volume} && mkdir -p {inside}/proc && "
                f"mount -t proc proc {inside}/proc && mount -o remount,bind,ro {inside} && "
                f"exec setpriv --no-new-privs unshare --root={inside} --setuid={uid} --setgid={uid} --wd=/ " + shlex.join(words))
-    return ["unshare", "--mount", "sh", "-c", prepare]
+    return [*network, "unshare", "--mount", "sh", "-c", prepare]
 
 
 serving = subprocess.Popen(
@@ -117,6 +118,31 @@ tally.check(shown["Uid"][1:] == [uid] * 4 and shown["CapEff"][1] == "0" * 16 and
 serving.terminate()
 tally.check(serving.wait(20) == 0, "it stops when it is told to")
 tally.check(check().returncode == 69, "and is not healthy then")
+# As it comes, in a network of its own: what reaches the published port is answered. The token file is root's: it says what to type.
+if shutil.which("ip"):
+    holder = subprocess.Popen(["unshare", "--net", "sleep", "600"])
+    network = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
+    own = os.stat("/proc/self/ns/net").st_ino
+    until(lambda: os.stat(f"/proc/{holder.pid}/ns/net").st_ino != own, what="a network")
+    subprocess.run([*network, "ip", "link", "set", "lo", "up"], check=True)
+    # Not of loopback, as docker's bridge is not.
+    subprocess.run([*network, "ip", "addr", "add", "172.17.0.2/32", "dev", "lo"], check=True)
+    serving = subprocess.Popen(command(*entry, "--demo", network=network), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    ask = lambda path, *more: subprocess.run(
+        [*network, "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--connect-to", "::172.17.0.2:", *more, f"http://127.0.0.1:18780{path}"],
+        capture_output=True, text=True).stdout
+    until(lambda: ask("/healthz") == "200", what="an answer of the published port")
+    made = subprocess.run(command("/usr/bin/ladle", "token", "create", "--name", "me", "--scopes", "read,send", network=network),
+                          env=environment, capture_output=True, text=True)
+    bearer = f"Authorization: Bearer {re.search(r'ldl_[0-9A-Za-z]+', made.stdout)[0]}"
+    tally.check((ask("/v1/status"), ask("/v1/status", "-H", bearer)) == ("401", "200"), f"a token opens it: {made}")
+    serving.terminate()
+    serving.wait(20)
+    holder.kill()
+os.chown(token, 0, 0)
+refused = subprocess.run(command(*entry, "--listen", "127.0.0.1:0", "--gateway", gateway.url, "--token-file", "/run/secrets/gateway-token"),
+                         env=environment, capture_output=True, text=True, timeout=20)
+tally.check(refused.returncode and f"chown {uid} /run/secrets/gateway-token" in refused.stdout + refused.stderr, f"a secret of root: {refused}")
 # Certificates: whom a public name is trusted by is in the image.
 tally.check((inside / environment["SSL_CERT_FILE"].lstrip("/")).stat().st_size > 100_000, "the authorities are in it")
 tally.end()

@@ -7,6 +7,7 @@ package enum SecretFile {
 
     package enum Fault: Error, Equatable, Sendable {
         case unreadable(path: String, reason: String)
+        case forbidden(path: String, reader: UInt32)
         case notAFile(path: String)
         case tooLong(path: String)
         case foreignOwner(path: String, uid: UInt32)
@@ -17,6 +18,7 @@ package enum SecretFile {
         package var description: String {
             switch self {
             case .unreadable(let path, let reason): "\(path) cannot be read: \(reason)"
+            case .forbidden(let path, let reader): "\(path) may not be read by uid \(reader)"
             case .notAFile(let path): "\(path) is not a regular file"
             case .tooLong(let path): "\(path) is too long for a secret"
             case .foreignOwner(let path, let uid): "\(path) belongs to uid \(uid)"
@@ -30,6 +32,8 @@ package enum SecretFile {
         package var hint: String? {
             switch self {
             case .exposed(let path, _): "chmod 600 \(path)"
+            // Root types it, and maybe outside of the container that has this user.
+            case .forbidden(let path, let reader): "chown \(reader) \(path)"
             case .foreignOwner(let path, _): "chown \"$(id -u)\" \(path)"
             default: nil
             }
@@ -42,7 +46,9 @@ package enum SecretFile {
         do throws(SystemError) {
             contents = try FileSystem.read(path, limit: longest)
         } catch {
-            throw .unreadable(path: path, reason: error.reason)
+            throw error.isPermission
+                ? .forbidden(path: path, reader: CurrentProcess.effectiveUser)
+                : .unreadable(path: path, reason: error.reason)
         }
         if let fault = fault(of: contents.facts, path: path, reader: CurrentProcess.effectiveUser) { throw fault }
         guard contents.isWhole else { throw .tooLong(path: path) }
