@@ -86,10 +86,32 @@ tally.check(not checks["connections"]["ok"] and "ulimit -n 2104" in checks["conn
 code, checks = doctor(ladle.state)
 tally.check(checks["connections"]["ok"] and "408" in checks["connections"]["detail"], "of the default it is said, and is no fault")
 ladle.stop()
+ladle = Serve(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512)))
+tally.check("connections" not in ladle.output, f"of a default that nobody set the start says nothing: {ladle.output}")
+ladle.stop()
 ladle = Serve("--limits-connections", "100")
 tally.check("limits.connections" not in ladle.output, "where there are enough nothing is said")
 tally.check(doctor(ladle.state, "--limits-connections", "100")[1]["connections"]["detail"] == "at most 100 connections", "doctor says how many")
 ladle.stop()
+
+# The line to try works as it is printed, without a token and without knowing the certificate; Ctrl-C is nothing to warn of.
+folder = pathlib.Path(scratch()) / "a folder"
+folder.mkdir()
+subprocess.run([LADLE, "tls", "self-signed", "--cert", folder / "cert.pem", "--key", folder / "key.pem"], check=True, capture_output=True)
+files = ["--tls-cert", folder / "cert.pem", "--tls-key", folder / "key.pem"]
+spaced = pathlib.Path(scratch()) / "it's a state"
+for what, arguments, state in (("as it comes", (), None), ("with tokens", ("--access-loopback", "token"), None),
+                               ("with TLS", files, None), ("on every address", ("--listen", "0.0.0.0:0", "--insecure-lan"), None),
+                               ("in a folder with blanks", ("--access-loopback", "token"), str(spaced))):
+    ladle = Serve(*map(str, arguments), state=state).linked() if not arguments else Serve(*map(str, arguments), state=state)
+    line = until(lambda: next((line for line in ladle.lines if "try  " in line), None), what="the line to try")
+    command = line.partition("try  ")[2]
+    run = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=40)
+    tally.check(run.returncode == 0 and "Done: I appended" in run.stdout and run.stdout.endswith("}\n"), f"{what}: {command}{run}")
+    ladle.process.send_signal(signal.SIGINT)
+    tally.check(ladle.process.wait(20) == 0, f"{what}: Ctrl-C ends it")
+    until(lambda: "serve.stopped" in ladle.output, what="its last line")
+    tally.check("warning" not in ladle.output and "link.offline" in ladle.output, f"{what}: Ctrl-C is no warning: {ladle.output}")
 
 # What waits cannot be read: said once, shown, and over by itself.
 gateway = DemoGateway()

@@ -7,6 +7,15 @@ import EventLoops
 struct Exposure {
     static let inherited = "a Unix socket of the service manager"
 
+    /// Only Linux says whose a connection of loopback is.
+    #if os(Linux)
+    private static let knowsUsers = true
+    #else
+    private static let knowsUsers = false
+    #endif
+
+    /// On loopback.
+    let ownerNeedsToken: Bool
     private let loopback: String
     private let tailnet: String
     private let isEncrypted: Bool
@@ -14,10 +23,13 @@ struct Exposure {
 
     init(_ settings: Settings) {
         let paths = settings.text(.accessTailnetSocket).map { [$0] } ?? Tailscaled.usualPaths
+        let wantsToken = settings.text(.accessLoopback) == "token"
+        let isShared = Tailscaled.find(paths)?.uid == PeerLookup.ownerUID
+        ownerNeedsToken = wantsToken || isShared || !Self.knowsUsers
         loopback =
-            if settings.text(.accessLoopback) == "token" {
+            if wantsToken {
                 "this host: everyone needs a token"
-            } else if Tailscaled.find(paths)?.uid == PeerLookup.ownerUID {
+            } else if isShared {
                 "this host: everyone needs a token, since tailscaled runs as the same user and may connect for others"
             } else {
                 "this host: its owner without a token, others with one"

@@ -53,6 +53,7 @@ struct ServeConfiguration: Sendable {
     // MARK: The parts' settings
 
     var isDemo: Bool { settings.bool(.demo) }
+    var controlSocket: String { stateDirectory + "/ladle.sock" }
     var scheme: String { tls == nil ? "http" : "https" }
     var connections: ConnectionLimit { ConnectionLimit(settings) }
     var drainMilliseconds: Int64 { settings.int(.limitsDrain) }

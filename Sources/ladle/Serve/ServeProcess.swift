@@ -1,5 +1,6 @@
 import API
 import Access
+import Configuration
 import DemoGateway
 import EventLoops
 import Observability
@@ -100,10 +101,13 @@ final class ServeProcess: Sendable {
                 output.say("serve.listening", "listening on \(path.isEmpty ? Exposure.inherited : path)")
             }
         }
-        if let first = addresses.first(where: { $0.port != nil }) {
-            let url = "\(configuration.scheme)://\(first)/v1/messages?wait=30"
-            output.suggest("curl -d 'append the weather to weather.txt' '\(url)'")
-        }
+        let command = FirstCommand(
+            addresses,
+            isEncrypted: configuration.tls != nil,
+            ownerNeedsToken: Exposure(configuration.settings).ownerNeedsToken,
+            control: configuration.controlSocket
+        )
+        output.suggest(command.text)
     }
 
     private static func notes(
@@ -130,7 +134,10 @@ final class ServeProcess: Sendable {
             notes.append("this host has no tailnet address yet: listening there as soon as it has one")
         }
         let connections = configuration.connections
-        if let shortage = connections.shortage { notes.append("\(shortage); more: \(connections.remedy)") }
+        // Doctor tells of the default, which is more than most people need.
+        if configuration.settings.isSet(.limitsConnections), let shortage = connections.shortage {
+            notes.append("\(shortage); more: \(connections.remedy)")
+        }
         if configuration.isDemo {
             notes.append("demo: an embedded gateway with scripted runs; nothing leaves this machine")
         }
