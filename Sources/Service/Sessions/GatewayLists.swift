@@ -61,7 +61,7 @@ package final class GatewayLists {
 
     package func readAgents(on loop: isolated EventLoop, completion: @escaping (Result<List, ServiceFault>) -> Void) {
         read(AgentsList(), name: "agents", keyedBy: "id", on: loop, completion: completion) { [self] output in
-            agents = Set(output.agents.map(\.id))
+            agents = Set(output.agents.map { $0.id.lowercased() })
             return output.agents.map { agent in
                 var writer = JSONWriter()
                 writer.object { object in
@@ -80,15 +80,22 @@ package final class GatewayLists {
     /// A gateway reads its configuration anew when it starts.
     func linkOpened() { agents = [] }
 
+    /// Gateways of earlier protocols take messages for agents that are in no list.
+    private static let firstProtocolThatRefuses = 4
+
     /// Asks the gateway only about an agent it has not told of yet.
-    /// - Parameter completion: with the agents there are, where this one is missing among them; nil where it exists, or where the
-    ///   gateway cannot be asked.
+    /// - Parameters:
+    ///   - agent: as session keys name it, in lower case.
+    ///   - completion: with the agents there are, where this one is missing among them; nil where it exists, or where the gateway
+    ///     cannot be asked.
     package func missing(
         agent: String,
         on loop: isolated EventLoop,
         completion: @escaping ([String]?) -> Void
     ) {
-        guard gateway.isOnline, !agents.contains(agent) else { return completion(nil) }
+        guard gateway.isOnline, (gateway.hello?.protocolVersion ?? 0) >= Self.firstProtocolThatRefuses,
+            !agents.contains(agent)
+        else { return completion(nil) }
         var isOpen = true
         let settle = { (known: [String]?) in
             guard isOpen else { return }
@@ -100,7 +107,7 @@ package final class GatewayLists {
             loop.cancel(timer)
             guard case .success(let list) = result, list.isLive, !list.rows.isEmpty else { return settle(nil) }
             let known = list.rows.map(\.key)
-            settle(known.contains(agent) ? nil : known)
+            settle(known.contains { $0.lowercased() == agent } ? nil : known)
         }
     }
 
