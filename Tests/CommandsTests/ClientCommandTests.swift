@@ -322,15 +322,56 @@ struct ClientCommandTests {
             .json(
                 200,
                 #"{"requests":[{"code":"AB2-CD3","name":"phone","scopes":["read"],"from":"100.64.0.2","expiresAt":"2026-03-04T12:04:00.000Z"}]}"#
-            ),
-            .json(200, #"{"name":"phone"}"#), .json(200, #"{"name":"phone"}"#),
+            )
         ]
+        io.replies += [io.replies[0], .json(200, #"{"name":"phone"}"#), .json(200, #"{"name":"phone"}"#)]
         #expect(io.run("clients") == .ok)
         #expect(io.output.contains("AB2-CD3"))
         #expect(io.run("clients", "approve", "ab2-cd3", "--scopes", "read") == .ok)
         #expect(io.run("clients", "reject", "ab2-cd3") == .ok)
-        #expect(io.requests[1].hasPrefix("POST /v1/pairing/approve "))
-        #expect(io.requests[1].hasSuffix(#"{"code":"AB2-CD3","scopes":["read"]}"#))
+        #expect(io.requests[2].hasPrefix("POST /v1/pairing/approve "))
+        #expect(io.requests[2].hasSuffix(#"{"code":"AB2-CD3","scopes":["read"]}"#))
+    }
+
+    @Test func `an approval shows who asks for what, and is not given unseen`() throws {
+        func asking(_ scopes: String) -> RecordedIO {
+            let io = RecordedIO()
+            io.replies = [
+                .json(
+                    200,
+                    #"{"requests":[{"code":"AB2-CD3","name":"pho\u001bne","scopes":[\#(scopes)],"from":"100.64.0.2"}]}"#
+                ),
+                .json(200, #"{"name":"phone"}"#),
+            ]
+            return io
+        }
+        // A script may let in a device that reads and sends; for more it has to say so.
+        let plain = asking(#""read","send""#)
+        #expect(plain.run("clients", "approve", "AB2-CD3") == .ok)
+        #expect(
+            plain.errors.contains("from 100.64.0.2 asks for the scopes read,send.") && !plain.errors.contains("\u{1b}")
+        )
+        #expect(plain.requests[1].hasSuffix(#"{"code":"AB2-CD3","scopes":["read","send"]}"#))
+        for scope in ["admin", "control", "identity", "approvals", "nodes"] {
+            let io = asking(#""read","\#(scope)""#)
+            #expect(io.run("clients", "approve", "AB2-CD3") == .usage)
+            #expect(io.requests.count == 1)
+            #expect(io.errors.contains("it asks for \(scope), and nobody is at a terminal"))
+            #expect(io.errors.contains("ladle clients approve AB2-CD3 --scopes read,\(scope)"))
+        }
+        let named = asking(#""read","admin""#)
+        #expect(named.run("clients", "approve", "AB2-CD3", "--scopes", "read,admin") == .ok)
+        // A person is asked, and only a yes is one.
+        for (typed, isGiven) in [("y\n", true), ("Yes\n", true), ("n\n", false), ("\n", false), ("", false)] {
+            let io = asking(#""admin""#)
+            (io.isInputTerminal, io.isErrorTerminal, io.input) = (true, true, Array(typed.utf8))
+            #expect(io.run("clients", "approve", "AB2-CD3") == (isGiven ? .ok : .temporary), "\(typed)")
+            #expect(io.requests.count == (isGiven ? 2 : 1))
+            #expect(io.errors.contains("[y/N]"))
+        }
+        let unknown = asking(#""read""#)
+        #expect(unknown.run("clients", "approve", "NO-CODE") == .usage)
+        #expect(unknown.requests.count == 1)
     }
 
     @Test func `status, activity, runs and abort read like sentences`() {

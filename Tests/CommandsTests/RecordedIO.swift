@@ -33,6 +33,12 @@ final class RecordedIO: CommandIO {
     func write(_ bytes: [UInt8]) { output += String(decoding: bytes, as: UTF8.self) }
     func writeError(_ bytes: [UInt8]) { errors += String(decoding: bytes, as: UTF8.self) }
     func readInput(limit: Int) -> [UInt8]? { input.count > limit ? nil : input }
+    func readLine() -> String? {
+        guard !input.isEmpty else { return nil }
+        defer { input = [] }
+        return String(decoding: input, as: UTF8.self)
+    }
+
     func utcOffset(atSeconds: Int64) -> Int { 3600 }
     func sleep(milliseconds: Int) {
         slept.append(milliseconds)

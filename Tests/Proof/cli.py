@@ -226,6 +226,13 @@ as_json("clients", "approve", asked[0]["code"], "--scopes", "read")
 tally.check("sent away" in pipe("clients", "reject", asked[1]["code"])[0], "in words")
 as_json("clients", "reject", "NO-CODE", code=64)
 as_json("clients", "approve", "NO-CODE", code=64)
+strong = server.json("POST", "/v1/pairing", {"name": "tablet", "scopes": ["read", "admin"]})[1]["code"]
+_, said = pipe("clients", "approve", strong, code=64)
+tally.check(f"ladle clients approve {strong} --scopes read,admin" in said and "tablet from 127.0.0.1" in said, f"admin unseen: {said}")
+shown = terminal("clients", "approve", strong, keys=b"n\n", code=75)
+tally.check("read,admin" in shown and "[y/N]" in shown, f"a person is asked: {shown}")
+tally.check(any(request["code"] == strong for request in as_json("clients")["requests"]), "and nothing was granted")
+tally.check("is let in" in terminal("clients", "approve", strong, keys=b"y\n"), "a yes grants it")
 
 # What needs no server.
 tally.check(as_json("version")["version"] in pipe("version")[0] + pipe("--version")[0], "the version")

@@ -25,21 +25,93 @@ enum PairingCommands {
         return .ok
     }
 
+    /// Everything else reads and writes messages; with these a device changes the agent, its host's files or who gets in.
+    private static let strong: Set<String> = ["admin", "control", "identity", "approvals", "nodes"]
+
+    /// Shows who asks for what, and lets it in once somebody has said yes to that: on a terminal by an answer, in a script by
+    /// `--scopes`. Scopes that only read and send need no more than the command itself there.
     static func approve(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        try decide("approve", "is let in; it fetches its token now.", invocation)
+        let code = code(invocation)
+        let request = try find(code, invocation)
+        let asked = request["scopes"]?.elements.compactMap(\.string) ?? []
+        let named = scopes(invocation)
+        let list = asked.joined(separator: ",")
+        if !invocation.json {
+            let name = Printable.line(request["name"]?.string ?? code)
+            let place = Printable.line(request["from"]?.string ?? "an unknown address")
+            let text = "\(name) from \(place) asks for the scopes \(Printable.line(list)).\n"
+            if named.isEmpty { invocation.io.writeError(text) }
+        }
+        if named.isEmpty {
+            if invocation.io.isInputTerminal, invocation.io.isErrorTerminal, !invocation.json {
+                invocation.io.writeError("Give it a token with them? [y/N] ")
+                let answer = invocation.io.readLine()?.filter { !$0.isWhitespace }.lowercased() ?? ""
+                guard answer == "y" || answer == "yes" else {
+                    throw CommandFailure(
+                        .temporary,
+                        "NOT_APPROVED",
+                        "nothing was granted",
+                        hint: "to refuse it: ladle clients reject \(code)"
+                    )
+                }
+            } else if !strong.isDisjoint(with: asked) {
+                let much = asked.filter(strong.contains).joined(separator: ", ")
+                throw CommandFailure(
+                    .usage,
+                    "SCOPES_NEEDED",
+                    "it asks for \(Printable.line(much)), and nobody is at a terminal to say yes",
+                    hint: "name what you grant: ladle clients approve \(code) --scopes \(Printable.line(list))"
+                )
+            }
+        }
+        // What was shown, even if the server knew better by now.
+        return try decide(
+            "approve",
+            code,
+            named.isEmpty ? asked : named,
+            "is let in; it fetches its token now.",
+            invocation
+        )
+    }
+
+    private static func find(_ code: String, _ invocation: Invocation) throws(CommandFailure) -> JSONValue {
+        let response = try invocation.perform(.get("/v1/pairing"))
+        let list: JSONValue
+        do throws(ClientError) {
+            list = try response.json()
+        } catch {
+            throw CommandFailure(error)
+        }
+        guard let found = list["requests"]?.elements.first(where: { $0["code"]?.string == code }) else {
+            throw CommandFailure(
+                .usage,
+                "UNKNOWN_CODE",
+                "no device waits under the code \(Printable.line(code))",
+                hint: "those that wait: ladle clients"
+            )
+        }
+        return found
+    }
+
+    private static func code(_ invocation: Invocation) -> String {
+        (invocation.command.arguments.first ?? "").uppercased()
+    }
+
+    private static func scopes(_ invocation: Invocation) -> [String] {
+        (invocation.command["--scopes"] ?? "").split(separator: ",").map(String.init)
     }
 
     static func reject(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        try decide("reject", "is sent away.", invocation)
+        try decide("reject", code(invocation), [], "is sent away.", invocation)
     }
 
     private static func decide(
         _ verb: String,
+        _ code: String,
+        _ scopes: [String],
         _ result: String,
         _ invocation: Invocation
     ) throws(CommandFailure) -> ExitCode {
-        let code = (invocation.command.arguments.first ?? "").uppercased()
-        let scopes = (invocation.command["--scopes"] ?? "").split(separator: ",").map(String.init)
         let request = ClientRequest(.post, ClientRequest.path("v1", "pairing", verb)).json { body in
             body.member("code", code)
             if !scopes.isEmpty { body.array("scopes", of: scopes) }

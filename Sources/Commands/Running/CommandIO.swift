@@ -14,6 +14,8 @@ package protocol CommandIO: AnyObject {
     func writeError(_ bytes: [UInt8])
     /// Standard input to its end; nil when it is longer than `limit`.
     func readInput(limit: Int) -> [UInt8]?
+    /// The line a person types; nil at the end of the input. For a terminal.
+    func readLine() -> String?
     /// Minutes and seconds east of UTC at a time, in seconds.
     func utcOffset(atSeconds: Int64) -> Int
     func sleep(milliseconds: Int)

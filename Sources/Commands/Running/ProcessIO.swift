@@ -30,6 +30,12 @@ package final class ProcessIO: CommandIO {
         return nil
     }
 
+    package func readLine() -> String? {
+        // A terminal gives one line at a time.
+        guard let piece = StandardStream.input.read(), !piece.isEmpty else { return nil }
+        return String(decoding: piece, as: UTF8.self)
+    }
+
     package func utcOffset(atSeconds seconds: Int64) -> Int { HostClock.utcOffset(atSeconds: seconds) }
     package func sleep(milliseconds: Int) { HostClock.sleep(milliseconds: milliseconds) }
 

@@ -292,10 +292,10 @@ package enum CommandTable {
             client("list", "List pairing requests", run: PairingCommands.list),
             client(
                 "approve",
-                "Give a device its token",
+                "Give a device its token; shows what it asks for, and asks",
                 run: PairingCommands.approve,
                 [code],
-                [OptionSpec("--scopes", "LIST", "Grant only these scopes")]
+                [OptionSpec("--scopes", "LIST", "Grant these of the scopes it asks for, without a question")]
             ),
             client("reject", "Refuse a device", run: PairingCommands.reject, [code]),
         ]
