@@ -31,6 +31,11 @@ package final class OpenFile: Sendable {
         return file
     }
 
+    /// Opens an existing private file for reading, and for writing at chosen places. Symbolic links are refused.
+    package static func updating(_ path: String) throws(SystemError) -> OpenFile {
+        try OpenFile(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
+    }
+
     package func facts() throws(SystemError) -> FileFacts {
         guard let facts = FileFacts(descriptor: number) else { throw .last("examine \(path)") }
         return facts
@@ -53,7 +58,16 @@ package final class OpenFile: Sendable {
         try SystemError.check(unsafe cs_write_all(number, bytes, bytes.count), "write \(path)")
     }
 
-    func synchronise() throws(SystemError) {
+    /// Writes into the file from a place on, as one call: a process that is killed has written all of it or nothing.
+    package func write(_ bytes: [UInt8], at place: Int) throws(SystemError) {
+        var count = -1
+        repeat {
+            count = unsafe pwrite(number, bytes, bytes.count, off_t(place))
+        } while count < 0 && errno == EINTR
+        guard count == bytes.count else { throw .last("write \(path)") }
+    }
+
+    package func synchronise() throws(SystemError) {
         guard fsync(number) == 0 else { throw .last("sync \(path)") }
     }
 }

@@ -26,6 +26,7 @@ struct DatabaseFile {
     func open() throws(StoreError) -> Opened {
         let existed = FileSystem.exists(path)
         do {
+            if let loss = loss() { throw Unusable(reason: loss) }
             return try openFile(as: existed ? .opened : .created)
         } catch let unusable as Unusable {
             let files = SetAsideFiles(directory: configuration.directory.path)
@@ -64,6 +65,39 @@ struct DatabaseFile {
         }
     }
 
+    // MARK: Losses that SQLite does not see
+
+    /// It takes an empty file for a new database and removes the log beside it, and it takes a damaged log for a short
+    /// one. Nothing is written before this is known: the handle that looks cannot, and leaves the log as it is.
+    private func loss() -> String? {
+        let directory = configuration.directory.path
+        let witness = WitnessFile.read(in: directory)
+        guard size(of: path) > 0 else {
+            let state = FileSystem.exists(path) ? "is empty" : "is missing"
+            if size(of: path + "-wal") > 0 {
+                return "the database \(state), but its log \(SetAsideFiles.databaseName)-wal is not" + told(witness)
+            }
+            guard let witness, witness.loss(in: nil) != nil else { return nil }
+            return "the database \(state)" + told(witness)
+        }
+        guard let witness else { return nil }
+        do throws(SQLiteError) {
+            let connection = try connect(.readOnly)
+            let missing = try witness.loss(in: Witness(of: connection))
+            connection.close()
+            return missing.map { "the database or its log is damaged or older than it was: \($0) are missing" }
+        } catch {
+            // Opening it finds the reason, and the remedy.
+            return nil
+        }
+    }
+
+    private func told(_ witness: Witness?) -> String {
+        guard let witness else { return "" }
+        let messages = witness.waiting == 1 ? "1 message was not done" : "\(witness.waiting) messages were not done"
+        return "; it had \(witness.entry) messages and \(witness.event) events, and \(messages)"
+    }
+
     // MARK: Steps
 
     private func openFile(as opening: StoreOpening) throws -> Opened {
@@ -72,7 +106,7 @@ struct DatabaseFile {
         do {
             let connection = try connect(.readWrite)
             try apply(settings: connection)
-            let isLarge = size() > Self.wholeCheckBytes
+            let isLarge = size(of: path) > Self.wholeCheckBytes
             try check(connection, whole: !isLarge)
             try Migrator(Self.migrations + TokenTable.migrations).migrate(connection)
             try connection.transaction { () throws(SQLiteError) in
@@ -139,7 +173,7 @@ struct DatabaseFile {
 
     private var path: String { configuration.directory.databasePath }
 
-    private func size() -> Int64 {
+    private func size(of path: String) -> Int64 {
         Int64(clamping: (try? FileSystem.facts(path))?.size ?? 0)
     }
 

@@ -1,5 +1,6 @@
 import Basics
 package import Outbox
+import POSIX
 import SQLite
 
 /// The entries of a database that was set aside, and whether they were taken over.
@@ -28,6 +29,44 @@ extension StoreTransaction {
     }
 }
 
+extension OutboxEntry {
+    /// The file does not show whether it was sent since: the next start takes it for one that was on its way, and asks the
+    /// gateway before it sends it again.
+    fileprivate mutating func doubt() {
+        guard state == .queued || state == .retrying else { return }
+        state = .sending
+        firstDispatchAt = firstDispatchAt ?? createdAt
+    }
+}
+
+/// The parts of a write-ahead log that are read here (sqlite.org/fileformat2.html §4.1).
+struct WriteAheadLog {
+    private static let headerBytes = 32
+    private static let frameHeaderBytes = 24
+
+    private let bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// The first page of the database, with its header; nil when the log does not hold it.
+    var firstPage: [UInt8]? {
+        guard bytes.count > Self.headerBytes else { return nil }
+        let pageBytes = number(at: 8)
+        guard (512...65_536).contains(pageBytes) else { return nil }
+        var frame = Self.headerBytes
+        while frame + Self.frameHeaderBytes + pageBytes <= bytes.count {
+            let page = frame + Self.frameHeaderBytes
+            if number(at: frame) == 1 { return Array(bytes[page..<(page + pageBytes)]) }
+            frame = page + pageBytes
+        }
+        return nil
+    }
+
+    private func number(at place: Int) -> Int { bytes[place..<(place + 4)].reduce(0) { $0 << 8 | Int($1) } }
+}
+
 /// Reads what it can of a damaged or newer file.
 struct Salvage {
     struct Item: Sendable {
@@ -38,12 +77,23 @@ struct Salvage {
 
     let path: String
 
+    /// A witness lies beside a file only if it was set aside from a state directory that had one. Ahead of the file, it says
+    /// that entries may be further than the file shows.
+    private func isBehindWitness(_ connection: SQLiteConnection) -> Bool {
+        guard let witness = WitnessFile.read(in: path) else { return false }
+        guard let found = try? Witness(of: connection) else { return true }
+        return witness.loss(in: found) != nil
+    }
+
     func report(reason: String) -> (report: RecoveryReport, items: [Item]) {
         var report = RecoveryReport(path: path, reason: reason)
         var found: [String: Item] = [:]
+        var isBehind = false
         do throws(SQLiteError) {
+            try rebuildFromLog()
             let connection = try SQLiteConnection(path: "\(path)/\(SetAsideFiles.databaseName)", access: .readWrite)
             try connection.execute(OutboxSchema.readableView)
+            isBehind = isBehindWitness(connection)
             // A damaged page stops a walk; from the other end what lies behind it can be reached.
             let forward = walk(connection, descending: false, into: &found)
             let backward = forward == nil ? nil : walk(connection, descending: true, into: &found)
@@ -51,7 +101,8 @@ struct Salvage {
         } catch {
             report.unreadable = "\(error)"
         }
-        let items = found.values.sorted { $0.entry.ordinal < $1.entry.ordinal }
+        var items = found.values.sorted { $0.entry.ordinal < $1.entry.ordinal }
+        if isBehind { for place in items.indices { items[place].entry.doubt() } }
         report.entries = items.map { item in
             var entry = item.entry
             entry.text = item.payload.text
@@ -59,6 +110,19 @@ struct Salvage {
         }
         return (report, items)
     }
+
+    /// A database that is missing or empty beside its log is begun from the log: SQLite removes the log of an empty one. The
+    /// rest of what was never copied into the database it then finds in the log itself.
+    private func rebuildFromLog() throws(SQLiteError) {
+        let database = "\(path)/\(SetAsideFiles.databaseName)"
+        guard ((try? FileSystem.facts(database))?.size ?? 0) == 0 else { return }
+        guard let log = try? FileSystem.read(database + "-wal", limit: Self.longestLog), log.isWhole,
+            let page = WriteAheadLog(log.bytes).firstPage, (try? PrivateFile(database).replace(with: page)) != nil
+        else { throw .malformed("there is no database, and its log does not begin one") }
+    }
+
+    /// Far more than checkpoints let a log grow to.
+    private static let longestLog = 512 << 20
 
     /// The error that ended the walk, if one did.
     private func walk(_ connection: SQLiteConnection, descending: Bool, into found: inout [String: Item])

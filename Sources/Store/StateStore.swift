@@ -20,6 +20,10 @@ package actor StateStore: Journal {
     private var lastSequence: Int64
     private var retention: Retention
     private var checkpoints = CheckpointPlan()
+    /// Nil where nothing can be written.
+    private let witness: WitnessFile?
+    private var isWitnessToBeSynced = false
+    private static let witnessSync = DispatchTimeInterval.seconds(1)
     /// Bytes of a probe, about as many as a message writes.
     private static let probeBytes = 32_768
 
@@ -43,12 +47,15 @@ package actor StateStore: Journal {
         let health = health(after: opening, in: configuration)
         let reader = StoreReader(connection: try file.openReader(), executor: StoreExecutor(label: "ladle.reader"))
         var maintenance: StoreMaintenance?
+        var witness: WitnessFile?
         if case .readOnly = health {
         } else {
             maintenance = StoreMaintenance(
                 connection: try file.openMaintenance(),
                 executor: StoreExecutor(label: "ladle.maintenance")
             )
+            // Without one the store works as it did before there was one.
+            witness = try? Witness(of: opened.connection).map { try WitnessFile(in: configuration.directory.path, $0) }
         }
         let bounds: EventLogBounds
         do throws(SQLiteError) {
@@ -61,6 +68,7 @@ package actor StateStore: Journal {
             connection: opened.connection,
             reader: reader,
             maintenance: maintenance,
+            witness: witness,
             bounds: bounds,
             health: health
         )
@@ -73,6 +81,7 @@ package actor StateStore: Journal {
         connection: sending SQLiteConnection,
         reader: StoreReader,
         maintenance: StoreMaintenance?,
+        witness: sending WitnessFile?,
         bounds: EventLogBounds,
         health: StoreHealth
     ) {
@@ -80,6 +89,7 @@ package actor StateStore: Journal {
         self.connection = connection
         self.reader = reader
         self.maintenance = maintenance
+        self.witness = witness
         self.executor = StoreExecutor(label: "ladle.store")
         self.queue = CommitQueue()
         self.shared = Mutex(Shared(health: health, oldest: bounds.oldest?.sequence ?? 0))
@@ -171,6 +181,7 @@ package actor StateStore: Journal {
 
     private func finish() {
         while let batch = queue.take() { commit(batch) }
+        witness?.synchronise()
         connection.close()
     }
 
@@ -232,6 +243,7 @@ package actor StateStore: Journal {
         let first = lastSequence + 1
         lastSequence = sequence
         checkpoints.committed()
+        noteInWitness()
         shared.withLock {
             $0.statistics.commits += 1
             $0.statistics.operations += Int64(batch.count)
@@ -241,6 +253,22 @@ package actor StateStore: Journal {
             if $0.oldest == 0, sequence >= first { $0.oldest = first }
         }
         for report in reports { report() }
+    }
+
+    /// Before anything is reported: whoever was answered is in it.
+    private func noteInWitness() {
+        guard let witness, let now = try? Witness(of: connection), witness.record(now), !isWitnessToBeSynced else {
+            return
+        }
+        isWitnessToBeSynced = true
+        executor.queue.asyncAfter(deadline: .now() + Self.witnessSync) { [weak self] in
+            self?.assumeIsolated { $0.syncWitness() }
+        }
+    }
+
+    private func syncWitness() {
+        isWitnessToBeSynced = false
+        if let synchronisation = witness?.synchronisation { maintenance?.perform(synchronisation) }
     }
 
     /// Runs one operation in a savepoint. Its own error undoes only itself; an error that made SQLite give up the whole
@@ -356,6 +384,11 @@ package actor StateStore: Journal {
     }
 
     // MARK: Recovery
+
+    /// Where a database was set aside that nobody has decided about, and why.
+    package static func setAside(in directory: String) -> (path: String, reason: String)? {
+        SetAsideFiles(directory: directory).unresolved().map { ($0.path, $0.reason) }
+    }
 
     /// Reads the database that was set aside in a state directory, without changing anything; nil when there is none.
     package static func inspectSetAside(in directory: String) -> RecoveryReport? {

@@ -25,6 +25,10 @@ actor StoreMaintenance {
         }
     }
 
+    nonisolated func perform(_ work: @escaping @Sendable () -> Void) {
+        executor.queue.async(execute: work)
+    }
+
     nonisolated func close() async {
         await withCheckedContinuation { continuation in
             executor.queue.async {

@@ -163,6 +163,46 @@ def damaged(path):
     path.write_bytes(b"A" * 20_000)
 
 
+def lost(tally, what, ruin, words):
+    """Damage that SQLite takes for a new or a shorter database, after a kill."""
+    ladle = Serve(gateway=AWAY)
+    state = pathlib.Path(ladle.state)
+    ids = {send(ladle, f"{what} {number}", session=f"s{number}", notBefore=LATER)[2]["id"] for number in range(20)}
+    ladle.kill()
+    again = Serve(state=str(state), gateway=AWAY)
+    tally.check(send(again, "one more", notBefore=LATER)[0] == 202 and kept(again) > ids, f"{what}: a kill alone is none")
+    again.kill()
+    ruin(state)
+    ladle = Serve(state=str(state), gateway=AWAY)
+    tally.check("ladle outbox recover" in ladle.output and words in ladle.output, f"{what}: the start says so: {ladle.output}")
+    status, _, answer = send(ladle, "no")
+    tally.check((status, answer.get("code")) == (503, "STORE_UNAVAILABLE"), f"{what}: sends are refused: {status} {answer}")
+    tally.check(ladle.call("GET", "/readyz")[0] == 503, f"{what}: readyz says so")
+    told = ladle.json("GET", "/v1/status")[1]["outbox"].get("closed", "")
+    text = ladle.call("GET", "/v1/status", headers={"Accept": "text/plain"})[2].decode()
+    tally.check(words in told and words in text, f"{what}: the status says so: {told} {text}")
+    for serving in (True, False):
+        doctor = subprocess.run([LADLE, "doctor", "--state", str(state)], capture_output=True, text=True)
+        tally.check(doctor.returncode != 0 and words in doctor.stdout and "ladle outbox recover" in doctor.stdout,
+                    f"{what}: the doctor, serving {serving}: {doctor.stdout}")
+        if serving:
+            ladle.stop()
+    code, text = recover("--state", str(state), "--restore")
+    tally.check(code == 0 and "are in the outbox again" in text, f"{what}: what is left can be taken back: {code} {text}")
+    ladle = Serve(state=str(state), gateway=AWAY)
+    tally.check(send(ladle, "yes")[0] == 202, f"{what}: then sends are taken again")
+    print(f"{what}: {len(kept(ladle) & ids)} of 20 messages are back")
+    ladle.kill()
+
+
+def flip(state):
+    log = state / "ladle.db-wal"
+    content = bytearray(log.read_bytes())
+    for place in range(len(content) // 2, len(content) // 2 + 20):
+        content[place] ^= 0xFF
+    log.write_bytes(content)
+
+
 def main():
     tally = Tally()
     if own_mounts():
@@ -172,6 +212,9 @@ def main():
     failing(tally)
     unusable(tally, "a newer database", newer, 5)
     unusable(tally, "a damaged database", damaged, 0)
+    lost(tally, "a missing file", lambda state: (state / "ladle.db").unlink(), "the database is missing, but its log")
+    lost(tally, "an empty file", lambda state: (state / "ladle.db").write_bytes(b""), "the database is empty, but its log")
+    lost(tally, "a damaged log", flip, "accepted messages")
     tally.end()
 
 

@@ -1,6 +1,7 @@
 import Basics
 import EventStream
 import Outbox
+import POSIX
 import SQLite
 import Store
 import Synchronization
@@ -52,6 +53,8 @@ struct StoreFixture {
         PublishedEvents.collect(of: opened.0, in: published)
         return opened
     }
+
+    func remove(_ file: String) throws { try FileSystem.remove(scratch.file("state/\(file)")) }
 
     /// As at the end of a process: the file is closed and the directory free.
     func end(_ store: StateStore) async {

@@ -52,10 +52,20 @@ package struct TokenTable {
             record.digest.bytes,
             record.shown
         )
+        try countChange()
     }
 
     package func delete(_ id: String) throws(SQLiteError) {
         try connection.run("DELETE FROM token WHERE id = ?", id)
+        try countChange()
+    }
+
+    /// The witness beside the database holds this number too.
+    private func countChange() throws(SQLiteError) {
+        try connection.run(
+            "INSERT INTO value(space, name, updated_at, bytes) VALUES('store', 'tokenChanges', 0, CAST('1' AS BLOB)) "
+                + "ON CONFLICT(space, name) DO UPDATE SET bytes = CAST(CAST(bytes AS INTEGER) + 1 AS BLOB)"
+        )
     }
 
     /// Last uses, written now and then; a token that was deleted meanwhile stays deleted.

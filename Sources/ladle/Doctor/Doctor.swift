@@ -32,6 +32,7 @@ struct Doctor {
                 findings += runs(status["runs"], database: database)
             } catch {
                 findings += HostCheck.state(path, isServing: false)
+                findings += [path, path + "/demo"].compactMap(HostCheck.setAside)
                 findings.append(HostCheck.daemon(error, socket: socket))
                 findings += await LinkCheck.ownLook(settings, places, state: path)
                 findings += HostCheck.ports(settings)
@@ -83,6 +84,12 @@ struct Doctor {
     }
 
     private func outbox(_ outbox: JSONValue?, database: String) -> [Finding] {
+        if let closed = outbox?["closed"]?.string {
+            return [
+                HostCheck.setAside(in: database)
+                    ?? .wrong("outbox", "no message is accepted: \(closed)", "df -h \(database); mount", .temporary)
+            ]
+        }
         if let fault = outbox?["fault"]?.string {
             let text = "nothing is sent, because the saved entries could not be read: \(fault)"
             return [.wrong("outbox", text, Self.integrityCheck(database), .temporary)]

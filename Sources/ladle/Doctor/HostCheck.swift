@@ -37,6 +37,13 @@ enum HostCheck {
         }
     }
 
+    /// A database that could not be used; nil when there is none, or somebody has decided about it.
+    static func setAside(in directory: String) -> Finding? {
+        guard let (path, reason) = StateStore.setAside(in: directory) else { return nil }
+        let text = "no message is accepted: \(reason); the former file is in \(path)"
+        return .wrong("outbox", text, "ladle outbox recover", .temporary)
+    }
+
     private static func disk(_ path: String) -> Finding {
         guard let free = FileSystem.freeBytes(at: path) else { return .fine("disk", "the free space is not known") }
         let text = "\(free >> 20) MiB free at \(path)"

@@ -1,0 +1,90 @@
+import Basics
+import POSIX
+import SQLite
+
+/// How far the database has come. Each number only rises, so that a database with a lower one has lost something.
+struct Witness: Sendable, Equatable {
+    /// Names the event log whose numbers these are.
+    var epoch: String
+    /// The number of the newest event. Each change of an entry is an event too.
+    var event: Int64
+    /// The number of the newest entry in the outbox.
+    var entry: Int64
+    /// Changes of tokens: a revoked token must not come back unseen.
+    var tokenChanges: Int64
+    /// Entries that are not done; it rises and falls, and is only told.
+    var waiting: Int64
+
+    /// The state of a database; nil when tables of it are missing, as they are where its log lost its beginning.
+    init?(of connection: SQLiteConnection) throws(SQLiteError) {
+        let tables = try connection.first(
+            "SELECT count(*) FROM sqlite_schema WHERE name IN ('event_log', 'event', 'value', 'outbox', 'outbox_total')"
+        ) { row in row.int(0) }
+        guard tables == 5,
+            let epoch = try connection.first("SELECT epoch FROM event_log", row: { row in row.string(0) })
+        else { return nil }
+        self.epoch = epoch
+        (event, entry, tokenChanges, waiting) =
+            try connection.first(
+                """
+                SELECT (SELECT max(seq) FROM event), (SELECT max(ordinal) FROM outbox),
+                (SELECT CAST(bytes AS INTEGER) FROM value WHERE space = 'store' AND name = 'tokenChanges'),
+                (SELECT sum(entries) FROM outbox_total WHERE session = '' AND state NOT IN ('delivered', 'cancelled'))
+                """
+            ) { row in (row.int64(0), row.int64(1), row.int64(2), row.int64(3)) } ?? (0, 0, 0, 0)
+    }
+
+    /// The parts that are missing from a database in this state, in words; nil when none is.
+    func loss(in found: Witness?) -> String? {
+        // Another log's numbers say nothing: somebody put another database in its place.
+        if let found, found.epoch != epoch { return nil }
+        let parts = [
+            Self.part(entry - (found?.entry ?? 0), "accepted message"),
+            Self.part(event - (found?.event ?? 0), "event"),
+            Self.part(tokenChanges - (found?.tokenChanges ?? 0), "change of tokens", "changes of tokens"),
+        ].compactMap { $0 }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+
+    private static func part(_ count: Int64, _ one: String, _ many: String? = nil) -> String? {
+        guard count > 0 else { return nil }
+        return count == 1 ? "1 \(one)" : "\(count) \(many ?? one + "s")"
+    }
+
+    // MARK: As a line
+
+    private static let version = "ladle-witness-1"
+
+    /// - Parameter turn: higher than that of the record before.
+    func line(turn: UInt64) -> [UInt8] {
+        let words = "\(Self.version) \(turn) \(epoch) \(event) \(entry) \(tokenChanges) \(waiting)"
+        return Array("\(words) \(FNV1a.name(words.utf8))\n".utf8)
+    }
+
+    /// Nil for bytes that are no whole line.
+    static func parse(line bytes: some Sequence<UInt8>) -> (turn: UInt64, witness: Witness)? {
+        let text = String(decoding: bytes.prefix { $0 != 0x0a }, as: UTF8.self)
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 8, words[0] == version,
+            words[7] == FNV1a.name(words.dropLast().joined(separator: " ").utf8),
+            let turn = UInt64(words[1]), let event = Int64(words[3]), let entry = Int64(words[4]),
+            let tokenChanges = Int64(words[5]), let waiting = Int64(words[6])
+        else { return nil }
+        let witness = Witness(
+            epoch: String(words[2]),
+            event: event,
+            entry: entry,
+            tokenChanges: tokenChanges,
+            waiting: waiting
+        )
+        return (turn, witness)
+    }
+
+    private init(epoch: String, event: Int64, entry: Int64, tokenChanges: Int64, waiting: Int64) {
+        self.epoch = epoch
+        self.event = event
+        self.entry = entry
+        self.tokenChanges = tokenChanges
+        self.waiting = waiting
+    }
+}

@@ -1,0 +1,72 @@
+import POSIX
+
+/// `ladle.witness`, beside the database. SQLite takes a damaged log for one that ends at the damage; this file knows
+/// better.
+///
+/// The record is written after each commit and before its answers, so it is never ahead of the database: a kill or a power
+/// cut at any point raises no false alarm. It is synced within a second, beside the commits: a sync of its own in each
+/// commit would double what an answer waits for. After a power cut it may so lack the last second, after a kill nothing.
+final class WitnessFile {
+    static let name = "ladle.witness"
+    /// Two records, written in turn, each in a block of its own: a torn write leaves the other.
+    private static let blockBytes = 4_096
+
+    private let file: OpenFile
+    private var turn: UInt64
+    private var last: Witness
+
+    /// The newest whole record; nil without one. A database of an earlier version has none.
+    static func read(in directory: String) -> Witness? { records(in: directory).newest?.witness }
+
+    private static func records(in directory: String) -> (newest: (turn: UInt64, witness: Witness)?, isWhole: Bool) {
+        guard let contents = try? FileSystem.read("\(directory)/\(name)", limit: 2 * blockBytes) else {
+            return (nil, false)
+        }
+        let records = [0, blockBytes].compactMap { Witness.parse(line: contents.bytes.dropFirst($0)) }
+        return (records.max { $0.turn < $1.turn }, contents.bytes.count == 2 * blockBytes)
+    }
+
+    /// Starts from the database as it is now.
+    init(in directory: String, _ now: Witness) throws(SystemError) {
+        let path = "\(directory)/\(Self.name)"
+        let (newest, isWhole) = Self.records(in: directory)
+        turn = newest?.turn ?? 0
+        last = now
+        if newest == nil || !isWhole {
+            turn += 1
+            let blank = [UInt8](repeating: 0, count: 2 * Self.blockBytes)
+            try PrivateFile(path).replace(with: Self.filled(blank, now.line(turn: turn), turn: turn))
+        }
+        file = try OpenFile.updating(path)
+        if let newest, isWhole, newest.witness != now { try write(now) }
+        try file.synchronise()
+    }
+
+    /// - Returns: whether there was something new to write.
+    func record(_ now: Witness) -> Bool {
+        guard now != last else { return false }
+        // A disk that does not take it leaves the record before, which is true as well.
+        return (try? write(now)) != nil
+    }
+
+    func synchronise() { try? file.synchronise() }
+
+    /// For another queue.
+    var synchronisation: @Sendable () -> Void {
+        { [file] in try? file.synchronise() }
+    }
+
+    private func write(_ now: Witness) throws(SystemError) {
+        turn += 1
+        try file.write(now.line(turn: turn), at: Self.place(of: turn))
+        last = now
+    }
+
+    private static func place(of turn: UInt64) -> Int { turn.isMultiple(of: 2) ? 0 : blockBytes }
+
+    private static func filled(_ blank: [UInt8], _ line: [UInt8], turn: UInt64) -> [UInt8] {
+        var bytes = blank
+        bytes.replaceSubrange(place(of: turn)..<(place(of: turn) + line.count), with: line)
+        return bytes
+    }
+}
