@@ -1,7 +1,11 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 13e5eb3c6396839a4de634d1d94631feb97dbd1c6cb1864963791fd382d916d8
+<<<<<<< HEAD
+// b384fa4ff82f919f984bf96fe92ad0717e8e9012db119a3e22b762718c1c17ed
+=======
+// b384fa4ff82f919f984bf96fe92ad0717e8e9012db119a3e22b762718c1c17ed
+>>>>>>> 5c2da1f (API: a token limited to sessions sees its own in the status)
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -23,6 +23,9 @@ package enum StatusText {
             let text = "nothing is sent, because the saved entries could not be read: "
             rows.append(("", style.bad(text) + Printable.line(fault)))
         }
+        if let closed = status["outbox"]?["closed"]?.string {
+            rows.append(("", style.bad("no message is accepted: ") + Printable.line(closed)))
+        }
         rows.append(("Runs", "\(status["runs"]?["active"]?.int ?? 0) active"))
         if let fault = status["runs"]?["fault"]?.string {
             let text = "the link stays closed, because the saved runs could not be read: "

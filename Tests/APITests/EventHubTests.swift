@@ -3,6 +3,8 @@ import Basics
 import EventLoops
 import EventStream
 import HTTPModel
+import JSONBytes
+import Observability
 import Server
 import TestSupport
 import Testing
@@ -75,7 +77,7 @@ struct EventHubTests {
         let exchange: Exchange
         let subscriber: Subscriber
 
-        init(_ hub: EventHub, limit: Int? = nil, on loop: isolated EventLoop) {
+        init(_ hub: EventHub, as caller: Caller = .owner(uid: 0), limit: Int? = nil, on loop: isolated EventLoop) {
             let nowhere = SocketAddress.unix(path: "")
             exchange = Exchange(
                 head: RequestHead(),
@@ -86,7 +88,7 @@ struct EventHubTests {
             )
             exchange.beginStream(ResponseHead(.ok, contentType: "text/plain"), on: loop)
             let plan = StreamPlan(
-                caller: .owner(uid: 0),
+                caller: caller,
                 filter: .everything,
                 format: .ndjson,
                 heartbeatSeconds: 15,
@@ -108,6 +110,35 @@ struct EventHubTests {
         }
         _ = try await done.next()
         await loop.stop()
+    }
+
+    @Test func `a caller limited to sessions learns only whether the link works`() async throws {
+        try await onLoop { hub, loop in
+            let bound = TokenCaller(id: "t", name: "t", scopes: .read, sessions: ["agent:main:mine"])
+            let readers = [Reader(hub, on: loop), Reader(hub, as: .token(bound), on: loop)]
+            for reader in readers { hub.goLive(reader.subscriber, behind: [], on: loop) }
+            #expect(hub.count(of: .token(bound)) == 1)
+            var status = LinkStatus(
+                state: .offline,
+                code: "ECONNREFUSED",
+                detail: "10.0.0.7 refuses.",
+                since: Timestamp(milliseconds: 0),
+                url: "wss://10.0.0.7:1"
+            )
+            status.hint = "ssh 10.0.0.7"
+            hub.deliver(
+                StreamEvent(transient: "link", at: Timestamp(milliseconds: 0)) { $0.member("link", status) },
+                on: loop
+            )
+            hub.turnEnded(on: loop)
+            let texts = readers.map { String(decoding: $0.sink.taken, as: UTF8.self) }
+            #expect(texts[0].contains("10.0.0.7") && texts[0].contains("ECONNREFUSED"))
+            #expect(
+                texts[1] == #"{"type":"link","at":"1970-01-01T00:00:00.000Z","link":{"state":"offline","#
+                    + #""since":"1970-01-01T00:00:00.000Z","scopes":[],"detail":"The gateway cannot be reached."}}"#
+                    + "\n"
+            )
+        }
     }
 
     @Test func `a reader cut for its backlog gets nothing that came behind what was thrown away`() async throws {

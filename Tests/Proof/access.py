@@ -628,7 +628,24 @@ def replay():
                 tally.check(
                     b"marker-of-theirs" not in answer.body and (answer.status >= 400 or ids[theirs].encode() not in answer.body),
                     f"{operation} shows the other session: {answer.status} {answer.body[:300]}")
+    # Their figures: an entry of theirs that waits, and the place of the gateway.
+    later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86400))
+    waiting = serve.json("POST", "/v1/messages", {"text": "later", "session": theirs, "notBefore": later})[1]["id"]
+    whole, own = serve.json("GET", "/v1/status")[1], ask("GET", "/v1/status", bearer(bound)).json
+    tally.check(whole["outbox"]["pending"] >= 1 and own["outbox"]["pending"] == 0, f"the status counts the other session's entries: {own}")
+    tally.check("attempts" not in own["outbox"], f"the status counts the attempts of others: {own}")
+    tally.check((own["runs"]["active"], own["events"]["subscribers"]) == (0, 0), f"the status counts others: {own}")
+    place = whole["link"]["url"].encode()
+    text = ask("GET", "/v1/status", {**bearer(bound), "Accept": "text/plain"}).body
+    tally.check(b"0 pending" in text and place not in text, f"the text of the status: {text}")
+    for form in ("text/event-stream", "application/x-ndjson", "text/plain"):
+        one = connect()
+        one.sendall(request("GET", "/v1/events?timeout=1&snapshot=1", {**bearer(bound), "Accept": form}))
+        raw, _ = drain(one, 10)
+        tally.check(b"hello" in raw and place not in raw, f"a stream as {form} names the gateway's place: {raw}")
+    tally.check(place not in json.dumps(own).encode() and own["link"]["state"] == "online", f"the status names the gateway's place: {own}")
     writes = [
+        ("DELETE", f"/v1/outbox/{waiting}", None),
         ("POST", "/v1/messages", {"text": "x", "session": theirs}), ("DELETE", f"/v1/outbox/{ids[theirs]}", None),
         ("POST", f"/v1/outbox/{ids[theirs]}/retry", {}), ("POST", f"/v1/runs/{run}/abort", {}), ("POST", f"/v1/sessions/{theirs}/abort", {}),
     ]

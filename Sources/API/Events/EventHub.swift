@@ -51,6 +51,7 @@ package final class EventHub: TurnEndWork {
             guard !(group.members.isEmpty && group.behind.isEmpty), group.plan.admits(event), countDown(group) else {
                 continue
             }
+            let encoded = event.type == "link" ? EncodedEvent(event.shown(to: group.plan.caller)) : encoded
             for subscriber in group.behind { keep(encoded, for: subscriber, on: loop) }
             guard !group.members.isEmpty else { continue }
             if group.batch.isEmpty {
@@ -237,6 +238,11 @@ package final class EventHub: TurnEndWork {
                 finish(subscriber, on: loop)
             }
         }
+    }
+
+    /// How many streams a caller has open.
+    func count(of caller: Caller) -> Int {
+        groups.values.reduce(0) { $0 + ($1.plan.caller == caller ? $1.all.count : 0) }
     }
 
     package func recordResume(recovered: Bool) {

@@ -228,7 +228,7 @@ final class StreamOpening: ExchangeOwner {
             object.member("epoch", api.hub.last.epoch.text)
             object.member("resume", outcome)
             object.member("retry", Self.retryMilliseconds)
-            object.member("link", api.services.gateway.status)
+            object.member("link", api.services.gateway.status.shown(to: call.caller))
         }
         return StreamEvent(type: "hello", id: position, data: writer.bytes, retry: Self.retryMilliseconds)
     }

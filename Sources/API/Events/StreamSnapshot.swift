@@ -21,7 +21,7 @@ struct StreamSnapshot {
             StreamEvent(transient: "summary", at: at) { object in
                 object.member("active", view.runs.count)
                 object.member("headline", view.headline)
-                object.member("link", services.gateway.status)
+                object.member("link", services.gateway.status.shown(to: caller))
             }
         ]
         for run in services.runs.active {

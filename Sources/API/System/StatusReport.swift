@@ -1,3 +1,4 @@
+import Access
 import Basics
 import EventLoops
 import EventStream
@@ -5,9 +6,11 @@ import JSONBytes
 import Observability
 import Outbox
 import ReadableText
+import Runs
 import Service
 
-/// The answer of `GET /v1/status`, as JSON or as text.
+/// The answer of `GET /v1/status`, as JSON or as text. A caller limited to sessions gets the figures of those, and of its own
+/// streams.
 struct StatusReport: JSONWritable, Equatable {
     let version: String
     let startedAt: Timestamp
@@ -22,18 +25,21 @@ struct StatusReport: JSONWritable, Equatable {
     let subscribers: Int
     let connections: ConnectionLimit
 
-    init(_ api: HTTPAPI, on loop: isolated EventLoop) {
+    private let isLimited: Bool
+
+    init(_ api: HTTPAPI, for caller: Caller, on loop: isolated EventLoop) {
+        isLimited = caller.sessions != nil
         version = api.settings.version
         startedAt = api.startedAt
         isDemo = api.settings.isDemo
-        link = api.services.gateway.status
-        outbox = api.outbox.summary(now: loop.wallClock)
+        link = api.services.gateway.status.shown(to: caller)
+        outbox = api.outbox.summary(of: caller.sessions, now: loop.wallClock)
         // The runs of `/v1/activity` and of the metrics: with sends that wait for their turn.
-        activeRuns = api.runs.activeCount
+        activeRuns = isLimited ? api.runs.activity(for: caller).runs.count : api.runs.activeCount
         runsFault = api.runs.fault
         first = api.feed.oldest
         last = api.hub.last
-        subscribers = api.hub.count
+        subscribers = isLimited ? api.hub.count(of: caller) : api.hub.count
         connections = api.settings.connections
     }
 
@@ -49,6 +55,9 @@ struct StatusReport: JSONWritable, Equatable {
                 inner.member("failed", outbox.counts.failed)
                 inner.member("oldestAgeMs", outbox.oldestAgeMilliseconds)
                 inner.member("fault", outbox.fault)
+                inner.member("closed", outbox.closed)
+                // They are counted for all sessions together.
+                if isLimited { return }
                 inner.object("attempts") { list in
                     for outcome in AttemptClass.allCases {
                         list.member(outcome.rawValue, Int64(clamping: outbox.attempts[outcome] ?? 0))

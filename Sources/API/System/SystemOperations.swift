@@ -24,7 +24,7 @@ enum SystemOperations {
     }
 
     static func status(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let status = StatusReport(api, on: loop)
+        let status = StatusReport(api, for: call.caller, on: loop)
         guard !call.wantsText else {
             let text = Response.text(.ok, status.text(now: loop.wallClock))
             return call.respondTagged(text.adding(.cacheControl, "no-cache"), on: loop)

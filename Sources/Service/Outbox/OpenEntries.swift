@@ -6,6 +6,7 @@ struct OpenEntries {
     private struct Open {
         let state: OutboxState
         let createdAt: Int64
+        let session: String
     }
 
     private var open: [String: Open] = [:]
@@ -25,7 +26,7 @@ struct OpenEntries {
             open[entry.id] = nil
             return before?.state
         }
-        let now = Open(state: entry.state, createdAt: entry.createdAt.milliseconds)
+        let now = Open(state: entry.state, createdAt: entry.createdAt.milliseconds, session: entry.session)
         open[entry.id] = now
         counts.count(now.state, 1)
         if let oldest, Self.waits(now.state) { self.oldest = min(oldest, now.createdAt) }
@@ -38,6 +39,18 @@ struct OpenEntries {
         guard counts.pending + counts.unconfirmed > 0 else { return summary }
         if oldest == nil { oldest = open.values.lazy.filter { Self.waits($0.state) }.map(\.createdAt).min() }
         summary.oldestAgeMilliseconds = oldest.map { max(0, now.milliseconds - $0) }
+        return summary
+    }
+
+    /// Of these sessions only; seldom asked for, so it is counted anew.
+    func summary(of sessions: Set<String>, now: Timestamp) -> OutboxSummary {
+        var summary = OutboxSummary()
+        var oldest = Int64.max
+        for entry in open.values where sessions.contains(entry.session) {
+            summary.counts.count(entry.state, 1)
+            if Self.waits(entry.state) { oldest = min(oldest, entry.createdAt) }
+        }
+        if oldest < .max { summary.oldestAgeMilliseconds = max(0, now.milliseconds - oldest) }
         return summary
     }
 

@@ -46,10 +46,12 @@ package final class OutboxService {
 
     package var blockedReason: String? { dispatcher.blockedReason }
 
-    package func summary(now: Timestamp) -> OutboxSummary {
-        var report = open.summary(now: now)
-        report.attempts = attempts
+    /// - Parameter sessions: nil stands for all; the attempts are counted for all of them only.
+    package func summary(of sessions: Set<String>? = nil, now: Timestamp) -> OutboxSummary {
+        var report = sessions.map { open.summary(of: $0, now: now) } ?? open.summary(now: now)
+        if sessions == nil { report.attempts = attempts }
         report.fault = fault
+        report.closed = feed.journal.health.refusal
         return report
     }
 

@@ -9,5 +9,8 @@ package struct OutboxSummary: Equatable {
     /// Why the saved entries could not be read. Until they are, nothing is sent, and the counts leave them out.
     package var fault: String?
 
+    /// Why no message is accepted: the database cannot be written, or was set aside.
+    package var closed: String?
+
     package init() {}
 }

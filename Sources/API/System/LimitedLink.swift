@@ -1,0 +1,52 @@
+import Access
+import JSONBytes
+import Observability
+import Service
+
+/// A caller limited to sessions learns whether messages reach the gateway, and nothing of where the gateway is, what it says
+/// or how somebody is let in.
+extension LinkStatus {
+    func shown(to caller: Caller) -> LinkStatus {
+        guard caller.sessions != nil else { return self }
+        var status = LinkStatus(state: state, detail: state.sentence, since: since, url: nil)
+        status.scopes = scopes
+        status.protocolVersion = protocolVersion
+        status.retryAt = retryAt
+        return status
+    }
+}
+
+extension LinkState {
+    fileprivate var sentence: String {
+        switch self {
+        case .connecting: "Connecting."
+        case .online: "Connected."
+        case .waitingForApproval: "The gateway has not let Ladle in yet."
+        case .refused: "The gateway does not let Ladle in."
+        case .offline: "The gateway cannot be reached."
+        }
+    }
+}
+
+extension StreamEvent {
+    private static let shownMembers: Set<String> = ["state", "since", "protocol", "scopes", "retryAt"]
+
+    /// The same for a `link` event; every other event is for its readers as it is.
+    func shown(to caller: Caller) -> StreamEvent {
+        guard type == "link", caller.sessions != nil, let event = try? JSONDocument(parsing: data).root else {
+            return self
+        }
+        var writer = JSONWriter()
+        writer.object { object in
+            for (name, value) in event.members where name != "link" { object.member(name, raw: Array(value.raw)) }
+            object.object("link") { link in
+                guard let members = event["link"]?.members else { return }
+                for (name, value) in members where Self.shownMembers.contains(name) {
+                    link.member(name, raw: Array(value.raw))
+                }
+                link.member("detail", event["link"]?["state"]?.string.flatMap(LinkState.init)?.sentence ?? "")
+            }
+        }
+        return StreamEvent(type: type, id: id, data: writer.bytes)
+    }
+}
