@@ -28,6 +28,16 @@ void cs_release_startup_pages(void) {
 void cs_release_startup_pages(void) {}
 #endif
 
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+#include <malloc.h>
+
+void cs_release_free_memory(size_t least) {
+    if (mallinfo2().fordblks >= least) malloc_trim(0);
+}
+#else
+void cs_release_free_memory(size_t least) { (void)least; }
+#endif
+
 int cs_has_address_space(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
     if (memory == MAP_FAILED) return 0;

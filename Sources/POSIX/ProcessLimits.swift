@@ -30,4 +30,11 @@ package enum ProcessLimits {
     /// Call this after the start: a third of the resident pages of an idle process belong to code that only the start
     /// ran.
     package static func releaseStartUpPages() { cs_release_startup_pages() }
+
+    /// Call this now and then, not on a loop: thousands of readers that fall behind together leave megabytes of small free
+    /// blocks, which the C library never returns by itself.
+    package static func releaseFreeMemory() { cs_release_free_memory(leastFreeMemory) }
+
+    /// Less is soon used again.
+    private static let leastFreeMemory = 4 << 20
 }

@@ -98,6 +98,10 @@ int cs_ignore_sigpipe(void);
 // Releases code pages that only the start needed; the system maps a page again from its cache when it is used.
 void cs_release_startup_pages(void);
 
+// Gives the free pages inside the heap back to the system if they are at least so many bytes. glibc keeps them for ever
+// otherwise: one block that is in use above them is enough.
+void cs_release_free_memory(size_t least);
+
 // The resources that the process uses; -1 where the system does not report a value.
 struct cs_process_usage {
     double cpu_seconds;

@@ -1,4 +1,5 @@
 import Dispatch
+import POSIX
 
 /// Calls back every half minute, to look at the certificate files.
 enum CertificateClock {
@@ -8,6 +9,18 @@ enum CertificateClock {
         BackgroundWork.after(milliseconds: milliseconds) {
             look()
             start(look)
+        }
+    }
+}
+
+/// Gives free memory back to the system every half minute.
+enum MemoryClock {
+    private static let milliseconds = 30_000
+
+    static func start() {
+        BackgroundWork.after(milliseconds: milliseconds) {
+            ProcessLimits.releaseFreeMemory()
+            start()
         }
     }
 }

@@ -71,6 +71,7 @@ final class ServeProcess: Sendable {
     func run() async {
         followFiles()
         feedWatchdog()
+        MemoryClock.start()
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let resume = Once { done.resume() }
             signals.whenAskedToStop { [self] in
