@@ -14,7 +14,6 @@ import signal
 import socket
 import statistics
 import subprocess
-import threading
 import time
 
 import h2.config
@@ -22,6 +21,7 @@ import h2.connection
 import h2.events
 
 from harness import LADLE, ROOT, DemoGateway, Serve, Tally, options, scratch, until
+from raw import ask as ask_over, certificate, read_answer, request as request_to, tcp
 
 chosen = options(rounds=(60, 400), races=(40, 400), rotations=(40, 300), applications=(1500, 20000))
 tally = Tally()
@@ -40,63 +40,16 @@ STRANGER = 12345
 FORWARDED = {"X-Forwarded-For": "192.0.2.1"}
 
 
-class Answer:
-    def __init__(self, raw):
-        head, _, self.body = raw.partition(b"\r\n\r\n")
-        lines = head.decode("latin-1").split("\r\n")
-        self.status = int(lines[0].split()[1]) if len(lines[0].split()) > 1 else 0
-        self.fields = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:])}
-
-    @property
-    def json(self):
-        try:
-            return json.loads(self.body)
-        except ValueError:
-            return {}
-
-
 def connect(uid=None):
-    """A connection; with `uid` as if that user had made it: a socket's uid is its inode's."""
-    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    one.settimeout(10)
-    if uid is not None:
-        os.fchown(one.fileno(), uid, uid)
-    one.connect(("127.0.0.1", serve.port))
-    return one
+    return tcp("127.0.0.1", serve.port, uid)
 
 
-def request(method, path, fields=None, body=None, announce=None):
-    text = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{serve.port}\r\n"
-    for name, value in (fields or {}).items():
-        for one in value if isinstance(value, list) else [value]:
-            text += f"{name}: {one}\r\n"
-    if body is not None or announce:
-        text += f"Content-Length: {announce or len(body)}\r\nContent-Type: application/json\r\n"
-    return text.encode("latin-1") + b"\r\n" + (body or b"")
+def request(method, path, fields=(), body=None, announce=None):
+    return request_to(method, path, f"127.0.0.1:{serve.port}", fields, body, announce)
 
 
-def read_answer(one, has_body=True):
-    """One answer with a Content-Length, or up to the end."""
-    raw = b""
-    while True:
-        head, found, rest = raw.partition(b"\r\n\r\n")
-        if found:
-            length = re.search(rb"\r\ncontent-length: (\d+)", head.lower())
-            if not has_body or length and len(rest) >= int(length[1]) or head.split(b" ")[1:2] == [b"204"]:
-                return Answer(raw)
-        piece = one.recv(65536)
-        if not piece:
-            return Answer(raw)
-        raw += piece
-
-
-def ask(method, path, fields=None, body=None, uid=None, announce=None):
-    one = connect(uid)
-    try:
-        one.sendall(request(method, path, fields, body, announce))
-        return read_answer(one, method != "HEAD")
-    finally:
-        one.close()
+def ask(method, path, fields=(), body=None, uid=None, announce=None):
+    return ask_over(connect(uid), method, path, f"127.0.0.1:{serve.port}", fields or (), body, announce)
 
 
 def bearer(token):
@@ -489,16 +442,8 @@ def pairing_flood():
     calm = Serve().linked()
 
     def apply(uid, name):
-        one = socket.socket()
-        one.settimeout(10)
-        os.fchown(one.fileno(), uid, uid)
-        one.connect(("127.0.0.1", calm.port))
         body = json.dumps({"name": name, "scopes": ["admin"]}).encode()
-        head = f"POST /v1/pairing HTTP/1.1\r\nHost: 127.0.0.1:{calm.port}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        one.sendall(head.encode() + body)
-        answer = read_answer(one)
-        one.close()
-        return answer
+        return ask_over(tcp("127.0.0.1", calm.port, uid), "POST", "/v1/pairing", f"127.0.0.1:{calm.port}", (), body)
 
     def bystander(count=100):
         times = []
@@ -576,13 +521,10 @@ def secret_files():
         refused("a token file of another user", fresh(), lambda file: os.chown(file, STRANGER, STRANGER))
     refused("a folder in place of a token file", folder, lambda file: None)
     refused("no token file", folder / "none", lambda file: None)
-    run = subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
-         str(folder / "key.pem"), "-out", str(folder / "cert.pem"), "-days", "2", "-subj", "/CN=localhost"], capture_output=True)
-    if run.returncode == 0:
-        refused(
-            "a TLS key that others can read", folder / "key.pem", lambda file: file.chmod(0o644), "--tls-key",
-            ("--tls-cert", str(folder / "cert.pem"), "--token-file", str(fresh())))
+    certificate(folder)
+    refused(
+        "a TLS key that others can read", folder / "key.pem", lambda file: file.chmod(0o644), "--tls-key",
+        ("--tls-cert", str(folder / "cert.pem"), "--token-file", str(fresh())))
     # What Ladle makes itself is the owner's alone.
     tally.check(os.stat(state).st_mode & 0o077 == 0, f"the state directory has mode {os.stat(state).st_mode & 0o777:o}")
     for place, _, names in os.walk(state):

@@ -10,9 +10,6 @@ import json
 import os
 import re
 import socket
-import ssl
-import subprocess
-import sys
 import time
 
 import network
@@ -25,6 +22,7 @@ import h2.events
 
 from harness import ROOT, Serve, Tally, options, scratch, until
 from network import LAN, NODE, Tailscaled, node, ok
+from raw import Answer, ask, certificate, tcp, unix
 
 chosen = options()
 tally = Tally()
@@ -142,31 +140,12 @@ class Dialer:
         return socket.socket(fileno=numbers[0])
 
 
-def tcp(host, port, uid=None):
-    one = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    if uid is not None:
-        os.fchown(one.fileno(), uid, uid)
-    one.connect((host, port))
-    return one
-
-
-def unix(path):
-    one = socket.socket(socket.AF_UNIX)
-    one.connect(path)
-    return one
-
-
 PROXY = {"X-Forwarded-For": "127.0.0.1"}
 control = f"{serve.state}/ladle.sock"
 here = f"127.0.0.1:{serve.port}"
 strict = Serve(*serve_arguments, "--access-loopback", "token")
-subprocess.run(
-    ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{folder}/key.pem",
-     "-out", f"{folder}/cert.pem", "-days", "2", "-subj", "/CN=localhost"], capture_output=True, check=True)
-os.chmod(f"{folder}/key.pem", 0o600)
-secure = Serve(*serve_arguments, "--tls-cert", f"{folder}/cert.pem", "--tls-key", f"{folder}/key.pem")
-trust = ssl.create_default_context(cafile=f"{folder}/cert.pem")
-trust.check_hostname = False
+files, trust = certificate(folder)
+secure = Serve(*serve_arguments, *files)
 
 
 def over_tls(uid=None):
@@ -182,46 +161,6 @@ def control_of(server):
     return Owner()
 
 
-class Answer:
-    def __init__(self, raw, method):
-        head, _, self.body = raw.partition(b"\r\n\r\n")
-        lines = head.decode("latin-1").split("\r\n")
-        self.status = int(lines[0].split()[1]) if raw else 0
-        self.fields = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:])}
-
-    @property
-    def json(self):
-        try:
-            told = json.loads(self.body)
-            return told if isinstance(told, dict) else {}
-        except ValueError:
-            return {}
-
-
-def ask(one, method, path, host, fields, body=None, announce=None):
-    """One request over HTTP/1.1. `announce` is a length of a body that never comes: what answers has not read it."""
-    text = f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    if body is not None or announce:
-        text += f"Content-Length: {announce or len(body)}\r\nContent-Type: application/json\r\n"
-    one.settimeout(10)
-    try:
-        one.sendall(text.encode() + b"\r\n" + (body or b""))
-        raw = b""
-        while True:
-            head, found, rest = raw.partition(b"\r\n\r\n")
-            if found:
-                length = re.search(rb"\r\ncontent-length: (\d+)", head.lower())
-                if method == "HEAD" or head.split(b" ")[1] in (b"204", b"304") or length and len(rest) >= int(length[1]):
-                    break
-            piece = one.recv(65536)
-            if not piece:
-                break
-            raw += piece
-    finally:
-        one.close()
-    return Answer(raw, method)
-
-
 def ask_h2(one, method, path, host, fields, body=None, announce=None):
     """The same over HTTP/2."""
     link = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
@@ -234,7 +173,7 @@ def ask_h2(one, method, path, host, fields, body=None, announce=None):
     if body is not None:
         link.send_data(1, body, end_stream=True)
     one.settimeout(3)
-    answer = Answer(b"", method)
+    answer = Answer(b"")
     answer.fields = {}
     try:
         one.sendall(link.data_to_send())

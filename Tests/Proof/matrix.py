@@ -3,13 +3,8 @@ the contract says, and nothing of what is refused is done. The short form takes 
 """
 
 import itertools
-import json
-import os
 import random
 import re
-import socket
-import ssl
-import subprocess
 import time
 
 import h2.config
@@ -17,33 +12,19 @@ import h2.connection
 import h2.events
 
 from harness import Serve, Tally, options, scratch, until
+from raw import certificate, read_answer, request, tcp, unix
 
 chosen = options(cells=(12000, 0), seed=(0, 0))
 tally = Tally()
 chance = random.Random(chosen.seed or time.time_ns())
 LISTED = "https://app.example"
 folder = scratch()
-subprocess.run(
-    ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{folder}/key.pem",
-     "-out", f"{folder}/cert.pem", "-days", "2", "-subj", "/CN=localhost"], capture_output=True, check=True)
-os.chmod(f"{folder}/key.pem", 0o600)
 common = ["--access-origins", LISTED, "--access-hosts", "box.example", "--limits-auth-per-minute", "1000000"]
 plain = Serve(*common, "--listen", "[::1]:0", "--listen", f"unix:{folder}/s").linked()
-secure = Serve(*common, "--tls-cert", f"{folder}/cert.pem", "--tls-key", f"{folder}/key.pem")
-trust = ssl.create_default_context(cafile=f"{folder}/cert.pem")
-trust.check_hostname = False
+files, trust = certificate(folder)
+secure = Serve(*common, *files)
 port6 = int(until(lambda: re.search(r"http://\[::1\]:(\d+)", plain.output), what="the port on ::1")[1])
 token = plain.json("POST", "/v1/tokens", {"name": "page", "scopes": ["read", "send", "identity"]})[1]["token"]
-
-
-def tcp(host, port):
-    return socket.create_connection((host, port), 10)
-
-
-def unix(path):
-    one = socket.socket(socket.AF_UNIX)
-    one.connect(path)
-    return one
 
 
 # name: (connect, port, own address, by HTTP/2, takes any Host)
@@ -131,30 +112,14 @@ kept = {}
 
 def ask(listener, host, method, path, fields, body):
     """Over a connection that is used again as long as the server lets it."""
-    connect = listeners[listener][0]
-    text = f"{method} {path} HTTP/1.1\r\n" + (f"Host: {host}\r\n" if host is not None else "")
-    text += "".join(f"{name}: {value}\r\n" for name, value in fields) + "\r\n"
-    one = kept.pop(listener, None) or connect()
-    one.settimeout(10)
-    one.sendall(text.encode() + (body or b""))
-    raw = b""
-    while True:
-        head, found, rest = raw.partition(b"\r\n\r\n")
-        if found:
-            length = re.search(rb"\r\ncontent-length: (\d+)", head.lower())
-            if method == "HEAD" or head.split(b" ")[1] == b"204" or length and len(rest) >= int(length[1]):
-                break
-        piece = one.recv(65536)
-        if not piece:
-            break
-        raw += piece
-    lines = head.decode("latin-1").split("\r\n")
-    told = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:])}
-    if told.get("connection") == "close":
+    one = kept.pop(listener, None) or listeners[listener][0]()
+    one.sendall(request(method, path, host, fields) + (body or b""))
+    answer = read_answer(one, method != "HEAD")
+    if answer.fields.get("connection") == "close":
         one.close()
     else:
         kept[listener] = one
-    return int(lines[0].split()[1]), told
+    return answer.status, answer.fields
 
 
 def ask_h2(listener, host, method, path, fields, body):
@@ -166,7 +131,6 @@ def ask_h2(listener, host, method, path, fields, body):
         link.send_data(1, body, end_stream=True)
     told, over = {}, False
     with listeners[listener][0]() as one:
-        one.settimeout(10)
         one.sendall(link.data_to_send())
         while not over and ":status" not in told and (piece := one.recv(65536)):
             for event in link.receive_data(piece):

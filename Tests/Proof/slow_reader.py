@@ -6,8 +6,6 @@ import http.client
 import json
 import random
 import socket
-import ssl
-import subprocess
 import threading
 import time
 import zlib
@@ -18,21 +16,18 @@ import h2.connection
 import h2.events
 
 from harness import DemoGateway, EventStream, Serve, Tally, options, scratch, until
+from raw import certificate
 
 chosen = options(messages=(40, 600), seed=(1, 1))
 FORMS = ["sse", "ndjson", "gzip", "h2", "snapshot"] + (["tcp", "tls"] if chosen.long else [])
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789\u00e9\U0001f600"
 tally = Tally()
 keys = scratch()
-subprocess.run(
-    ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-     "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", f"{keys}/key.pem", "-out", f"{keys}/cert.pem"],
-    check=True, stderr=subprocess.DEVNULL)
+files, context = certificate(keys, "localhost", "127.0.0.1")
 gateway = DemoGateway("--speed", "0")
 door = f"{keys}/door"
 plain = Serve("--listen", f"unix:{door}", "--events-buffer-bytes", "32KiB", "--events-streams-per-caller", "100", gateway=gateway.url).linked()
-secure = chosen.long and Serve("--events-buffer-bytes", "32KiB", "--tls-cert", f"{keys}/cert.pem", "--tls-key", f"{keys}/key.pem", gateway=gateway.url)
-context = ssl.create_default_context(cafile=f"{keys}/cert.pem")
+secure = chosen.long and Serve("--events-buffer-bytes", "32KiB", *files, gateway=gateway.url)
 context.set_alpn_protocols(["http/1.1"])
 posted = 0
 hurry = threading.Event()  # all was said: read as fast as it goes

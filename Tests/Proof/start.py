@@ -1,5 +1,5 @@
 """How serving begins where something is not as it should be: a reload asked for at once, an empty configuration, too few
-descriptors, and an outbox that cannot be read."""
+descriptors, an outbox that cannot be read, and runs that cannot be read."""
 
 import json
 import pathlib
@@ -121,11 +121,15 @@ tally.check(ladle.stop() == 0, "a clean stop")
 database = pathlib.Path(ladle.state, "ladle.db")
 
 
-def spoil(state):
+def change(statement, *values):
     connection = sqlite3.connect(database, timeout=20)
-    connection.execute("UPDATE outbox SET state = ? WHERE id = ?", [state, first])
+    connection.execute(statement, values)
     connection.commit()
     connection.close()
+
+
+def spoil(state):
+    change("UPDATE outbox SET state = ? WHERE id = ?", state, first)
 
 
 spoil("puzzled")
@@ -153,6 +157,20 @@ until(lambda: all(ladle.json("GET", f"/v1/outbox/{one}")[1]["state"] == "deliver
 tally.check(sum("outbox.unread" in line for line in ladle.lines) == 2, "another reason is another line")
 tally.check(sum("outbox.read" in line.split() for line in ladle.lines) == 1, "and one when it is over")
 tally.check("\nladle_outbox_readable 1.0\n" in ladle.call("GET", "/metrics")[2].decode(), "the metrics too")
+ladle.stop()
+
+# The runs of the earlier process cannot be read: the link stays closed, all say why, and it is over by itself.
+change("ALTER TABLE run RENAME TO run_elsewhere")
+ladle = Serve(state=ladle.state, gateway=gateway.url)
+until(lambda: ladle.json("GET", "/v1/status")[1]["runs"].get("fault"), what="the reason in the status")
+status = ladle.json("GET", "/v1/status")[1]
+tally.check("no such table" in status["runs"]["fault"] and status["link"]["state"] != "online", f"the link stays closed: {status}")
+tally.check("could not be read" in ladle.call("GET", "/v1/status", headers={"Accept": "text/plain"})[2].decode(), "a person reads why")
+code, checks = doctor(ladle.state)
+tally.check(code != 0 and any("saved runs could not be read" in check["detail"] for check in checks.values()), f"doctor: {code} {checks}")
+change("ALTER TABLE run_elsewhere RENAME TO run")
+ladle.linked()
+tally.check("fault" not in ladle.json("GET", "/v1/status")[1]["runs"], "then the link opens, and nothing is said any more")
 ladle.kill()
 gateway.kill()
 tally.end()
