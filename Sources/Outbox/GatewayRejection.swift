@@ -22,7 +22,7 @@ package struct GatewayRejection: Sendable, Equatable {
 
     /// True when the gateway may answer a repeat of the same key from its memory of this refusal. Limits and start-up
     /// are checked before that memory.
-    package var mayBeRemembered: Bool { !Self.limitCodes.contains(normalisedCode) }
+    var mayBeRemembered: Bool { !Self.limitCodes.contains(normalisedCode) }
 
     /// Wrong in itself or not allowed: the same words can never do better.
     private var isDefinite: Bool {

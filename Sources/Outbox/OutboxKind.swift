@@ -19,5 +19,5 @@ package struct OutboxKind: RawRepresentable, Sendable, Hashable {
     package var startsRun: Bool { self == .message }
 
     /// Doing it twice changes nothing, so an unanswered one is repeated without looking first.
-    package var isIdempotent: Bool { self != .message }
+    var isIdempotent: Bool { self != .message }
 }

@@ -261,7 +261,7 @@ package struct OutboxRules: Sendable {
     // MARK: Entries that may have arrived
 
     /// The gateway that acknowledged it may be gone, and its memory with it. Nil where the entry is not accepted.
-    package func gatewayChanged(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange? {
+    func gatewayChanged(_ entry: OutboxEntry, now: Timestamp) -> OutboxChange? {
         guard entry.state == .accepted else { return nil }
         let fault = OutboxFault.noAnswer("the gateway was restarted before its transcript showed the message")
         return unconfirmed(entry, now: now, fault: fault, attempted: false)
@@ -399,7 +399,7 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    package func targetChanged(_ entry: OutboxEntry, now: Timestamp, detail: String) -> OutboxChange {
+    func targetChanged(_ entry: OutboxEntry, now: Timestamp, detail: String) -> OutboxChange {
         let fault = OutboxFault.targetChanged(detail)
         let attempt = OutboxAttempt(of: entry, at: now, .routeChanged, fault)
         return change(entry, now: now, attempt: attempt) { entry in
@@ -410,7 +410,7 @@ package struct OutboxRules: Sendable {
         }
     }
 
-    package func failedWithout(attempt entry: OutboxEntry, now: Timestamp, fault: OutboxFault) -> OutboxChange {
+    func failedWithout(attempt entry: OutboxEntry, now: Timestamp, fault: OutboxFault) -> OutboxChange {
         change(entry, now: now) { entry in
             entry.state = .failed
             entry.nextAttemptAt = nil

@@ -14,7 +14,7 @@ package struct ScanReport: Sendable, Equatable {
     /// A run is under way in the session: the row may still be on its way to the history.
     package var hasActiveRun: Bool
     /// The request itself failed: nothing is known.
-    package var hasFailed = false
+    var hasFailed = false
 
     package init(proof: OutboxProof? = nil, isComplete: Bool, hasActiveRun: Bool = false) {
         self.proof = proof

@@ -5,9 +5,9 @@ package enum ActivityLimits {
     /// Steps kept of one run; a run that goes on beyond them still gets its text and its end.
     package static let stepsPerRun = 500
     /// Longest error text of a run, step or message, in characters.
-    package static let errorCharacters = 1_000
+    static let errorCharacters = 1_000
     /// Longest reasoning text kept as the detail of a thinking step, in characters.
-    package static let thinkingCharacters = 4_000
+    static let thinkingCharacters = 4_000
     /// Ended runs remembered per session, so that late frames find them.
     package static let endedRunsPerSession = 64
     /// Active runs per session; a gateway runs one and queues the rest.
@@ -17,11 +17,11 @@ package enum ActivityLimits {
     /// Memory of all runs together, as `RunReducer.weight` counts it. Thousands of usual runs, dozens of the largest.
     package static let trackerBytes = 64 << 20
     /// Text kept of one thought while it streams: more than its detail shows.
-    package static let thoughtBytes = 64 << 10
+    static let thoughtBytes = 64 << 10
     /// Runs of our own housekeeping that are remembered, so that they stay hidden.
-    package static let hiddenRuns = 1_000
+    static let hiddenRuns = 1_000
     /// Text operations that may still be put in order when frames of one run overtake each other.
     package static let reorderWindow = 32
     /// Attachments listed of one message.
-    package static let attachmentsPerMessage = 32
+    static let attachmentsPerMessage = 32
 }

@@ -54,7 +54,7 @@ package final class SQLiteStatement {
         try check(result)
     }
 
-    package func bindNull(at index: Int32) throws(SQLiteError) {
+    func bindNull(at index: Int32) throws(SQLiteError) {
         try check(unsafe sqlite3_bind_null(handle, index))
     }
 

@@ -39,7 +39,7 @@ package final class StateDirectory: Sendable {
     package let path: String
     private let lock: FileLock
 
-    package var databasePath: String { path + "/ladle.db" }
+    var databasePath: String { path + "/ladle.db" }
 
     /// Creates the directory where it is missing, checks its permissions, and takes the lock.
     package init(path: String) throws(StateDirectoryError) {

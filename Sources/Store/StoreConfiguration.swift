@@ -10,8 +10,8 @@ package struct StoreConfiguration: Sendable {
     package var makeEpoch: @Sendable () -> EventEpoch
     package var keepEvents = 100_000
     package var keepEventsMs: Int64 = 7 * 86_400_000
-    package var keepFinalEntries = 1_000
-    package var keepFinalEntriesMs: Int64 = 86_400_000
+    var keepFinalEntries = 1_000
+    var keepFinalEntriesMs: Int64 = 86_400_000
     /// A registered SQLite VFS, for tests.
     package var fileSystem: String?
 

@@ -32,7 +32,7 @@ package enum StoreOpening: Sendable, Equatable {
 package struct StoreStatistics: Sendable, Equatable {
     package var commits: Int64 = 0
     package var operations: Int64 = 0
-    package var largestBatch = 0
+    var largestBatch = 0
     package var logPages = 0
     package var checkpoints: Int64 = 0
     package var failures: Int64 = 0

@@ -13,6 +13,6 @@ package struct StoreTables {
     package var messages: MessageTable { MessageTable(connection) }
     package var values: ValueTable { ValueTable(connection) }
     package var outbox: OutboxTable { OutboxTable(connection) }
-    package var receipts: ReceiptTable { ReceiptTable(connection) }
+    var receipts: ReceiptTable { ReceiptTable(connection) }
     package var tokens: TokenTable { TokenTable(connection) }
 }

@@ -26,7 +26,7 @@ package enum ChangeResult: Sendable, Equatable {
 /// The tables and the event log inside one operation. All of the operation becomes durable, or nothing of it.
 package struct StoreTransaction {
     /// Texts up to this many bytes are in `outbox` events; longer ones are in the entry only.
-    package static let longestTextInEvent = 4_096
+    static let longestTextInEvent = 4_096
 
     let connection: SQLiteConnection
     package let now: Timestamp
@@ -53,7 +53,7 @@ package struct StoreTransaction {
     package var messages: MessageTable { MessageTable(connection) }
     package var values: ValueTable { ValueTable(connection) }
     package var outbox: OutboxTable { OutboxTable(connection) }
-    package var receipts: ReceiptTable { ReceiptTable(connection) }
+    var receipts: ReceiptTable { ReceiptTable(connection) }
     package var tokens: TokenTable { TokenTable(connection) }
 
     /// Logs an event. It is published, in order, once the transaction is on disk.

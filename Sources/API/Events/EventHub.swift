@@ -78,7 +78,7 @@ package final class EventHub: TurnEndWork {
         return nextWaiter
     }
 
-    package func stopObserving(_ id: UInt64) {
+    func stopObserving(_ id: UInt64) {
         waiters[id] = nil
     }
 
@@ -245,7 +245,7 @@ package final class EventHub: TurnEndWork {
         groups.values.reduce(0) { $0 + ($1.plan.caller == caller ? $1.all.count : 0) }
     }
 
-    package func recordResume(recovered: Bool) {
+    func recordResume(recovered: Bool) {
         if recovered { counters.recovered &+= 1 } else { counters.resets &+= 1 }
     }
 

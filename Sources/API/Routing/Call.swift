@@ -32,7 +32,7 @@ package final class Call {
     package var query: QueryItems { request.query }
     package var caller: Caller { request.caller }
     package var answerType: MediaType { request.answerType }
-    package var wantsText: Bool { request.wantsText }
+    var wantsText: Bool { request.wantsText }
 
     package func respond(_ response: Response, on loop: isolated EventLoop) {
         settle(response.head.status, on: loop)
@@ -127,7 +127,7 @@ package final class Call {
     package func json() throws(Problem) -> JSONValue { try Self.value(parsed) }
 
     /// - Parameter fields: the names it may have. Others are ignored beside them; alone they are a mistake.
-    package func jsonObject(of fields: [String]) throws(Problem) -> JSONValue { try Self.object(parsed, of: fields) }
+    func jsonObject(of fields: [String]) throws(Problem) -> JSONValue { try Self.object(parsed, of: fields) }
 
     private var parsed: Result<JSONDocument, JSONError> {
         Result { () throws(JSONError) in try JSONDocument(parsing: exchange.body) }

@@ -63,9 +63,9 @@ package final class Route: Sendable {
     }
 
     /// Ordinary JSON bodies: the API's own objects are small.
-    package static let jsonBytes = 1 << 20
+    static let jsonBytes = 1 << 20
     /// A file the gateway would load at all, as JSON text with every byte escaped at worst twice.
-    package static let documentBytes = 5 << 20
-    package static let avatarBytes = 2 << 20
+    static let documentBytes = 5 << 20
+    static let avatarBytes = 2 << 20
     package static let json = Body.upTo(jsonBytes, types: [.json])
 }

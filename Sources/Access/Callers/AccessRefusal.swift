@@ -81,7 +81,7 @@ extension AccessRefusal {
         hint: "use the address it listens on, with the port, or add the name to access.hosts"
     )
 
-    package static let noHost = AccessRefusal(
+    static let noHost = AccessRefusal(
         .hostRequired,
         detail: "An HTTP/1.1 request needs exactly one Host."
     )

@@ -52,7 +52,7 @@ package struct RateLimitVerdict: Equatable, Sendable {
     package let allowed: Bool
     package let remaining: Int64
     /// Until the bucket is full again.
-    package let resetMilliseconds: Int64
+    let resetMilliseconds: Int64
     /// Until the next one is admitted; 0 when this one was.
     package let retryAfterMilliseconds: Int64
 

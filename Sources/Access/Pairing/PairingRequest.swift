@@ -8,7 +8,7 @@ package struct PairingRequest: Sendable, Equatable {
     package let name: String
     package let scopes: ScopeSet
     package let from: String
-    package let requestedAt: Timestamp
+    let requestedAt: Timestamp
     package let expiresAt: Timestamp
 }
 

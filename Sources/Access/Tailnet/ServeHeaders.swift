@@ -1,4 +1,4 @@
-package import Basics
+import Basics
 
 /// The headers of `tailscale serve` about the client behind it. They count only on the socket for Serve, from
 /// tailscaled's own uid, and if `whois` of the forwarded address names the same login.
@@ -14,7 +14,7 @@ package struct ServeHeaders: Sendable, Equatable {
     }
 
     /// The forwarded address. Serve sets the field itself, so a list means that another proxy took part.
-    package var clientAddress: NetworkAddress? {
+    var clientAddress: NetworkAddress? {
         guard forwardedFor.count == 1, let address = NetworkAddress(forwardedFor[0]), address.isTailnet else {
             return nil
         }

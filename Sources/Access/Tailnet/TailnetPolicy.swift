@@ -52,7 +52,7 @@ package struct TailnetPolicy: Sendable, Equatable {
         self.readsCapability = readsCapability
     }
 
-    package var admitsAnyone: Bool { !grants.isEmpty || readsCapability }
+    var admitsAnyone: Bool { !grants.isEmpty || readsCapability }
 
     /// The union of all grants that match, or nil when none does.
     package func caller(for identity: TailnetIdentity) -> TailnetCaller? {

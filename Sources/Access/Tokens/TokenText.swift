@@ -4,11 +4,11 @@ import Basics
 /// scanners find it and a cut copy is told from a revoked one offline.
 package enum TokenText {
     package static let prefix = "ldl_"
-    package static let randomLength = 43
+    static let randomLength = 43
     package static let checkLength = 6
     package static let length = 4 + randomLength + checkLength
     /// The part that lists and logs may show: the prefix and 6 of the 43 characters.
-    package static let shownLength = 10
+    static let shownLength = 10
 
     static let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
 

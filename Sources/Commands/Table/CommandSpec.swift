@@ -12,9 +12,9 @@ package struct CommandSpec: Sendable {
     /// The subcommand that runs when none is named.
     package var usual: String?
     /// Takes every configuration key as a flag.
-    package var takesConfiguration = false
+    var takesConfiguration = false
     /// Talks to a running `ladle serve`, so it takes the options for finding it.
-    package var isClient = false
+    var isClient = false
     /// Not shown in lists.
     package var isHidden = false
     package var examples: [String] = []
@@ -38,13 +38,13 @@ package struct CommandSpec: Sendable {
         return all + [.help]
     }
 
-    package var visibleSubcommands: [CommandSpec] { subcommands.filter { !$0.isHidden } }
+    var visibleSubcommands: [CommandSpec] { subcommands.filter { !$0.isHidden } }
 }
 
 package struct ArgumentSpec: Sendable {
     package let name: String
     package let summary: String
-    package var isOptional = false
+    var isOptional = false
     package var repeats = false
     package var values: OptionSpec.Values = .any
 
@@ -81,7 +81,7 @@ package struct OptionSpec: Sendable {
     /// The placeholder of its value; nil for a switch.
     package var value: String?
     /// The value is optional; if given, it stands after `=`.
-    package var valueIsOptional = false
+    var valueIsOptional = false
     package var repeats = false
     package var values: Values = .any
 

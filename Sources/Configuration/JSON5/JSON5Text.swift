@@ -5,7 +5,7 @@ package import JSONBytes
 package struct JSON5Text: Sendable {
     /// A person writes the configuration, so a mebibyte of it is a mistake.
     package static let maximumBytes = 1 << 20
-    package static let maximumDepth = 32
+    static let maximumDepth = 32
 
     package let document: JSONDocument
     private let source: [UInt8]

@@ -27,7 +27,7 @@ package final class DocumentService {
         /// False after the link was lost: the gateway's file may be another by now.
         package var isFresh: Bool
         /// The gateway has no such file.
-        package var isMissing: Bool
+        var isMissing: Bool
         /// Hash of the gateway's own file, from gateways that give one.
         package var hash: String?
         /// Earlier versions, oldest first: a writer whose condition names one of them learns what changed since.
@@ -97,7 +97,7 @@ package final class DocumentService {
         armRefresh(on: loop)
     }
 
-    package func defaultsChanged(_ defaults: SessionDefaults) { defaultAgent = defaults.agent }
+    func defaultsChanged(_ defaults: SessionDefaults) { defaultAgent = defaults.agent }
 
     /// One of the two files may have been written by a run that names it in a step.
     package func runEnded(_ run: Run, on loop: isolated EventLoop) {
@@ -110,14 +110,14 @@ package final class DocumentService {
 
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) { asker.received(event, on: loop) }
 
-    package func linkClosed() {
+    func linkClosed() {
         hasGuards = false
         for name in copies.keys { copies[name]?.isFresh = false }
         asker.linkClosed()
     }
 
     /// A run's steps named one of the files, or the agent was renamed: look again.
-    package func refreshAll(on loop: isolated EventLoop) {
+    func refreshAll(on loop: isolated EventLoop) {
         var names = Set(copies.keys)
         for kind in DocumentKind.allCases { names.insert(Name(agent: defaultAgent, kind: kind)) }
         for name in names { inTurn(name, on: loop) { done in self.fetch(name, on: loop) { _ in done() } } }

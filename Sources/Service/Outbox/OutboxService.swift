@@ -77,7 +77,7 @@ package final class OutboxService {
         give(.enqueued(entry), on: loop)
     }
 
-    package func linkIs(_ condition: LinkCondition, on loop: isolated EventLoop) {
+    func linkIs(_ condition: LinkCondition, on loop: isolated EventLoop) {
         overdue.removeAll()
         give(.link(condition), on: loop)
     }

@@ -144,7 +144,7 @@ package final class RunService {
     }
 
     /// After the outbox has heard of the link.
-    package func resumeWatching(on loop: isolated EventLoop) {
+    func resumeWatching(on loop: isolated EventLoop) {
         look(on: loop)
         keepTicking(on: loop)
     }

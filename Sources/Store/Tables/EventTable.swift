@@ -8,7 +8,7 @@ package import SQLite
 /// always one above it.
 package struct EventTable {
     /// Rows looked at for one page, so that a filter which matches nothing still works in bounded steps.
-    package static let scanWindow: Int64 = 2_000
+    static let scanWindow: Int64 = 2_000
 
     package struct Page: Sendable, Equatable {
         package var events: [StoredEvent]
@@ -53,7 +53,7 @@ package struct EventTable {
     }
 
     /// Of the oldest `count` events the earliest time: one alone may have that of a wrong clock.
-    package func oldestTime(among count: Int) throws(SQLiteError) -> Timestamp? {
+    func oldestTime(among count: Int) throws(SQLiteError) -> Timestamp? {
         try connection.first("SELECT min(at) FROM (SELECT at FROM event ORDER BY seq LIMIT ?)", count) { row in
             row.optionalInt64(0).map { Timestamp(milliseconds: $0) }
         } ?? nil

@@ -123,7 +123,7 @@ package enum OutboxSchema {
     private static let formerTTL = "expires_at - coalesce(not_before, created_at)"
 
     /// For files that are only read, whatever version they have: a column of their own comes before the one made here.
-    package static let readableView = """
+    static let readableView = """
         CREATE TEMP VIEW outbox AS SELECT *, \(formerTTL) AS ttl_ms FROM main.outbox
         """
 }
