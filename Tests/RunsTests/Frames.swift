@@ -111,12 +111,12 @@ func quoted(_ text: String) -> String {
     return String(decoding: writer.bytes, as: UTF8.self)
 }
 
-/// JSON written in a test.
+/// JSON written in a test. Text that is none is a mistake in that test, which cannot go on without it.
 func json(_ text: String) -> JSONValue {
     do {
         return try JSONDocument(parsing: text, limits: .gateway).root
     } catch {
-        fatalError("test JSON at byte \(error.offset): \(error.reason)")
+        preconditionFailure("test JSON at byte \(error.offset): \(error.reason)")
     }
 }
 
