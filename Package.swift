@@ -167,8 +167,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "ladle", "FaultyGateway", "TestSupport", "API", "Service", "Access", "EventLoops", "HTTPModel",
-                "JSONBytes", "POSIX", "Basics",
+                "ladle", "FaultyGateway", "TestSupport", "API", "Service", "Configuration", "Observability", "Outbox",
+                "Access", "EventLoops", "HTTPModel", "JSONBytes", "POSIX", "Basics",
             ],
             swiftSettings: strict
         ),

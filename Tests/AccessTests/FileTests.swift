@@ -8,20 +8,20 @@ import Testing
 
 struct SecretFileTests {
     @Test func `a private file is read and trimmed`() throws {
-        let folder = TemporaryFolder()
-        folder.write("t", "  abc def\r\n\n", mode: 0o600)
+        let folder = try ScratchDirectory()
+        try folder.write("  abc def\r\n\n", to: "t", mode: 0o600)
         #expect(try SecretFile.read(folder.file("t")).reveal() == "abc def")
-        folder.write("e", "\n", mode: 0o400)
+        try folder.write("\n", to: "e", mode: 0o400)
         #expect(try SecretFile.read(folder.file("e")).reveal() == "")
     }
 
     /// The group bit alone is tolerated for root's own files, where it is the mask of an access list.
-    @Test(arguments: [UInt32(0o604), 0o620, 0o602, 0o666, 0o644, 0o601])
-    func `a file others can reach is refused with the command that fixes it`(mode: UInt32) {
-        let folder = TemporaryFolder()
-        folder.write("t", "x", mode: mode)
+    @Test(arguments: [0o604, 0o620, 0o602, 0o666, 0o644, 0o601])
+    func `a file others can reach is refused with the command that fixes it`(mode: Int) throws {
+        let folder = try ScratchDirectory()
+        try folder.write("x", to: "t", mode: mode)
         let path = folder.file("t")
-        let fault = SecretFile.Fault.exposed(path: path, mode: mode)
+        let fault = SecretFile.Fault.exposed(path: path, mode: UInt32(mode))
         #expect(throws: fault) { try SecretFile.read(path) }
         #expect(fault.hint == "chmod 600 \(path)")
     }
@@ -49,8 +49,8 @@ struct SecretFileTests {
         #expect(fault(uid: 1000, mode: 0o600, size: 1 << 20) == .tooLong(path: "p"))
     }
 
-    @Test func `directories, missing files and endless ones are refused`() {
-        let folder = TemporaryFolder()
+    @Test func `directories, missing files and endless ones are refused`() throws {
+        let folder = try ScratchDirectory()
         #expect(throws: SecretFile.Fault.self) { try SecretFile.read(folder.path) }
         #expect(throws: SecretFile.Fault.self) { try SecretFile.read(folder.file("none")) }
         #expect(throws: SecretFile.Fault.self) { try SecretFile.read("/dev/zero") }
@@ -58,11 +58,11 @@ struct SecretFileTests {
     }
 
     @Test func `the first token's file is private from the start and never replaced`() throws {
-        let folder = TemporaryFolder()
+        let folder = try ScratchDirectory()
         let path = folder.file("admin.token")
         let secret = TokenText.make()
         try SecretFile.create(path, secret)
-        #expect(folder.mode("admin.token") == 0o600)
+        #expect(try folder.mode(of: "admin.token") == 0o600)
         #expect(try SecretFile.read(path) == secret)
         #expect(throws: SecretFile.Fault.exists(path: path)) { try SecretFile.create(path, TokenText.make()) }
         #expect(try SecretFile.read(path) == secret)
@@ -105,29 +105,29 @@ struct AuditFileTests {
     }
 
     @Test func `generations rotate, stay private and are bounded`() throws {
-        let folder = TemporaryFolder()
+        let folder = try ScratchDirectory()
         let file = AuditFile(path: folder.file("audit"), limit: 100, keep: 2)
         for index in 0..<50 { try file.append(Array("line \(index) 0123456789012345678901234567890\n".utf8)) }
         for name in ["audit", "audit.1", "audit.2"] {
-            #expect(folder.mode(name) == 0o600)
-            let text = try #require(folder.read(name))
+            #expect(try folder.mode(of: name) == 0o600)
+            let text = try folder.text(of: name)
             #expect(text.utf8.count <= 100)
             #expect(text.hasSuffix("\n"))
         }
-        #expect(folder.read("audit.3") == nil)
-        #expect(folder.read("audit")?.contains("line 49") == true)
+        #expect(!folder.exists("audit.3"))
+        #expect(try folder.text(of: "audit").contains("line 49"))
     }
 
     @Test func `a restart continues the file and closes it to others`() throws {
-        let folder = TemporaryFolder()
-        folder.write("audit", "old\n", mode: 0o644)
+        let folder = try ScratchDirectory()
+        try folder.write("old\n", to: "audit", mode: 0o644)
         try AuditFile(path: folder.file("audit")).append(Array("new\n".utf8))
-        #expect(folder.read("audit") == "old\nnew\n")
-        #expect(folder.mode("audit") == 0o600)
+        #expect(try folder.text(of: "audit") == "old\nnew\n")
+        #expect(try folder.mode(of: "audit") == 0o600)
     }
 
     @Test func `where it cannot write it says so and tries again`() throws {
-        let folder = TemporaryFolder()
+        let folder = try ScratchDirectory()
         let file = AuditFile(path: folder.file("no/audit"))
         #expect(throws: AuditFile.Failure.self) { try file.append([0x0A]) }
         #expect(throws: AuditFile.Failure.self) { try file.append([0x0A]) }

@@ -97,7 +97,7 @@ struct PeerLookupTests {
     }
 
     @Test func `a unix socket's peer is known by its uid`() throws {
-        let folder = TemporaryFolder()
+        let folder = try ScratchDirectory()
         let listener = try BlockingSocket.listen(unixPath: folder.file("s"))
         let client = try BlockingSocket.connect(unixPath: folder.file("s"))
         let server = try listener.accept()

@@ -6,14 +6,14 @@ import TestSupport
 import Testing
 
 struct TokenTableTests {
-    static func table(_ folder: TemporaryFolder) throws -> (TokenTable, SQLiteConnection) {
+    static func table(_ folder: ScratchDirectory) throws -> (TokenTable, SQLiteConnection) {
         let connection = try SQLiteConnection(path: folder.file("t.db"), access: .readWrite)
         try Migrator(TokenTable.migrations).migrate(connection)
         return (TokenTable(connection), connection)
     }
 
     @Test func `what is saved is loaded, and authenticates after a restart`() throws {
-        let folder = TemporaryFolder()
+        let folder = try ScratchDirectory()
         let (record, secret) = try TokenRecord.sample(sessions: ["agent:main:main", "b"], expiresAt: .after(9000))
         let plain = try TokenRecord.sample(name: "ü 'quoted'", scopes: .admin, seed: 2).record
         do {
@@ -31,7 +31,7 @@ struct TokenTableTests {
     }
 
     @Test func `the file holds no secret`() throws {
-        let folder = TemporaryFolder()
+        let folder = try ScratchDirectory()
         let (record, secret) = try TokenRecord.sample()
         do {
             let (table, connection) = try Self.table(folder)
@@ -39,13 +39,13 @@ struct TokenTableTests {
             _ = try? connection.checkpoint(.truncate)
         }
         let text = secret.reveal()
-        for name in ["t.db", "t.db-wal"] {
-            #expect(folder.read(name)?.contains(text.dropFirst(10)) != true)
+        for name in try folder.names() {
+            #expect(try !folder.text(of: name).contains(text.dropFirst(10)))
         }
     }
 
     @Test func `rotation replaces, deletion deletes, and a late touch brings nothing back`() throws {
-        let folder = TemporaryFolder()
+        let folder = try ScratchDirectory()
         let (table, _) = try Self.table(folder)
         let (record, _) = try TokenRecord.sample()
         try table.save(record)
@@ -60,7 +60,7 @@ struct TokenTableTests {
     }
 
     @Test func `a row of another version grants nothing`() throws {
-        let folder = TemporaryFolder()
+        let folder = try ScratchDirectory()
         let (table, connection) = try Self.table(folder)
         for (index, scopes) in [(1, Int64(64)), (2, 65), (3, 0), (4, 300), (5, -1)] {
             let record = try TokenRecord.sample(seed: UInt8(index)).record

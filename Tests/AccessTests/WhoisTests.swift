@@ -191,8 +191,8 @@ struct WhoisTests {
     }
 
     @Test func `tailscaled is found by its socket, and other files are not taken for one`() throws {
-        let folder = TemporaryFolder()
-        folder.write("plain", "x")
+        let folder = try ScratchDirectory()
+        try folder.write("x", to: "plain")
         #expect(Tailscaled.find([folder.file("none"), folder.file("plain")]) == nil)
         let path = folder.file("t.sock")
         let listener = try BlockingSocket.listen(unixPath: path)
@@ -201,7 +201,7 @@ struct WhoisTests {
     }
 
     @Test func `over a real socket the daemon's answer arrives and a silent one does not`() throws {
-        let folder = TemporaryFolder()
+        let folder = try ScratchDirectory()
         let daemon = try FakeTailscaled(
             path: folder.file("t.sock"),
             responses: [

@@ -5,8 +5,6 @@ import Testing
 @testable import Commands
 
 struct ProcessIOTests {
-    private let folder = NSTemporaryDirectory() + "ladle-io-\(UUID().uuidString.prefix(8))"
-
     @Test func `a socket without a listener is told from one that is not allowed`() {
         let io = ProcessIO()
         #expect(throws: ClientError.notRunning(path: "/nonexistent/ladle.sock")) {
@@ -31,19 +29,10 @@ struct ProcessIOTests {
     }
 
     @Test func `a request goes over a real socket and its answer comes back in pieces`() throws {
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        let path = folder + "/s"
-        nonisolated(unsafe) let listener = try BlockingSocket.listen(unixPath: path)
-        let daemon = Thread {
-            guard let connection = try? unsafe listener.accept(), (try? connection.receive()) != nil else { return }
-            for piece in ["HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Le", "ngth: 2\r\n\r\n{", "}"] {
-                try? connection.send(Array(piece.utf8))
-            }
-        }
-        daemon.start()
-        let client = HTTPClient(path: path, io: ProcessIO(), version: "1")
-        let response = try client.perform(.get("/v1/status"))
+        let folder = try ScratchDirectory()
+        let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+        let daemon = try FakeTailscaled(path: folder.file("s"), responses: [answer], pieceBytes: 25)
+        let response = try HTTPClient(path: daemon.path, io: ProcessIO(), version: "1").perform(.get("/v1/status"))
         #expect(response.status == 200)
         #expect(response.body == Array("{}".utf8))
     }

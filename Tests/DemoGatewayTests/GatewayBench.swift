@@ -11,8 +11,10 @@ final class GatewayBench {
     let options: DemoGatewayOptions
     var release: DemoRelease { options.release }
     private let double: FaultyGateway?
-    private(set) var wallMs: Int64 = 1_800_000_000_000
-    private(set) var monotonic: UInt64 = 5_000_000_000
+    private(set) var wallMs: Int64
+    private(set) var monotonic = monotonicStart
+    private let startMs: Int64
+    private static let monotonicStart: UInt64 = 5_000_000_000
     private var nextID: UInt64 = 0
     private(set) var inboxes: [DemoConnectionID: [[UInt8]]] = [:]
     private(set) var closes: [DemoConnectionID: DemoClose] = [:]
@@ -21,6 +23,7 @@ final class GatewayBench {
     init(
         _ release: DemoRelease = .june,
         faults: [String: String]? = nil,
+        startingAt start: Timestamp = Timestamp(milliseconds: 1_800_000_000_000),
         _ change: (inout DemoGatewayOptions) -> Void = { _ in }
     ) throws {
         var options = DemoGatewayOptions()
@@ -39,7 +42,8 @@ final class GatewayBench {
             }
         )
         self.options = options
-        let now = DemoInstant(wall: Timestamp(milliseconds: 1_800_000_000_000), monotonic: 5_000_000_000)
+        (wallMs, startMs) = (start.milliseconds, start.milliseconds)
+        let now = DemoInstant(wall: start, monotonic: Self.monotonicStart)
         if let faults {
             var faulty = FaultyGatewayOptions()
             faulty.gateway = options
@@ -65,6 +69,12 @@ final class GatewayBench {
         return (answer.status, try? JSONDocument(parsing: answer.body).root)
     }
 
+    /// The main session gets a message of an earlier time.
+    func remember(_ text: String, key: String, at time: Timestamp) {
+        let model = core as? DemoGatewayModel
+        model?.restoreMessage(text, key: key, session: "agent:main:main", at: time.milliseconds)
+    }
+
     var now: DemoInstant { DemoInstant(wall: Timestamp(milliseconds: wallMs), monotonic: monotonic) }
 
     func take(_ actions: [DemoAction]) {
@@ -88,8 +98,8 @@ final class GatewayBench {
     }
 
     private func set(_ moment: UInt64) {
-        wallMs += Int64((moment - monotonic) / 1_000_000)
         monotonic = moment
+        wallMs = startMs + Int64((moment - Self.monotonicStart) / 1_000_000)
     }
 
     func openSocket(_ peer: DemoPeer = DemoPeer()) -> TestClient {

@@ -1,6 +1,5 @@
 import DemoGateway
 import EventLoops
-import FoundationEssentials
 import POSIX
 import TestSupport
 import Testing
@@ -108,19 +107,16 @@ struct LiveTests {
 
     @Test
     func `the acknowledged send stands in the record file before its answer`() async throws {
-        let path = FileManager.default.temporaryDirectory.appending(path: "demo-record-\(UUID().uuidString)").path
-        defer { try? FileManager.default.removeItem(atPath: path) }
+        let folder = try ScratchDirectory()
         for round in 1...2 {
-            let bench = try await LiveBench(faulty: [("record", path)])
+            let bench = try await LiveBench(faulty: [("record", folder.file("record"))])
             let client = try await bench.client()
             try await client.connect()
             for number in 1...20 {
                 let key = "k\(round)-\(number)"
                 client.send(send("echo \(number)", key: key, id: key))
                 _ = try await client.text(with: "\"id\":\"\(key)\"", "started")
-                let lines = String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self).split(
-                    separator: "\n"
-                )
+                let lines = try folder.text(of: "record").split(separator: "\n")
                 #expect(lines.count == (round - 1) * 20 + number)
                 #expect(lines.last?.contains("\"key\":\"\(key)\"") == true)
                 _ = try await client.text(with: "\"state\":\"final\"", key)

@@ -132,50 +132,12 @@ final class LadleProcess: Sendable {
         if let body { text += "Content-Length: \(body.utf8.count)\r\n" }
         return Array((text + "\r\n" + (body ?? "")).utf8)
     }
-}
 
-/// One answer, as far as tests look at it.
-struct Answer: CustomStringConvertible {
-    let status: Int
-    let head: String
-    let body: String
-
-    init(_ bytes: [UInt8]) {
-        let text = String(decoding: bytes, as: UTF8.self)
-        let end = text.range(of: "\r\n\r\n")
-        head = String(text[..<(end?.lowerBound ?? text.endIndex)])
-        let rest = Array(bytes.suffix(end.map { text[$0.upperBound...].utf8.count } ?? 0))
-        let isChunked = head.lowercased().contains("transfer-encoding: chunked")
-        body = String(decoding: isChunked ? Self.joined(rest) : rest, as: UTF8.self)
-        status = Int(head.split(separator: " ").dropFirst().first ?? "") ?? 0
+    /// A token, as the owner makes it.
+    func token(_ scope: String) throws -> (id: String, token: String) {
+        let body = #"{"name":"test","scopes":["\#(scope)"]}"#
+        let answer = try request("POST", "/v1/tokens", ["Content-Type: application/json"], body: body)
+        guard let id = answer["id"], let token = answer["token"] else { throw NothingCame() }
+        return (id, token)
     }
-
-    /// The pieces of a chunked body.
-    private static func joined(_ chunks: [UInt8]) -> [UInt8] {
-        var rest = chunks[...]
-        var body: [UInt8] = []
-        while let end = rest.firstIndex(of: 0x0D),
-            let size = Int(String(decoding: rest[..<end], as: UTF8.self), radix: 16),
-            size > 0
-        {
-            body += rest.dropFirst(end + 2 - rest.startIndex).prefix(size)
-            rest = rest.dropFirst(end + 4 - rest.startIndex + size)
-        }
-        return body
-    }
-
-    func field(_ name: String) -> String? {
-        for line in head.split(separator: "\r\n") where line.lowercased().hasPrefix(name.lowercased() + ":") {
-            return line.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces)
-        }
-        return nil
-    }
-
-    /// A string member of the body, found by its name.
-    subscript(member: String) -> String? {
-        guard let start = body.range(of: "\"\(member)\":\"") else { return nil }
-        return body[start.upperBound...].prefix { $0 != "\"" }.description
-    }
-
-    var description: String { "\(head)\n\(body)" }
 }

@@ -103,6 +103,17 @@ struct LogTests {
         )
     }
 
+    @Test(arguments: LogLevel.allCases)
+    func `a notice is written from its own level on`(level: LogLevel) {
+        let written = Mutex<[UInt8]>([])
+        let sink = LogSink { bytes in written.withLock { $0 += bytes } }
+        Log(sink: sink, level: level, now: { Self.time }).notice("a")
+        sink.flush()
+        let isNoticed = [.notice, .info, .debug].contains(level)
+        let expected = isNoticed ? "2026-09-21T14:13:20.123Z notice a\n" : ""
+        #expect(written.withLock { String(decoding: $0, as: UTF8.self) } == expected)
+    }
+
     @Test func `lines of one thread keep their order`() {
         let written = Mutex<[UInt8]>([])
         let sink = LogSink { bytes in written.withLock { $0 += bytes } }

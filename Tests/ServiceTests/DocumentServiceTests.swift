@@ -114,8 +114,7 @@ struct DocumentServiceTests {
     }
 
     @Test func `a patch without a change leaves a file that is missing so`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             _ = try await bench.write(Self.patch(#"{"name":null}"#), on: loop)
             #expect(bench.gateway.files.isEmpty)
             _ = try await bench.write(.whole([]), on: loop)

@@ -137,8 +137,7 @@ struct HistoryServiceTests {
 
     @Test func `an event that names another conversation is one reset, also without the word`() async throws {
         for members in [#""reason":"reset""#, #""phase":"start","runId":"run-9""#] {
-            try await withServices { bench, loop in
-                try await bench.open(on: loop)
+            try await withLinkedServices { bench, loop in
                 try await talk(bench, "a1f8accc-0633-48b6-b507-98ab3e1568ec", on: loop)
                 let new = "b4b8094d-dca0-4cab-a8f2-b45019eaa9ea"
                 try await bench.event(
@@ -173,8 +172,7 @@ struct HistoryServiceTests {
     }
 
     @Test func `messages of ours from before a reset are gone with it`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let id = try await bench.accept("one", on: loop) ?? ""
             try await bench.event("agent", Frame.start(id), on: loop)
             bench.gateway.rows[Self.main] = [Row.user("one", key: id, id: "r1")]
@@ -191,8 +189,7 @@ struct HistoryServiceTests {
     }
 
     @Test func `a page that was under way while the session was reset is asked for again`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await talk(bench, "old", on: loop)
             bench.gateway.silent = ["chat.history"]
             var page: MessagePages.Page?
@@ -259,8 +256,7 @@ struct HistoryServiceTests {
     }
 
     @Test func `an answer that fills its frame leaves older rows out`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let long = String(repeating: "x", count: 128 << 10)
             bench.gateway.rows[Self.main] = (0..<33).map { Row.user(long, id: "r\($0)") }
             var page: MessagePages.Page?
@@ -275,8 +271,7 @@ struct HistoryServiceTests {
     // MARK: Attachments
 
     @Test func `a file has the name that its sender gave, on its way and afterwards`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let body = #"{"attachments":[{"name":"holiday.png","mimeType":"image/png","data":"iVBORw0KGgo="}]}"#
             let id = try await bench.accept("look", body: body, on: loop) ?? ""
             #expect(bench.messages.last?["attachments"]?[0]?["name"]?.string == "holiday.png")
@@ -302,8 +297,7 @@ struct HistoryServiceTests {
         "Pre-compaction memory flush. Store durable memories", "/verbose on",
     ])
     func `a sender cannot hide its message behind such words`(words: String) async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let id = try await bench.accept(words, on: loop) ?? ""
             bench.gateway.rows[Self.main] = [
                 Row.user(words, key: id, id: "r1"), Row.assistant(words, key: id, id: "r2"),

@@ -20,8 +20,7 @@ struct MessageServiceTests {
     }
 
     @Test func `a message of ours keeps its entry's id and is published once in each state`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let id = try await bench.accept("hello", on: loop) ?? ""
             bench.gateway.rows[Self.main] = [
                 Row.user("hello", key: id, id: "row-1"), Row.assistant("Hello you", key: id, id: "row-2"),
@@ -39,8 +38,7 @@ struct MessageServiceTests {
     }
 
     @Test func `the answer of a run that its transcript does not show yet is looked for once more`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let id = try await bench.accept("hello", on: loop) ?? ""
             try await bench.event("agent", Frame.start(id), on: loop)
             try await bench.event("chat", Frame.final(id, 4, "Hello you"), on: loop)
@@ -54,8 +52,7 @@ struct MessageServiceTests {
     }
 
     @Test func `an answer that no transcript shows is published as the run said it`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let id = try await bench.accept("hello", on: loop) ?? ""
             try await bench.event("agent", Frame.start(id), on: loop)
             try await bench.event("chat", Frame.final(id, 4, "Hello you"), on: loop)
@@ -66,8 +63,7 @@ struct MessageServiceTests {
     }
 
     @Test func `a message that failed is published with the reason`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.next("chat.send", refused("INVALID_REQUEST", "no such thing"))
             let id = try await bench.accept("hello", on: loop)
             let last = try #require(bench.messages.last)
@@ -88,12 +84,11 @@ struct MessageServiceTests {
 
     @Test func `the words of somebody else are published as soon as the gateway tells them, ours are not`() async throws
     {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let other = Row.user("from the phone", key: "phone-1", id: "row-1")
-            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(other)}"#, on: loop)
+            try await bench.row(other, on: loop)
             #expect(bench.messages.map { $0["text"]?.string } == ["from the phone"])
-            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(other)}"#, on: loop)
+            try await bench.row(other, on: loop)
             #expect(bench.messages.count == 1)
             // The session has an answer, so its transcript is on disk.
             try await bench.event("agent", Frame.start("phone-1"), on: loop)
@@ -102,18 +97,17 @@ struct MessageServiceTests {
             let id = try await bench.accept("hello", on: loop)
             let place = bench.messages.count
             let own = Row.user("hello", key: id, id: "row-2")
-            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(own)}"#, on: loop)
+            try await bench.row(own, on: loop)
             // Its entry is delivered with it.
             #expect(bench.messages.dropFirst(place).map { $0["id"]?.string } == [id])
             let another = Row.user("hi", key: "01a1fd56-3f67-7067-8d18-ddb50ee2e1f8", id: "row-3")
-            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(another)}"#, on: loop)
+            try await bench.row(another, on: loop)
             #expect(bench.messages.last?["id"]?.string == "01a1fd56-3f67-7067-8d18-ddb50ee2e1f8")
         }
     }
 
     @Test func `what was said while the link was down is published once it is back`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             try await bench.event("chat", Frame.end("run-1", "aborted"), on: loop)
             bench.gateway.rows[Self.main] = [
@@ -130,8 +124,7 @@ struct MessageServiceTests {
     }
 
     @Test func `a page read from the gateway is kept, and written once while it is the same`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.rows[Self.main] = [Row.user("one", id: "row-1"), Row.assistant("two", id: "row-2")]
             var pages: [MessageService.Page] = []
             for _ in 0..<2 {
@@ -147,8 +140,7 @@ struct MessageServiceTests {
     }
 
     @Test func `a page without enough messages is asked for again with all rows there are`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.rows[Self.main] = (0..<100).map { Row.user("/verbose on", id: "row-\($0)") }
             bench.services.messages.history(Self.main, messages: 10, isEnough: { !$0.messages.isEmpty }, on: loop) {
                 _ in
@@ -159,8 +151,7 @@ struct MessageServiceTests {
     }
 
     @Test func `the kept messages of a session go when it is reset`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.rows[Self.main] = [Row.user("one", id: "row-1"), Row.assistant("two", id: "row-2")]
             bench.services.messages.history(Self.main, messages: 10, isEnough: { _ in true }, on: loop) { _ in }
             try await bench.settle(on: loop)

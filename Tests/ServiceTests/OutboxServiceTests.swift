@@ -29,8 +29,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `nothing goes to the gateway before the disk has the entry as sending`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.journal.hold()
             try await bench.accept("hello", on: loop)
             #expect(bench.gateway.sentTexts.isEmpty)
@@ -44,8 +43,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `the start of its run leaves a message accepted, the end of it proves that it arrived`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let id = try await bench.accept("hello", on: loop) ?? ""
             try await bench.event("agent", Frame.start(id), on: loop)
             #expect(try await bench.state(id) == .accepted)
@@ -58,18 +56,17 @@ struct OutboxServiceTests {
     }
 
     @Test func `a row with its key proves that a message arrived`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let first = try await bench.accept("the session's first", on: loop) ?? ""
             // A new session has nothing on disk before its first answer is complete, whatever is said of rows.
             let early = Row.user("the session's first", key: first, id: "r1")
-            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(early)}"#, on: loop)
+            try await bench.row(early, on: loop)
             #expect(try await bench.entry(first).proof == nil)
             try await bench.event("agent", Frame.start(first), on: loop)
             try await bench.event("chat", Frame.final(first, 9, "done"), on: loop)
             let id = try await bench.accept("hello", on: loop)
             let row = Row.user("hello", key: id, id: "r2")
-            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(row)}"#, on: loop)
+            try await bench.row(row, on: loop)
             #expect(try await bench.entry(id).proof == .messageEvent)
         }
     }
@@ -79,16 +76,15 @@ struct OutboxServiceTests {
         status: String,
         state: OutboxState
     ) async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.next("chat.send", ok(#"{"status":"\#(status)"}"#))
-            #expect(try await bench.state(await bench.accept("hello", on: loop)) == state)
+            let id = try await bench.accept("hello", on: loop)
+            #expect(try await bench.state(id) == state)
         }
     }
 
     @Test func `an error with the summary of a run means that the message was taken`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let payload = json(#"{"summary":"it failed","runId":"r-1"}"#)
             bench.gateway.next("chat.send", .failed(.init(code: "AGENT_FAILED", message: "no"), payload: payload))
             let entry = try await bench.entry(await bench.accept("hello", on: loop))
@@ -100,8 +96,7 @@ struct OutboxServiceTests {
     // MARK: Order
 
     @Test func `one message of a session is under way at a time, sessions do not wait for each other`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             for text in ["one", "two"] { try await bench.accept(text, on: loop) }
             try await bench.accept("other", session: "agent:main:den", on: loop)
@@ -113,8 +108,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `at most four sessions send at the same time`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             for number in 1...6 { try await bench.accept("hello", session: "agent:main:s\(number)", on: loop) }
             #expect(bench.gateway.openCalls("chat.send") == 4)
@@ -140,8 +134,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `a message for later waits for its time and holds up nobody`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.accept("tomorrow", notBeforeMs: 60_000, on: loop)
             try await bench.accept("now", on: loop)
             #expect(bench.gateway.sentTexts == ["now"])
@@ -185,8 +178,7 @@ struct OutboxServiceTests {
     @Test func `with strict ordering the next message waits until the one before is delivered`() async throws {
         var settings = ServiceSettings()
         settings.outbox.ordering = .strict
-        try await withServices(settings) { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices(settings) { bench, loop in
             let first = try await bench.accept("one", on: loop) ?? ""
             try await bench.accept("two", on: loop)
             try await bench.event("agent", Frame.start(first), on: loop)
@@ -197,8 +189,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `an abort that found the gateway away goes before the messages when it is back`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let first = try await bench.accept("slow", on: loop) ?? ""
             try await bench.event("agent", Frame.start(first), on: loop)
             try await bench.drop(on: loop)
@@ -212,8 +203,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `on protocol 4 a message does not wait for a run`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-elsewhere"), on: loop)
             try await bench.accept("hello", on: loop)
             #expect(bench.gateway.sentTexts == ["hello"])
@@ -232,7 +222,7 @@ struct OutboxServiceTests {
             try await bench.event("agent", Frame.start("run-answer"), on: loop)
             #expect(try await bench.entry(id).runID != "run-answer")
             let row = Row.user("hello", id: "r1")
-            try await bench.event("session.message", #"{"sessionKey":"main","message":\#(row)}"#, on: loop)
+            try await bench.row(row, on: loop)
             #expect(try await bench.entry(id).runID == "run-answer")
         }
     }
@@ -240,8 +230,7 @@ struct OutboxServiceTests {
     // MARK: Refusals
 
     @Test func `a definite refusal fails the message at once`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.next("chat.send", refused("INVALID_REQUEST", "no such thing"))
             let id = try await bench.accept("hello", on: loop)
             let entry = try await bench.entry(id)
@@ -254,8 +243,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `a retry after a refusal has a key of its own`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.next("chat.send", refused("INVALID_REQUEST"))
             let id = try await bench.accept("hello", on: loop)
             _ = try await bench.retry(id, on: loop)
@@ -265,8 +253,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `a passing refusal is tried again when the gateway says so`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.next("chat.send", refused("UNAVAILABLE", more: #","retryAfterMs":7000"#))
             let id = try await bench.accept("hello", on: loop)
             #expect(try await bench.state(id) == .retrying)
@@ -279,8 +266,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `seven attempts over the schedule, then the message has failed`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             for _ in 0..<8 { bench.gateway.next("chat.send", refused("UNAVAILABLE")) }
             let id = try await bench.accept("hello", on: loop)
             try await bench.advance(2_179_999, on: loop)
@@ -292,8 +278,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `a message that is too large for the gateway's frame has failed`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.next("chat.send", .notDispatched(.tooLarge(bytes: 30, limit: 20)))
             let entry = try await bench.entry(await bench.accept("hello", on: loop))
             #expect(entry.state == .failed)
@@ -315,8 +300,7 @@ struct OutboxServiceTests {
     // MARK: Doubt
 
     @Test func `a message whose answer was lost with the link is found in the history`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             let id = try await bench.accept("hello", on: loop)
             try await bench.drop(on: loop)
@@ -331,8 +315,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `the same gateway process is asked again with the same key`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             let id = try await bench.accept("hello", on: loop)
             try await bench.drop(on: loop)
@@ -345,8 +328,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `a gateway that was restarted and has no row gets the message again`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             let id = try await bench.accept("hello", on: loop)
             try await bench.drop(on: loop)
@@ -385,8 +367,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `an answer after its time still counts`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send", "chat.history"]
             let id = try await bench.accept("hello", on: loop)
             bench.gateway.answer("chat.send", .ambiguous(.timedOut))
@@ -400,8 +381,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `a message in doubt holds up its session until it is settled`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             let first = try await bench.accept("one", on: loop)
             try await bench.accept("two", on: loop)
@@ -417,8 +397,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `an accepted message is in doubt once another gateway answers`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let id = try await bench.accept("hello", on: loop)
             try await bench.drop(on: loop)
             #expect(try await bench.state(id) == .accepted)
@@ -433,8 +412,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `a message that shows up later, after it was given up, is delivered after all`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send", "chat.history"]
             let id = try await bench.accept("hello", ttlMs: 60_000, on: loop)
             bench.gateway.answer("chat.send", .ambiguous(.timedOut))
@@ -448,8 +426,7 @@ struct OutboxServiceTests {
     @Test func `with ambiguous hold a message in doubt waits for a person`() async throws {
         var settings = ServiceSettings()
         settings.outbox.ambiguous = .hold
-        try await withServices(settings) { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices(settings) { bench, loop in
             bench.gateway.silent = ["chat.send"]
             let id = try await bench.accept("hello", on: loop)
             try await bench.drop(on: loop)
@@ -463,8 +440,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `a slash command in doubt waits for a person, and so does what is behind it`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             let id = try await bench.accept("/model large", on: loop)
             let behind = try await bench.accept("two", on: loop)
@@ -483,8 +459,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `a message that a restarted gateway took up by itself is found by the row it wrote`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let id = try await bench.accept("slow story", on: loop)
             try await bench.drop(on: loop)
             let opening = "[Queued user message that arrived while the previous turn was still active]"
@@ -514,8 +489,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `a history that cannot be read settles nothing and is read again`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             let id = try await bench.accept("hello", on: loop)
             try await bench.drop(on: loop)
@@ -598,8 +572,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `what is on the wire can be neither taken back nor sent again`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             let id = try await bench.accept("hello", on: loop)
             #expect(try await bench.cancel(id, on: loop) == .failure(.alreadyDispatched(.sending)))
@@ -624,8 +597,7 @@ struct OutboxServiceTests {
     // MARK: Sessions that change
 
     @Test func `a session that somebody else resets fails what waits for it`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.next("chat.send", refused("UNAVAILABLE", more: #","retryAfterMs":600000"#))
             let id = try await bench.accept("for the old one", on: loop)
             try await bench.event("sessions.changed", #"{"sessionKey":"main","reason":"reset"}"#, on: loop)
@@ -635,8 +607,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `what waits behind a reset of ours is meant for the new conversation`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             try await bench.accept("/new", on: loop)
             let id = try await bench.accept("for the new one", on: loop)
@@ -654,8 +625,7 @@ struct OutboxServiceTests {
     // MARK: The disk
 
     @Test func `an outcome that the disk does not take is written when it does`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             let id = try await bench.accept("hello", on: loop)
             bench.journal.failWrites(.storageFull)
@@ -700,8 +670,7 @@ struct OutboxServiceTests {
     }
 
     @Test func `what was on the wire at a kill may have arrived`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             let id = try await bench.accept("hello", on: loop)
             bench.journal.hold()

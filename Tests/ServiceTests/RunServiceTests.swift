@@ -12,8 +12,7 @@ struct RunServiceTests {
     private static let main = ServiceBench.main
 
     @Test func `a run is published from its start over its text to its end`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let id = try await bench.accept("hello", on: loop) ?? ""
             let place = bench.published.count
             try await bench.event("agent", Frame.start(id), on: loop)
@@ -30,8 +29,7 @@ struct RunServiceTests {
     }
 
     @Test func `a run and its steps are in the database with their events`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             try await bench.event("agent", Frame.tool("run-1", 2, "start"), on: loop)
             try await bench.event("agent", Frame.tool("run-1", 3, "result"), on: loop)
@@ -44,8 +42,7 @@ struct RunServiceTests {
 
     @Test(arguments: [("error", "failed"), ("aborted", "aborted")])
     func `a run ends as the gateway says`(frame: String, state: String) async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             try await bench.event("chat", Frame.end("run-1", frame), on: loop)
             try await bench.advance(20_000, on: loop)
@@ -54,8 +51,7 @@ struct RunServiceTests {
     }
 
     @Test func `the end of a run nobody saw begin is no run`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("chat", Frame.end("run-1", "aborted"), on: loop)
             #expect(bench.services.runs.runs().isEmpty)
             #expect(bench.types().allSatisfy { !$0.hasPrefix("run.") })
@@ -63,8 +59,7 @@ struct RunServiceTests {
     }
 
     @Test func `a run whose end is on its way to the streams counts as ending until it is out`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             bench.journal.hold()
             try await bench.event("chat", Frame.end("run-1", "aborted"), on: loop)
@@ -77,8 +72,7 @@ struct RunServiceTests {
     }
 
     @Test func `a run of housekeeping is never shown`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.services.runs.hide("run-1")
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             #expect(bench.services.runs.runs().isEmpty)
@@ -115,8 +109,7 @@ struct RunServiceTests {
     }
 
     @Test func `a run whose steps come live asks for no history`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("session.tool", Frame.tool("run-1", 2, "start"), on: loop)
             try await bench.event("agent", Frame.start("run-2", session: "agent:main:den"), on: loop)
             let before = bench.gateway.requests("chat.history").count
@@ -126,8 +119,7 @@ struct RunServiceTests {
     }
 
     @Test func `nothing is asked while no run is active or the gateway is away`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.advance(60_000, on: loop)
             #expect(bench.gateway.requests("chat.history").isEmpty)
             try await bench.event("agent", Frame.start("run-1"), on: loop)
@@ -139,8 +131,7 @@ struct RunServiceTests {
     }
 
     @Test func `at most sixteen sessions are asked at a time, and each gets its turn`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.history"]
             for number in 10..<30 {
                 try await bench.event("agent", Frame.start("run-\(number)", session: "agent:main:s\(number)"), on: loop)
@@ -157,8 +148,7 @@ struct RunServiceTests {
     // MARK: Runs of an earlier process
 
     @Test func `a run that a killed process left open ends when the gateway's process is another`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             try await bench.kill(on: loop)
             #expect(bench.services.runs.active.map(\.id) == ["run-1"])
@@ -203,8 +193,7 @@ struct RunServiceTests {
     }
 
     @Test func `a run that goes on over a restart keeps its row and ends by its own event`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             try await bench.restart(on: loop)
             try await bench.open(on: loop)
@@ -218,8 +207,7 @@ struct RunServiceTests {
     }
 
     @Test func `steps go on with their numbers after a restart`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             try await bench.event("agent", Frame.tool("run-1", 2, "start"), on: loop)
             try await bench.restart(on: loop)
@@ -231,8 +219,7 @@ struct RunServiceTests {
     }
 
     @Test func `a delivered message whose run nobody saw is looked up in the history`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.send"]
             let id = try await bench.accept("hello", on: loop) ?? ""
             try await bench.drop(on: loop)
@@ -246,8 +233,7 @@ struct RunServiceTests {
     }
 
     @Test func `a message that was just delivered before a restart gets its run from the history`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.next("chat.send", ok(#"{"status":"in_flight"}"#))
             let id = try await bench.accept("hello", on: loop) ?? ""
             try await bench.restart(on: loop)

@@ -11,8 +11,7 @@ struct SessionServiceTests {
     private func changed(_ members: String) -> String { #"{"sessionKey":"agent:main:den"\#(members)}"# }
 
     @Test func `a session is published when something lasting changed, not with each run`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             for (members, count) in [
                 (#","model":"large","status":"running""#, 1), (#","model":"large","status":"idle""#, 1),
                 (#","model":"small","status":"idle""#, 2), (#","model":"small","label":"Den""#, 3),
@@ -25,8 +24,7 @@ struct SessionServiceTests {
     }
 
     @Test func `a session that a list showed is known`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             let row = json(#"{"model":"large"}"#)
             _ = bench.services.sessions.info(SessionRow(row), SessionKey(canonical: "agent:main:den"))
             try await bench.event("sessions.changed", changed(#","model":"large""#), on: loop)
@@ -36,8 +34,7 @@ struct SessionServiceTests {
 
     @Test(arguments: ["create", "reset", "delete"])
     func `a reason is always published`(reason: String) async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             for _ in 0..<2 { try await bench.event("sessions.changed", changed(#","reason":"\#(reason)""#), on: loop) }
             #expect(bench.data("session").map { $0["reason"]?.string } == [reason, reason])
         }
@@ -79,8 +76,7 @@ struct SessionServiceTests {
     }
 
     @Test func `a session without a title has its key, and an event keeps the title of the list`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.next(
                 "sessions.list",
                 ok(
@@ -100,8 +96,7 @@ struct SessionServiceTests {
     }
 
     @Test func `aliases of a key are one session`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("sessions.changed", #"{"key":"main","model":"large"}"#, on: loop)
             try await bench.event("sessions.changed", #"{"sessionKey":"agent:main:main","model":"large"}"#, on: loop)
             #expect(bench.data("session").map { $0["session"]?.string } == ["agent:main:main"])

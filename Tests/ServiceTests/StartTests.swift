@@ -21,8 +21,7 @@ struct StartTests {
     @Test func `while the saved runs cannot be read the link stays closed, and they are read again each second`()
         async throws
     {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             try await bench.event("agent", Frame.start("run-1"), on: loop)
             bench.journal.failReads(.unavailable("torn page"))
             try await bench.restart(on: loop)

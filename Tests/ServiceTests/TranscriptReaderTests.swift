@@ -18,8 +18,7 @@ struct TranscriptReaderTests {
     }
 
     @Test func `at most one page of a session is under way, sessions do not wait for each other`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.history"]
             let answers = Answers()
             for session in ["a", "a", "b", "a"] { answers.ask(bench, session, rows: 10, on: loop) }
@@ -29,8 +28,7 @@ struct TranscriptReaderTests {
     }
 
     @Test func `questions that come meanwhile share the next page, as long as the longest wish`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.silent = ["chat.history"]
             bench.gateway.rows["a"] = [Row.user("hello")]
             let answers = Answers()
@@ -48,8 +46,7 @@ struct TranscriptReaderTests {
     }
 
     @Test func `a failed page fails its own questions only`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
+        try await withLinkedServices { bench, loop in
             bench.gateway.next("chat.history", refused("UNAVAILABLE"))
             let answers = Answers()
             answers.ask(bench, rows: 10, on: loop)

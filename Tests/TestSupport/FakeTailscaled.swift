@@ -2,13 +2,17 @@ import Dispatch
 import Synchronization
 
 /// Speaks the documented local API over a real unix socket: one scripted response per connection, the last one repeated.
+/// Whatever speaks HTTP over a unix socket can be tested with it.
 package final class FakeTailscaled: Sendable {
     package let path: String
     private let requests = Mutex<[String]>([])
     private let responses: [[UInt8]]
+    private let pieceBytes: Int
     private let stop: @Sendable () -> Void
 
-    package init(path: String, responses: [String]) throws {
+    /// - Parameter pieceBytes: a response is sent in pieces of this size.
+    package init(path: String, responses: [String], pieceBytes: Int = .max) throws {
+        self.pieceBytes = pieceBytes
         self.path = path
         self.responses = responses.map { Array($0.utf8) }
         let socket = try BlockingSocket.listen(unixPath: path)
@@ -35,8 +39,11 @@ package final class FakeTailscaled: Sendable {
             head += bytes
         }
         requests.withLock { $0.append(String(decoding: head, as: UTF8.self)) }
-        guard let response = responses.isEmpty ? nil : responses[min(index, responses.count - 1)] else { return true }
-        try? peer.send(response)
+        guard var rest = responses.isEmpty ? nil : responses[min(index, responses.count - 1)][...] else { return true }
+        while !rest.isEmpty {
+            try? peer.send(Array(rest.prefix(pieceBytes)))
+            rest = rest.dropFirst(pieceBytes)
+        }
         return true
     }
 }

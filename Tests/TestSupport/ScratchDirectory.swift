@@ -4,19 +4,17 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A private directory of a test's own, removed with the value.
+/// A private directory of a test's own, removed with the value. Its path is short enough for Unix sockets.
 package final class ScratchDirectory: Sendable {
     package let path: String
 
     package init() throws {
-        let name = "ladle-test-\(UInt64.random(in: 0 ... .max))"
-        let url = FileManager.default.temporaryDirectory.appending(path: name)
+        path = "/tmp/ladle-test-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
         try FileManager.default.createDirectory(
-            at: url,
-            withIntermediateDirectories: true,
+            atPath: path,
+            withIntermediateDirectories: false,
             attributes: [.posixPermissions: 0o700]
         )
-        path = url.path
     }
 
     deinit {
@@ -29,13 +27,20 @@ package final class ScratchDirectory: Sendable {
         [UInt8](try Data(contentsOf: URL(filePath: file(name))))
     }
 
+    package func text(of name: String) throws -> String { String(decoding: try bytes(of: name), as: UTF8.self) }
+
     package func write(_ bytes: [UInt8], to name: String) throws {
         try Data(bytes).write(to: URL(filePath: file(name)))
     }
 
+    package func write(_ text: String, to name: String, mode: Int = 0o600) throws {
+        try write(Array(text.utf8), to: name)
+        try setMode(of: name, to: mode)
+    }
+
     package func makeDirectory(_ name: String, mode: Int) throws {
         try FileManager.default.createDirectory(atPath: file(name), withIntermediateDirectories: false)
-        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(name))
+        try setMode(of: name, to: mode)
     }
 
     package func setMode(of name: String, to mode: Int) throws {

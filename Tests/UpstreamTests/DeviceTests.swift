@@ -74,10 +74,10 @@ struct DeviceTests {
     }
 
     @Test func `the key is made once, private, and a damaged one is never replaced`() throws {
-        let folder = TemporaryFolder()
+        let folder = try ScratchDirectory()
         let path = folder.file("device.pem")
         let made = try DeviceIdentity.loadOrCreate(at: path)
-        #expect(folder.mode("device.pem") == 0o600)
+        #expect(try folder.mode(of: "device.pem") == 0o600)
         #expect(try DeviceIdentity.loadOrCreate(at: path).deviceId == made.deviceId)
         try PrivateFile(path).replace(with: Array("rubbish".utf8))
         #expect(throws: DeviceIdentity.Problem.self) { try DeviceIdentity.loadOrCreate(at: path) }

@@ -12,9 +12,12 @@ struct StartupOutput: Sendable {
         let format = settings.text(.logFormat) ?? "auto"
         let isJournal = format == "journal" || (format != "text" && Self.standardErrorIsTheJournal)
         let style = LogStyle(json: format == "json", journal: isJournal)
-        let level = settings.text(.logLevel).flatMap(LogLevel.init(name:)) ?? .info
-        log = Log(sink: .standardError(style: style), style: style, level: level)
+        log = Log(sink: .standardError(style: style), style: style, level: Self.level(settings))
         isForPeople = style == LogStyle()
+    }
+
+    static func level(_ settings: Settings) -> LogLevel {
+        settings.text(.logLevel).flatMap(LogLevel.init(name:)) ?? .info
     }
 
     func say(_ event: String, _ text: String) {

@@ -34,6 +34,9 @@ final class MemoryJournal: Journal {
 
     // MARK: For tests
 
+    /// The newest event.
+    var newest: EventID { EventID(epoch: epoch, sequence: state.withLock { $0.lastSequence }) }
+
     /// Operations given so far.
     var operations: Int { state.withLock { $0.operations } }
 
@@ -102,7 +105,7 @@ final class MemoryJournal: Journal {
 
     var health: StoreHealth { state.withLock { $0.health } }
     var statistics: StoreStatistics { state.withLock { $0.statistics } }
-    var oldest: EventID? { nil }
+    var oldest: EventID? { state.withLock { try? StoreTables($0.connection).events.bounds().oldest } }
 
     // MARK: Operations
 

@@ -47,6 +47,8 @@ final class ScriptedGateway: GatewayCalls {
     /// The files of the agents, by name.
     var files: [String: String] = [:]
     var tellsHashes = false
+    /// The log of frames; nil where none is kept.
+    var frames: [LoggedFrame]?
     /// Answers before the script does; nil leaves the call to the script.
     var responder: ((Request) -> Reply?)?
     private var open: [Open] = []
@@ -88,7 +90,7 @@ final class ScriptedGateway: GatewayCalls {
 
     // MARK: GatewayCalls
 
-    func frames(after number: Int64) -> ArraySlice<LoggedFrame>? { nil }
+    func frames(after number: Int64) -> ArraySlice<LoggedFrame>? { frames?.drop { $0.number <= number } }
     func writeMetrics(to page: inout MetricsPage) {}
 
     @discardableResult

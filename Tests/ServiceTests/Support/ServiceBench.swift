@@ -91,6 +91,7 @@ final class ServiceBench: ServiceEventReceiver {
         try await settle(on: loop)
         mayOpen = false
         published = []
+        if let kept = try? await SessionDefaults.kept(in: journal) { settings.defaults = kept }
         services = Services(settings, gateway: gateway, journal: journal)
         services.events.add(self)
         try await start(on: loop)
@@ -124,7 +125,8 @@ final class ServiceBench: ServiceEventReceiver {
     func open(_ hello: Hello, on loop: isolated EventLoop) async throws {
         gateway.hello = hello
         gateway.isOnline = true
-        services.events.notify(.linkChanged(status(.online, on: loop)), on: loop)
+        gateway.status = status(.online, on: loop)
+        services.events.notify(.linkChanged(gateway.status), on: loop)
         services.events.notify(.linkOpened(hello), on: loop)
         try await settle(on: loop)
     }
@@ -134,6 +136,7 @@ final class ServiceBench: ServiceEventReceiver {
         gateway.endOpenCalls()
         var status = status(state, on: loop)
         status.code = code
+        gateway.status = status
         services.events.notify(.linkChanged(status), on: loop)
         try await settle(on: loop)
     }
@@ -145,6 +148,11 @@ final class ServiceBench: ServiceEventReceiver {
     func event(_ name: String, _ payload: String, on loop: isolated EventLoop) async throws {
         services.events.notify(.gatewayEvent(GatewayEvent(name: name, json(#"{"payload":\#(payload)}"#))), on: loop)
         try await settle(on: loop)
+    }
+
+    /// The gateway tells of a row of the main session.
+    func row(_ row: String, on loop: isolated EventLoop) async throws {
+        try await event("session.message", #"{"sessionKey":"main","message":\#(row)}"#, on: loop)
     }
 
     // MARK: Messages and entries
@@ -269,6 +277,17 @@ func withServices<Value: Sendable>(
     } catch {
         await loop.stop()
         throw error
+    }
+}
+
+/// The same with the link to the gateway up.
+func withLinkedServices(
+    _ settings: ServiceSettings = ServiceSettings(),
+    _ test: @Sendable (ServiceBench, isolated EventLoop) async throws -> Void
+) async throws {
+    try await withServices(settings) { bench, loop in
+        try await bench.open(on: loop)
+        try await test(bench, loop)
     }
 }
 

@@ -234,7 +234,7 @@ private func faultShmUnmap(file: FilePointer?, delete: Int32) -> Int32 {
 }
 
 /// Version 2 of the methods: it has the shared memory that the write-ahead log needs, but no memory-mapped files, whose
-/// writes would bypass `xWrite`.
+/// writes would bypass `xWrite`. Unsafe only by its type: it is written here, and only read ever after.
 nonisolated(unsafe) private let faultMethods: UnsafePointer<sqlite3_io_methods> = {
     let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
     unsafe methods.initialize(

@@ -1,0 +1,192 @@
+import DemoGateway
+import JSONBytes
+import Outbox
+import Service
+import TestSupport
+import Testing
+
+/// The outbox over HTTP. Where no gateway answers, entries wait.
+struct OutboxRouteTests {
+    @Test func `entries are listed with badges, read with their attempts, and validated`() async throws {
+        try await withAPI(.init(services: { $0.outbox.offline = .count })) { api, loop in
+            let first = try #require(try await api.say("one", on: loop)["id"])
+            let second = try #require(try await api.say("two", "?session=den", on: loop)["id"])
+            let list = try await api.get("/v1/outbox", on: loop).json
+            #expect(list["pending"]?.int == 2)
+            #expect(list["entries"]?.elements.map { $0["id"]?.string } == [second, first])
+            #expect(try await api.get("/v1/outbox?session=den", on: loop).json["entries"]?.count == 1)
+            #expect(try await api.get("/v1/outbox?state=delivered", on: loop).json["entries"]?.count == 0)
+            #expect(try await api.get("/v1/outbox?limit=1", on: loop)["before"] == second)
+            let older = try await api.get("/v1/outbox?limit=1&before=\(second)", on: loop).json
+            #expect(older["entries"]?[0]?["id"]?.string == first)
+            for (query, field) in [
+                ("state=queud", "state"), ("limit=0", "limit"), ("before=x", "before"), ("session=%20", "session"),
+            ] {
+                let answer = try await api.get("/v1/outbox?\(query)", on: loop)
+                #expect(answer.status == 400)
+                #expect(answer["field"] == field)
+            }
+            let entry = try await api.get("/v1/outbox/\(first)", on: loop)
+            #expect(entry.json["attempts"]?.count ?? 0 >= 1)
+            #expect(entry.field("ETag") == "\"\(entry.json["version"]?.int ?? 0)\"")
+            #expect(try await api.get("/v1/outbox/nothing", on: loop).status == 404)
+            let status = try await api.get("/v1/status", on: loop).json["outbox"]
+            #expect(status?["pending"]?.int == 2)
+            #expect(status?["oldestAgeMs"]?.int != nil)
+            #expect(status?["attempts"]?["not_dispatched"]?.int ?? 0 >= 1)
+        }
+    }
+
+    @Test func `retry and cancel are honest about where an entry stands`() async throws {
+        try await withAPI { api, loop in
+            let path = "/v1/outbox/\(try #require(try await api.say("one", on: loop)["id"]))"
+            #expect(try await api.post("\(path)/retry", ["If-Match: \"99\""], on: loop).status == 412)
+            #expect([200, 409].contains(try await api.post("\(path)/retry", [], on: loop).status))
+            let cancelled = try await api.request("DELETE", path, on: loop)
+            #expect(cancelled.status == 200)
+            #expect(cancelled["state"] == "cancelled")
+            #expect(cancelled["text"] == "one")
+            let tag = try #require(cancelled.field("ETag"))
+            #expect(try await api.get(path, ["If-None-Match: \(tag)"], on: loop).status == 304)
+            #expect(try await api.request("DELETE", path, on: loop).status == 200)
+            #expect(try await api.post("\(path)/retry", [], on: loop)["code"] == "NOT_RETRYABLE")
+            #expect(try await api.get("/v1/status", on: loop).json["outbox"]?["pending"]?.int == 0)
+        }
+    }
+
+    @Test func `a delivered entry cannot be taken back`() async throws {
+        try await withAPI(.demo) { api, loop in
+            let sent = try await api.say("hello", "?wait=20", on: loop)
+            let id = try #require(sent.json["entry"]?["id"]?.string)
+            let answer = try await api.request("DELETE", "/v1/outbox/\(id)", on: loop)
+            #expect(answer.status == 409)
+            #expect(answer["code"] == "ALREADY_DISPATCHED")
+            #expect(answer["hint"]?.contains("/v1/runs/\(id)/abort") ?? false)
+        }
+    }
+
+    @Test func `waiting requests learn of cancel and expiry, and a full outbox says so`() async throws {
+        try await withAPI(.init(services: { $0.outboxLimits.perSession = 2 })) { api, loop in
+            let expiring = try await api.open(
+                "POST",
+                "/v1/messages?wait=20",
+                Field.json,
+                body: #"{"text":"now or never","ttlSeconds":1}"#,
+                on: loop
+            )
+            #expect(!expiring.hasEnded)
+            try await api.advance(1000, on: loop)
+            let expired = try #require(expiring.answer)
+            #expect(expired.status == 504, "\(expired)")
+            #expect(expired["code"] == "ENTRY_EXPIRED")
+
+            let path = "/v1/messages?wait=20&session=den"
+            let waiting = try await api.open("POST", path, Field.text, body: "later", on: loop)
+            let entries = try await api.get("/v1/outbox?session=den", on: loop).json["entries"]
+            let id = try #require(entries?[0]?["id"]?.string)
+            #expect(try await api.request("DELETE", "/v1/outbox/\(id)", on: loop).status == 200)
+            #expect(waiting.answer?.status == 409)
+            #expect(waiting.answer?["code"] == "ENTRY_CANCELLED")
+
+            #expect(try await api.say("one", on: loop).status == 202)
+            let full = try await api.say("two", on: loop)
+            #expect(full.status == 429)
+            #expect(full["code"] == "OUTBOX_FULL")
+            #expect(full.field("Retry-After") != nil)
+        }
+    }
+
+    @Test func `requests at once with one key make one entry`() async throws {
+        try await withAPI { api, loop in
+            api.bench.journal.hold()
+            var requests: [MemoryRequest] = []
+            for _ in 0..<16 {
+                let fields = Field.text + ["Idempotency-Key: same"]
+                requests.append(try await api.open("POST", "/v1/messages", fields, body: "once", on: loop))
+            }
+            api.bench.journal.release()
+            try await api.bench.settle(on: loop)
+            var ids: Set<String> = []
+            for answer in requests.map(\.answer) {
+                if answer?.status == 409 {
+                    #expect(answer?["code"] == "IDEMPOTENCY_IN_FLIGHT")
+                    #expect(answer?.field("Retry-After") != nil)
+                } else {
+                    #expect(answer?.status == 202)
+                    ids.insert(answer?["id"] ?? "")
+                }
+            }
+            #expect(ids.count == 1)
+            #expect(try await api.get("/v1/outbox", on: loop).json["entries"]?.count == 1)
+        }
+    }
+
+    @Test func `an entry that is kept no more is no place in the outbox`() async throws {
+        try await withAPI { api, loop in
+            try await api.say("one", on: loop)
+            let answer = try await api.get("/v1/outbox?before=018bcfe5-6800-7707-8707-070707070707", on: loop)
+            #expect(answer.status == 404 && answer["code"] == "PLACE_NOT_FOUND", "\(answer)")
+        }
+    }
+
+    @Test func `a refusal is told to the request that waits, with the gateway's code`() async throws {
+        try await withAPI { api, loop in
+            try await api.bench.open(on: loop)
+            api.gateway.next("chat.send", refused("INVALID_REQUEST"))
+            let answer = try await api.say("no", "?wait=20", on: loop)
+            #expect(answer.status == 502)
+            #expect(answer["code"] == "SEND_REJECTED")
+            #expect(answer["gatewayCode"] == "INVALID_REQUEST")
+            let id = try #require(answer.json["entry"]?["id"]?.string)
+            let attempts = try await api.get("/v1/outbox/\(id)", on: loop).json["attempts"]
+            #expect(attempts?.elements.map { $0["class"]?.string } == ["rejected_terminal"])
+            #expect(try await api.get("/v1/outbox", on: loop).json["failed"]?.int == 1)
+            #expect(try await api.post("/v1/outbox/\(id)/retry", [], on: loop).status == 200)
+            // A refused key may be remembered, so the second try has one of its own.
+            #expect(api.gateway.sentKeys == [id, "\(id)-r2"])
+        }
+    }
+
+    @Test func `a slash command in doubt waits for a person`() async throws {
+        try await withAPI { api, loop in
+            try await api.bench.open(on: loop)
+            api.gateway.silent = ["chat.send"]
+            let id = try #require(try await api.say("/model large", on: loop)["id"])
+            let behind = try #require(try await api.say("two", on: loop)["id"])
+            try await api.bench.drop(on: loop)
+            api.gateway.silent = []
+            try await api.bench.open(on: loop)
+            try await api.advance(60_000, on: loop)
+            #expect(try await api.get("/v1/outbox/\(id)", on: loop)["state"] == "unconfirmed")
+            #expect(try await api.request("DELETE", "/v1/outbox/\(id)", on: loop)["code"] == "ENTRY_UNCONFIRMED")
+            #expect(try await api.get("/v1/outbox", on: loop).json["unconfirmed"]?.int == 1)
+            #expect(try await api.get("/v1/outbox/\(behind)", on: loop)["state"] == "queued")
+            #expect(try await api.post("/v1/outbox/\(id)/retry", [], on: loop).status == 200)
+            #expect(api.gateway.sentTexts.suffix(2) == ["/model large", "two"])
+        }
+    }
+
+    @Test func `an abort that found the gateway away goes first when it is back`() async throws {
+        try await withAPI(.init(demo: { $0.speed = 0.2 })) { api, loop in
+            let id = try #require(try await api.say("append the weather to weather.txt", on: loop)["id"])
+            try await api.advance(2000, on: loop)
+            #expect(try await api.get("/v1/runs/\(id)", on: loop)["state"] == "running")
+            try await api.demo?.drop(on: loop)
+            let behind = try #require(try await api.say("and then this", on: loop)["id"])
+            let answer = try await api.post("/v1/runs/\(id)/abort", [], on: loop)
+            #expect(answer.status == 202, "\(answer)")
+            let abort = try #require(answer.json["entries"]?[0]?["id"]?.string)
+            #expect(answer.json["entries"]?[0]?["kind"]?.string == "abort")
+            try await api.demo?.open(on: loop)
+            try await api.advance(1000, on: loop)
+            #expect(try await api.get("/v1/outbox/\(abort)", on: loop)["state"] == "delivered")
+            #expect(try await api.get("/v1/outbox/\(abort)", on: loop)["proof"] == "answer")
+            #expect(api.gateway.sentTexts.last == "and then this")
+            let orders = api.gateway.requests.map(\.method).filter { $0 == "chat.abort" || $0 == "chat.send" }
+            #expect(orders.suffix(2) == ["chat.abort", "chat.send"])
+            try await api.advance(60_000, on: loop)
+            #expect(try await api.get("/v1/outbox/\(behind)", on: loop)["state"] == "delivered")
+            #expect(try await api.get("/v1/runs/\(id)", on: loop)["state"] == "aborted")
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import DemoGateway
+import EventLoops
+import JSONBytes
+import TestSupport
+import Testing
+
+struct RunRouteTests {
+    private static let paced = APIBench.Setup(demo: { $0.speed = 1 })
+
+    /// The run that goes on, once it has more to say than that it is queued.
+    private func activeRun(_ api: APIBench, on loop: isolated EventLoop) async throws -> String {
+        try await api.advance(500, on: loop)
+        return try #require(try await api.get("/v1/runs?active=true", on: loop).json["runs"]?[0]?["id"]?.string)
+    }
+
+    @Test func `runs are listed and read, by their own id and by that of their message`() async throws {
+        try await withAPI(.demo) { api, loop in
+            var ids: [String] = []
+            for words in ["hello", "append the weather to weather.txt"] {
+                let sent = try await api.say(words, "?wait=20", on: loop).json
+                ids.append(try #require(sent["run"]?["id"]?.string))
+            }
+            let list = try await api.get("/v1/runs", on: loop).json["runs"]
+            #expect(list?.elements.map { $0["id"]?.string } == ids.reversed())
+            #expect(list?[0]?["steps"]?.count ?? 0 > 1)
+            let page = try await api.get("/v1/runs?limit=1", on: loop).json
+            #expect(page["before"]?.string == ids[1])
+            #expect(
+                try await api.get("/v1/runs?limit=1&before=\(ids[1])", on: loop).json["runs"]?[0]?["id"]?.string
+                    == ids[0]
+            )
+            #expect(try await api.get("/v1/runs?before=none", on: loop).json["field"]?.string == "before")
+            #expect(try await api.get("/v1/runs?session=den", on: loop).json["runs"]?.count == 0)
+            #expect(try await api.get("/v1/runs?active=true", on: loop).json["runs"]?.count == 0)
+            let run = try await api.get("/v1/runs/\(ids[1])", on: loop)
+            #expect(run.json["state"]?.string == "completed")
+            let tag = try #require(run.field("ETag"))
+            #expect(try await api.get("/v1/runs/\(ids[1])", ["If-None-Match: \(tag)"], on: loop).status == 304)
+            #expect(try await api.get("/v1/runs/none", on: loop).status == 404)
+            #expect(
+                try await api.get("/v1/runs/\(ids[0])", ["Accept: text/plain"], on: loop).body
+                    == "Hello! You said: hello\n"
+            )
+        }
+    }
+
+    @Test func `a run that has just ended is in the list as it is by itself`() async throws {
+        try await withAPI(.demo) { api, loop in
+            for number in 0..<40 {
+                let id = try #require(try await api.say("echo \(number)", on: loop)["id"])
+                #expect(try await api.get("/v1/runs/\(id)", on: loop)["endedAt"] != nil)
+                let page = try await api.get("/v1/runs?limit=1", on: loop).json["runs"]
+                #expect(page?.count == 1)
+                #expect(page?[0]?["id"]?.string == id)
+                #expect(page?[0]?["state"]?.string == "completed")
+            }
+        }
+    }
+
+    @Test func `status, metrics, activity and the summary of a stream count the same runs`() async throws {
+        try await withAPI(Self.paced) { api, loop in
+            for words in ["slow count", "hello"] { _ = try await api.say(words, on: loop) }
+            _ = try await activeRun(api, on: loop)
+            let activity = try await api.get("/v1/activity", on: loop).json
+            let count = try #require(activity["active"]?.int)
+            #expect(count > 0)
+            #expect(try await api.get("/v1/status", on: loop).json["runs"]?["active"]?.int == count)
+            #expect(try await api.get("/metrics", on: loop).body.contains("\nladle_runs_active \(count).0\n"))
+            let path = "/v1/events?snapshot=true&types=summary&timeout=1"
+            let stream = try await api.open("GET", path, ["Accept: application/x-ndjson"], on: loop)
+            let lines = stream.text.split(separator: "\n")
+            let summary = try JSONDocument(parsing: Array(try #require(lines.last).utf8)).root
+            #expect(summary["type"]?.string == "summary")
+            #expect(summary["active"]?.int == count)
+            #expect(summary["headline"]?.string?.isEmpty == false)
+            #expect(summary["link"]?["state"]?.string == "online")
+        }
+    }
+
+    @Test func `activity shows what is going on, and an abort ends it`() async throws {
+        try await withAPI(Self.paced) { api, loop in
+            #expect(try await api.get("/v1/activity", ["Accept: text/plain"], on: loop).body == "idle\n")
+            _ = try await api.say("slow count", on: loop)
+            let id = try await activeRun(api, on: loop)
+            let activity = try await api.get("/v1/activity", on: loop).json
+            #expect(activity["active"]?.int == 1)
+            #expect(activity["runs"]?[0]?["id"]?.string == id)
+            #expect(
+                try await api.get("/v1/activity", ["Accept: text/plain"], on: loop).body.hasPrefix("agent:main:main  ")
+            )
+            let abort = try await api.post("/v1/sessions/main/abort", [], on: loop)
+            #expect(abort.status == 200)
+            #expect(abort.json["runIds"]?[0]?.string == id)
+            try await api.advance(500, on: loop)
+            #expect(try await api.get("/v1/runs/\(id)", on: loop)["state"] == "aborted")
+            let again = try await api.post("/v1/runs/\(id)/abort", [], on: loop).json
+            #expect(again["aborted"]?.bool == false)
+            #expect(again["state"]?.string == "aborted")
+            #expect(try await api.post("/v1/sessions/main/abort", [], on: loop).json["aborted"]?.bool == false)
+            #expect(try await api.post("/v1/runs/none/abort", [], on: loop).status == 404)
+        }
+    }
+}

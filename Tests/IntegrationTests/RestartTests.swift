@@ -1,0 +1,46 @@
+import Foundation
+import JSONBytes
+import TestSupport
+import Testing
+
+/// What a process leaves for the next one.
+struct RestartTests {
+    @Test func `a message accepted before a kill is there after it`() async throws {
+        // Port 9 is nobody's.
+        let away = ["--gateway", "ws://127.0.0.1:9"]
+        let first = try await LadleProcess(away, demo: false)
+        let text = ["Content-Type: text/plain"]
+        let id = try #require(try first.request("POST", "/v1/messages", text, body: "keep me")["id"])
+        first.signal(SIGKILL)
+        _ = first.waitForExit()
+        let second = try await LadleProcess(away, state: first.state, demo: false)
+        #expect(try second.request("GET", "/v1/outbox/\(id)")["text"] == "keep me")
+        #expect(try second.request("GET", "/v1/status").json["outbox"]?["pending"]?.int == 1)
+    }
+
+    @Test func `tokens outlive a restart, the first start leaves one for the owner, and no file has their secrets`()
+        async throws
+    {
+        let state = try ScratchDirectory()
+        let first = try await LadleProcess(state: state)
+        let (id, token) = try first.token("read")
+        first.signal(SIGTERM)
+        #expect(first.waitForExit().code == 0)
+        // The line of the last change is written before the end.
+        let line = #""what":"createToken","which":"\#(id)","result":"done""#
+        #expect(try state.text(of: "demo/audit.log").contains(line))
+
+        let second = try await LadleProcess(state: state)
+        func status(_ token: String, _ path: String) throws -> Int {
+            try second.request("GET", path, ["Authorization: Bearer \(token)", "X-Forwarded-For: 192.0.2.1"]).status
+        }
+        #expect(try status(token, "/v1/status") == 200)
+        #expect(try state.mode(of: "demo/admin-token") == 0o600)
+        let owners = String(decoding: try state.bytes(of: "demo/admin-token"), as: UTF8.self)
+        #expect(try status(owners.trimmingCharacters(in: .whitespacesAndNewlines), "/v1/tokens") == 200)
+        for name in try FileManager.default.subpathsOfDirectory(atPath: state.path) {
+            guard let data = FileManager.default.contents(atPath: state.file(name)) else { continue }
+            #expect(data.range(of: Data(token.utf8)) == nil, "\(name)")
+        }
+    }
+}
