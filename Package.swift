@@ -134,7 +134,7 @@ let package = Package(
         ),
         layer(
             "Commands",
-            uses: ["Configuration", "HTTP1", "HTTPModel", "JSONBytes", "ReadableText", "POSIX", "Basics"]
+            uses: ["Configuration", "HTTP1", "HTTPModel", "JSONBytes", "ReadableText", "TLS", "POSIX", "Basics"]
         ),
         .executableTarget(
             name: "ladle",

@@ -24,7 +24,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     let services: Services
     let access: AccessService
     /// The host names and origins that browsers may use.
-    private let rules: HostRules
+    let rules: HostRules
     let hub: EventHub
     let open: OpenRequests
     let log: RequestLog

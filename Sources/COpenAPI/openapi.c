@@ -2,9 +2,9 @@
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
 <<<<<<< HEAD
-// b384fa4ff82f919f984bf96fe92ad0717e8e9012db119a3e22b762718c1c17ed
+// b87b3d77f7331c5fb6f28077e0f77e46997dd81509ecf55f2d4b8065cc3e555b
 =======
-// b384fa4ff82f919f984bf96fe92ad0717e8e9012db119a3e22b762718c1c17ed
+// b87b3d77f7331c5fb6f28077e0f77e46997dd81509ecf55f2d4b8065cc3e555b
 >>>>>>> 5c2da1f (API: a token limited to sessions sees its own in the status)
 
 static const uint8_t yaml[] = {

@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -39,6 +41,47 @@ int cs_blocking_connect(const char *path) {
         return -error;
     }
     return fd;
+}
+
+// Connects without blocking, so that the wait can end, and is a blocking socket afterwards.
+static int connect_within(const struct addrinfo *address, int milliseconds) {
+    int fd = socket(address->ai_family, SOCK_STREAM, 0);
+    if (fd < 0) return -errno;
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+#ifdef SO_NOSIGPIPE
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+    int flags = fcntl(fd, F_GETFL);
+    fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    int error = connect(fd, address->ai_addr, address->ai_addrlen) < 0 ? errno : 0;
+    if (error == EINPROGRESS) {
+        socklen_t size = sizeof error;
+        if (cs_wait(fd, 1, milliseconds) < 1)
+            error = ETIMEDOUT;
+        else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+            error = errno;
+    }
+    if (error != 0) {
+        close(fd);
+        return -error;
+    }
+    fcntl(fd, F_SETFL, flags);
+    return fd;
+}
+
+int cs_blocking_connect_host(const char *host, uint16_t port, int milliseconds) {
+    char service[6];
+    snprintf(service, sizeof service, "%u", port);
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *list = NULL;
+    int result = getaddrinfo(host, service, &hints, &list);
+    if (result != 0) return result == EAI_SYSTEM ? -errno : -ENOENT;
+    result = -ENOENT;
+    for (struct addrinfo *item = list; item && result < 0; item = item->ai_next)
+        result = connect_within(item, milliseconds);
+    freeaddrinfo(list);
+    return result;
 }
 
 int cs_wait(int fd, int for_writing, int milliseconds) {

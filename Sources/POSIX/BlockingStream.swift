@@ -1,12 +1,18 @@
 import CSystem
 
-/// A connection to a Unix socket for command-line programs: its calls block.
+/// A connection for command-line programs: its calls block.
 package final class BlockingStream: Sendable {
     private let number: Int32
 
     package init(connectingTo path: String) throws(SystemError) {
         number = unsafe cs_blocking_connect(path)
         try SystemError.check(number, "connect to \(path)")
+    }
+
+    /// - Parameter milliseconds: how long each address of the host is tried.
+    package init(host: String, port: UInt16, milliseconds: Int) throws(SystemError) {
+        number = unsafe cs_blocking_connect_host(host, port, Int32(clamping: milliseconds))
+        try SystemError.check(number, "connect to \(host) port \(port)")
     }
 
     deinit {

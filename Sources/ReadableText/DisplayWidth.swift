@@ -4,6 +4,12 @@ package enum DisplayWidth {
         text.reduce(0) { $0 + of($1) }
     }
 
+    /// The columns of a text with colours.
+    package static func ofStyled(_ text: String) -> Int {
+        let parts = text.split(separator: "\u{1B}", omittingEmptySubsequences: false)
+        return of(String(parts[0])) + parts.dropFirst().reduce(0) { $0 + of(String($1.drop { $0 != "m" }.dropFirst())) }
+    }
+
     package static func of(_ character: Character) -> Int {
         guard let first = character.unicodeScalars.first else { return 0 }
         if first.isASCII {

@@ -12,11 +12,13 @@ package struct ReadableTime {
     }
 
     /// `14:05` today, `Nov 21 14:05` this year, otherwise the date.
-    package func short(_ rfc3339: String?) -> String {
+    /// - Parameter seconds: for `14:05:09`.
+    package func short(_ rfc3339: String?, seconds: Bool = false) -> String {
         guard let rfc3339, let time = Timestamp(rfc3339: rfc3339) else { return "" }
         let now = parts(now)
         let then = parts(time.milliseconds)
-        let clock = Self.two(then.minute / 60) + ":" + Self.two(then.minute % 60)
+        let numbers = [then.second / 3600, then.second / 60 % 60] + (seconds ? [then.second % 60] : [])
+        let clock = numbers.map(Self.two).joined(separator: ":")
         if then.date == now.date { return clock }
         let day = "\(Self.months[Int(then.date.month - 1) % 12]) \(then.date.day)"
         return then.date.year == now.date.year ? "\(day) \(clock)" : "\(day) \(then.date.year)"
@@ -42,10 +44,10 @@ package struct ReadableTime {
 
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    private func parts(_ milliseconds: Int64) -> (date: CivilDate, minute: Int64) {
+    private func parts(_ milliseconds: Int64) -> (date: CivilDate, second: Int64) {
         let seconds = milliseconds / 1000 + Int64(offset(milliseconds / 1000))
         let days = Int64((Double(seconds) / 86_400).rounded(.down))
-        return (CivilDate(daysSinceEpoch: days), (seconds - days * 86_400) / 60)
+        return (CivilDate(daysSinceEpoch: days), seconds - days * 86_400)
     }
 
     private static func two(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }

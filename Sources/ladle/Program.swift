@@ -50,7 +50,16 @@ enum Program {
                 return await ServeCommand.run(settings, places: places)
             case "doctor":
                 let (settings, problems, _) = loader.load()
-                return await Doctor(settings: settings, problems: problems, places: places).run(json: json(command))
+                let named = [command["--socket"], io.environment["LADLE_SOCKET"]].compactMap(\.self).first {
+                    !$0.isEmpty
+                }
+                let doctor = Doctor(
+                    settings: settings,
+                    problems: problems,
+                    places: places,
+                    socket: named.map(places.expanded)
+                )
+                return await doctor.run(json: json(command))
             case "demo-gateway": return try await DemoGatewayCommand.run(command)
             case "discover":
                 let (settings, _, _) = loader.load()

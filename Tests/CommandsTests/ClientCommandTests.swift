@@ -30,6 +30,56 @@ struct ClientCommandTests {
         #expect(io.paths == [path])
     }
 
+    @Test(
+        arguments: [
+            (["status", "--url", "https://ladle.example/"], [:], "https://ladle.example"),
+            (["status", "--url", "http://[fd7a::1]:18780/ladle"], [:], "http://[fd7a::1]:18780/ladle"),
+            (["status"], ["LADLE_URL": "http://h:1"], "http://h:1"),
+            (["status"], [:], "https://home"),
+            (["status", "--context", "attic"], [:], "http://attic:18780"),
+            (["status"], ["LADLE_CONTEXT": "attic"], "http://attic:18780"),
+            (["status", "--context", "local"], [:], "/home/t/.local/state/ladle/ladle.sock"),
+            (["status", "--socket", "/s"], ["LADLE_URL": "http://h:1"], "/s"),
+        ] as [([String], [String: String], String)]
+    )
+    func `a Ladle elsewhere is found by flag, environment and context`(
+        arguments: [String],
+        environment: [String: String],
+        place: String
+    ) {
+        let io = RecordedIO()
+        io.files["/t"] = Array("ldl_a\n".utf8)
+        _ = io.run("context", "add", "attic", "http://attic:18780", "--token-file", "/t")
+        _ = io.run("context", "add", "home", "https://home/")
+        io.environment.merge(environment) { $1 }
+        _ = CommandRunner(io: io, services: CommandServices(version: "1")).run(arguments)
+        #expect(io.paths == [place])
+    }
+
+    @Test func `a context is added, used, listed and removed, and its token is sent`() {
+        let io = RecordedIO()
+        io.input = Array("ldl_secret\n".utf8)
+        #expect(io.run("context", "add", "home", "http://h:18780/x", "--token-file", "-") == .ok)
+        io.replies = [.json(200, "{}"), .json(200, "{}")]
+        #expect(io.run("outbox") == .ok)
+        #expect(io.requests[0].hasPrefix("GET /x/v1/outbox HTTP/1.1\r\nHost: h:18780\r\n"))
+        #expect(io.requests[0].contains("Authorization: Bearer ldl_secret\r\n"))
+        #expect(io.run("context", "list") == .ok)
+        #expect(io.output.contains("http://h:18780/x"))
+        #expect(io.output.hasSuffix("kept   in use\n"))
+        #expect(!io.output.contains("ldl_secret"))
+        #expect(io.run("context", "use", "local") == .ok)
+        #expect(io.run("outbox") == .ok)
+        #expect(!io.requests[1].contains("Authorization"))
+        #expect(io.run("context", "remove", "home") == .ok)
+        #expect(io.run("context", "use", "home") == .usage)
+        #expect(io.run("context", "add", "local", "http://h") == .usage)
+        #expect(io.run("context", "add", "x", "h:18780") == .usage)
+        #expect(io.errors.contains("write it like http://HOST:18780"))
+        #expect(io.run("status", "--url", "http://h", "--socket", "/s") == .usage)
+        #expect(io.run("status", "--url", "http://h", "--pin", "abc") == .usage)
+    }
+
     @Test func `a daemon that does not run is 69 and says how to start it`() {
         let io = RecordedIO()
         #expect(io.run("send", "hello") == .unavailable)
@@ -82,11 +132,19 @@ struct ClientCommandTests {
         io.replies = [
             .json(422, #"{"title":"Stop word","code":"STOP_WORD","hint":"POST /v1/sessions/x/abort"}"#),
             .json(409, #"{"title":"Already dispatched","code":"ALREADY_DISPATCHED","hint":"POST /v1/runs/x/abort"}"#),
+            .json(
+                502,
+                #"{"title":"t","hint":"POST /v1/outbox/e1/retry sends it again, DELETE /v1/outbox/e1?force=true, GET /v1/x"}"#
+            ),
         ]
         #expect(io.run("send", "stop") == .usage)
-        #expect(io.errors.contains("→ to abort: ladle abort --session KEY"))
+        #expect(io.errors.contains("→ ladle abort --session x\n"))
         #expect(io.run("outbox", "cancel", "x") != .ok)
-        #expect(io.errors.contains("→ ladle abort RUN"))
+        #expect(io.errors.contains("→ ladle abort x\n"))
+        #expect(io.run("send", "x") != .ok)
+        #expect(
+            io.errors.hasSuffix("→ ladle outbox retry e1 sends it again, ladle outbox cancel --force e1, GET /v1/x\n")
+        )
         #expect(!io.errors.contains("POST"))
     }
 
@@ -122,7 +180,7 @@ struct ClientCommandTests {
                     #"{"type":"shutdown","retry":700}"#,
                 ]
             ),
-            .fails(.notRunning(path: "x")),
+            .fails(.notRunning(.unix(path: "x"))),
             io.stream(
                 "application/x-ndjson",
                 [
@@ -139,18 +197,78 @@ struct ClientCommandTests {
                 "GET /v1/events?types=run.%2A&since=e.6 HTTP/1.1",
             ]
         )
-        #expect(io.output.contains("12:00 main run started\n"))
-        #expect(io.output.hasSuffix("12:00 main run completed: Hi there\n"))
+        #expect(io.output.contains("12:00:00 main run started\n"))
+        #expect(io.output.hasSuffix("12:00:02 main run completed: Hi there\n"))
     }
 
     @Test func `watch shows a message once, when it has arrived`() {
         let io = RecordedIO()
         let lines = ["sending", "sent"].map {
-            #"{"type":"message","id":"e.1","message":{"role":"user","text":"hello","state":"\#($0)"}}"#
+            #"{"type":"message","id":"e.1","message":{"id":"m1","role":"user","text":"hello","state":"\#($0)"}}"#
         }
         io.replies = [io.stream("application/x-ndjson", [#"{"type":"hello"}"#] + lines)]
         #expect(io.run("watch", "--timeout", "1") == .ok)
         #expect(io.output.split(separator: "\n").filter { $0.hasSuffix("you: hello") }.count == 1)
+    }
+
+    @Test func `watch shows a message, its steps and its reply once, and trouble`() {
+        let io = RecordedIO()
+        let at = #""at":"2026-03-04T11:00:05.000Z","session":"main","runId":"r1""#
+        io.replies = [
+            io.stream(
+                "application/x-ndjson",
+                [
+                    #"{"type":"hello"}"#,
+                    #"{"type":"outbox",\#(at),"entry":{"id":"e1","state":"queued","text":"hi"}}"#,
+                    #"{"type":"message",\#(at),"message":{"id":"e1","role":"user","text":"hi","state":"sending"}}"#,
+                    #"{"type":"run.started",\#(at),"run":{}}"#,
+                    #"{"type":"run.step",\#(at),"step":{"id":"s1","label":"Reading a file...","state":"running"}}"#,
+                    #"{"type":"run.step",\#(at),"step":{"id":"s1","label":"Read a file","state":"done"}}"#,
+                    #"{"type":"message",\#(at),"message":{"id":"e1","role":"user","text":"hi","state":"sent"}}"#,
+                    #"{"type":"run.delta",\#(at),"text":"He","offset":0}"#,
+                    #"{"type":"message",\#(at),"message":{"id":"m2","role":"assistant","runId":"r1","text":"Hello"}}"#,
+                    #"{"type":"run.ended",\#(at),"run":{"state":"completed","text":"Hello\nyou"}}"#,
+                    #"{"type":"outbox",\#(at),"entry":{"id":"e2","state":"failed","text":"x","error":{"detail":"quota"}}}"#,
+                ]
+            )
+        ]
+        #expect(io.run("watch", "--timeout", "1") == .ok)
+        #expect(
+            io.output == """
+                12:00:05 main you: hi
+                12:00:05 main ✓ Read a file
+                12:00:05 main agent: Hello
+                  you
+                12:00:05 main outbox failed x (quota)
+
+                """
+        )
+    }
+
+    @Test func `on a terminal the running step stays below the text that comes`() {
+        let io = RecordedIO()
+        (io.isOutputTerminal, io.isErrorTerminal, io.columns) = (true, true, 40)
+        io.environment["NO_COLOR"] = "1"
+        var screen = ""
+        io.onWrite = { screen += $0 }
+        io.replies = [
+            io.stream(
+                "text/event-stream",
+                [
+                    #"data: {"type":"run.step","step":{"id":"s1","label":"Reading...","state":"running"}}"#,
+                    #"data: {"type":"run.delta","text":"Hel","offset":0}"#,
+                    #"data: {"type":"run.delta","text":"lo","offset":3}"#,
+                    #"data: {"type":"run.step","step":{"id":"s1","label":"Read","state":"done"}}"#,
+                    #"data: {"type":"run.ended","run":{"state":"completed","text":"Hello."}}"#,
+                ]
+            )
+        ]
+        #expect(io.run("send", "--wait", "x") == .ok)
+        #expect(io.output == "Hello\n.\n")
+        let below = "\r\n• Reading...\u{1B}[A\r\u{1B}"
+        #expect(
+            screen == "• Reading...\r\u{1B}[2KHel\(below)[3C\u{1B}[Jlo\(below)[5C\u{1B}[J\n✓ Read\n.\n"
+        )
     }
 
     @Test func `watch --json passes every event on, one a line`() {
@@ -389,7 +507,8 @@ struct ClientCommandTests {
                 200,
                 #"{"runs":[{"id":"r1","session":"main","state":"failed","error":{"detail":"quota"},"steps":[]}]}"#
             ),
-            .json(200, "{}"),
+            .json(200, #"{"aborted":true,"runIds":["r1"]}"#), .json(200, #"{"aborted":false,"runIds":[]}"#),
+            .json(202, #"{"aborted":false,"runIds":[],"entries":[{"id":"e1"}]}"#),
         ]
         #expect(io.run("status") == .ok)
         #expect(io.output.contains("waiting_for_approval since 11:00\n"))
@@ -401,6 +520,11 @@ struct ClientCommandTests {
         #expect(io.output.contains("quota"))
         #expect(io.run("abort", "--session", "agent:main:main") == .ok)
         #expect(io.requests[3].hasPrefix("POST /v1/sessions/agent%3Amain%3Amain/abort "))
+        #expect(io.output.hasSuffix("\nStopped.\n"))
+        #expect(io.run("abort", "--session", "main") == .ok)
+        #expect(io.output.hasSuffix("\nNothing was running.\n"))
+        #expect(io.run("abort", "--session", "main") == .ok)
+        #expect(io.output.hasSuffix("\nAsked to stop.\n"))
         #expect(io.run("abort") == .usage)
     }
 

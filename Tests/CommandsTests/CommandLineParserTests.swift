@@ -48,6 +48,24 @@ struct CommandLineParserTests {
         }
     }
 
+    @Test func `the options of clients may stand before the command`() throws {
+        #expect(try parse("--socket /s status")["--socket"] == "/s")
+        #expect(try parse("--json outbox").name == "outbox list")
+        let command = try parse("--url=http://h:1 outbox --context a show e1 --json")
+        #expect(command.name == "outbox show")
+        #expect(command["--url"] == "http://h:1")
+        #expect(command["--context"] == "a")
+        #expect(command.arguments == ["e1"])
+    }
+
+    @Test func `a switch takes its value behind a blank too`() throws {
+        #expect(
+            try parse("serve --demo false --insecure-lan true --demo").settings.map(\.text) == [
+                "false", "true", "true",
+            ]
+        )
+    }
+
     static let mistakes: [(String, String, String?)] = [
         ("sned hello", "unknown command sned", "did you mean: ladle send"),
         ("outbox lst", "unknown command outbox lst", "did you mean: ladle outbox list"),

@@ -7,11 +7,13 @@ import Testing
 struct ProcessIOTests {
     @Test func `a socket without a listener is told from one that is not allowed`() {
         let io = ProcessIO()
-        #expect(throws: ClientError.notRunning(path: "/nonexistent/ladle.sock")) {
-            try io.connect("/nonexistent/ladle.sock")
+        #expect(throws: ClientError.notRunning(.unix(path: "/nonexistent/ladle.sock"))) {
+            try io.connect(to: ServerPlace(.unix(path: "/nonexistent/ladle.sock")))
         }
         let long = "/" + String(repeating: "x", count: 200)
-        #expect { try io.connect(long) } throws: { ($0 as? ClientError)?.exit == .unavailable }
+        #expect { try io.connect(to: ServerPlace(.unix(path: long))) } throws: {
+            ($0 as? ClientError)?.exit == .unavailable
+        }
     }
 
     @Test func `a temporary file is its owner's, is edited and goes`() throws {
@@ -32,7 +34,8 @@ struct ProcessIOTests {
         let folder = try ScratchDirectory()
         let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
         let daemon = try FakeTailscaled(path: folder.file("s"), responses: [answer], pieceBytes: 25)
-        let response = try HTTPClient(path: daemon.path, io: ProcessIO(), version: "1").perform(.get("/v1/status"))
+        let response = try HTTPClient(ServerPlace(.unix(path: daemon.path)), io: ProcessIO(), version: "1")
+            .perform(.get("/v1/status"))
         #expect(response.status == 200)
         #expect(response.body == Array("{}".utf8))
     }

@@ -30,8 +30,18 @@ final class RecordedIO: CommandIO {
     private(set) var paths: [String] = []
     private(set) var slept: [Int] = []
 
-    func write(_ bytes: [UInt8]) { output += String(decoding: bytes, as: UTF8.self) }
-    func writeError(_ bytes: [UInt8]) { errors += String(decoding: bytes, as: UTF8.self) }
+    /// Both streams in their order, as a terminal gets them.
+    var onWrite: (String) -> Void = { _ in }
+
+    func write(_ bytes: [UInt8]) {
+        output += String(decoding: bytes, as: UTF8.self)
+        onWrite(String(decoding: bytes, as: UTF8.self))
+    }
+
+    func writeError(_ bytes: [UInt8]) {
+        errors += String(decoding: bytes, as: UTF8.self)
+        onWrite(String(decoding: bytes, as: UTF8.self))
+    }
     func readInput(limit: Int) -> [UInt8]? { input.count > limit ? nil : input }
     func readLine() -> String? {
         guard !input.isEmpty else { return nil }
@@ -50,6 +60,9 @@ final class RecordedIO: CommandIO {
         return bytes
     }
 
+    func readPrivateFile(_ path: String, limit: Int) throws(FileFault) -> [UInt8] { try readFile(path, limit: limit) }
+    func replacePrivateFile(_ path: String, with bytes: [UInt8]) throws(FileFault) { files[path] = bytes }
+
     func makeTemporary(_ bytes: [UInt8], suffix: String) throws(FileFault) -> String {
         files["/tmp/ladle-1\(suffix)"] = bytes
         return "/tmp/ladle-1\(suffix)"
@@ -63,9 +76,9 @@ final class RecordedIO: CommandIO {
         return 0
     }
 
-    func connect(_ path: String) throws(ClientError) -> any ByteChannel {
-        paths.append(path)
-        guard !replies.isEmpty else { throw .notRunning(path: path) }
+    func connect(to place: ServerPlace) throws(ClientError) -> any ByteChannel {
+        paths.append("\(place.address)")
+        guard !replies.isEmpty else { throw .notRunning(place.address) }
         switch replies.removeFirst() {
         case .fails(let error): throw error
         case .raw(let text): return Channel(self, Array(text.utf8))

@@ -104,7 +104,7 @@ struct SendCommandTests {
         ]
         #expect(io.run("send", "--wait", "x") == .ok)
         #expect(io.output == "The end.\n")
-        #expect(io.errors == "\r\u{1B}[2K• Reading a file...\r\u{1B}[2K✓ Read a file (12ms)\n")
+        #expect(io.errors == "• Reading a file...\r\u{1B}[2K✓ Read a file (12ms)\n")
         #expect(io.requests[0].contains("Accept: text/event-stream\r\n"))
     }
 

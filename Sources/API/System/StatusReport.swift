@@ -24,6 +24,8 @@ struct StatusReport: JSONWritable, Equatable {
     let last: EventID
     let subscribers: Int
     let connections: ConnectionLimit
+    /// As `--listen` takes them.
+    let listeners: [String]
 
     private let isLimited: Bool
 
@@ -41,6 +43,9 @@ struct StatusReport: JSONWritable, Equatable {
         last = api.hub.last
         subscribers = isLimited ? api.hub.count(of: caller) : api.hub.count
         connections = api.settings.connections
+        listeners = api.rules.listening.map { address in
+            if case .unix(let path) = address { "unix:\(path)" } else { "\(address)" }
+        }
     }
 
     func write(to writer: inout JSONWriter) {
@@ -78,6 +83,7 @@ struct StatusReport: JSONWritable, Equatable {
                 inner.member("limit", connections.inForce)
                 inner.member("configured", connections.configured)
             }
+            object.array("listeners", of: listeners)
         }
     }
 

@@ -6,6 +6,8 @@
 
 // Opens a blocking, close-on-exec stream socket connected to a unix path.
 int cs_blocking_connect(const char *path);
+// The same to a port of a host by name or address; tries each of its addresses for so long. ENOENT: the name is not known.
+int cs_blocking_connect_host(const char *host, uint16_t port, int milliseconds);
 // Returns 1 when the descriptor is ready, 0 at the end of the time; a negative time waits without end.
 int cs_wait(int fd, int for_writing, int milliseconds);
 

@@ -6,6 +6,7 @@ package enum DaemonProbe {
     package static func status(socket: String, version: String) throws(ClientError) -> JSONValue {
         var request = ClientRequest.get("/v1/status")
         request.patienceMilliseconds = 5000
-        return try HTTPClient(path: socket, io: ProcessIO(), version: version).perform(request).json()
+        return try HTTPClient(ServerPlace(.unix(path: socket)), io: ProcessIO(), version: version).perform(request)
+            .json()
     }
 }

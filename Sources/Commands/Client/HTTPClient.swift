@@ -1,9 +1,9 @@
 import HTTP1
 import HTTPModel
 
-/// Blocking HTTP/1.1 over the control socket, a connection for each request: the program ends right after.
+/// Blocking HTTP/1.1, a connection for each request: the program ends right after.
 struct HTTPClient {
-    private let path: String
+    private let place: ServerPlace
     private let io: any CommandIO
     private let version: String
     /// A stream has no end, so no length either.
@@ -11,8 +11,8 @@ struct HTTPClient {
     /// The largest answer that is read into memory.
     private static let maximumBody = 64 << 20
 
-    init(path: String, io: any CommandIO, version: String) {
-        self.path = path
+    init(_ place: ServerPlace, io: any CommandIO, version: String) {
+        self.place = place
         self.io = io
         self.version = version
     }
@@ -67,7 +67,7 @@ struct HTTPClient {
         idleMilliseconds: Int?,
         take: (ResponseHead, ArraySlice<UInt8>) -> Bool
     ) throws(ClientError) -> ResponseHead {
-        let channel = try io.connect(path)
+        let channel = try io.connect(to: place)
         try channel.send(try encoded(request) + request.body)
         var parser = HTTP1ResponseParser(requestMethod: request.method, limits: Self.limits)
         var input: [UInt8] = []
@@ -97,10 +97,11 @@ struct HTTPClient {
     private func encoded(_ request: ClientRequest) throws(ClientError) -> [UInt8] {
         let head: RequestHead
         do throws(RequestTargetError) {
-            var made = try RequestHead(method: request.method, target: request.target)
+            var made = try RequestHead(method: request.method, target: place.address.path + request.target)
             made.fields.append(.accept, request.accept)
             made.fields.append(.userAgent, "ladle/\(version)")
             made.fields.append(.connection, "close")
+            if let token = place.token { made.fields.append(.authorization, "Bearer \(token)") }
             if let type = request.contentType { made.fields.append(.contentType, type) }
             for (name, value) in request.fields { made.fields.append(name, value) }
             head = made
@@ -111,7 +112,7 @@ struct HTTPClient {
         let needsLength = request.method != .get && request.method != .head
         HTTP1RequestEncoder.appendHead(
             head,
-            host: "ladle",
+            host: place.address.host,
             body: needsLength ? .length(request.body.count) : .none,
             to: &bytes
         )

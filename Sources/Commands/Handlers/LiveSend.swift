@@ -1,15 +1,19 @@
+import Basics
 import HTTPModel
 import JSONBytes
 import ReadableText
 import Synchronization
 
-/// A send whose steps are shown on the terminal while the run goes on.
+/// A send whose steps and text are shown while the run goes on. A text that was shown cannot be taken back, so only a
+/// terminal gets it as it comes; a pipe gets the whole reply at the end.
 final class LiveSend {
     private let invocation: Invocation
     private let deadline: Int64
     private let view: LiveView
     private var entry: JSONValue?
     private var reply = ""
+    /// The beginning of the reply that is on the terminal.
+    private var printed = ""
     private var end: RunEnd?
     private var failure: CommandFailure?
     private let sent = SentID()
@@ -21,7 +25,7 @@ final class LiveSend {
     }
 
     func run(_ request: ClientRequest) throws(CommandFailure) -> ExitCode {
-        defer { view.clear() }
+        defer { view.end() }
         invocation.services.noteOnInterrupt { [sent] in sent.note }
         let client = try invocation.client()
         let other: ClientResponse?
@@ -33,7 +37,6 @@ final class LiveSend {
             throw CommandFailure(error)
         }
         if let other { throw CommandFailure(other) }
-        view.clear()
         if let failure { throw failure }
         guard let end else { throw SendCommand.notYet(entry) }
         switch end.state {
@@ -47,7 +50,8 @@ final class LiveSend {
             )
         case "aborted": throw CommandFailure(.unavailable, "RUN_ABORTED", "the run was stopped", detail: end.errorText)
         default:
-            SendCommand.printReply(end.text.isEmpty ? reply : end.text, invocation.io)
+            if !end.text.isEmpty { reply = end.text }
+            if invocation.io.isOutputTerminal { showReply() } else { SendCommand.printReply(reply, invocation.io) }
             return .ok
         }
     }
@@ -73,7 +77,7 @@ final class LiveSend {
             entry = event["entry"]
             sent.id.withLock { $0 = entry?["id"]?.string }
             handleEntry()
-        case "run.step": if let step = event["step"] { view.show(step) }
+        case "run.step": if let step = event["step"] { view.show(step, on: .error) }
         case "run.delta": append(event)
         case "run.ended": if let run = event["run"] { end = RunEnd(run) }
         default: break
@@ -100,6 +104,18 @@ final class LiveSend {
     private func append(_ event: JSONValue) {
         let text = event["text"]?.string ?? ""
         if event["replace"]?.bool == true || event["offset"]?.int == 0 { reply = text } else { reply += text }
+        if invocation.io.isOutputTerminal { showReply() }
+    }
+
+    /// Shows the part of the reply that is not on the terminal yet. A text that was replaced is shown again.
+    private func showReply() {
+        if !reply.utf8.starts(with: printed.utf8) {
+            view.line("", on: .output)
+            printed = ""
+        }
+        let rest = String(decoding: reply.utf8.dropFirst(printed.utf8.count), as: UTF8.self)
+        view.text(Printable.text(rest))
+        printed = reply
     }
 }
 

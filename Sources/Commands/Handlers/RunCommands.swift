@@ -70,8 +70,10 @@ enum RunCommands {
                 )
             )
         }
-        guard try invocation.value(ClientRequest(.post, path).json { _ in }) != nil else { return .ok }
-        invocation.print("Asked to stop.")
+        guard let answer = try invocation.value(ClientRequest(.post, path).json { _ in }) else { return .ok }
+        let stopsLater = !answer["entries"].list.isEmpty
+        let isStopped = answer["aborted"]?.bool == true
+        invocation.print(isStopped ? "Stopped." : stopsLater ? "Asked to stop." : "Nothing was running.")
         return .ok
     }
 

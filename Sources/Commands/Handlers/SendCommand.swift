@@ -34,7 +34,7 @@ enum SendCommand {
             invocation.print("\(invocation.style.good("✓")) \(state) \(Printable.line(entry["id"]?.string ?? ""))")
             return .ok
         }
-        if invocation.io.isErrorTerminal, !invocation.json {
+        if invocation.io.isErrorTerminal || invocation.io.isOutputTerminal, !invocation.json {
             return try LiveSend(invocation, seconds: wait).run(request)
         }
         let response = try invocation.perform(

@@ -8,6 +8,7 @@ final class WatchCommand {
     private static let waits = [500, 1000, 2000, 5000]
 
     private let invocation: Invocation
+    private let view: WatchView
     private let deadline: Int64?
     private let limit: Int64?
     private var cursor: String?
@@ -22,12 +23,14 @@ final class WatchCommand {
 
     private init(_ invocation: Invocation) throws(CommandFailure) {
         self.invocation = invocation
+        view = WatchView(invocation)
         limit = try invocation.number("--limit")
         deadline = try invocation.number("--timeout").map { invocation.io.nowMilliseconds + min($0, 1 << 40) * 1000 }
         cursor = invocation.command["--since"]
     }
 
     private func run() throws(CommandFailure) -> ExitCode {
+        defer { view.end() }
         let client = try invocation.client()
         if invocation.io.isErrorTerminal, !invocation.json {
             invocation.io.writeError(invocation.io.errorStyle.dim("Watching; Ctrl-C ends it.\n"))
@@ -77,25 +80,16 @@ final class WatchCommand {
         let isControl = ["hello", "heartbeat", "shutdown", "reset", "summary"].contains(type)
         if invocation.json {
             invocation.io.write(line + [0x0A])
-        } else if Self.isForPeople(event) {
-            let time = invocation.time.short(event["at"]?.string)
-            invocation.print(EventText.line(event, at: time, invocation.style))
+        } else {
+            view.show(event)
         }
         if !isControl { count += 1 }
         return !isOver
     }
 
-    /// A message on its way is shown when it has arrived; until then its outbox entry is shown.
-    private static func isForPeople(_ event: JSONValue) -> Bool {
-        switch event["type"]?.string {
-        case "hello", "heartbeat", "run.delta": false
-        case "message": event["message"]?["state"]?.string != "sending"
-        default: true
-        }
-    }
-
     private func comeBack() {
         let io = invocation.io
+        view.end()
         if failures == 0, io.isErrorTerminal { io.writeError(io.errorStyle.dim("The stream broke; coming back.\n")) }
         let wait = min(askedWait ?? Self.waits[min(failures, Self.waits.count - 1)], 60_000)
         failures += 1

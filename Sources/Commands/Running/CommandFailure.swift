@@ -38,7 +38,7 @@ package struct CommandFailure: Error, Sendable {
     }
 
     init(_ fault: FileFault) {
-        self.init(.usage, "FILE", fault.message)
+        self.init(.usage, "FILE", fault.message, hint: fault.hint)
     }
 
     /// An answer that is no success.
@@ -52,7 +52,7 @@ package struct CommandFailure: Error, Sendable {
             return
         }
         let code = problem["code"]?.string ?? "HTTP_\(response.status)"
-        var hint = Self.commands[code] ?? problem["hint"]?.string
+        var hint = Self.hints[code] ?? problem["hint"]?.string.map(CommandHint.translated)
         if hint == nil, let scopes = problem["requiredScopes"] {
             hint = "needed: " + scopes.elements.compactMap(\.string).joined(separator: ", ")
         }
@@ -69,11 +69,10 @@ package struct CommandFailure: Error, Sendable {
         )
     }
 
-    /// The API's hints name HTTP requests. On the command line the same thing is a command.
-    private static let commands = [
-        "STOP_WORD": "to abort: ladle abort --session KEY    (to send it all the same: ladle send --force)",
-        "ENTRY_UNCONFIRMED": "ladle outbox cancel --force ID forgets it all the same, without a promise",
-        "ALREADY_DISPATCHED": "ladle abort RUN stops its run    (ladle outbox show ID names the run)",
+    /// Where the command line has better advice than the API.
+    private static let hints = [
+        "NOT_PAIRED":
+            "name a token with --token-file FILE    (made on that host: ladle token create --name NAME --scopes read,send)"
     ]
 
     /// The exit code for an HTTP status. The answer's own word about retrying comes first.

@@ -21,18 +21,27 @@ package protocol CommandIO: AnyObject {
     func sleep(milliseconds: Int)
 
     func readFile(_ path: String, limit: Int) throws(FileFault) -> [UInt8]
+    /// The same of a file that nobody but its owner may read.
+    func readPrivateFile(_ path: String, limit: Int) throws(FileFault) -> [UInt8]
+    /// Replaces a file that nobody but its owner may read, and makes its directory.
+    func replacePrivateFile(_ path: String, with bytes: [UInt8]) throws(FileFault)
     /// A new file for its owner alone.
     func makeTemporary(_ bytes: [UInt8], suffix: String) throws(FileFault) -> String
     func remove(_ path: String)
     /// Runs an editor on a file and waits; the result is its exit status.
     func edit(_ path: String, with command: String) -> Int
 
-    func connect(_ path: String) throws(ClientError) -> any ByteChannel
+    func connect(to place: ServerPlace) throws(ClientError) -> any ByteChannel
 }
 
 package struct FileFault: Error, Equatable, Sendable {
     package let message: String
-    package init(_ message: String) { self.message = message }
+    package let hint: String?
+
+    package init(_ message: String, hint: String? = nil) {
+        self.message = message
+        self.hint = hint
+    }
 }
 
 extension CommandIO {

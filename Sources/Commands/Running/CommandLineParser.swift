@@ -10,6 +10,8 @@ package struct CommandLineParser {
     }
 
     private var words: ArraySlice<String>
+    /// Options before the name of the command, such as `ladle --socket PATH status`. They are parsed as its own.
+    private var early: [String] = []
     private var path: [String] = []
     private var spec = CommandTable.root
 
@@ -35,6 +37,9 @@ package struct CommandLineParser {
             if let next = spec.subcommands.first(where: { $0.name == word }) {
                 words.removeFirst()
                 enter(next)
+            } else if let option = OptionSpec.client.first(where: { $0.name == Self.split(word).name }) {
+                early.append(words.removeFirst())
+                if option.value != nil, !word.contains("="), let value = words.popFirst() { early.append(value) }
             } else if let usual = usualSubcommand, word.hasPrefix("-") {
                 enter(usual)
             } else {
@@ -65,6 +70,7 @@ package struct CommandLineParser {
     private mutating func parseRest() throws(UsageError) -> Result {
         var command = ParsedCommand(path: path, spec: spec)
         let options = spec.allOptions
+        words = early + words
         while let word = words.popFirst() {
             if word == "--" {
                 command.arguments += words
@@ -109,14 +115,18 @@ package struct CommandLineParser {
         return next
     }
 
-    /// `--no-NAME` and a bare `--NAME` are the two values of a switch.
+    /// `--no-NAME` and a bare `--NAME` are the two values of a switch; `--NAME false` and `--NAME=false` are the first one.
     private mutating func setting(_ name: String, _ inline: String?) throws(UsageError) -> SettingsSources.Flag? {
         if name.hasPrefix("--no-"), let key = ConfigurationTable.key(flag: "--" + name.dropFirst(5)), key.kind.isBool {
             guard inline == nil else { throw UsageError("\(name) takes no value", command: path) }
             return SettingsSources.Flag(key: key, spelling: name, text: "false")
         }
         guard let key = ConfigurationTable.key(flag: name) else { return nil }
-        if key.kind.isBool { return SettingsSources.Flag(key: key, spelling: name, text: inline ?? "true") }
+        if key.kind.isBool {
+            let next = words.first.flatMap { $0 == "true" || $0 == "false" ? $0 : nil }
+            if inline == nil, next != nil { words.removeFirst() }
+            return SettingsSources.Flag(key: key, spelling: name, text: inline ?? next ?? "true")
+        }
         guard let text = inline ?? words.popFirst() else {
             throw UsageError("\(name) needs a value: \(key.kind.noun)", command: path)
         }

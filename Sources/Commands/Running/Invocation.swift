@@ -39,8 +39,10 @@ struct Invocation {
 
     // MARK: The daemon
 
+    var finder: PlaceFinder { PlaceFinder(command: command, io: io) }
+
     func client() throws(CommandFailure) -> HTTPClient {
-        HTTPClient(path: try socketPath(), io: io, version: services.version)
+        HTTPClient(try finder.place(), io: io, version: services.version)
     }
 
     func perform(_ request: ClientRequest) throws(CommandFailure) -> ClientResponse {
@@ -69,29 +71,6 @@ struct Invocation {
         } catch {
             throw CommandFailure(error)
         }
-    }
-
-    /// `--socket` or `--state`, `LADLE_SOCKET`, else the socket in the state directory that is configured.
-    private func socketPath() throws(CommandFailure) -> String {
-        let places = SettingsPlaces(environment: io.environment)
-        if let path = command["--socket"] { return places.expanded(path) }
-        if let folder = command["--state"] { return places.expanded(folder) + "/ladle.sock" }
-        if let path = io.environment["LADLE_SOCKET"], !path.isEmpty { return places.expanded(path) }
-        var sources = SettingsSources()
-        sources.environment = io.environment.filter { $0.key == "LADLE_STATE" }
-        // `ladle config check` reports errors of the configuration. Here only the directory matters.
-        if let path = places.configFile, let bytes = try? io.readFile(path, limit: JSON5Text.maximumBytes) {
-            sources.file = SettingsSources.File(path: path, bytes: bytes)
-        }
-        guard let folder = places.stateDirectory(sources.resolved().settings) else {
-            throw CommandFailure(
-                .usage,
-                "NO_STATE",
-                "there is no home directory to look for the control socket in",
-                hint: "name it with --socket PATH"
-            )
-        }
-        return folder + "/ladle.sock"
     }
 
     // MARK: Settings

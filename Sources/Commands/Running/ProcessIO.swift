@@ -47,6 +47,27 @@ package final class ProcessIO: CommandIO {
         }
     }
 
+    package func readPrivateFile(_ path: String, limit: Int) throws(FileFault) -> [UInt8] {
+        let contents: TextFile.Contents
+        do throws(TextFile.Fault) {
+            contents = try TextFile.contents(path, limit: limit)
+        } catch {
+            throw FileFault(error.message)
+        }
+        guard !contents.isExposed else { throw FileFault("others may read \(path)", hint: "chmod 600 \(path)") }
+        return contents.bytes
+    }
+
+    package func replacePrivateFile(_ path: String, with bytes: [UInt8]) throws(FileFault) {
+        do throws(SystemError) {
+            let folder = FileSystem.folder(of: path)
+            if !FileSystem.exists(folder) { try FileSystem.makeDirectory(folder) }
+            try PrivateFile(path).replace(with: bytes)
+        } catch {
+            throw FileFault("\(error)")
+        }
+    }
+
     package func makeTemporary(_ bytes: [UInt8], suffix: String) throws(FileFault) -> String {
         let folder = environment["TMPDIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
         do throws(SystemError) {
@@ -59,13 +80,32 @@ package final class ProcessIO: CommandIO {
     package func remove(_ path: String) { try? FileSystem.remove(path) }
     package func edit(_ path: String, with command: String) -> Int { CurrentProcess.edit(path, with: command) }
 
-    package func connect(_ path: String) throws(ClientError) -> any ByteChannel {
+    /// How long each address of a host is tried.
+    private static let connectMilliseconds = 10_000
+
+    package func connect(to place: ServerPlace) throws(ClientError) -> any ByteChannel {
+        let stream: BlockingStream
         do throws(SystemError) {
-            return SocketChannel(try BlockingStream(connectingTo: path))
+            switch place.address {
+            case .unix(let path): stream = try BlockingStream(connectingTo: path)
+            case .tcp(let web):
+                stream = try BlockingStream(host: web.host, port: web.port, milliseconds: Self.connectMilliseconds)
+            }
         } catch {
-            if error.isNotFound || error.isRefused { throw .notRunning(path: path) }
-            if error.isPermission { throw .notAllowed(path: path) }
-            throw .unreachable(path: path, reason: error.reason)
+            throw Self.fault(error, at: place.address)
+        }
+        let channel = SocketChannel(stream)
+        guard case .tcp(let web) = place.address, web.isEncrypted else { return channel }
+        return try SecureChannel(channel, to: web, trust: place.trust)
+    }
+
+    private static func fault(_ error: SystemError, at address: ServerPlace.Address) -> ClientError {
+        switch address {
+        case _ where error.isRefused: return .notRunning(address)
+        case .unix where error.isNotFound: return .notRunning(address)
+        case .unix(let path) where error.isPermission: return .notAllowed(path: path)
+        case .tcp(let web) where error.isNotFound: return .unreachable(address, reason: "\(web.host) is not known")
+        default: return .unreachable(address, reason: error.reason)
         }
     }
 }

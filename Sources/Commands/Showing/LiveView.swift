@@ -2,59 +2,105 @@ import Basics
 import JSONBytes
 import ReadableText
 
-/// One line at the bottom of the terminal with the current step; finished steps stay above it. Written to standard
-/// error, so that the output is only the reply.
+/// Output that goes on: lines and growing text that stay, and on a terminal below them one line that changes. That line
+/// goes to standard error, so that a pipe gets only what stays.
 final class LiveView {
     private let io: any CommandIO
-    private let isTerminal: Bool
+    /// A dumb terminal cannot move its cursor.
+    private let isLive: Bool
+    /// The line below, as it is on the screen.
     private var shown = ""
-    private var ended = Set<String>()
+    /// The cursor's column behind growing text; 0 at the start of a line.
+    private var column = 0
+    /// The steps under way, the newest last.
+    private var running: [(id: String, line: String)] = []
+    private var ended = RecentNames()
 
     init(_ io: any CommandIO) {
         self.io = io
-        isTerminal = io.isErrorTerminal
+        isLive = io.isErrorTerminal && io.environment["TERM"] != "dumb"
     }
 
-    func show(_ step: JSONValue) {
+    /// A step is the line below while it runs, and a line that stays when it has ended.
+    /// - Parameter prefix: stands before the line that stays.
+    func show(_ step: JSONValue, prefix: String = "", on stream: Stream) {
         let id = step["id"]?.string ?? ""
-        let line = StepText.line(step, io.errorStyle)
-        switch step["state"]?.string {
-        case "running", "waiting": status(line)
-        default:
-            guard ended.insert(id).inserted else { return }
-            clear()
-            io.writeError((isTerminal ? StepText.line(step, io.errorStyle, width: io.columns) : line) + "\n")
+        running.removeAll { $0.id == id }
+        let isOver = !["running", "waiting"].contains(step["state"]?.string)
+        if !isOver { running.append((id, StepText.line(step, .plain))) }
+        status(running.last?.line ?? "")
+        guard isOver, ended.insert(id) else { return }
+        let width = stream.isTerminal(io) ? io.columns - DisplayWidth.ofStyled(prefix) : nil
+        line(prefix + StepText.line(step, stream.style(io), width: width), on: stream)
+    }
+
+    func wait(_ reason: String) { status("… " + Printable.line(reason)) }
+
+    /// A line that stays.
+    func line(_ text: String, on stream: Stream) {
+        above {
+            endLine()
+            stream.write(text + "\n", io)
         }
     }
 
-    func wait(_ reason: String) { status(io.errorStyle.dim("… " + Printable.line(reason))) }
+    /// A piece of growing text.
+    func text(_ piece: String) {
+        above {
+            io.write(piece)
+            for character in piece {
+                let width = DisplayWidth.of(character)
+                column = character.isNewline ? 0 : column + width > io.columns ? width : column + width
+            }
+            // At the right edge the cursor waits before it wraps; a blank moves it on, and is written over.
+            if isLive, io.isOutputTerminal, column >= io.columns {
+                io.write(" \r")
+                column = 0
+            }
+        }
+    }
 
-    func clear() {
-        guard isTerminal, !shown.isEmpty else { return }
-        io.writeError("\r\u{1B}[2K")
-        shown = ""
+    /// Ends the growing text and takes the line below away.
+    func end() {
+        status("")
+        endLine()
+    }
+
+    private func endLine() {
+        if column > 0 { io.write("\n") }
+        column = 0
     }
 
     private func status(_ line: String) {
-        guard isTerminal, line != shown else { return }
-        // A line longer than the terminal is wide would leave its rest behind.
-        let plain = DisplayWidth.fitted(Self.withoutColour(line), max(10, io.columns - 1))
-        io.writeError("\r\u{1B}[2K" + plain)
-        shown = line
+        let fitted = DisplayWidth.fitted(line, max(10, io.columns - 1))
+        guard isLive, fitted != shown else { return }
+        erase()
+        shown = fitted
+        draw()
     }
 
-    private static func withoutColour(_ text: String) -> String {
-        var result = ""
-        var isCode = false
-        for character in text {
-            if character == "\u{1B}" {
-                isCode = true
-            } else if !isCode {
-                result.append(character)
-            } else if character == "m" {
-                isCode = false
-            }
-        }
-        return result
+    private func above(_ write: () -> Void) {
+        erase()
+        write()
+        draw()
+    }
+
+    private func erase() {
+        guard !shown.isEmpty else { return }
+        io.writeError(column > 0 ? "\u{1B}[J" : "\r\u{1B}[2K")
+    }
+
+    /// Behind growing text the line stands in the next row, and the cursor goes back up.
+    private func draw() {
+        guard !shown.isEmpty else { return }
+        io.writeError(column > 0 ? "\r\n\(shown)\u{1B}[A\r\u{1B}[\(column)C" : shown)
+    }
+
+    enum Stream {
+        case output, error
+
+        func isTerminal(_ io: any CommandIO) -> Bool { self == .output ? io.isOutputTerminal : io.isErrorTerminal }
+        func style(_ io: any CommandIO) -> TextStyle { self == .output ? io.style : io.errorStyle }
+        func write(_ text: String, _ io: any CommandIO) { self == .output ? io.write(text) : io.writeError(text) }
     }
 }

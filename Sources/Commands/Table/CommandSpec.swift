@@ -109,9 +109,14 @@ package struct OptionSpec: Sendable {
     static let help = OptionSpec("--help", nil, "Show this help")
     static let json = OptionSpec("--json", nil, "Print one JSON object")
     static let config = OptionSpec("--config", "FILE", "Configuration file to read", values: .files)
+    static let socket = OptionSpec("--socket", "PATH", "Control socket of ladle serve", values: .files)
+    static let tokenFile = OptionSpec("--token-file", "FILE", "File with a token of Ladle", values: .files)
+    static let pin = OptionSpec("--pin", "SHA256", "Certificate of the server, instead of the system's authorities")
     static let client: [OptionSpec] = [
-        json,
-        OptionSpec("--socket", "PATH", "Control socket of ladle serve", values: .files),
+        json, socket,
         OptionSpec("--state", "DIR", "State directory with the control socket", values: .files),
+        OptionSpec("--url", "URL", "Ladle on another host, such as http://HOST:18780"),
+        OptionSpec("--context", "NAME", "Ladle on another host, by its name in ladle context"),
+        tokenFile, pin,
     ]
 }

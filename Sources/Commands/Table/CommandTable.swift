@@ -34,10 +34,10 @@ package enum CommandTable {
             [],
             [OptionSpec("--ready", nil, "Only say whether a message could be stored now; for health checks")]
         ),
-        token, clients,
+        token, clients, context,
         CommandSpec("doctor", "Find problems, and for each the command that repairs it").with {
             $0.takesConfiguration = true
-            $0.options = [.json]
+            $0.options = [.json, .socket]
         },
         CommandSpec("discover", "Look for gateways on the network").with {
             $0.takesConfiguration = true
@@ -172,6 +172,7 @@ package enum CommandTable {
             OptionSpec("--since", "CURSOR", "Continue after this event"),
             OptionSpec("--limit", "N", "Stop after so many events"),
             OptionSpec("--timeout", "SECONDS", "Stop after this time"),
+            OptionSpec("--verbose", nil, "Show every event, not only messages, steps, replies and trouble"),
         ]
     ).with { $0.examples = ["ladle watch", "ladle watch --json --types run.ended | jq .run.text"] }
 
@@ -298,6 +299,36 @@ package enum CommandTable {
                 [OptionSpec("--scopes", "LIST", "Grant these of the scopes it asks for, without a question")]
             ),
             client("reject", "Refuse a device", run: PairingCommands.reject, [code]),
+        ]
+    }
+
+    private static let context = CommandSpec("context", "Names for Ladles on other hosts").with {
+        let name = ArgumentSpec("name", "Name of the context")
+        $0.usual = "list"
+        $0.subcommands = [
+            CommandSpec("list", "List contexts").with {
+                $0.run = ContextCommands.list
+                $0.options = [.json]
+            },
+            CommandSpec("add", "Add or replace a context, and use it").with {
+                $0.run = ContextCommands.add
+                $0.arguments = [name, ArgumentSpec("url", "Where Ladle is, such as https://ladle.example")]
+                $0.options = [.json, .tokenFile, .pin]
+                $0.examples = [
+                    "ladle context add home http://100.64.0.7:18780 --token-file token",
+                    "ssh home cat token | ladle context add home https://home --token-file -",
+                ]
+            },
+            CommandSpec("use", "Let the commands talk to this one; local is this host").with {
+                $0.run = ContextCommands.use
+                $0.arguments = [name]
+                $0.options = [.json]
+            },
+            CommandSpec("remove", "Forget a context").with {
+                $0.run = ContextCommands.remove
+                $0.arguments = [name]
+                $0.options = [.json]
+            },
         ]
     }
 

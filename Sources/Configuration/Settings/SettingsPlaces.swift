@@ -24,10 +24,15 @@ package struct SettingsPlaces: Sendable {
     /// `config.json5`; nil where there is no home directory.
     package var configFile: String? {
         if let named = environment["LADLE_CONFIG"], !named.isEmpty { return expanded(named) }
-        if let base = absolute("XDG_CONFIG_HOME") { return base + "/ladle/config.json5" }
+        return configDirectory.map { $0 + "/config.json5" }
+    }
+
+    /// The directory of the files that a person keeps for Ladle; nil where there is no home directory.
+    package var configDirectory: String? {
+        if let base = absolute("XDG_CONFIG_HOME") { return base + "/ladle" }
         switch platform {
-        case .linux: return home.map { $0 + "/.config/ladle/config.json5" }
-        case .macOS: return home.map { $0 + "/Library/Application Support/Ladle/config.json5" }
+        case .linux: return home.map { $0 + "/.config/ladle" }
+        case .macOS: return home.map { $0 + "/Library/Application Support/Ladle" }
         }
     }
 

@@ -41,8 +41,10 @@ package struct SettingsSources: Sendable {
 
     package init() {}
 
-    /// Names with the prefix that are no keys: the client's socket, and switches of tests.
-    private static let otherEnvironment: Set<String> = ["LADLE_SOCKET", "LADLE_CONFIG"]
+    /// Names with the prefix that are no keys: the file itself, and where client commands find the server.
+    private static let otherEnvironment: Set<String> = [
+        "LADLE_CONFIG", "LADLE_SOCKET", "LADLE_URL", "LADLE_CONTEXT", "LADLE_CLIENT_TOKEN_FILE",
+    ]
     private static let testPrefix = "LADLE_TEST_"
     /// Names under which somebody might give a secret itself; the error names the key for its file.
     private static let secrets = [

@@ -3,6 +3,7 @@ import Basics
 import Commands
 import Configuration
 import JSONBytes
+import POSIX
 import Service
 
 /// `ladle doctor`: checks for common faults and prints for each the command that repairs it. It asks the running
@@ -11,6 +12,8 @@ struct Doctor {
     let settings: Settings
     let problems: [ConfigurationProblem]
     let places: SettingsPlaces
+    /// The control socket that the user named; by default the one in the state directory.
+    let socket: String?
 
     /// Six seconds in all, as long as a check of our own takes at most.
     private static let looks = 60
@@ -18,8 +21,8 @@ struct Doctor {
 
     func run(json: Bool) async -> ExitCode {
         var findings = configuration()
-        if let path = places.stateDirectory(settings) {
-            let socket = path + "/ladle.sock"
+        if let path = stateDirectory {
+            let socket = socket ?? path + "/ladle.sock"
             do throws(ClientError) {
                 let status = try settledStatus(socket)
                 let version = status["version"]?.string ?? ""
@@ -30,6 +33,7 @@ struct Doctor {
                 let database = path + (status["demo"]?.bool == true ? "/demo" : "")
                 findings += outbox(status["outbox"], database: database)
                 findings += runs(status["runs"], database: database)
+                findings += HostCheck.exposure(settings, listeners: status["listeners"])
             } catch {
                 findings += HostCheck.state(path, isServing: false)
                 findings += [path, path + "/demo"].compactMap(HostCheck.setAside)
@@ -37,14 +41,17 @@ struct Doctor {
                 findings += await LinkCheck.ownLook(settings, places, state: path)
                 findings += HostCheck.ports(settings)
                 findings += connections(ConnectionLimit(settings))
+                findings += HostCheck.exposure(settings, state: path)
             }
         } else {
             findings.append(.wrong("state", "there is no home directory", "ladle serve --state DIR", .configuration))
         }
-        findings += HostCheck.exposure(settings, state: places.stateDirectory(settings))
         report(findings, json)
         return findings.first { !$0.isFine }?.exit ?? .ok
     }
+
+    /// A socket that the user named is in the state directory of its server.
+    private var stateDirectory: String? { socket.map(FileSystem.folder) ?? places.stateDirectory(settings) }
 
     /// Waits while the link is in its first handshake.
     private func settledStatus(_ socket: String) throws(ClientError) -> JSONValue {

@@ -3,6 +3,7 @@ import Commands
 import Configuration
 import Discovery
 import EventLoops
+import JSONBytes
 import POSIX
 import Store
 
@@ -92,13 +93,17 @@ enum HostCheck {
         }
     }
 
-    /// Says who can reach each listener. Cleartext on a network is a fault even if `insecureLan` allows it.
-    static func exposure(_ settings: Settings, state: String?) -> [Finding] {
-        let exposure = Exposure(settings)
-        var open = addresses(settings)
-        if let path = settings.text(.accessTailnetServe) { open.insert(.unix(path: path), at: 0) }
-        if let state { open.insert(ListenAddress.control(in: state).address, at: 0) }
-        var faults = open.map { Finding.fine("exposure", exposure.line($0)) }
+    /// Says who can reach each listener of the running server.
+    static func exposure(_ settings: Settings, listeners: JSONValue?) -> [Finding] {
+        let addresses = listeners?.elements.compactMap(\.string).flatMap(addresses) ?? []
+        return exposure(settings, of: addresses)
+    }
+
+    /// Says who will be able to reach each listener of the settings.
+    static func exposure(_ settings: Settings, state: String) -> [Finding] {
+        var open = [ListenAddress.control(in: state).address]
+        if let path = settings.text(.accessTailnetServe) { open.append(.unix(path: path)) }
+        var faults = exposure(settings, of: open + addresses(settings))
         var rules = ListenAddress.Rules()
         rules.allowsNetwork = settings.bool(.insecureLAN) || settings.hasTLS
         for text in settings.list(.listen) {
@@ -110,9 +115,16 @@ enum HostCheck {
                 faults.append(.wrong("listen", "\(error)", "ladle serve --listen tailnet", .configuration))
             }
         }
-        guard !settings.hasTLS else { return faults }
-        for case .ip(let ip, port: let port) in addresses(settings) where !ip.isLoopback && !ip.isTailnet {
-            faults.append(
+        return faults
+    }
+
+    /// Cleartext on a network is a fault even if `insecureLan` allows it.
+    private static func exposure(_ settings: Settings, of addresses: [SocketAddress]) -> [Finding] {
+        let exposure = Exposure(settings)
+        var findings = addresses.map { Finding.fine("exposure", exposure.line($0)) }
+        guard !settings.hasTLS else { return findings }
+        for case .ip(let ip, port: let port) in addresses where !ip.isLoopback && !ip.isTailnet {
+            findings.append(
                 .wrong(
                     "exposure",
                     "\(SocketAddress.ip(ip, port: port)) is open to the network in cleartext: others can read every token",
@@ -121,13 +133,15 @@ enum HostCheck {
                 )
             )
         }
-        return faults
+        return findings
     }
 
-    private static func addresses(_ settings: Settings) -> [SocketAddress] {
+    private static func addresses(_ settings: Settings) -> [SocketAddress] { settings.list(.listen).flatMap(addresses) }
+
+    private static func addresses(_ text: String) -> [SocketAddress] {
         var rules = ListenAddress.Rules()
         rules.allowsNetwork = true
         rules.tailnet = { NetworkInterface.tailnetAddresses(NetworkInterface.all()) }
-        return settings.list(.listen).flatMap { (try? ListenAddress.parse($0, rules)) ?? [] }.map(\.address)
+        return ((try? ListenAddress.parse(text, rules)) ?? []).map(\.address)
     }
 }

@@ -134,8 +134,8 @@ final class ServeProcess: Sendable {
         if !configuration.tailnetPorts.isEmpty, !configuration.listen.contains(where: { $0.source == .tailnet }) {
             notes.append("this host has no tailnet address yet: listening there as soon as it has one")
         }
+        // The default is more than most people need; `ladle doctor` tells what the system allows.
         let connections = configuration.connections
-        // Doctor tells of the default, which is more than most people need.
         if configuration.settings.isSet(.limitsConnections), let shortage = connections.shortage {
             notes.append("\(shortage); more: \(connections.remedy)")
         }

@@ -1,0 +1,103 @@
+import JSONBytes
+import ReadableText
+
+/// `ladle context`: names for Ladles on other machines.
+enum ContextCommands {
+    static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let file = try invocation.finder.contexts()
+        let current = file.current ?? ContextFile.local
+        if invocation.json {
+            var writer = JSONWriter()
+            writer.object { object in
+                object.member("current", current)
+                object.array("contexts") { list in
+                    for context in file.contexts {
+                        list.object { entry in
+                            entry.member("name", context.name)
+                            entry.member("url", context.address.description)
+                            entry.member("token", context.token != nil)
+                        }
+                    }
+                }
+            }
+            invocation.print(String(decoding: writer.bytes, as: UTF8.self))
+            return .ok
+        }
+        var table = TextTable("NAME", "URL", "TOKEN", "")
+        table.add(
+            ContextFile.local,
+            "the control socket of this host",
+            "",
+            current == ContextFile.local ? "in use" : ""
+        )
+        for context in file.contexts {
+            let token = context.token == nil ? "none" : "kept"
+            table.add(context.name, context.address.description, token, current == context.name ? "in use" : "")
+        }
+        invocation.print(table.text(width: invocation.io.tableWidth, style: invocation.style))
+        return .ok
+    }
+
+    static func add(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let finder = invocation.finder
+        let (name, url) = (invocation.command.arguments[0], invocation.command.arguments[1])
+        guard ContextFile.isName(name) else {
+            throw CommandFailure(
+                UsageError(
+                    "\"\(name)\" cannot name a context",
+                    hint: "a name has letters, digits, dots and dashes; \(ContextFile.local) is this host",
+                    command: invocation.command.path
+                )
+            )
+        }
+        var context = ContextFile.Context(name: name, address: try finder.webAddress(url, "URL"))
+        if let path = invocation.command["--token-file"] { context.token = try finder.token(in: path) }
+        context.pin = try finder.pin()
+        var file = try finder.contexts()
+        file.set(context)
+        file.use(name)
+        try finder.save(file)
+        return done("Commands now talk to \(context.address) (\(name)).", name, invocation)
+    }
+
+    static func use(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        var file = try invocation.finder.contexts()
+        let name = try known(invocation, in: file, orLocal: true)
+        file.use(name)
+        try invocation.finder.save(file)
+        let place = file[name].map { "\($0.address)" } ?? "the control socket of this host"
+        return done("Commands now talk to \(place).", name, invocation)
+    }
+
+    static func remove(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        var file = try invocation.finder.contexts()
+        let name = try known(invocation, in: file, orLocal: false)
+        let wasCurrent = file.current == name
+        file.remove(name)
+        try invocation.finder.save(file)
+        return done("Removed." + (wasCurrent ? " Commands now talk to this host." : ""), name, invocation)
+    }
+
+    private static func known(
+        _ invocation: Invocation,
+        in file: ContextFile,
+        orLocal: Bool
+    ) throws(CommandFailure) -> String {
+        let name = invocation.command.arguments[0]
+        if file[name] != nil || orLocal && name == ContextFile.local { return name }
+        throw CommandFailure(
+            UsageError("there is no context \(name)", hint: "ladle context list", command: invocation.command.path)
+        )
+    }
+
+    private static func done(_ text: String, _ name: String, _ invocation: Invocation) -> ExitCode {
+        if invocation.json {
+            var writer = JSONWriter()
+            writer.object { $0.member("name", name) }
+            invocation.print(String(decoding: writer.bytes, as: UTF8.self))
+        } else {
+            invocation.print(text)
+        }
+        return .ok
+    }
+}

@@ -1,0 +1,93 @@
+import Basics
+import JSONBytes
+import ReadableText
+
+/// The events of `ladle watch` for a person: who said what, the steps as they change, each reply once, and trouble. The
+/// verbose form has a line for every other event too.
+final class WatchView {
+    private let invocation: Invocation
+    private let view: LiveView
+    private let isVerbose: Bool
+    private var told = RecentNames()
+
+    init(_ invocation: Invocation) {
+        self.invocation = invocation
+        view = LiveView(invocation.io)
+        // A person who names types wants to see them.
+        isVerbose = invocation.command.has("--verbose") || invocation.command.has("--types")
+    }
+
+    func end() { view.end() }
+
+    func show(_ event: JSONValue) {
+        let type = event["type"]?.string ?? ""
+        if type == "run.step", let step = event["step"] {
+            return view.show(step, prefix: prefix(event), on: .output)
+        }
+        if isVerbose { return showLine(event, type) }
+        let style = invocation.style
+        switch type {
+        case "message": showMessage(event["message"], event)
+        case "run.ended": showEnd(event)
+        case "run.corrected", "reset": print(event)
+        case "link" where event["link"]?["state"]?.string != "connecting": print(event)
+        case "outbox":
+            guard let entry = event["entry"], let state = entry["state"]?.string else { return }
+            let id = entry["id"]?.string ?? ""
+            let hasTrouble = ["failed", "expired", "unconfirmed"].contains(state)
+            let waits = entry["blockedReason"]?.string
+            if hasTrouble || waits != nil, told.insert("\(id) \(state) \(waits ?? "")") { print(event) }
+        case "approval": view.line(prefix(event) + style.warning("an approval is asked for"), on: .output)
+        default: break
+        }
+    }
+
+    /// A message on its way is shown when it has arrived; until then its outbox entry is shown.
+    private func showLine(_ event: JSONValue, _ type: String) {
+        switch type {
+        case "hello", "heartbeat", "run.delta": break
+        case "message" where event["message"]?["state"]?.string == "sending": break
+        default: print(event)
+        }
+    }
+
+    /// The agent's message in a run is part of the run's end, which brings the whole reply.
+    private func showMessage(_ message: JSONValue?, _ event: JSONValue) {
+        guard let message, let id = message["id"]?.string else { return }
+        switch message["role"]?.string {
+        case "user": if told.insert(id) { say("you", message["text"]?.string ?? "", event) }
+        case "assistant" where message["runId"] == nil:
+            if told.insert(id) { say("agent", message["text"]?.string ?? "", event) }
+        default: break
+        }
+    }
+
+    private func showEnd(_ event: JSONValue) {
+        let end = RunEnd(event["run"] ?? event)
+        if !end.text.isEmpty { say("agent", end.text, event) }
+        guard end.state != "completed" else { return }
+        let reason = end.errorText.map { ": " + Printable.line($0) } ?? ""
+        view.line(prefix(event) + "the run " + invocation.style.state(Printable.line(end.state)) + reason, on: .output)
+    }
+
+    private func say(_ name: String, _ text: String, _ event: JSONValue) {
+        let lines = Printable.text(text).split(separator: "\n", omittingEmptySubsequences: false)
+        view.line(
+            prefix(event) + invocation.style.bold(name + ":") + " " + lines.joined(separator: "\n  "),
+            on: .output
+        )
+    }
+
+    private func print(_ event: JSONValue) {
+        view.line(EventText.line(event, at: time(event), invocation.style), on: .output)
+    }
+
+    private func time(_ event: JSONValue) -> String { invocation.time.short(event["at"]?.string, seconds: true) }
+
+    /// The time, and the session unless there is only one.
+    private func prefix(_ event: JSONValue) -> String {
+        let session = invocation.command.has("--session") ? nil : event["session"]?.string
+        let words = [time(event), session.map(Printable.line)].compactMap(\.self)
+        return invocation.style.dim(words.joined(separator: " ")) + " "
+    }
+}
