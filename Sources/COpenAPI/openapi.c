@@ -1,11 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-<<<<<<< HEAD
 // b87b3d77f7331c5fb6f28077e0f77e46997dd81509ecf55f2d4b8065cc3e555b
-=======
-// b87b3d77f7331c5fb6f28077e0f77e46997dd81509ecf55f2d4b8065cc3e555b
->>>>>>> 5c2da1f (API: a token limited to sessions sees its own in the status)
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -126,6 +126,11 @@ int cs_temporary(char *path, int suffix_length) {
     return fd;
 }
 
+int cs_execute(char *const arguments[]) {
+    execvp(arguments[0], arguments);
+    return -errno;
+}
+
 int cs_edit(const char *command, const char *path) {
     size_t length = strlen(command) + sizeof " \"$1\"";
     char *script = malloc(length);

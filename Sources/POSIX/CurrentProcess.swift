@@ -67,6 +67,12 @@ package enum CurrentProcess {
         )
     }
 
+    /// Replaces this program by another one, found on the path. Returns only if that fails.
+    package static func replace(with words: [String]) -> SystemError {
+        var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
+        return SystemError(number: -(unsafe cs_execute(&arguments)), attempt: "run \(words.first ?? "nothing")")
+    }
+
     /// Runs `sh -c 'COMMAND "$1"'` on the path with this terminal; the result is its exit status.
     package static func edit(_ path: String, with command: String) -> Int { Int(unsafe cs_edit(command, path)) }
 }

@@ -64,6 +64,8 @@ enum Program {
             case "discover":
                 let (settings, _, _) = loader.load()
                 return try DiscoverCommand.run(command, settings, width: io.columns)
+            case "backup": return try BackupCommand.backup(command, loader.load().settings, places: places)
+            case "restore": return try BackupCommand.restore(command, loader.load().settings, places: places)
             case "outbox recover": return try await RecoverCommand.run(command, loader.load().settings, places: places)
             case "tls self-signed": return try SelfSignedCommand.run(command, loader.load().settings, places: places)
             default: throw CommandFailure(.internal, "NOT_BUILT", "\(command.name) is not built into this program")

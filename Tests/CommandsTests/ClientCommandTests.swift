@@ -1,3 +1,4 @@
+import Configuration
 import JSONBytes
 import ReadableText
 import Testing
@@ -61,15 +62,15 @@ struct ClientCommandTests {
         io.input = Array("ldl_secret\n".utf8)
         #expect(io.run("context", "add", "home", "http://h:18780/x", "--token-file", "-") == .ok)
         io.replies = [.json(200, "{}"), .json(200, "{}")]
-        #expect(io.run("outbox") == .ok)
-        #expect(io.requests[0].hasPrefix("GET /x/v1/outbox HTTP/1.1\r\nHost: h:18780\r\n"))
+        #expect(io.run("agents") == .ok)
+        #expect(io.requests[0].hasPrefix("GET /x/v1/agents HTTP/1.1\r\nHost: h:18780\r\n"))
         #expect(io.requests[0].contains("Authorization: Bearer ldl_secret\r\n"))
         #expect(io.run("context", "list") == .ok)
         #expect(io.output.contains("http://h:18780/x"))
         #expect(io.output.hasSuffix("kept   in use\n"))
         #expect(!io.output.contains("ldl_secret"))
         #expect(io.run("context", "use", "local") == .ok)
-        #expect(io.run("outbox") == .ok)
+        #expect(io.run("agents") == .ok)
         #expect(!io.requests[1].contains("Authorization"))
         #expect(io.run("context", "remove", "home") == .ok)
         #expect(io.run("context", "use", "home") == .usage)
@@ -264,10 +265,10 @@ struct ClientCommandTests {
             )
         ]
         #expect(io.run("send", "--wait", "x") == .ok)
-        #expect(io.output == "Hello\n.\n")
+        #expect(io.output == "Hello.\n")
         let below = "\r\n• Reading...\u{1B}[A\r\u{1B}"
         #expect(
-            screen == "• Reading...\r\u{1B}[2KHel\(below)[3C\u{1B}[Jlo\(below)[5C\u{1B}[J\n✓ Read\n.\n"
+            screen == "• Reading...\r\u{1B}[2KHel\(below)[3C\u{1B}[Jlo\(below)[5C\u{1B}[J.\n"
         )
     }
 
@@ -316,7 +317,7 @@ struct ClientCommandTests {
             let io = RecordedIO()
             io.isOutputTerminal = true
             io.columns = width
-            io.replies = [.json(200, "{\"entries\":[\(entry)]}")]
+            io.replies = [.json(200, "{\"entries\":[\(entry)]}"), .json(200, "{\"entries\":[\(entry)]}")]
             #expect(io.run("outbox") == .ok)
             for line in io.output.split(separator: "\n") {
                 let plain = line.split(separator: "\u{1B}").map {
@@ -326,7 +327,8 @@ struct ClientCommandTests {
             }
         }
         let io = RecordedIO()
-        io.replies = [.json(200, "{\"entries\":[\(entry)]}"), .json(200, #"{"entries":[]}"#)]
+        io.replies = [.json(200, "{\"entries\":[\(entry)]}")]
+        io.replies += [.json(200, #"{"entries":[]}"#), .json(200, #"{"entries":[]}"#)]
         #expect(io.run("outbox", "list", "--only", "retrying") == .ok)
         #expect(io.output.contains("018f0000-0000-7000-8000-000000000001"))
         #expect(io.output.contains("in 1 min"))
@@ -351,6 +353,94 @@ struct ClientCommandTests {
         #expect(io.requests[1].hasPrefix("DELETE /v1/outbox/e1?force=true "))
         #expect(io.output.contains("C: d"))
         #expect(io.output.contains("ambiguous"))
+    }
+
+    @Test func `entries under way come first, in the order in which they go out`() {
+        let io = RecordedIO()
+        let rows = [("e9", "delivered"), ("e8", "queued"), ("e7", "sending"), ("e6", "failed")]
+        let json = { (rows: [(String, String)]) in
+            "{\"entries\":[" + rows.map { "{\"id\":\"\($0)\",\"state\":\"\($1)\"}" }.joined(separator: ",") + "]}"
+        }
+        io.replies = [
+            .json(200, json(rows)), .json(200, json([("e8", "queued"), ("e7", "sending"), ("e1", "retrying")])),
+        ]
+        #expect(io.run("outbox") == .ok)
+        #expect(io.output.split(separator: "\n").dropFirst().map { $0.prefix(2) } == ["e1", "e7", "e8", "e9", "e6"])
+    }
+
+    @Test func `the unique beginning of an id is enough`() {
+        let io = RecordedIO()
+        let ids = ["01a1fd87-2cc3-7ee0-92bc-9d05f31e7ccb", "01a1fd87-2cc4-7ee0-92bc-9d05f31e7ccb"]
+        let list = "{\"entries\":[{\"id\":\"\(ids[0])\"},{\"id\":\"\(ids[1])\"}]}"
+        io.replies = [
+            .json(200, list), .json(200, "{}"), .json(200, list), .json(200, list), .json(404, #"{"title":"t"}"#),
+        ]
+        #expect(io.run("outbox", "show", "01A1fd87-2cc4…") == .ok)
+        #expect(io.requests[1].hasPrefix("GET /v1/outbox/\(ids[1]) "))
+        #expect(io.run("outbox", "show", "01a1fd87") == .usage)
+        #expect(io.errors.contains("01a1fd87 begins 2 ids: \(ids[0]), \(ids[1])"))
+        #expect(io.run("outbox", "show", "02a1") == .usage)
+        #expect(io.requests[4].hasPrefix("GET /v1/outbox/02a1 "))
+    }
+
+    @Test func `a template prints fields, a row of a list on a line`() {
+        let io = RecordedIO()
+        let list = #"{"live":true,"agents":[{"id":"main","default":true,"x":{"y":1}},{"id":"b","name":null}]}"#
+        io.replies = [.json(200, list), .json(200, #"{"id":"e1","error":{"code":"C"},"attempts":[{}]}"#)]
+        #expect(io.run("agents", "--format", #"{{.id}}\t{{ .default }} {{.x}}{{.x.y}}{{.name}}."#) == .ok)
+        #expect(io.output == "main\ttrue {\"y\":1}1.\nb\t .\n")
+        #expect(io.run("outbox", "show", "e1", "--format", "{{.error.code}}") == .ok)
+        #expect(io.output.hasSuffix("\nC\n"))
+        for wrong in ["{{.id", "{{id}}"] { #expect(io.run("agents", "--format", wrong) == .usage) }
+        #expect(io.run("agents", "--format", "x", "--json") == .usage)
+        #expect(io.requests.count == 2)
+    }
+
+    @Test func `sessions and agents are listed`() {
+        let io = RecordedIO()
+        io.replies = [
+            .json(
+                200,
+                #"{"live":false,"asOf":"2026-03-04T10:00:00.000Z","sessions":[{"key":"agent:main:main","title":"Lights","updatedAt":"2026-03-04T10:00:00.000Z"}]}"#
+            ),
+            .json(
+                200,
+                #"{"live":true,"agents":[{"id":"main","name":"Wren","default":true,"session":"agent:main:main"}]}"#
+            ),
+            .json(200, #"{"live":true,"sessions":[]}"#),
+        ]
+        #expect(io.run("sessions", "--limit", "9") == .ok)
+        #expect(io.requests[0].hasPrefix("GET /v1/sessions?limit=9 "))
+        #expect(io.output.hasSuffix("agent:main:main  11:00    Lights\n"))
+        #expect(io.errors.contains("From the cache of 11:00"))
+        #expect(io.run("agents") == .ok)
+        #expect(io.output.hasSuffix("main   Wren  agent:main:main  default\n"))
+        #expect(io.run("sessions") == .ok)
+        #expect(io.output.hasSuffix("There are no sessions.\n"))
+    }
+
+    @Test func `a shell is offered what the server knows, and nothing where there is none`() {
+        let io = RecordedIO()
+        io.replies = [.json(200, #"{"tokens":[{"id":"t1","name":"kitchen"},{"id":"t2","name":"two words"}]}"#)]
+        #expect(io.run("complete", "tokens") == .ok)
+        #expect(io.output == "kitchen\n")
+        #expect(io.run("complete", "entries") == .ok)
+        #expect(io.output == "kitchen\n")
+        #expect(io.errors == "")
+        #expect(io.run("complete", "contexts") == .ok)
+        #expect(io.output == "kitchen\nlocal\n")
+    }
+
+    @Test func `the log is the journal's on Linux and a file on macOS`() {
+        let journal = LogsCommand.command(.linux, lines: 5, follows: true, json: true, [:])
+        #expect(
+            journal == ["journalctl", "--identifier=ladle", "--lines=5", "--no-pager", "--output=json", "--follow"]
+        )
+        let file = LogsCommand.command(.macOS, lines: 5, follows: false, json: false, ["HOME": "/h"])
+        #expect(file == ["tail", "-n", "5", "/h/Library/Logs/ladle.log"])
+        let io = RecordedIO()
+        #expect(io.run("logs") == .unavailable)
+        #expect(io.errors.contains("--lines=50"))
     }
 
     @Test func `set sends one merge patch`() throws {

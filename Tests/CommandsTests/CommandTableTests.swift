@@ -11,7 +11,7 @@ struct CommandTableTests {
     private static let every = all([], CommandTable.root)
     /// What the executable supplies.
     private static let external: Set<String> = [
-        "serve", "doctor", "discover", "demo-gateway", "outbox recover", "tls self-signed",
+        "serve", "doctor", "backup", "restore", "discover", "demo-gateway", "outbox recover", "tls self-signed",
     ]
 
     @Test func `every command has a handler, here or in the executable`() {

@@ -76,6 +76,8 @@ final class RecordedIO: CommandIO {
         return 0
     }
 
+    func replaceProcess(_ words: [String]) -> FileFault { FileFault(words.joined(separator: " ")) }
+
     func connect(to place: ServerPlace) throws(ClientError) -> any ByteChannel {
         paths.append("\(place.address)")
         guard !replies.isEmpty else { throw .notRunning(place.address) }

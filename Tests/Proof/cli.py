@@ -1,21 +1,16 @@
 """Every command of `ladle` against a running server, over its socket: for people on a terminal, with --json, in a pipe; exit
 codes; tables that fit; completions; the manual page."""
 
-import fcntl
 import json
 import os
 import pathlib
-import pty
 import re
-import select
-import signal
-import struct
+import shutil
 import subprocess
-import termios
 import time
 import unicodedata
 
-from harness import LADLE, ROOT, DemoGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, ROOT, DemoGateway, Serve, Tally, on_terminal, options, scratch, until
 
 options()
 tally = Tally()
@@ -49,27 +44,7 @@ def as_json(*arguments, code=0, lines=False, **more):
 
 def terminal(*arguments, code=0, columns=80, env=None, keys=None, seconds=30, leave_at=None):
     """On a terminal so many columns wide: all it showed, colours kept. `leave_at` is what is shown when Ctrl-C is typed."""
-    pid, descriptor = pty.fork()
-    if pid == 0:
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        os.environ.update({"LADLE_SOCKET": SOCKET, "TERM": "xterm-256color", **(env or {})})
-        os.execv(LADLE, ["ladle", *arguments])
-    out = b""
-    end = time.monotonic() + seconds
-    if keys:
-        os.write(descriptor, keys)
-    while time.monotonic() < end:
-        if select.select([descriptor], [], [], 0.1)[0]:
-            try:
-                out += os.read(descriptor, 1 << 16)
-            except OSError:
-                break
-            if leave_at and leave_at.encode() in out:
-                os.write(descriptor, b"\x03")
-                leave_at = None
-    else:
-        os.kill(pid, signal.SIGKILL)
-    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    ended, out = on_terminal([LADLE, *arguments], columns, {"LADLE_SOCKET": SOCKET, **(env or {})}, keys, seconds, leave_at)
     tally.check(ended == code, f"on a terminal, ladle {' '.join(arguments)}: exit {ended}, not {code}: {out.decode()}")
     return out.decode().replace("\r\n", "\n")
 
@@ -79,13 +54,13 @@ def width(line):
                for c in CODES.sub("", line))
 
 
-def fits(*arguments, whole=()):
+def fits(*arguments, whole=(), least=40):
     """Fits every width, and keeps whole what other commands are given."""
-    for columns in (72, 80, 120, 200):
+    for columns in (width for width in (40, 60, 72, 80, 120, 200) if width >= least):
         shown = terminal(*arguments, columns=columns)
         broad = [line for line in shown.splitlines() if width(line) > columns]
         tally.check(not broad, f"{columns} columns, ladle {' '.join(arguments)}: {broad}")
-        for text in whole:
+        for text in whole if columns >= 72 else ():
             tally.check(text in shown, f"{columns} columns, ladle {' '.join(arguments)}: {text} is cut")
 
 
@@ -127,7 +102,7 @@ tally.check(len(history["messages"]) > 5, "a history")
 tally.check(len(as_json("history", "--limit", "2")["messages"]) == 2, "of two")
 as_json("history", "--session", "work")
 as_json("history", "--before", history["before"]) if "before" in history else None
-fits("status")
+fits("status", least=72)
 tally.check(as_json("status", "--ready")["status"] == pipe("status", "--ready")[0].strip() == "ready", "ready, for health checks")
 tally.check("hello there" in terminal("history"), "for people too")
 runs = as_json("runs")["runs"]
@@ -140,6 +115,14 @@ as_json("runs", "no-such-run", code=64)
 as_json("activity")
 tally.check(terminal("activity").strip(), "a headline")
 
+tally.check(any(s["key"] == "agent:main:main" for s in as_json("sessions")["sessions"]), "the sessions")
+fits("sessions", whole=["agent:main:main"])
+as_json("sessions", "--limit", "1")
+tally.check("main" in pipe("agents")[0] and as_json("agents")["agents"], "the agents")
+tally.check(pipe("runs", runs[0]["id"], "--format", "{{.id}}\\t{{.none}}.")[0] == f"{runs[0]['id']}\t.\n", "a template")
+tally.check(len(pipe("runs", "--limit", "2", "--format", "{{.id}}")[0].splitlines()) == 2, "a line for each row")
+pipe("runs", "--format", "{{.id", code=64)
+
 # The outbox.
 waiting = as_json("send", "--not-before", LATER, "much later")
 entries = as_json("outbox")["entries"]
@@ -148,6 +131,10 @@ as_json("outbox", "list", "--only", "queued")
 as_json("outbox", "list", "--session", "work", "--limit", "1")
 tally.check(as_json("outbox", "show", waiting["id"])["notBefore"], "one entry")
 tally.check("much later" in terminal("outbox", "show", waiting["id"]), "for people")
+tally.check(as_json("outbox", "show", waiting["id"][:-3])["id"] == waiting["id"], "by the unique beginning of its id")
+tally.check("type more of it" in pipe("outbox", "show", waiting["id"][:5], code=64)[1], "a beginning of many")
+states = [row.split()[1] for row in pipe("outbox")[0].splitlines()[1:]]
+tally.check(states[0] == "queued" and states[-1] == "delivered", f"what is under way comes first: {states}")
 tally.check("attempts" in as_json("outbox", "show", sent["id"]), "with its attempts")
 terminal("outbox", "show", sent["id"])
 as_json("outbox", "retry", waiting["id"], code=69)
@@ -180,7 +167,9 @@ shown = terminal("activity")
 tally.check(active[0]["id"] in shown, f"what goes on: {shown}")
 as_json("abort", active[0]["id"])
 until(lambda: json.loads(pipe("runs", active[0]["id"], "--json")[0])["state"] == "aborted", what="the end")
+until(lambda: json.loads(pipe("activity", "--json")[0])["active"] == 0, what="the end of everything")
 as_json("abort", "--session", "main")
+tally.check(pipe("abort", "--session", "main")[0] == "Nothing was running.\n", "an abort of nothing says so")
 pipe("abort", code=64)
 as_json("abort", "no-such-run", code=64)
 as_json("send", "--wait=1", "append the weather to weather.txt", code=75)
@@ -279,11 +268,65 @@ for words in (["send", b"\xff\xfe"], ["serve", "--demo", "--state", folder.encod
     odd = subprocess.run([LADLE, *words], capture_output=True, timeout=20)
     tally.check(odd.returncode == 64 and b"is not UTF-8" in odd.stderr, f"{words}: {odd}")
 
+# A copy of the state while it is served, and back.
+copy = folder + "/copy"
+as_json("backup", copy, "--state", busy.state)
+as_json("backup", copy, "--state", busy.state, code=69)
+as_json("restore", copy, "--state", busy.state, code=75)
+busy.stop()
+tally.check("earlier state is in" in pipe("restore", copy, "--state", busy.state)[0], "restored")
+as_json("restore", __file__, "--state", busy.state, code=69)
+back = Serve(gateway=slow.url, state=busy.state).linked()
+tally.check(back.json("GET", "/v1/outbox")[1]["entries"], "its entries are back")
+back.stop()
+pipe("logs", "--no-follow", "--lines", "1", code=0 if shutil.which("journalctl") else 69)
+seen.add("logs")
+
 # Nobody there.
 missing = as_json("status", "--socket", folder + "/none.sock", code=69)
 tally.check(missing["code"] == "NOT_RUNNING" and "ladle serve" in missing["hint"], "and what to do")
 pipe("status", "--state", folder, code=69)
 pipe("status", "--ready", "--state", folder, code=69)
+
+# A Ladle on another host: by URL, by context, and with the options before the command.
+home = {"LADLE_SOCKET": "", "XDG_CONFIG_HOME": scratch()}
+secret = pathlib.Path(scratch(), "token")
+secret.write_text(server.token + "\n")
+secret.chmod(0o600)
+named = ["--token-file", str(secret)]
+tally.check(as_json("status", "--url", server.url, *named, env=home)["link"]["state"] == "online", "by URL")
+tally.check(as_json("context", "add", "home", server.url + "/", *named, env=home)["name"] == "home", "a context")
+file = pathlib.Path(home["XDG_CONFIG_HOME"], "ladle/contexts.json")
+tally.check(file.stat().st_mode & 0o777 == 0o600 and server.token in file.read_text(), "its file is private")
+tally.check(as_json("context", env=home)["current"] == "home", "in use")
+tally.check(server.token not in pipe("context", "list", "--json", env=home)[0], "a list without secrets")
+tally.check("hello over there" in pipe("send", "--wait", "hello over there", env=home)[0], "a message and its reply")
+tally.check(as_json("history", env={**home, "LADLE_URL": server.url, "LADLE_CLIENT_TOKEN_FILE": str(secret)})["messages"], "by environment")
+as_json("context", "use", "nowhere", code=64, env=home)
+as_json("context", "use", "local", env=home)
+tally.check(as_json("status", "--context", "home", env=home)["version"], "for one command")
+as_json("context", "remove", "home", env=home)
+file.chmod(0o644)
+tally.check("chmod 600" in pipe("context", code=64, env=home)[1], "a file that others may read")
+secret.chmod(0o644)
+tally.check("chmod 600" in pipe("status", "--url", server.url, *named, code=64, env=home)[1], "and so of the token")
+secret.chmod(0o600)
+secret.write_text("ldl_wrong\n")
+tally.check(as_json("status", "--url", server.url, *named, code=77, env=home)["code"] == "NOT_PAIRED", "a wrong token")
+tally.check(as_json("status", "--url", "http://127.0.0.1:1", code=69, env=home)["code"] == "NOT_RUNNING", "nobody there")
+tally.check(as_json("status", "--url", "http://no-such-host.invalid", code=69, env=home)["code"] == "HOST_UNREACHABLE", "no such host")
+as_json("status", "--url", "127.0.0.1:18780", code=64, env=home)
+tally.check(json.loads(pipe("--socket", SOCKET, "--json", "status", env=home)[0])["version"], "options before the command")
+files = ["--cert", folder + "/there.pem", "--key", folder + "/there.key"]
+pin = as_json("tls", "self-signed", "--host", "127.0.0.1", *files)["sha256"]
+safe = Serve("--tls-cert", files[1], "--tls-key", files[3])
+secret.write_text(safe.token + "\n")
+there = ["--url", f"https://127.0.0.1:{safe.port}", *named]
+tally.check(as_json("status", *there, code=77, env=home)["code"] == "NOT_TRUSTED", "an unknown certificate")
+tally.check(as_json("status", *there, "--pin", pin, env=home)["demo"], "a pinned one")
+tally.check("over TLS" in pipe("send", "--wait", "echo over TLS", *there, "--pin", pin, env=home)[0], "a reply over TLS")
+as_json("status", *there, "--pin", "0" * 64, code=77, env=home)
+as_json("status", "--url", server.url.replace("http", "https"), code=69, env=home)
 
 # The completions: bash loads them and completes. All three shells are asked in shells.py.
 script = pathlib.Path(folder, "ladle.bash")
@@ -323,7 +366,7 @@ tally.check(written == listed, f"README.md has {written}")
 places = re.findall(r"^        '( [^']+)'\) path=", script.read_text(), re.M)
 leaves = {p.strip() for p in places if not any(q.startswith(p + " ") for q in places)}
 done = {name for name in leaves if any((" " + run + " ").startswith(f" {name} ") or run.startswith(name) for run in seen)}
-usual = {"outbox list", "identity show", "profile show", "token list", "clients list"}
-without = leaves - done - usual - {"serve", "demo-gateway", "config reference", "completions", "help"}
+usual = {"outbox list", "identity show", "profile show", "token list", "clients list", "context list"}
+without = leaves - done - usual - {"complete", "serve", "demo-gateway", "config reference", "completions", "help"}
 tally.check(not without, f"commands nobody tried with --json: {without}")
 tally.end()

@@ -2,17 +2,22 @@
 
 import argparse
 import atexit
+import fcntl
 import http.client
 import json
 import os
 import pathlib
+import pty
 import re
+import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import urllib.error
@@ -49,6 +54,34 @@ def options(**extra):
         if getattr(chosen, name) is None:
             setattr(chosen, name, long if chosen.long else short)
     return chosen
+
+
+def on_terminal(command, columns=80, env=None, keys=None, seconds=30, leave_at=None):
+    """A command on a pseudo-terminal so many columns wide: its exit code and the bytes it wrote. `keys` are typed at once; Ctrl-C is
+    typed when `leave_at` has been shown."""
+    pid, descriptor = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        os.environ.update({"TERM": "xterm-256color", **(env or {})})
+        os.execv(command[0], ["ladle", *command[1:]])
+    out = b""
+    end = time.monotonic() + seconds
+    if keys:
+        os.write(descriptor, keys)
+    while time.monotonic() < end:
+        if select.select([descriptor], [], [], 0.1)[0]:
+            try:
+                out += os.read(descriptor, 1 << 16)
+            except OSError:
+                break
+            if leave_at and leave_at.encode() in out:
+                os.write(descriptor, b"\x03")
+                leave_at = None
+    else:
+        os.kill(pid, signal.SIGKILL)
+    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(descriptor)
+    return ended, out
 
 
 class Tally:

@@ -87,7 +87,7 @@ def run(page, server, folder):
         ["bash", "-c", script.replace(PORT, local)], cwd=folder, stdin=subprocess.DEVNULL, timeout=120, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env={**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}", "LADLE_SOCKET": f"{server.state}/ladle.sock",
-             "LADLE_STATE": server.state, "LADLE_LISTEN": local, "CURL_HOME": str(folder), "COLUMNS": "100", "TZ": "UTC"})
+             "LADLE_STATE": server.state, "LADLE_LISTEN": local, "CURL_HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "COLUMNS": "100", "TZ": "UTC"})
     printed = done.stdout.replace(local, PORT).split(MARK)
     for index, (number, command, shown) in enumerate(found):
         yield number, command, "\n".join(shown), printed[index] if index + 1 < len(printed) else "(not reached)"

@@ -22,5 +22,7 @@ void cs_sleep(int milliseconds);
 
 // Makes and opens a file of mode 0600 from a template in which XXXXXX stands before a suffix of the given length.
 int cs_temporary(char *path, int suffix_length);
+// Replaces this program by another one, found on the path; comes back only with an error.
+int cs_execute(char *const arguments[]);
 // Runs `sh -c 'COMMAND "$1"'` on the path with the terminal's descriptors and returns the exit status.
 int cs_edit(const char *command, const char *path);

@@ -26,7 +26,7 @@ final class SecureChannel: ByteChannel {
                 early += try decrypted(bytes)
             } catch {
                 try? flush()
-                throw error.alert == nil && error.fault == .peer
+                throw error.reasons.contains("certificate verify failed")
                     ? .notTrusted(.tcp(address), reason: error.reasons.first ?? error.operation)
                     : .unreachable(.tcp(address), reason: error.description)
             }

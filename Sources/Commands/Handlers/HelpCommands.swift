@@ -1,3 +1,4 @@
+import Basics
 import JSONBytes
 
 /// Commands that need only the command table.
@@ -8,6 +9,13 @@ enum HelpCommands {
             throw CommandFailure(UsageError("no completions for \(shell)", command: ["completions"]))
         }
         invocation.io.write(script)
+        return .ok
+    }
+
+    /// A shell asks at a Tab. Where nothing can be told, nothing is offered.
+    static func complete(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let words = ListedNames(rawValue: invocation.command.arguments[0]).flatMap { try? $0.words(invocation) }
+        for word in words ?? [] { invocation.print(Printable.line(word)) }
         return .ok
     }
 

@@ -11,11 +11,7 @@ enum HistoryCommand {
         guard let answer = try invocation.value(request) else { return .ok }
         let io = invocation.io
         let time = invocation.time
-        if answer["live"]?.bool == false {
-            io.writeError(
-                io.errorStyle.warning("From the cache of \(time.short(answer["asOf"]?.string)): the gateway is away.\n")
-            )
-        }
+        invocation.tellAge(answer)
         guard let messages = answer["messages"], messages.count > 0 else {
             invocation.print("No messages.")
             return .ok

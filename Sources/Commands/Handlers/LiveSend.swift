@@ -110,7 +110,7 @@ final class LiveSend {
     /// Shows the part of the reply that is not on the terminal yet. A text that was replaced is shown again.
     private func showReply() {
         if !reply.utf8.starts(with: printed.utf8) {
-            view.line("", on: .output)
+            view.end()
             printed = ""
         }
         let rest = String(decoding: reply.utf8.dropFirst(printed.utf8.count), as: UTF8.self)

@@ -5,17 +5,21 @@ import ReadableText
 
 enum OutboxCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let request = ClientRequest.get("/v1/outbox").adding("state", invocation.command["--only"])
-            .adding("session", invocation.command["--session"])
+        let only = invocation.command["--only"]
+        let request = ClientRequest.get("/v1/outbox").adding("session", invocation.command["--session"])
             .adding("limit", try invocation.number("--limit").map(String.init))
-        guard let answer = try invocation.value(request) else { return .ok }
+        guard let answer = try invocation.value(request.adding("state", only)) else { return .ok }
         let time = invocation.time
-        guard let entries = answer["entries"], entries.count > 0 else {
-            invocation.print("The outbox is empty.")
-            return .ok
+        var entries = answer["entries"].list
+        if only == nil {
+            // Entries under way come first, in the order in which they go out; the others stay newest first.
+            let first = try invocation.value(request.adding("state", underWay.joined(separator: ",")))
+            let others = entries.filter { !underWay.contains($0["state"]?.string ?? "") }
+            entries = first?["entries"].list.reversed() ?? []
+            entries += others
         }
         var table = TextTable("ID", "STATE", "SESSION", "TRIES", "NEXT", "TEXT")
-        for entry in entries.elements {
+        for entry in entries {
             table.add(
                 entry["id"]?.string ?? "",
                 entry["state"]?.string ?? "",
@@ -25,12 +29,13 @@ enum OutboxCommands {
                 entry["text"]?.string ?? entry["kind"]?.string ?? ""
             )
         }
-        invocation.print(table.text(width: invocation.io.tableWidth, style: invocation.style))
-        return .ok
+        return invocation.print(table, orElse: "The outbox is empty.")
     }
 
+    private static let underWay = ["queued", "sending", "retrying", "accepted", "unconfirmed"]
+
     static func show(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        guard let entry = try invocation.value(.get(path(invocation))) else { return .ok }
+        guard let entry = try invocation.value(.get(try path(invocation))) else { return .ok }
         let time = invocation.time
         var rows: [(String, String?)] = ["id", "kind", "session", "state", "text"].map { ($0, entry[$0]?.string) }
         rows.append(("tries", entry["attemptCount"]?.int.map(String.init)))
@@ -60,22 +65,22 @@ enum OutboxCommands {
     }
 
     static func retry(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let request = ClientRequest(.post, path(invocation) + "/retry").json { _ in }
+        let request = ClientRequest(.post, try path(invocation) + "/retry").json { _ in }
         guard let entry = try invocation.value(request) else { return .ok }
         invocation.print("\(id(entry)) is \(entry["state"]?.string ?? "queued") again.")
         return .ok
     }
 
     static func cancel(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let request = ClientRequest(.delete, path(invocation))
+        let request = ClientRequest(.delete, try path(invocation))
             .adding("force", invocation.command.has("--force") ? "true" : nil)
         guard let entry = try invocation.value(request) else { return .ok }
         invocation.print("\(id(entry)) is \(entry["state"]?.string ?? "cancelled").")
         return .ok
     }
 
-    private static func path(_ invocation: Invocation) -> String {
-        ClientRequest.path("v1", "outbox", invocation.command.arguments.first ?? "")
+    private static func path(_ invocation: Invocation) throws(CommandFailure) -> String {
+        ClientRequest.path("v1", "outbox", try invocation.id(of: .entries))
     }
 
     private static func id(_ entry: JSONValue) -> String { Printable.line(entry["id"]?.string ?? "The entry") }

@@ -6,13 +6,9 @@ import ReadableText
 enum PairingCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let answer = try invocation.value(.get("/v1/pairing")) else { return .ok }
-        guard let requests = answer["requests"], requests.count > 0 else {
-            invocation.print("Nobody asks to be paired.")
-            return .ok
-        }
         let time = invocation.time
         var table = TextTable("CODE", "NAME", "SCOPES", "FROM", "EXPIRES")
-        for request in requests.elements {
+        for request in answer["requests"].list {
             table.add(
                 request["code"]?.string ?? "",
                 request["name"]?.string ?? "",
@@ -21,8 +17,7 @@ enum PairingCommands {
                 time.relative(request["expiresAt"]?.string)
             )
         }
-        invocation.print(table.text(width: invocation.io.tableWidth, style: invocation.style))
-        return .ok
+        return invocation.print(table, orElse: "Nobody asks to be paired.")
     }
 
     /// Everything else reads and writes messages; with these a device changes the agent, its host's files or who gets in.

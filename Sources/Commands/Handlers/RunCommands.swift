@@ -20,7 +20,8 @@ enum RunCommands {
     }
 
     static func runs(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        if let id = invocation.command.arguments.first {
+        if !invocation.command.arguments.isEmpty {
+            let id = try invocation.id(of: .runs)
             guard let run = try invocation.value(.get(ClientRequest.path("v1", "runs", id))) else { return .ok }
             invocation.print(heading(run, invocation))
             for step in run["steps"].list {
@@ -36,13 +37,9 @@ enum RunCommands {
             .adding("session", invocation.command["--session"])
             .adding("limit", try invocation.number("--limit").map(String.init))
         guard let answer = try invocation.value(request) else { return .ok }
-        guard let runs = answer["runs"], runs.count > 0 else {
-            invocation.print("No runs.")
-            return .ok
-        }
         let time = invocation.time
         var table = TextTable("ID", "STATE", "SESSION", "AT", "TEXT")
-        for run in runs.elements {
+        for run in answer["runs"].list {
             table.add(
                 run["id"]?.string ?? "",
                 run["state"]?.string ?? "",
@@ -51,14 +48,13 @@ enum RunCommands {
                 RunEnd(run).errorText ?? run["text"]?.string ?? ""
             )
         }
-        invocation.print(table.text(width: invocation.io.tableWidth, style: invocation.style))
-        return .ok
+        return invocation.print(table, orElse: "No runs.")
     }
 
     static func abort(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         let path: String
-        if let id = invocation.command.arguments.first {
-            path = ClientRequest.path("v1", "runs", id, "abort")
+        if !invocation.command.arguments.isEmpty {
+            path = ClientRequest.path("v1", "runs", try invocation.id(of: .runs), "abort")
         } else if let session = invocation.command["--session"] {
             path = ClientRequest.path("v1", "sessions", session, "abort")
         } else {

@@ -34,7 +34,8 @@ enum SendCommand {
             invocation.print("\(invocation.style.good("✓")) \(state) \(Printable.line(entry["id"]?.string ?? ""))")
             return .ok
         }
-        if invocation.io.isErrorTerminal || invocation.io.isOutputTerminal, !invocation.json {
+        let isForPeople = !invocation.json && !invocation.command.has("--format")
+        if invocation.io.isErrorTerminal || invocation.io.isOutputTerminal, isForPeople {
             return try LiveSend(invocation, seconds: wait).run(request)
         }
         let response = try invocation.perform(
@@ -51,6 +52,10 @@ enum SendCommand {
             throw CommandFailure(error)
         }
         guard response.status == 200 else { throw notYet(answer) }
+        if let template = try invocation.template() {
+            invocation.print(template.text(of: answer))
+            return .ok
+        }
         printReply(answer["reply"]?.string ?? "", invocation.io)
         return .ok
     }

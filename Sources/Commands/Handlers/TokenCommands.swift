@@ -33,13 +33,13 @@ enum TokenCommands {
     }
 
     static func rotate(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let request = ClientRequest(.post, path(invocation) + "/rotate").json { _ in }
+        let request = ClientRequest(.post, try path(invocation) + "/rotate").json { _ in }
         guard let token = try invocation.value(request) else { return .ok }
         return show(token, invocation)
     }
 
     static func revoke(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        let response = try invocation.perform(ClientRequest(.delete, path(invocation)))
+        let response = try invocation.perform(ClientRequest(.delete, try path(invocation)))
         if invocation.json {
             invocation.print(response.body.isEmpty ? "{}" : String(decoding: response.body, as: UTF8.self))
         } else {
@@ -50,13 +50,9 @@ enum TokenCommands {
 
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let answer = try invocation.value(.get("/v1/tokens")) else { return .ok }
-        guard let tokens = answer["tokens"], tokens.count > 0 else {
-            invocation.print("There are no tokens. Make one with: ladle token create --name NAME --scopes read,send")
-            return .ok
-        }
         let time = invocation.time
         var table = TextTable("ID", "NAME", "SCOPES", "SESSIONS", "USED", "EXPIRES")
-        for token in tokens.elements {
+        for token in answer["tokens"].list {
             table.add(
                 token["id"]?.string ?? "",
                 token["name"]?.string ?? "",
@@ -66,8 +62,10 @@ enum TokenCommands {
                 token["expiresAt"]?.string.map { time.relative($0) } ?? "never"
             )
         }
-        invocation.print(table.text(width: invocation.io.tableWidth, style: invocation.style))
-        return .ok
+        return invocation.print(
+            table,
+            orElse: "There are no tokens. Make one with: ladle token create --name NAME --scopes read,send"
+        )
     }
 
     private static func show(_ token: JSONValue, _ invocation: Invocation) -> ExitCode {
@@ -81,7 +79,7 @@ enum TokenCommands {
         return .ok
     }
 
-    private static func path(_ invocation: Invocation) -> String {
-        ClientRequest.path("v1", "tokens", invocation.command.arguments.first ?? "")
+    private static func path(_ invocation: Invocation) throws(CommandFailure) -> String {
+        ClientRequest.path("v1", "tokens", try invocation.id(of: .tokens))
     }
 }

@@ -9,6 +9,7 @@ final class WatchCommand {
 
     private let invocation: Invocation
     private let view: WatchView
+    private let template: OutputTemplate?
     private let deadline: Int64?
     private let limit: Int64?
     private var cursor: String?
@@ -24,6 +25,7 @@ final class WatchCommand {
     private init(_ invocation: Invocation) throws(CommandFailure) {
         self.invocation = invocation
         view = WatchView(invocation)
+        template = try invocation.template()
         limit = try invocation.number("--limit")
         deadline = try invocation.number("--timeout").map { invocation.io.nowMilliseconds + min($0, 1 << 40) * 1000 }
         cursor = invocation.command["--since"]
@@ -66,7 +68,10 @@ final class WatchCommand {
         let command = invocation.command
         return ClientRequest.get("/v1/events").accepting("application/x-ndjson")
             .adding("types", command["--types"]).adding("session", command["--session"]).adding("run", command["--run"])
-            .adding("snapshot", invocation.json || cursor != nil ? nil : "true").adding("since", cursor)
+            .adding("snapshot", invocation.json || template != nil || cursor != nil ? nil : "true").adding(
+                "since",
+                cursor
+            )
     }
 
     private func take(_ line: [UInt8]) -> Bool {
@@ -80,6 +85,8 @@ final class WatchCommand {
         let isControl = ["hello", "heartbeat", "shutdown", "reset", "summary"].contains(type)
         if invocation.json {
             invocation.io.write(line + [0x0A])
+        } else if let template {
+            if !isControl { invocation.print(template.text(of: event)) }
         } else {
             view.show(event)
         }

@@ -31,6 +31,9 @@ package protocol CommandIO: AnyObject {
     /// Runs an editor on a file and waits; the result is its exit status.
     func edit(_ path: String, with command: String) -> Int
 
+    /// Runs another program in the place of this one; comes back only with a failure.
+    func replaceProcess(_ words: [String]) -> FileFault
+
     func connect(to place: ServerPlace) throws(ClientError) -> any ByteChannel
 }
 

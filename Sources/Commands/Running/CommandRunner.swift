@@ -1,8 +1,8 @@
 /// The result of a command line: finished here, or handed back to the executable.
 package enum CommandOutcome: Sendable {
     case finished(ExitCode)
-    /// A parsed command that only the executable can run: `serve`, `doctor`, `discover`, `demo-gateway`, `outbox recover`,
-    /// `tls self-signed`.
+    /// A parsed command that only the executable can run: `serve`, `doctor`, `backup`, `restore`, `discover`,
+    /// `demo-gateway`, `outbox recover`, `tls self-signed`.
     case external(ParsedCommand)
 }
 

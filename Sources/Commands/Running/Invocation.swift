@@ -37,6 +37,20 @@ struct Invocation {
 
     func print(_ text: String) { io.write(text.hasSuffix("\n") || text.isEmpty ? text : text + "\n") }
 
+    /// - Parameter empty: said for a table without rows.
+    func print(_ table: TextTable, orElse empty: String) -> ExitCode {
+        print(table.isEmpty ? empty : table.text(width: io.tableWidth, style: style))
+        return .ok
+    }
+
+    /// Says of an answer that it is an earlier one of the gateway.
+    func tellAge(_ answer: JSONValue) {
+        guard answer["live"]?.bool == false else { return }
+        io.writeError(
+            io.errorStyle.warning("From the cache of \(time.short(answer["asOf"]?.string)): the gateway is away.\n")
+        )
+    }
+
     // MARK: The daemon
 
     var finder: PlaceFinder { PlaceFinder(command: command, io: io) }
@@ -57,8 +71,10 @@ struct Invocation {
         return response
     }
 
-    /// The JSON of an answer. With `--json` it is printed as it came, and the result is nil.
+    /// The JSON of an answer. With `--json` it is printed as it came, with `--format` by the template, and the result is
+    /// nil.
     func value(_ request: ClientRequest) throws(CommandFailure) -> JSONValue? {
+        let template = try template()
         let response = try perform(request)
         if json {
             io.write(
@@ -67,10 +83,36 @@ struct Invocation {
             return nil
         }
         do throws(ClientError) {
-            return try response.json()
+            let value = try response.json()
+            guard let template else { return value }
+            for row in Self.rows(value) { print(template.text(of: row)) }
+            return nil
         } catch {
             throw CommandFailure(error)
         }
+    }
+
+    /// The rows of a list; anything else is one row.
+    private static func rows(_ answer: JSONValue) -> [JSONValue] {
+        let lists = ["entries", "runs", "messages", "sessions", "agents", "tokens", "requests"]
+        return lists.lazy.compactMap { answer[$0] }.first { $0.kind == .array }?.list ?? [answer]
+    }
+
+    func template() throws(CommandFailure) -> OutputTemplate? {
+        guard let text = command["--format"] else { return nil }
+        guard !json else {
+            throw CommandFailure(UsageError("--json and --format exclude each other", command: command.path))
+        }
+        do throws(OutputTemplate.Fault) {
+            return try OutputTemplate(text)
+        } catch {
+            throw CommandFailure(UsageError("--format: \(error.message)", command: command.path))
+        }
+    }
+
+    /// Argument 1 as an id; its beginning is enough where it is unique.
+    func id(of names: ListedNames) throws(CommandFailure) -> String {
+        try names.completed(command.arguments.first ?? "", self)
     }
 
     // MARK: Settings

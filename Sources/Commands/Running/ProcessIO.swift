@@ -80,6 +80,8 @@ package final class ProcessIO: CommandIO {
     package func remove(_ path: String) { try? FileSystem.remove(path) }
     package func edit(_ path: String, with command: String) -> Int { CurrentProcess.edit(path, with: command) }
 
+    package func replaceProcess(_ words: [String]) -> FileFault { FileFault("\(CurrentProcess.replace(with: words))") }
+
     /// How long each address of a host is tried.
     private static let connectMilliseconds = 10_000
 

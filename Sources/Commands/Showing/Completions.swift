@@ -53,6 +53,13 @@ package enum Completions {
             + settings
     }
 
+    /// The words of an argument that the running server knows.
+    private static func listed(_ node: Node) -> ListedNames? {
+        node.spec.arguments.lazy.compactMap { if case .listed(let names) = $0.values { names } else { nil } }.first
+    }
+
+    private static func ask(_ names: ListedNames) -> String { "$(ladle complete \(names.rawValue) 2>/dev/null)" }
+
     private static func bash() -> String {
         var text = """
             # bash completion for ladle
@@ -73,6 +80,7 @@ package enum Completions {
                 switch values {
                 case .words(let words):
                     action = "COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- \"$word\"))"
+                case .listed(let names): action = "COMPREPLY=($(compgen -W \"\(ask(names))\" -- \"$word\"))"
                 case .files: action = "COMPREPLY=($(compgen -f -- \"$word\"))"
                 case .any: action = ":"
                 }
@@ -82,7 +90,8 @@ package enum Completions {
         text += "    esac\n    case \"$path\" in\n"
         for node in nodes() {
             let all = (words(node) + node.optionNames).joined(separator: " ")
-            text += "    '\(dashed(node.path))') COMPREPLY=($(compgen -W '\(all)' -- \"$word\")) ;;\n"
+            let offered = listed(node).map { "\"\(all) \(ask($0))\"" } ?? "'\(all)'"
+            text += "    '\(dashed(node.path))') COMPREPLY=($(compgen -W \(offered) -- \"$word\")) ;;\n"
         }
         return text + "    esac\n}\ncomplete -o bashdefault -F _ladle ladle\n"
     }
@@ -108,6 +117,7 @@ package enum Completions {
                 let action: String
                 switch values {
                 case .words(let words): action = "compadd -- \(words.joined(separator: " "))"
+                case .listed(let names): action = "compadd -- ${(f)\"\(ask(names))\"}"
                 case .files: action = "_files"
                 case .any: action = "_message value"
                 }
@@ -116,8 +126,9 @@ package enum Completions {
         }
         text += "    esac\n    case \"$place\" in\n"
         for node in nodes() {
-            text +=
-                "    '\(dashed(node.path))') compadd -- \((words(node) + node.optionNames).joined(separator: " ")) ;;\n"
+            let all = (words(node) + node.optionNames).joined(separator: " ")
+            let asked = listed(node).map { " ${(f)\"\(ask($0))\"}" } ?? ""
+            text += "    '\(dashed(node.path))') compadd -- \(all)\(asked) ;;\n"
         }
         return text + "    esac\n}\n_ladle \"$@\"\n"
     }
@@ -144,6 +155,7 @@ package enum Completions {
             for word in words(node).dropFirst(node.spec.visibleSubcommands.count) {
                 text += "complete -c ladle \(condition) -a \(word)\n"
             }
+            if let names = listed(node) { text += "complete -c ladle \(condition)\(parameter(.listed(names)))\n" }
             for option in node.spec.allOptions {
                 text += "complete -c ladle \(condition) -l \(option.name.dropFirst(2)) -d '\(quoted(option.summary))'"
                 text += parameter(option.value == nil || option.valueIsOptional ? nil : option.values) + "\n"
@@ -163,6 +175,7 @@ package enum Completions {
         switch values {
         case .none: ""
         case .any: " -x"
+        case .listed(let names): " -x -a '(ladle complete \(names.rawValue) 2>/dev/null)'"
         case .files: " -r -F"
         case .words(let words): " -x -a '\(words.joined(separator: " "))'"
         }

@@ -15,6 +15,8 @@ final class LiveView {
     /// The steps under way, the newest last.
     private var running: [(id: String, line: String)] = []
     private var ended = RecentNames()
+    /// Lines that came amid growing text. Each waits for the end of its line, and goes unseen if that is the end of all.
+    private var held: [(text: String, stream: Stream)] = []
 
     init(_ io: any CommandIO) {
         self.io = io
@@ -27,7 +29,11 @@ final class LiveView {
         let id = step["id"]?.string ?? ""
         running.removeAll { $0.id == id }
         let isOver = !["running", "waiting"].contains(step["state"]?.string)
-        if !isOver { running.append((id, StepText.line(step, .plain))) }
+        if !isOver {
+            // The agent has stopped talking.
+            above { endLine() }
+            running.append((id, StepText.line(step, .plain)))
+        }
         status(running.last?.line ?? "")
         guard isOver, ended.insert(id) else { return }
         let width = stream.isTerminal(io) ? io.columns - DisplayWidth.ofStyled(prefix) : nil
@@ -38,10 +44,8 @@ final class LiveView {
 
     /// A line that stays.
     func line(_ text: String, on stream: Stream) {
-        above {
-            endLine()
-            stream.write(text + "\n", io)
-        }
+        held.append((text, stream))
+        above { writeHeld() }
     }
 
     /// A piece of growing text.
@@ -56,6 +60,8 @@ final class LiveView {
             if isLive, io.isOutputTerminal, column >= io.columns {
                 io.write(" \r")
                 column = 0
+            } else {
+                writeHeld()
             }
         }
     }
@@ -63,12 +69,20 @@ final class LiveView {
     /// Ends the growing text and takes the line below away.
     func end() {
         status("")
+        held = []
         endLine()
     }
 
     private func endLine() {
         if column > 0 { io.write("\n") }
         column = 0
+        writeHeld()
+    }
+
+    private func writeHeld() {
+        guard column == 0 else { return }
+        for line in held { line.stream.write(line.text + "\n", io) }
+        held = []
     }
 
     private func status(_ line: String) {

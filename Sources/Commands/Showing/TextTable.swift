@@ -11,6 +11,8 @@ struct TextTable {
         self.headings = headings
     }
 
+    var isEmpty: Bool { rows.isEmpty }
+
     mutating func add(_ cells: String...) {
         rows.append(headings.indices.map { $0 < cells.count ? Printable.line(cells[$0]) : "" })
     }
@@ -35,9 +37,9 @@ struct TextTable {
         var excess = widths.reduce(0, +) + 2 * (widths.count - 1) - width
         let last = widths.count - 1
         let between = widths.indices.dropFirst().dropLast().reversed()
-        // First down to a readable width, then down to a few characters.
-        let steps =
-            [(last, 16)] + between.map { ($0, 11) } + [(last, 5)] + between.map { ($0, 5) } + [(0, 8), (last, 1)]
+        // First down to a readable width, then down to a few characters. The first 13 of an id are nearly always unique.
+        let readable = [(last, 16)] + between.map { ($0, 11) } + [(last, 5)] + between.map { ($0, 5) }
+        let steps = readable + [(0, 14), (last, 1)] + between.map { ($0, 3) } + [(0, 8)]
         for (column, least) in steps where excess > 0 && column >= 0 {
             let cut = min(excess, max(0, widths[column] - least))
             widths[column] -= cut

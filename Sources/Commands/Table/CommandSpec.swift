@@ -73,6 +73,8 @@ package struct OptionSpec: Sendable {
         case any
         case files
         case words([String])
+        /// Asked of the running server.
+        case listed(ListedNames)
     }
 
     /// With its dashes.
@@ -112,11 +114,17 @@ package struct OptionSpec: Sendable {
     static let socket = OptionSpec("--socket", "PATH", "Control socket of ladle serve", values: .files)
     static let tokenFile = OptionSpec("--token-file", "FILE", "File with a token of Ladle", values: .files)
     static let pin = OptionSpec("--pin", "SHA256", "Certificate of the server, instead of the system's authorities")
+    static let format = OptionSpec("--format", "TEMPLATE", "Print fields, such as {{.id}} {{.state}}")
     static let client: [OptionSpec] = [
-        json, socket,
+        json, format, socket,
         OptionSpec("--state", "DIR", "State directory with the control socket", values: .files),
         OptionSpec("--url", "URL", "Ladle on another host, such as http://HOST:18780"),
-        OptionSpec("--context", "NAME", "Ladle on another host, by its name in ladle context"),
+        OptionSpec(
+            "--context",
+            "NAME",
+            "Ladle on another host, by its name in ladle context",
+            values: .listed(.contexts)
+        ),
         tokenFile, pin,
     ]
 }

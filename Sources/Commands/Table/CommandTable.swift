@@ -28,6 +28,14 @@ package enum CommandTable {
             fields: "name, callName, pronouns, timezone, notes, context"
         ),
         client(
+            "sessions",
+            "List the sessions of the gateway",
+            run: ListCommands.sessions,
+            [],
+            [OptionSpec("--limit", "N", "How many")]
+        ),
+        client("agents", "List the agents of the gateway", run: ListCommands.agents),
+        client(
             "status",
             "Show the state of Ladle and of its connection to the gateway",
             run: StatusCommand.run,
@@ -38,6 +46,21 @@ package enum CommandTable {
         CommandSpec("doctor", "Find problems, and for each the command that repairs it").with {
             $0.takesConfiguration = true
             $0.options = [.json, .socket]
+        },
+        CommandSpec("logs", "Show the log of the service and follow it").with {
+            $0.run = LogsCommand.run
+            $0.options = [
+                .json, OptionSpec("--lines", "N", "How many lines to begin with; 50 by default"),
+                OptionSpec("--no-follow", nil, "Only show what is there"),
+            ]
+        },
+        CommandSpec("backup", "Write a copy of the state into one file, also while serve runs").with {
+            $0.arguments = [ArgumentSpec("file", "The new file", values: .files)]
+            $0.options = [.json, state]
+        },
+        CommandSpec("restore", "Put a backup in the place of the state").with {
+            $0.arguments = [ArgumentSpec("file", "The backup", values: .files)]
+            $0.options = [.json, state]
         },
         CommandSpec("discover", "Look for gateways on the network").with {
             $0.takesConfiguration = true
@@ -79,6 +102,12 @@ package enum CommandTable {
             $0.arguments = [ArgumentSpec("shell", "Which shell", values: .words(["bash", "zsh", "fish"]))]
             $0.examples = ["ladle completions bash > ~/.local/share/bash-completion/completions/ladle"]
         },
+        client(
+            "complete",
+            "Print the words that a shell offers",
+            run: HelpCommands.complete,
+            [ArgumentSpec("list", "Which words", values: .words(ListedNames.allCases.map(\.rawValue)))]
+        ).with { $0.isHidden = true },
         CommandSpec("man", "Print the manual page").with {
             $0.run = HelpCommands.manual
             $0.isHidden = true
@@ -108,7 +137,8 @@ package enum CommandTable {
         }
     }
 
-    private static let session = OptionSpec("--session", "KEY", "Session; main by default")
+    private static let state = OptionSpec("--state", "DIR", "State directory", values: .files)
+    private static let session = OptionSpec("--session", "KEY", "Session; main by default", values: .listed(.sessions))
     private static let send = client(
         "send",
         "Send a message",
@@ -166,8 +196,8 @@ package enum CommandTable {
         run: WatchCommand.run,
         [],
         [
-            OptionSpec("--session", "KEY", "Only this session"),
-            OptionSpec("--run", "ID", "Only this run"),
+            OptionSpec("--session", "KEY", "Only this session", values: .listed(.sessions)),
+            OptionSpec("--run", "ID", "Only this run", values: .listed(.runs)),
             OptionSpec("--types", "LIST", "Only these event types, such as run.*,outbox"),
             OptionSpec("--since", "CURSOR", "Continue after this event"),
             OptionSpec("--limit", "N", "Stop after so many events"),
@@ -180,9 +210,10 @@ package enum CommandTable {
         "runs",
         "List runs, or show one",
         run: RunCommands.runs,
-        [ArgumentSpec("run", "Id of one run", optional: true)],
+        [ArgumentSpec("run", "Id of one run", optional: true, values: .listed(.runs))],
         [
-            OptionSpec("--active", nil, "Only active runs"), OptionSpec("--session", "KEY", "Only this session"),
+            OptionSpec("--active", nil, "Only active runs"),
+            OptionSpec("--session", "KEY", "Only this session", values: .listed(.sessions)),
             OptionSpec("--limit", "N", "How many"),
         ]
     )
@@ -191,12 +222,12 @@ package enum CommandTable {
         "abort",
         "Stop a run, or all runs of a session",
         run: RunCommands.abort,
-        [ArgumentSpec("run", "Id of the run", optional: true)],
-        [OptionSpec("--session", "KEY", "Stop the runs of this session")]
+        [ArgumentSpec("run", "Id of the run", optional: true, values: .listed(.runs))],
+        [OptionSpec("--session", "KEY", "Stop the runs of this session", values: .listed(.sessions))]
     )
 
     private static let outbox = CommandSpec("outbox", "Messages that wait or are on their way").with {
-        let id = ArgumentSpec("id", "Id of the entry")
+        let id = ArgumentSpec("id", "Id of the entry", values: .listed(.entries))
         $0.usual = "list"
         $0.subcommands = [
             client(
@@ -214,7 +245,8 @@ package enum CommandTable {
                             "cancelled", "expired",
                         ])
                     ),
-                    OptionSpec("--session", "KEY", "Only this session"), OptionSpec("--limit", "N", "How many"),
+                    OptionSpec("--session", "KEY", "Only this session", values: .listed(.sessions)),
+                    OptionSpec("--limit", "N", "How many"),
                 ]
             ),
             client("show", "Show an entry and its attempts", run: OutboxCommands.show, [id]),
@@ -228,7 +260,7 @@ package enum CommandTable {
             ),
             CommandSpec("recover", "Show the messages of a damaged database, and restore or discard them").with {
                 $0.options = [
-                    .json, OptionSpec("--state", "DIR", "State directory", values: .files),
+                    .json, state,
                     OptionSpec("--restore", nil, "Put its entries into the outbox again"),
                     OptionSpec("--discard", nil, "Give up its entries"),
                 ]
@@ -237,7 +269,7 @@ package enum CommandTable {
     }
 
     private static func document(_ name: String, _ summary: String, fields: String) -> CommandSpec {
-        let agent = OptionSpec("--agent", "NAME", "Agent; by default the gateway's")
+        let agent = OptionSpec("--agent", "NAME", "Agent; by default the gateway's", values: .listed(.agents))
         return CommandSpec(name, summary).with {
             $0.usual = "show"
             $0.subcommands = [
@@ -265,7 +297,7 @@ package enum CommandTable {
     }
 
     private static let token = CommandSpec("token", "Tokens for clients").with {
-        let id = ArgumentSpec("id", "Id of the token")
+        let id = ArgumentSpec("id", "Id or name of the token", values: .listed(.tokens))
         $0.usual = "list"
         $0.subcommands = [
             client(
@@ -276,7 +308,7 @@ package enum CommandTable {
                 [
                     OptionSpec("--name", "NAME", "What the token is for"),
                     OptionSpec("--scopes", "LIST", "What it may do: read,send,identity,control,nodes,admin"),
-                    OptionSpec("--session", "KEY", "Only this session", repeats: true),
+                    OptionSpec("--session", "KEY", "Only this session", repeats: true, values: .listed(.sessions)),
                     OptionSpec("--expires", "DURATION", "How long it is valid, such as 90d"),
                 ]
             ).with { $0.examples = ["ladle token create --name kitchen --scopes read,send"] },
@@ -287,7 +319,7 @@ package enum CommandTable {
     }
 
     private static let clients = CommandSpec("clients", "Devices that ask for a token").with {
-        let code = ArgumentSpec("code", "The code the device shows")
+        let code = ArgumentSpec("code", "The code the device shows", values: .listed(.codes))
         $0.usual = "list"
         $0.subcommands = [
             client("list", "List pairing requests", run: PairingCommands.list),
@@ -303,7 +335,7 @@ package enum CommandTable {
     }
 
     private static let context = CommandSpec("context", "Names for Ladles on other hosts").with {
-        let name = ArgumentSpec("name", "Name of the context")
+        let name = ArgumentSpec("name", "Name of the context", values: .listed(.contexts))
         $0.usual = "list"
         $0.subcommands = [
             CommandSpec("list", "List contexts").with {
@@ -314,10 +346,7 @@ package enum CommandTable {
                 $0.run = ContextCommands.add
                 $0.arguments = [name, ArgumentSpec("url", "Where Ladle is, such as https://ladle.example")]
                 $0.options = [.json, .tokenFile, .pin]
-                $0.examples = [
-                    "ladle context add home http://100.64.0.7:18780 --token-file token",
-                    "ssh home cat token | ladle context add home https://home --token-file -",
-                ]
+                $0.examples = ["ladle context add home http://100.64.0.7:18780 --token-file token"]
             },
             CommandSpec("use", "Let the commands talk to this one; local is this host").with {
                 $0.run = ContextCommands.use

@@ -1,0 +1,59 @@
+import JSONBytes
+import ReadableText
+
+/// The lists whose rows a command line names: for completions, and for ids of which only the beginning is typed.
+package enum ListedNames: String, CaseIterable, Sendable {
+    case entries, runs, sessions, agents, tokens, codes, contexts
+
+    /// A Tab must not hang.
+    private static let patienceMilliseconds = 2000
+
+    private var list: (request: ClientRequest, member: String, key: String)? {
+        switch self {
+        case .entries: (.get("/v1/outbox").adding("limit", "500"), "entries", "id")
+        case .runs: (.get("/v1/runs").adding("limit", "200"), "runs", "id")
+        case .sessions: (.get("/v1/sessions"), "sessions", "key")
+        case .agents: (.get("/v1/agents"), "agents", "id")
+        case .tokens: (.get("/v1/tokens"), "tokens", "id")
+        case .codes: (.get("/v1/pairing"), "requests", "code")
+        case .contexts: nil
+        }
+    }
+
+    /// The words that a shell may offer.
+    func words(_ invocation: Invocation) throws(CommandFailure) -> [String] {
+        guard let rows = try rows(invocation) else {
+            return try invocation.finder.contexts().contexts.map(\.name) + [ContextFile.local]
+        }
+        // A token is named by its name too, which is easier to know.
+        return rows.compactMap { (self == .tokens ? $0["name"] : $0[list?.key ?? ""])?.string }
+            .filter { !$0.contains { $0.isWhitespace } }
+    }
+
+    /// The whole id where only its beginning was typed. Other words are left to the server, which knows names too.
+    func completed(_ word: String, _ invocation: Invocation) throws(CommandFailure) -> String {
+        let word = word.hasSuffix("…") ? String(word.dropLast()) : word
+        guard (4..<36).contains(word.count), word.allSatisfy({ $0.isHexDigit || $0 == "-" }) else { return word }
+        let ids = try rows(invocation)?.compactMap { $0[list?.key ?? ""]?.string } ?? []
+        let found = ids.filter { $0.hasPrefix(word.lowercased()) }
+        guard found.count > 1 else { return found.first ?? word }
+        throw CommandFailure(
+            UsageError(
+                "\(word) begins \(found.count) ids: \(found.prefix(3).joined(separator: ", "))",
+                hint: "type more of it",
+                command: invocation.command.path
+            )
+        )
+    }
+
+    private func rows(_ invocation: Invocation) throws(CommandFailure) -> [JSONValue]? {
+        guard let (request, member, _) = list else { return nil }
+        let patience = invocation.command.name == "complete" ? Self.patienceMilliseconds : nil
+        let response = try invocation.perform(request.accepting("application/json", patience: patience))
+        do throws(ClientError) {
+            return try response.json()[member].list
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+package import Basics
+package import EventStream
+import POSIX
+import SQLite
+
+/// A copy of the state in one file: the database, and beside it files such as the device's key.
+package struct StateBackup: Sendable {
+    /// The table with the other files; only a backup has it.
+    private static let table = "backup_file"
+
+    /// The backup.
+    package let path: String
+    /// The names of the other files in the state directory.
+    package let files: [String]
+
+    package init(path: String, files: [String]) {
+        self.path = path
+        self.files = files
+    }
+
+    /// Copies the state of a directory, which a running server may use meanwhile. An existing file is never replaced.
+    package func make(of directory: String) throws(StoreError) {
+        try perform {
+            try copy(directory + "/ladle.db", to: path)
+            do {
+                let copy = try SQLiteConnection(path: path, access: .readWrite)
+                try copy.execute("PRAGMA journal_mode = DELETE; CREATE TABLE \(Self.table)(name TEXT, bytes BLOB)")
+                for name in files {
+                    guard let bytes = try PrivateFile(directory + "/" + name).read() else { continue }
+                    try copy.run("INSERT INTO \(Self.table) VALUES(?, ?)", name, bytes)
+                }
+                copy.close()
+            } catch {
+                try? FileSystem.remove(path)
+                throw error
+            }
+        }
+    }
+
+    /// Puts the backup in the place of the state of a directory. The backup is checked first, and the earlier state is
+    /// kept. The event log begins anew: its numbers have been given to other events since.
+    /// - Returns: the directory with the earlier state; nil where there was none.
+    package func restore(
+        into directory: StateDirectory,
+        epoch: EventEpoch,
+        at now: Timestamp
+    ) throws(StoreError) -> String? {
+        let candidate = directory.databasePath + ".restored"
+        return try perform {
+            try? FileSystem.remove(candidate)
+            try copy(path, to: candidate)
+            do {
+                let others = try prepare(candidate, epoch: epoch, at: now)
+                let earlier = try keepEarlier(in: directory.path, at: now)
+                for (name, bytes) in others { try PrivateFile("\(directory.path)/\(name)").replace(with: bytes) }
+                try FileSystem.rename(candidate, to: directory.databasePath)
+                try FileSystem.synchronise(directory: directory.path)
+                return earlier
+            } catch {
+                try? FileSystem.remove(candidate)
+                throw error
+            }
+        }
+    }
+
+    /// Copies a database as it is at one moment into a private file that must not exist.
+    private func copy(_ database: String, to target: String) throws {
+        try PrivateFile(target).createDirectly([])
+        do {
+            let source = try SQLiteConnection(path: database, access: .readOnly)
+            defer { source.close() }
+            try source.run("VACUUM INTO ?", target)
+        } catch {
+            try? FileSystem.remove(target)
+            throw error
+        }
+    }
+
+    /// Makes a database for use out of the copy of a backup.
+    private func prepare(_ candidate: String, epoch: EventEpoch, at now: Timestamp) throws -> [(String, [UInt8])] {
+        let connection = try SQLiteConnection(path: candidate, access: .readWrite)
+        defer { connection.close() }
+        if let problem = try connection.quickCheck().first { throw StoreError.unavailable("it is damaged: \(problem)") }
+        let isBackup = try connection.first("SELECT 1 FROM sqlite_schema WHERE name = ?", Self.table) { row in
+            row.int64(0)
+        }
+        guard isBackup != nil else { throw StoreError.unavailable("it is no backup of Ladle") }
+        try Migrator(DatabaseFile.migrations + TokenTable.migrations).migrate(connection)
+        let rows = try connection.all("SELECT name, bytes FROM \(Self.table)") { row in (row.string(0), row.bytes(1)) }
+        try connection.transaction { () throws(SQLiteError) in
+            try connection.execute("DROP TABLE \(Self.table); DELETE FROM event; DELETE FROM event_log")
+            try EventTable(connection).createLog(epoch: epoch, at: now)
+        }
+        return rows.filter { files.contains($0.0) }
+    }
+
+    /// Moves the state that is there into a directory of its own.
+    private func keepEarlier(in directory: String, at now: Timestamp) throws -> String? {
+        guard FileSystem.exists(directory + "/ladle.db") else { return nil }
+        let place = "\(directory)/before-restore-\(now.milliseconds)"
+        try FileSystem.makeDirectory(place)
+        for name in ["ladle.db-wal", "ladle.db-shm", "ladle.db"] + files where FileSystem.exists("\(directory)/\(name)")
+        {
+            try FileSystem.rename("\(directory)/\(name)", to: "\(place)/\(name)")
+        }
+        return place
+    }
+
+    private func perform<Value>(_ work: () throws -> Value) throws(StoreError) -> Value {
+        do {
+            return try work()
+        } catch let error as SystemError {
+            throw .unavailable("\(error)")
+        } catch {
+            throw DatabaseFile.storeError(error)
+        }
+    }
+}

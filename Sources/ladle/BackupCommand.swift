@@ -1,0 +1,102 @@
+import Basics
+import Commands
+import Configuration
+import EventStream
+import JSONBytes
+import POSIX
+import Store
+
+/// `ladle backup FILE` and `ladle restore FILE`: the state of this host in one file, and back.
+enum BackupCommand {
+    /// The identity of this device for the gateway, without which somebody has to approve it again.
+    private static let files = ["device-key", "device-tokens.json"]
+
+    static func backup(
+        _ command: ParsedCommand,
+        _ settings: Settings,
+        places: SettingsPlaces
+    ) throws(CommandFailure) -> ExitCode {
+        let path = places.expanded(command.arguments[0])
+        let folder = try folder(command, settings, places)
+        do throws(StoreError) {
+            try StateBackup(path: path, files: files).make(of: folder)
+        } catch {
+            throw failure("\(path) is not written", error)
+        }
+        report("written", path, command) { "\(path) has the state of \(folder). Keep it safe: it holds a key." }
+        return .ok
+    }
+
+    static func restore(
+        _ command: ParsedCommand,
+        _ settings: Settings,
+        places: SettingsPlaces
+    ) throws(CommandFailure) -> ExitCode {
+        let path = places.expanded(command.arguments[0])
+        let state = try stateDirectory(command, settings, places)
+        let earlier: String?
+        do {
+            let directory = try StateDirectory.open(state)
+            defer { directory.release() }
+            earlier = try StateBackup(path: path, files: files).restore(
+                into: directory,
+                epoch: EventEpoch.make(random: .random(in: 0 ... .max)),
+                at: Timestamp(milliseconds: HostClock.wallMilliseconds)
+            )
+        } catch let failure as StartFailure {
+            throw CommandFailure(failure.status, "STATE_IN_USE", failure.message, hint: "stop ladle serve first")
+        } catch {
+            throw failure("\(path) is not restored", error)
+        }
+        report("restored", path, command) {
+            """
+            \(state) has the state of \(path) now.\(earlier.map { " The earlier state is in \($0)." } ?? "")
+            Messages that wait in it may have been sent since. To decide about each: ladle serve --outbox-resume hold
+            """
+        }
+        return .ok
+    }
+
+    /// The directory with the database. The demo has one of its own.
+    private static func folder(
+        _ command: ParsedCommand,
+        _ settings: Settings,
+        _ places: SettingsPlaces
+    ) throws(CommandFailure) -> String {
+        let state = try stateDirectory(command, settings, places)
+        guard let found = [state, state + "/demo"].first(where: { FileSystem.exists($0 + "/ladle.db") }) else {
+            throw CommandFailure(
+                .usage,
+                "NO_STATE",
+                "there is no database in \(state)",
+                hint: "name it with --state DIR"
+            )
+        }
+        return found
+    }
+
+    private static func stateDirectory(
+        _ command: ParsedCommand,
+        _ settings: Settings,
+        _ places: SettingsPlaces
+    ) throws(CommandFailure) -> String {
+        guard let state = command["--state"].map(places.expanded) ?? places.stateDirectory(settings) else {
+            throw CommandFailure(
+                .usage,
+                "NO_STATE",
+                "there is no home directory",
+                hint: "name the state with --state DIR"
+            )
+        }
+        return state
+    }
+
+    private static func report(_ verb: String, _ path: String, _ command: ParsedCommand, _ text: () -> String) {
+        guard Program.json(command) else { return Console.say(text()) }
+        Program.say { writer in writer.object { $0.member(verb, path) } }
+    }
+
+    private static func failure(_ title: String, _ error: any Error) -> CommandFailure {
+        CommandFailure(.unavailable, "BACKUP_FAILED", title, detail: "\(error)")
+    }
+}

@@ -1,0 +1,159 @@
+"""What goes on, on a terminal from 40 to 200 columns: the running step below the text that comes, steps that change in place,
+Ctrl-C, no colour; the same in a pipe; and servers that are slow, silent or broken."""
+
+import pathlib
+import re
+import socket
+import subprocess
+import threading
+import unicodedata
+
+from harness import LADLE, DemoGateway, Serve, Tally, on_terminal, options, scratch, until
+
+options()
+tally = Tally()
+
+
+def wide(character):
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 0 if unicodedata.combining(character) else 1
+
+
+class Screen:
+    """The rows that a terminal shows after these bytes. It knows the codes that Ladle uses, and refuses others."""
+
+    def __init__(self, columns, written):
+        self.columns, self.rows, self.row, self.column = columns, [[]], 0, 0
+        for code, character in re.findall(r"\x1b\[(\d*(?:;\d+)*[A-Za-z])|([\s\S])", written.decode()):
+            self.code(code) if code else self.put(character)
+
+    def put(self, character):
+        if character == "\r":
+            self.column = 0
+        elif character == "\n":
+            self.down()
+        else:
+            assert character != "\x1b", "a code that this screen does not know"
+            if self.column + wide(character) > self.columns:
+                self.down()
+                self.column = 0
+            row = self.rows[self.row]
+            row += [" "] * (self.column + 1 - len(row))
+            row[self.column] = character
+            self.column += wide(character)
+
+    def down(self):
+        self.row += 1
+        if self.row == len(self.rows):
+            self.rows.append([])
+
+    def code(self, code):
+        count = int(code[:-1] or 1) if code[:-1].isdigit() or len(code) == 1 else 0
+        if code == "2K":
+            self.rows[self.row] = []
+        elif code == "J":
+            del self.rows[self.row][self.column:]
+            del self.rows[self.row + 1:]
+        elif code[-1] == "A":
+            self.row -= count
+        elif code[-1] == "C":
+            self.column = min(self.column + count, self.columns - 1)
+        else:
+            assert code[-1] == "m", f"a code that this screen does not know: {code!r}"
+
+    @property
+    def lines(self):
+        return ["".join(row).rstrip() for row in self.rows]
+
+
+gateway = DemoGateway("--speed", "20")
+server = Serve(gateway=gateway.url).linked()
+ENV = {"LADLE_SOCKET": server.state + "/ladle.sock"}
+ASKED = "append the weather to weather.txt"
+reply = subprocess.run([LADLE, "send", "--wait", ASKED], capture_output=True, text=True, env={**ENV, "HOME": scratch()}).stdout
+
+for columns in (40, 57, 80, 200):
+    for colours in ({}, {"NO_COLOR": "1"}):
+        code, written = on_terminal([LADLE, "send", "--wait", ASKED], columns, {**ENV, **colours})
+        lines = Screen(columns, written).lines
+        tally.check(code == 0, f"{columns} columns: exit {code}")
+        steps = [line for line in lines if line.startswith("✓ ")]
+        tally.check(steps and not [line for line in lines if line.startswith("• ")], f"{columns} columns, steps that have ended: {lines}")
+        told = "".join(lines[lines.index(steps[-1]) + 1:])
+        tally.check(re.sub(r"\s", "", reply) in re.sub(r"\s", "", told), f"{columns} columns, the reply once and whole: {told!r} {reply!r}")
+        tally.check(b"\xe2\x80\xa2 " in written, f"{columns} columns, a running step was seen")
+        tally.check(colours == {} or b"\x1b[3" not in re.sub(rb"\x1b\[\d+C", b"", written), "no colour with NO_COLOR")
+code, written = on_terminal([LADLE, "send", "--wait", ASKED], 80, {**ENV, "TERM": "dumb"})
+tally.check(code == 0 and b"\x1b" not in written, f"no code at all on a dumb terminal: {written}")
+
+# The text comes while the run goes on.
+slow = DemoGateway("--speed", "2")
+waiting = Serve(gateway=slow.url).linked()
+code, written = on_terminal([LADLE, "send", "--wait", ASKED], 80, {"LADLE_SOCKET": waiting.state + "/ladle.sock"}, leave_at="Done: I")
+tally.check(code == 130 and b"goes on without you" in written, f"Ctrl-C behind the first words: {code} {written}")
+
+# Watching: who said it, the steps in place, the reply once; local time with seconds.
+for columns, zone in ((40, "UTC"), (80, "Asia/Tokyo"), (200, "UTC")):
+    command = [LADLE, "watch", "--timeout", "3"]
+    sender = threading.Timer(0.5, lambda: subprocess.run([LADLE, "send", "--wait", ASKED], capture_output=True, env={**ENV, "HOME": "/"}))
+    sender.start()
+    code, written = on_terminal(command, columns, {**ENV, "TZ": zone})
+    sender.join()
+    text = "\n".join(Screen(columns, written).lines)
+    joined = re.sub(r"\s", "", text)
+    tally.check(code == 0, f"watch ends at its time: {code}")
+    tally.check(joined.count(re.sub(r"\s", "", "you: " + ASKED)) == 1, f"{columns} columns, the message once: {text}")
+    tally.check(joined.count(re.sub(r"\s", "", "agent: " + reply)) == 1, f"{columns} columns, the reply once: {text}")
+    tally.check("✓" in text and "•" not in text, f"{columns} columns, only steps that have ended stay: {text}")
+    tally.check("queued" not in text and "started" not in text, f"{columns} columns, nothing else: {text}")
+    tally.check(re.search(r"^\d\d:\d\d:\d\d ", text, re.M), "times have seconds")
+code, written = on_terminal([LADLE, "watch"], 80, ENV, leave_at="Watching")
+tally.check(code in (130, -2), f"Ctrl-C ends watch: {code}")
+piped = subprocess.Popen([LADLE, "watch", "--timeout", "3", "--verbose"], stdout=subprocess.PIPE, text=True, env={**ENV, "HOME": "/"})
+until(lambda: server.json("GET", "/v1/status")[1]["events"]["subscribers"] == 1, what="the watcher")
+subprocess.run([LADLE, "send", "--wait", ASKED], capture_output=True, env={**ENV, "HOME": "/"})
+told = piped.communicate(timeout=20)[0]
+tally.check("\x1b" not in told and "outbox" in told and "started" in told and "✓" in told, f"verbose, in a pipe: {told}")
+
+
+# Servers that are no good.
+class Fake:
+    """Answers every connection with these pieces, then closes it; or keeps it open without a word."""
+
+    def __init__(self, *pieces, keeps=False):
+        self.path = str(pathlib.Path(scratch(), "s"))
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(self.path)
+        self.socket.listen()
+        self.kept = []
+        threading.Thread(target=self.serve, args=(pieces, keeps), daemon=True).start()
+
+    def serve(self, pieces, keeps):
+        while True:
+            connection = self.socket.accept()[0]
+            connection.recv(65536)
+            for piece in pieces:
+                connection.sendall(piece)
+                threading.Event().wait(0.05)
+            self.kept.append(connection) if keeps else connection.close()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 26\r\n\r\n"
+for name, fake, wanted in [
+    ("slow", Fake(*[bytes([byte]) for byte in HEAD[:9]], HEAD[9:], b'{"active":0,', b'"runs": [] ', b" } "), 0),
+    ("closes at once", Fake(), 75),
+    ("half an answer", Fake(HEAD, b"{"), 75),
+    ("no HTTP", Fake(b"SSH-2.0-OpenSSH\r\n\r\n"), 70),
+    ("no JSON", Fake(HEAD, b"x" * 26), 70),
+]:
+    run = subprocess.run([LADLE, "activity", "--socket", fake.path], capture_output=True, text=True, timeout=30, env={"HOME": "/"})
+    tally.check(run.returncode == wanted, f"{name}: exit {run.returncode}, {run.stderr}{run.stdout}")
+    tally.check(wanted == 0 or run.stderr.startswith("ladle: "), f"{name}: {run.stderr}")
+silent = Fake(keeps=True)
+
+for arguments in (["status"], ["send", "--wait", "x"], ["watch"]):
+    client = subprocess.Popen([LADLE, *arguments, "--socket", silent.path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"HOME": "/"})
+    until(lambda: silent.kept, what="the connection")
+    silent.kept.clear()
+    client.send_signal(2)
+    tally.check(client.wait(5) in (130, -2), f"Ctrl-C while {arguments[0]} waits for a silent server: {client.returncode}")
+tally.end()
