@@ -96,13 +96,12 @@ package struct StateBackup: Sendable {
 
     /// Moves the state that is there into a directory of its own.
     private func keepEarlier(in directory: String, at now: Timestamp) throws -> String? {
-        guard FileSystem.exists(directory + "/ladle.db") else { return nil }
+        let names = ["ladle.db-wal", "ladle.db-shm", "ladle.db", WitnessFile.name] + files
+        let present = names.filter { FileSystem.exists("\(directory)/\($0)") }
+        guard !present.isEmpty else { return nil }
         let place = "\(directory)/before-restore-\(now.milliseconds)"
         try FileSystem.makeDirectory(place)
-        for name in ["ladle.db-wal", "ladle.db-shm", "ladle.db"] + files where FileSystem.exists("\(directory)/\(name)")
-        {
-            try FileSystem.rename("\(directory)/\(name)", to: "\(place)/\(name)")
-        }
+        for name in present { try FileSystem.rename("\(directory)/\(name)", to: "\(place)/\(name)") }
         return place
     }
 

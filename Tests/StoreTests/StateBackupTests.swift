@@ -54,7 +54,7 @@ struct StateBackupTests {
                 try backup.restore(into: directory, epoch: epoch, at: fixture.clock.now)
             }
         }
-        let database = StateBackup(path: directory.databasePath, files: [])
+        let database = StateBackup(path: "\(state)/ladle.db", files: [])
         #expect(throws: StoreError.unavailable("it is no backup of Ladle")) {
             try database.restore(into: directory, epoch: epoch, at: fixture.clock.now)
         }
