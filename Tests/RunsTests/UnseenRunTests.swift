@@ -79,8 +79,9 @@ struct UnseenRunTests {
         tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: false)
         tracker.recover(own, session: main, text: "hi", sentAt: now, awaitsDelivery: true)
         tracker.linkOpened(isSameProcess: true, now: now)
-        let rows = page(turn(other, "The one before.", at: -9000))
-        #expect(tracker.receive(history: rows, session: main, now: now).isEmpty)
+        let rows = turn(other, "The one before.", at: -9000).joined(separator: ",")
+        let page = json(#"{"messages":[\#(rows)]}"#)
+        #expect(tracker.receive(history: page, session: main, now: now).isEmpty)
         #expect(tracker.run(own)?.state == .queued)
         #expect(tracker.questions(main, now: now).isEmpty)
     }
