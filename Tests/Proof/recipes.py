@@ -26,7 +26,7 @@ here = pathlib.Path(scratch())
 gateway = DemoGateway()
 # More messages to one session within a moment than anybody writes.
 # Seconds without Ladle: a restart, and times after which clients behave otherwise.
-ABSENCES = (0, 1, 5, 30) if chosen.long else (0, 1, 5)
+ABSENCES = (0, 1, 5, 30) if chosen.long else (0, 1, 10)
 SENDS = ("--limits-sends-burst", "100")
 serve = Serve(*SENDS, gateway=gateway.url).linked()
 PORT, ENVIRONMENT = serve.port, {**os.environ, "HOME": str(here)}
@@ -85,9 +85,12 @@ def followers():
     found = [
         Follower("follow.sh", "sh", file("follow.sh"), serve.url, str(here / "place")),
         Follower("follow.py", sys.executable, "-u", file("follow.py"), serve.url),
-        Follower("follow.mjs", *NODE, "--experimental-eventsource", file("follow.mjs"), serve.url),
-        Follower("ticket.mjs", *NODE, "--experimental-eventsource", file("ticket.mjs"), serve.url, TOKEN),
     ]
+    # The system's Node is often an older one, whose EventSource behaves otherwise.
+    for node in {NODE[0], shutil.which("node") or NODE[0]}:
+        script = [node, *NODE[1:], "--experimental-eventsource"]
+        found.append(Follower("follow.mjs", *script, file("follow.mjs"), serve.url))
+        found.append(Follower("ticket.mjs", *script, file("ticket.mjs"), serve.url, TOKEN))
     if chosen.long and not shutil.which("jq"):
         subprocess.run([ROOT / "deploy/packages", "jq"], check=True)
     if shutil.which("jq"):
