@@ -92,6 +92,15 @@ struct DatabaseFile {
         }
     }
 
+    /// A process that was killed may have left a commit in the log that was not synced. The witness of it is, so the log comes
+    /// first.
+    func makeWitness(_ now: Witness) throws(SystemError) -> WitnessFile {
+        let log = path + "-wal"
+        // The locks of SQLite are on other files, so that closing this handle releases none.
+        if FileSystem.exists(log) { try OpenFile.updating(log).synchronise() }
+        return try WitnessFile(in: configuration.directory.path, now)
+    }
+
     private func told(_ witness: Witness?) -> String {
         guard let witness else { return "" }
         let messages = witness.waiting == 1 ? "1 message was not done" : "\(witness.waiting) messages were not done"

@@ -55,7 +55,7 @@ package actor StateStore: Journal {
                 executor: StoreExecutor(label: "ladle.maintenance")
             )
             // Without one the store works as it did before there was one.
-            witness = try? Witness(of: opened.connection).map { try WitnessFile(in: configuration.directory.path, $0) }
+            witness = try? Witness(of: opened.connection).map { try file.makeWitness($0) }
         }
         let bounds: EventLogBounds
         do throws(SQLiteError) {
