@@ -8,7 +8,7 @@ import Testing
 struct TokenTableTests {
     static func table(_ folder: ScratchDirectory) throws -> (TokenTable, SQLiteConnection) {
         let connection = try SQLiteConnection(path: folder.file("t.db"), access: .readWrite)
-        try Migrator(TokenTable.migrations).migrate(connection)
+        try Migrator(EventLogSchema.migrations + TokenTable.migrations).migrate(connection)
         return (TokenTable(connection), connection)
     }
 

@@ -1,0 +1,116 @@
+"""Attacks that once found something, end to end: a gateway that says goodbye and stays, names that are escape sequences, words that
+look like housekeeping, a start with too little memory, state files that others can read. Others of their kind are in `bad_disk.py`
+(damage that the database does not see), `cli.py` (approvals), `limits.py` (connections of other users), `access.py` (tokens limited
+to sessions), `hostile.py` (large frames) and `memory.py`."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+from harness import LADLE, DemoGateway, Serve, Tally, options, scratch, until
+from scripted import Gateway
+
+options()
+tally = Tally()
+
+
+def link(server):
+    return server.json("GET", "/v1/status")[1]["link"]["state"]
+
+
+def goodbye():
+    """It announces its end and neither ends nor says another word."""
+    gateway = Gateway()
+    server = Serve(gateway=gateway.url).linked()
+    first = gateway.connections[-1]
+    first.event("shutdown", {"reason": "restart", "restartExpectedMs": 1500})
+    until(lambda: link(server) != "online", 5, what="an offline link after the goodbye")
+    until(lambda: len(gateway.connections) > 1 and link(server) == "online", 20, what="a new connection")
+    status, answer = server.json("POST", "/v1/messages?wait=10", {"text": "after all"})
+    tally.check(status == 200 and answer["entry"]["state"] in ("accepted", "delivered"), f"a message after the goodbye: {status} {answer}")
+    server.kill()
+
+
+NASTY = "x\x1b[2J\x1b]0;title\x07\r\nforged line \u202egnp.exe \u009b31m"
+# Whatever moves a cursor, ends a line or turns the direction of what follows.
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def names():
+    """The gateway's own session key and texts, on the way to a terminal and inside JSON."""
+    gateway = Gateway()
+    server = Serve(gateway=gateway.url).linked()
+    key = f"agent:main:{NASTY}"
+    run = {"runId": "run-1", "sessionKey": key}
+    tool = {"phase": "start", "name": "exec", "toolCallId": "call_1", "args": {"command": NASTY}}
+    for number, (stream, data) in enumerate((("lifecycle", {"phase": "start", "startedAt": 1}), ("tool", tool),
+                                             ("assistant", {"text": NASTY, "delta": NASTY})), 1):
+        gateway.connections[-1].event("agent", {**run, "seq": number, "stream": stream, "ts": number, "data": data})
+    shown = until(lambda: server.json("GET", "/v1/activity")[1]["runs"], what="the run")
+    paths = ["/v1/activity", "/v1/status", "/v1/events?timeout=1&snapshot=true", f"/v1/runs/{shown[0]['id']}"]
+    for path in paths:
+        for form in ("text/plain", "application/json", "application/x-ndjson", "text/event-stream"):
+            status, fields, body = server.call("GET", path, headers={"Accept": form})
+            if status == 406:
+                continue
+            text = body.decode()
+            unsafe = UNSAFE.findall(text if "plain" in fields["content-type"] else text.replace("\r\n", "\n"))
+            tally.check(status == 200 and not unsafe, f"{path} as {form}: {status} {unsafe} in {text!r}")
+            # A reply keeps its lines.
+            if "plain" in fields["content-type"] and "/runs/" not in path:
+                tally.check(not re.search(r"^forged line", text, re.M), f"{path} as {form} has a line of its own: {text!r}")
+    for command in (["activity"], ["runs"], ["status"], ["watch", "--timeout", "1"]):
+        done = subprocess.run([LADLE, *command, "--state", server.state], capture_output=True, text=True, errors="surrogateescape")
+        if done.returncode == 64:
+            continue
+        tally.check(not UNSAFE.findall(done.stdout), f"ladle {command}: {done.stdout!r}")
+    server.kill()
+
+
+def words():
+    """A sender's words that look like housekeeping do not hide its message or the answer."""
+    gateway = DemoGateway()
+    server = Serve(gateway=gateway.url).linked()
+    for number, text in enumerate(("---IDENTITY---", "[inter-session message]", "pre-compaction memory flush",
+                                   "please explain ---IDENTITY--- and the [inter-session message] of a pre-compaction memory flush")):
+        session = f"agent:main:w{number}"
+        status, answer = server.json("POST", "/v1/messages?wait=20", {"text": f"echo {text}", "session": session})
+        tally.check(status == 200 and answer.get("reply"), f"{text}: {status} {answer}")
+
+        def told():
+            found = server.json("GET", f"/v1/messages?session={session}")[1]["messages"]
+            return {message["role"] for message in found if text in message["text"]} >= {"user", "assistant"} and found
+
+        tally.check(until(told, 10, what=f"message and answer with {text}"), text)
+    server.kill()
+
+
+def start():
+    """Too little address space, and files that others can read."""
+    if shutil.which("prlimit"):
+        began = time.monotonic()
+        done = subprocess.run(["prlimit", f"--as={256 << 20}", LADLE, "serve", "--demo", "--state", os.path.join(scratch(), "s")],
+                              capture_output=True, text=True, timeout=30)
+        said = done.stdout + done.stderr
+        tally.check(done.returncode == 75 and "address space" in said and time.monotonic() - began < 10, f"a small space: {done}")
+    server = Serve()
+    state = pathlib.Path(server.state, "demo")
+    server.stop()
+    exposed = [state / "ladle.db", state / "ladle.witness"]
+    for file in exposed:
+        file.chmod(0o644)
+    server = Serve(state=server.state)
+    tally.check(all(file.name in server.output for file in exposed), f"wide files are told of: {server.output}")
+    for file in state.iterdir():
+        tally.check(file.stat().st_mode & 0o077 == 0, f"{file} has mode {file.stat().st_mode:o}")
+    server.kill()
+
+
+goodbye()
+names()
+words()
+start()
+tally.end()
