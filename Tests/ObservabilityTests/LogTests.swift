@@ -1,4 +1,5 @@
 import Basics
+import Dispatch
 import JSONBytes
 import Synchronization
 import Testing
@@ -108,7 +109,7 @@ struct LogTests {
         let written = Mutex<[UInt8]>([])
         let sink = LogSink { bytes in written.withLock { $0 += bytes } }
         Log(sink: sink, level: level, now: { Self.time }).notice("a")
-        sink.flush()
+        sink.flush(milliseconds: 60_000)
         let isNoticed = [.notice, .info, .debug].contains(level)
         let expected = isNoticed ? "2026-09-21T14:13:20.123Z notice a\n" : ""
         #expect(written.withLock { String(decoding: $0, as: UTF8.self) } == expected)
@@ -145,15 +146,17 @@ struct LogTests {
 
 /// Holds the writer until the test lets it go.
 private final class Gate: Sendable {
-    private let isOpen = Atomic<Bool>(false)
-    private let isBlocked = Atomic<Bool>(false)
+    private let opened = DispatchSemaphore(value: 0)
+    private let blocked = DispatchSemaphore(value: 0)
 
     func wait() {
-        isBlocked.store(true, ordering: .releasing)
-        while !isOpen.load(ordering: .acquiring) {}
+        blocked.signal()
+        opened.wait()
+        // Later writers pass.
+        opened.signal()
     }
 
-    func waitUntilBlocked() { while !isBlocked.load(ordering: .acquiring) {} }
+    func waitUntilBlocked() { blocked.wait() }
 
-    func open() { isOpen.store(true, ordering: .releasing) }
+    func open() { opened.signal() }
 }

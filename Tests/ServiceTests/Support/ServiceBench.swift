@@ -7,6 +7,7 @@ import Observability
 import Outbox
 import Service
 import Store
+import TestSupport
 import Upstream
 
 /// All services on a loop with a clock moved by hand, a scripted gateway and a database in memory.
@@ -261,23 +262,32 @@ final class ServiceBench: ServiceEventReceiver {
     var messages: [JSONValue] { data("message").compactMap { $0["message"] } }
 }
 
+/// A loop holds a thread, and libdispatch has no more than 255: were all tests to begin at once, the last would wait for minutes.
+private let turnstile = Turnstile(8)
+
 /// Runs a test on a loop of its own, with all services started.
 func withServices<Value: Sendable>(
     _ settings: ServiceSettings = ServiceSettings(),
     startingAt start: Timestamp = ManualClock.start,
     _ test: @Sendable (ServiceBench, isolated EventLoop) async throws -> Value
 ) async throws -> Value {
+    await turnstile.enter()
     let clock = ManualClock(wallStart: start)
-    let loop = try EventLoop(label: "test.services", clock: clock.loopClock)
-    loop.start()
+    let result: Result<Value, any Error>
     do {
-        let value = try await run(test, settings, clock, on: loop)
+        let loop = try EventLoop(label: "test.services", clock: clock.loopClock)
+        loop.start()
+        do {
+            result = .success(try await run(test, settings, clock, on: loop))
+        } catch {
+            result = .failure(error)
+        }
         await loop.stop()
-        return value
     } catch {
-        await loop.stop()
-        throw error
+        result = .failure(error)
     }
+    await turnstile.leave()
+    return try result.get()
 }
 
 /// The same with the link to the gateway up.
