@@ -3,9 +3,9 @@ BUILD := swift build
 RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
 export SWIFT_BACKTRACE := enable=no
 
-.PHONY: run build check unit integration test lint format docs sanitize contract proof replay fuzz bench coverage release deb clean packages
+.PHONY: run build program check unit integration test lint format docs sanitize contract proof replay fuzz bench coverage release deb clean packages
 
-run: release
+run: program
 	@deploy/run
 
 build: packages
@@ -49,26 +49,30 @@ replay: packages
 	$(BUILD) --build-tests
 	LADLE_REPLAY=all swift test --skip-build --disable-xctest --filter CutReplayTests
 
-proof: release sanitize replay
+proof: program sanitize replay
 	$(BUILD) --product faulty-gateway
 	@LADLE=.build/ladle Tests/Proof/run --long
 
 fuzz: packages
 	@Tests/Fuzz/run $(or $(SECONDS),60)
 
-bench: release
+bench: program
 	@Tests/Benchmarks/run
 
 coverage: packages
 	swift test --disable-xctest --enable-code-coverage
 	@swift test --show-codecov-path
 
-release: packages
+program: packages
 	$(RELEASE)
 	@strip -o .build/ladle "$$($(RELEASE) --show-bin-path)/ladle"
 	@echo "release: .build/ladle, $$(wc -c < .build/ladle | tr -d ' ') bytes"
 
-deb: release
+# The files to publish, in .build/dist.
+release: program
+	@deploy/release
+
+deb: program
 	@deploy/debian/build
 
 clean:

@@ -1,5 +1,5 @@
 """The container image: deploy/docker/Dockerfile as it is, built by buildah on a copy of this system (in which the compiler only
-hands out what `make release` has left, and what is installed is forgotten again). Then its configuration, and the program run as a
+hands out what `make program` has left, and what is installed is forgotten again). Then its configuration, and the program run as a
 daemon would run it: its files alone, its user, nothing writable but the volume, no capability."""
 
 import json
@@ -26,7 +26,7 @@ esac
 
 text = (DOCKER / "Dockerfile").read_text()
 release = re.search(r"^RELEASE := (.*)$", (ROOT / "Makefile").read_text(), re.M).group(1).replace("$(BUILD)", "swift build")
-tally.check(release in text, "the image is built as `make release` builds")
+tally.check(release in text, "the image is built as `make program` builds")
 ignored = (DOCKER / "Dockerfile.dockerignore").read_text().split()
 tally.check({".build", ".git"} <= set(ignored), "what is large is not sent")
 

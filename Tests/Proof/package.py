@@ -48,6 +48,8 @@ def contents(package):
     """What others look for in it: pages for man and for people, completions where the shells look."""
     listed = {line.split()[5].lstrip(".") for line in subprocess.run(["dpkg-deb", "-c", package], capture_output=True, text=True).stdout.splitlines()}
     wanted = {f"/usr/share/doc/ladle/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+    wanted |= {f"/usr/share/doc/ladle/examples/{name}" for name in (
+        "prometheus/scrape.yaml", "prometheus/alerts.yaml", "grafana/dashboard.json", "nginx/ladle.conf", "caddy/Caddyfile")}
     wanted |= {"/usr/share/man/man1/ladle.1.gz", "/usr/share/bash-completion/completions/ladle", "/usr/share/zsh/vendor-completions/_ladle",
                "/usr/share/fish/vendor_completions.d/ladle.fish", "/usr/share/doc/ladle/copyright"}
     tally.check(wanted <= listed, f"not in the package: {wanted - listed}")
