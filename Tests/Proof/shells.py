@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-from harness import LADLE, ROOT, Tally, options, scratch, until
+from harness import LADLE, ROOT, Serve, Tally, options, scratch, until
 
 options()
 tally = Tally()
@@ -16,7 +16,8 @@ folder = pathlib.Path(scratch())
 for shell in ("zsh", "fish"):
     if not shutil.which(shell):
         subprocess.run([ROOT / "deploy/packages", shell], check=True)
-ENVIRONMENT = {**os.environ, "HOME": str(folder), "ZDOTDIR": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder), "TERM": "dumb"}
+ENVIRONMENT = {**os.environ, "HOME": str(folder), "ZDOTDIR": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder), "TERM": "dumb",
+               "PATH": f"{folder}/bin:{os.environ['PATH']}", "LADLE_SOCKET": f"{folder}/state/ladle.sock"}
 
 
 def run(*words, **more):
@@ -112,6 +113,19 @@ for shell in (bash, zsh, fish):
     tally.check(shell("ladle serve --log-level ") == {"error", "warning", "notice", "info", "debug"}, f"{name}: values: {shell('ladle serve --log-level ')}")
     tally.check("--wait" in shell("ladle send --session work --"), f"{name}: behind a value")
     tally.check(shell("ladle completions ") - {"--help"} == {"bash", "zsh", "fish"}, f"{name}: shells")
+
+# The running server's own words. Until here there was none, and nothing was offered.
+(folder / "bin").mkdir()
+(folder / "bin" / "ladle").symlink_to(LADLE)
+server = Serve(state=str(folder / "state")).linked()
+entry = server.json("POST", "/v1/messages", {"text": "hello"})[1]["id"]
+tally.check(server.json("POST", "/v1/tokens", {"name": "kitchen", "scopes": ["read"]})[0] == 201, "a token")
+for shell in (bash, zsh, fish):
+    name = getattr(shell, "__name__", "zsh")
+    tally.check(entry in shell("ladle outbox show "), f"{name}: ids of entries: {shell('ladle outbox show ')}")
+    tally.check("kitchen" in shell("ladle token revoke "), f"{name}: names of tokens: {shell('ladle token revoke ')}")
+    tally.check("agent:main:main" in shell("ladle send --session "), f"{name}: sessions: {shell('ladle send --session ')}")
+    tally.check("local" in shell("ladle context use "), f"{name}: contexts: {shell('ladle context use ')}")
 zsh.shell.kill()
 print(f"shells: {len(places)} commands in bash, zsh and fish: {asked + 12} questions")
 tally.end()

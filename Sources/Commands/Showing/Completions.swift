@@ -175,7 +175,7 @@ package enum Completions {
         switch values {
         case .none: ""
         case .any: " -x"
-        case .listed(let names): " -x -a '(ladle complete \(names.rawValue) 2>/dev/null)'"
+        case .listed(let names): " -x -a '(type -q ladle; and ladle complete \(names.rawValue) 2>/dev/null)'"
         case .files: " -r -F"
         case .words(let words): " -x -a '\(words.joined(separator: " "))'"
         }
