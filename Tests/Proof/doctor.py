@@ -46,6 +46,13 @@ code, checks = doctor(state=server.state)
 tally.check(code == 0 and all(c["ok"] for c in checks.values()), f"all is well: {checks}")
 tally.check({"configuration", "daemon", "state", "disk", "gateway", "clock"} <= checks.keys(), f"it looked: {checks.keys()}")
 
+# It looks where the user points it, and names the addresses that are served.
+for asked in ({"env": {**os.environ, "LADLE_SOCKET": server.state + "/ladle.sock"}}, {}):
+    words = [] if asked else ["--socket", server.state + "/ladle.sock"]
+    run = subprocess.run([LADLE, "doctor", *words], capture_output=True, text=True, timeout=60, **asked)
+    tally.check(run.returncode == 0 and f"{server.state} is the server's" in run.stdout, f"the named server: {run.stdout}")
+    tally.check(f"127.0.0.1:{server.port} is open to" in run.stdout and ":18780" not in run.stdout, f"its addresses: {run.stdout}")
+
 # The gateway goes away, with the server running and without it.
 token = ["--token-file", str(pathlib.Path(server.state) / "gateway-token")]
 gateway.kill()
