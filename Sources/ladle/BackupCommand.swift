@@ -52,6 +52,7 @@ enum BackupCommand {
             """
             \(state) has the state of \(path) now.\(earlier.map { " The earlier state is in \($0)." } ?? "")
             Messages that wait in it may have been sent since. To decide about each: ladle serve --outbox-resume hold
+            Tokens that were revoked since are valid again. To look: ladle token list
             """
         }
         return .ok

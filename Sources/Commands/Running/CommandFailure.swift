@@ -90,7 +90,7 @@ package struct CommandFailure: Error, Sendable {
 
     func write(to io: any CommandIO, json: Bool) {
         if json {
-            io.write((document ?? written()) + [0x0A])
+            io.writeLines(document ?? written())
             return
         }
         let style = io.errorStyle

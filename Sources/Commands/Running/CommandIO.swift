@@ -51,6 +51,9 @@ extension CommandIO {
     func write(_ text: String) { write(Array(text.utf8)) }
     func writeError(_ text: String) { writeError(Array(text.utf8)) }
 
+    /// Writes bytes as lines: the last one gets its end where it has none.
+    func writeLines(_ bytes: [UInt8]) { write(bytes.last == 0x0A ? bytes : bytes + [0x0A]) }
+
     private var allowsColour: Bool { (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb" }
     var style: TextStyle { TextStyle(isColoured: isOutputTerminal && allowsColour) }
     var errorStyle: TextStyle { TextStyle(isColoured: isErrorTerminal && allowsColour) }

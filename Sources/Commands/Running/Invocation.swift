@@ -77,9 +77,7 @@ struct Invocation {
         let template = try template()
         let response = try perform(request)
         if json {
-            io.write(
-                response.body.isEmpty ? Array("{}\n".utf8) : response.body + (response.body.last == 0x0A ? [] : [0x0A])
-            )
+            io.writeLines(response.body.isEmpty ? Array("{}".utf8) : response.body)
             return nil
         }
         do throws(ClientError) {

@@ -31,9 +31,13 @@ package enum ManualPage {
         for (code, meaning) in HelpText.exitCodes { lines += [".TP", ".B \(code)", escaped(meaning)] }
         lines += [
             ".SH FILES", ".TP", ".I $XDG_CONFIG_HOME/ladle/config.json5", "The configuration.", ".TP",
+            ".I $XDG_CONFIG_HOME/ladle/contexts.json", "Contexts, with their tokens.", ".TP",
             ".I $XDG_STATE_HOME/ladle", "Database, keys, lock and control socket.", ".SH ENVIRONMENT", ".TP",
             ".B LADLE_CONFIG", "Another configuration file.", ".TP", ".B LADLE_SOCKET",
-            "The control socket client commands use.", ".TP", ".B NO_COLOR", "No colours.", ".TP", ".B VISUAL, EDITOR",
+            "The control socket client commands use.", ".TP", ".B LADLE_URL, LADLE_CLIENT_TOKEN_FILE",
+            "The server on another host that client commands use, and a file with a token for it.", ".TP",
+            ".B LADLE_CONTEXT", "The context that client commands use.", ".TP", ".B NO_COLOR", "No colours.", ".TP",
+            ".B VISUAL, EDITOR",
             "The editor of the edit commands.",
         ]
         return lines.joined(separator: "\n") + "\n"
