@@ -143,8 +143,9 @@ extension GatewayRecording {
         rows = book.rows
         let long = reader.calls.filter { $0.method == "chat.history" && $0.isOK && $0.maxChars != nil }
             .sorted { $0.maxChars ?? 0 < $1.maxChars ?? 0 }
-        let whole = long.flatMap { $0.value["messages"].map { Array($0.elements) } ?? [] }.reduce(into: [String: JSONValue]()) {
-            if let id = $1["__openclaw"]?["id"]?.string { $0[id] = $1 }
+        var whole: [String: JSONValue] = [:]
+        for message in long.flatMap({ $0.value["messages"].map { Array($0.elements) } ?? [] }) {
+            if let id = message["__openclaw"]?["id"]?.string { whole[id] = message }
         }
         wholeRows = whole.mapValues { FrameTemplate($0.raw, keys: keys, epoch: epoch) }
         wholeTexts = whole.mapValues { RecordedRow.text(of: $0) }

@@ -195,7 +195,8 @@ struct RecordedTranscript: Sendable {
         case "user":
             // Releases that tell of no row write the user's with the time of the run's start.
             return marks.first { mark in
-                if case .began(let startedAt?) = mark.mark { abs(startedAt - timestamp) <= startTolerance } else { false }
+                guard case .began(let startedAt?) = mark.mark else { return false }
+                return abs(startedAt - timestamp) <= startTolerance
             }?.time
         case "assistant":
             // The answer stands when its run's end comes.

@@ -260,7 +260,9 @@ struct ReplayJudge {
         }
     }
 
-    private func quote(_ text: String) -> String { text.count > 40 ? "“\(text.prefix(40))…” (\(text.count))" : "“\(text)”" }
+    private func quote(_ text: String) -> String {
+        text.count > 40 ? "“\(text.prefix(40))…” (\(text.count))" : "“\(text)”"
+    }
 
     private func name(_ run: String) -> String {
         message(of: run).map { "of “\(recording.messages[$0].text.prefix(24))”" } ?? run
