@@ -50,14 +50,6 @@ package struct Dispatcher: Sendable {
 
     package func entry(id: String) -> OutboxEntry? { slots[id]?.entry }
 
-    /// Whether the entry that goes by this key is neither delivered nor terminal, so that its message may be sent again.
-    /// Until the saved entries are loaded nobody knows.
-    package func awaits(key: String) -> Bool {
-        guard startup.isOver else { return true }
-        guard let entry = slots[OutboxEntry.entryID(ofKey: key)]?.current, entry.goes(by: key) else { return false }
-        return !entry.state.isTerminal
-    }
-
     // MARK: Inputs
 
     package mutating func receive(_ input: DispatcherInput, now: Moment) -> [DispatcherAction] {

@@ -129,6 +129,9 @@ struct RunReducer: Sendable {
     /// It has begun in a conversation that is not this one.
     func isOf(another shown: String) -> Bool { hasBegun && conversation.map { $0 != shown } ?? false }
 
+    /// Our message was acknowledged, and nothing more was heard of it.
+    var mayBeRefused: Bool { sentText != nil && awaitsDelivery && !hasBegun }
+
     /// The gateway reported an error and may be in the pause before its next try.
     var isAwaitingRetry: Bool { evidence.isAwaitingRetry }
 

@@ -32,6 +32,9 @@ package struct RunTracker: Sendable {
         self.defaults = defaults
     }
 
+    private var looks: RunLooks { RunLooks(seesAllToolEvents: seesAllToolEvents, sendsRows: traits.sendsRows) }
+    private var ties: RunTies { RunTies(clockSkewMs: clockSkewMs, pagesTellRuns: traits.pagesTellRuns) }
+
     // MARK: Reading
 
     /// The run of that id; the id of a deferred send leads to the run that answers it.
@@ -59,7 +62,7 @@ package struct RunTracker: Sendable {
 
     /// The runs that the turns belong to, by place.
     func owners(of turns: [HistoryTurn], session: SessionKey) -> [Int: String] {
-        match(turns, session: session).owners
+        ties.match(turns, session: session, in: memory) { isHidden($0) ? nil : resolved($0) }.owners
     }
 
     package var activeCount: Int { memory.sessions.values.reduce(0) { $0 + $1.active.count } }
@@ -354,7 +357,7 @@ package struct RunTracker: Sendable {
     package mutating func takeLooks(now: Timestamp, room: Int, except busy: Set<SessionKey>) -> [SessionKey] {
         var due: [(session: SessionKey, since: Int64)] = []
         for (session, runs) in memory.sessions where !busy.contains(session) {
-            guard let wait = lookWait(runs, now: now) else { continue }
+            guard let wait = looks.interval(runs, in: memory, now: now) else { continue }
             let at = (runs.lookedAt?.milliseconds ?? 0) + wait
             if at <= now.milliseconds { due.append((session, at)) }
         }
@@ -377,66 +380,39 @@ package struct RunTracker: Sendable {
         return wantsPageNow
     }
 
-    /// How long after the last look the next one is due; nil where events tell everything.
-    private func lookWait(_ runs: SessionRuns, now: Timestamp) -> Int64? {
-        var wait: Int64?
-        for id in runs.active {
-            guard let reducer = memory[id], let own = lookWait(reducer, looks: runs.looks, now: now) else { continue }
-            wait = min(wait ?? own, own)
-        }
-        return wait
-    }
-
-    private func lookWait(_ reducer: RunReducer, looks: Int, now: Timestamp) -> Int64? {
-        if reducer.isEndHeld || reducer.needsHistory { return Self.rowsWait }
-        if reducer.isOver { return Self.resumeWait }
-        if reducer.isGone { return reducer.hasBegun ? Self.resumeWait : reducer.isUnseen && looks == 0 ? 0 : nil }
-        if reducer.isUncertain { return Self.doubtWaits[min(looks, Self.doubtWaits.count - 1)] }
-        if reducer.hasBegun, !isCovered(reducer) { return Self.stepsWait }
-        return isSilent(reducer, now: now) ? Self.silenceWait : nil
-    }
-
-    /// Its tool calls come as events.
-    private func isCovered(_ reducer: RunReducer) -> Bool {
-        seesAllToolEvents || traits.sendsRows || reducer.sawToolEvents || reducer.isSenderHere
-    }
-
-    /// Rows that no event brings.
-    private static let rowsWait: Int64 = 500
-    /// Steps of others' runs on 2026.3.1, which sends tool events to the sender alone.
-    private static let stepsWait: Int64 = 1_000
-    private static let resumeWait: Int64 = 2_000
-    /// After a break events tell the rest of most runs; the transcript has what was missed.
-    private static let doubtWaits: [Int64] = [0, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000]
-    /// A run that is silent for so long is asked about: some ends come without an event.
-    static let silence: Int64 = 16_000
-    private static let silenceWait: Int64 = 30_000
-
-    /// Runs of a session that a page did not settle, to be asked about one by one (older gateways). Of a message whose run has not
-    /// begun they say that it is over while it waits.
+    /// Runs of a session that a page did not settle, to be asked about one by one. Newer gateways are only asked whether they
+    /// refused to run a message of ours.
     package func questions(_ session: SessionKey, now: Timestamp) -> [String] {
-        guard !traits.pagesTellRuns, let runs = memory[session: session] else { return [] }
+        guard let runs = memory[session: session] else { return [] }
         return runs.active.filter { id in
-            guard let reducer = memory[id], reducer.isStartPublished, !reducer.isGone, !reducer.isOver,
-                !reducer.isAwaitingRetry
-            else { return false }
-            return reducer.isUncertain || isSilent(reducer, now: now)
+            guard let reducer = memory[id], !reducer.isGone, !reducer.isOver, !reducer.isAwaitingRetry else {
+                return false
+            }
+            let isOpen = traits.pagesTellRuns ? reducer.mayBeRefused : reducer.isStartPublished
+            return isOpen && (reducer.isUncertain || RunLooks.isSilent(reducer, now: now))
         }
     }
 
     /// The answer about one run. Its rows may have come after the last page, so one more page ends it.
-    package mutating func receive(_ answer: AgentWait.Output, run id: String, now: Timestamp) {
-        guard memory[id]?.isActive == true else { return }
+    package mutating func receive(_ answer: AgentWait.Output, run id: String, now: Timestamp) -> [RunChange] {
+        guard let reducer = memory[id], reducer.isActive else { return [] }
         switch answer {
-        case .ended: memory[id]?.end(.reported, now: now)
+        case .failed(let error) where reducer.mayBeRefused && GatewayError.isSessionConflict(error):
+            memory.forget(id)
+            return [.refused(id, reason: error ?? "")]
+        // A message that waits is called over, too.
+        case .ended,
+            .failed where !reducer.hasBegun:
+            break
         // The gateway may be in the pause before its next try.
-        case .failed(let error):
-            memory[id]?.failed(error, now: now)
-            return
-        case .unknown: return
+        case .failed(let error): memory[id]?.failed(error, now: now)
+        case .ended:
+            memory[id]?.end(.reported, now: now)
+            memory[id]?.holdOver(until: now.adding(milliseconds: Self.lastPageMilliseconds), now: now)
+            wantsPageNow = true
+        case .unknown: break
         }
-        memory[id]?.holdOver(until: now.adding(milliseconds: Self.lastPageMilliseconds), now: now)
-        wantsPageNow = true
+        return []
     }
 
     // MARK: History
@@ -515,9 +491,8 @@ package struct RunTracker: Sendable {
     ) -> [String: [HistoryRow]] {
         guard memory[session: session] != nil else { return [:] }
         let turns = HistoryTurn.split(rows)
-        answerInterrupted(turns, session: session, to: &changes)
-        answerDeferred(turns, session: session, to: &changes)
-        let match = match(turns, session: session)
+        ties.tie(turns, session: session, in: &memory, to: &changes)
+        let match = ties.match(turns, session: session, in: memory) { isHidden($0) ? nil : resolved($0) }
         var found: [String: [HistoryRow]] = [:]
         for (place, turn) in turns.enumerated() {
             guard let id = match.owners[place], memory[id]?.session == session else { continue }
@@ -527,74 +502,6 @@ package struct RunTracker: Sendable {
         }
         for id in found.keys { memory.publish(id, to: &changes) }
         return found
-    }
-
-    private func match(_ turns: [HistoryTurn], session: SessionKey) -> TurnMatch {
-        let candidates = (memory[session: session]?.all ?? []).compactMap { id -> TurnMatch.Candidate? in
-            guard let reducer = memory[id], !(memory[session: session]?.deferred.contains(id) ?? false) else {
-                return nil
-            }
-            var candidate = reducer.candidate
-            // The gateway has not told of a start, so this is the time of our sending.
-            if candidate.starts.isEmpty { candidate.sentAt = onGatewayClock(candidate.sentAt) }
-            return candidate
-        }
-        return TurnMatch(turns, candidates) { key in
-            let id = resolved(key)
-            return isHidden(key) ? nil : memory.has(id) ? id : nil
-        }
-    }
-
-    private func onGatewayClock(_ time: Timestamp) -> Timestamp { time.adding(milliseconds: clockSkewMs) }
-
-    /// Ties messages that the gateway put aside to the runs that answer them: the user's row of the late run has the message's
-    /// words and the time of that run's start.
-    private mutating func answerDeferred(_ turns: [HistoryTurn], session: SessionKey, to changes: inout [RunChange]) {
-        guard let runs = memory[session: session] else { return }
-        // Of a message that an earlier process of Ladle sent it is not known whether it was put aside.
-        let unseen = traits.pagesTellRuns ? [] : runs.active.filter { memory[$0]?.isUnseen ?? false }
-        let waiting = runs.deferred + unseen.filter { !runs.deferred.contains($0) }
-        guard !waiting.isEmpty else { return }
-        let late = runs.all.compactMap { id -> TurnMatch.Candidate? in
-            guard let reducer = memory[id], reducer.hasBegun, reducer.sentText == nil else { return nil }
-            return reducer.candidate
-        }
-        let match = TurnMatch(turns, late) { _ in nil }
-        for (place, turn) in turns.enumerated() {
-            guard let answer = match.owners[place], turn.user != nil else { continue }
-            for id in waiting {
-                guard let reducer = memory[id], let text = reducer.sentText, turn.carries(text) else { continue }
-                if reducer.isUnseen, !turn.isWritten(after: onGatewayClock(reducer.start)) { continue }
-                memory.alias(id, to: answer)
-                memory[answer]?.sentText = text
-                changes.append(.reassigned(from: id, to: answer))
-                // Equal messages are answered one after the other; joined ones together.
-                if HistoryTurn.compared(turn.words) == text { break }
-            }
-        }
-    }
-
-    /// Ties runs that a restart interrupted to those with which the gateway goes on.
-    private mutating func answerInterrupted(_ turns: [HistoryTurn], session: SessionKey, to changes: inout [RunChange])
-    {
-        guard let runs = memory[session: session], !runs.interrupted.isEmpty else { return }
-        for turn in turns {
-            guard let user = turn.user, user.resumesTurn, let time = turn.time else { continue }
-            let answer = runs.all.last { id in
-                guard let reducer = memory[id], !runs.interrupted.contains(id) else { return false }
-                return reducer.starts.contains { abs($0.milliseconds - time.milliseconds) <= 1_000 }
-            }
-            guard let answer else { continue }
-            let named = runs.interrupted.last {
-                memory[$0]?.sentText.map { !$0.isEmpty && user.text.rangeOfText($0) != nil } ?? false
-            }
-            guard let id = named ?? runs.interrupted.last, id != answer else { continue }
-            memory[session: session]?.interrupted.removeAll { $0 == id }
-            // Before its end, so that nobody who waits for the answer takes the end for it.
-            changes.append(.reassigned(from: id, to: answer))
-            if memory[id]?.isActive == true { memory[id]?.end(.takenUp(as: answer), now: time) }
-            memory.publish(id, to: &changes)
-        }
     }
 
     private mutating func prove(_ id: String, _ proof: RunProof, to changes: inout [RunChange]) {
@@ -614,12 +521,12 @@ package struct RunTracker: Sendable {
     ) {
         guard let reducer = memory[id], reducer.isActive else { return }
         // Its start was never seen, and the transcript has nothing of it either.
-        let isNothing = rows.isEmpty && reducer.isUnaccountedFor && !reducer.isStartPublished
+        let isNothing = rows.isEmpty && reducer.isUnaccountedFor && !reducer.isStartPublished && !reducer.mayBeRefused
         if reducer.isOver {
             if isNothing { drop(id, to: &changes) } else { memory[id]?.end(by: rows) }
         } else if reducer.isGone {
             judgeGone(id, reducer, page, rows, now: now, to: &changes)
-        } else if reducer.isUncertain || isSilent(reducer, now: now) {
+        } else if reducer.isUncertain || RunLooks.isSilent(reducer, now: now) {
             guard !isInFlight else {
                 memory[id]?.isKnownAlive(now: now)
                 return
@@ -642,10 +549,6 @@ package struct RunTracker: Sendable {
         case .failed: .failed
         case .aborted: .aborted
         }
-    }
-
-    private func isSilent(_ reducer: RunReducer, now: Timestamp) -> Bool {
-        now.milliseconds - reducer.heardAt.milliseconds >= Self.silence
     }
 
     /// The process that worked on the run is gone. An answer that it completed stands in the transcript; a newer gateway may go on

@@ -73,7 +73,6 @@ struct `An entry that may have arrived` {
         #expect(world.disk["a"]?.attemptCount == 1)
         #expect(world.attempts["a"]?.map(\.outcome) == [.accepted, .rejectedTransient])
         #expect(world.attempts["a"]?.last?.delayMs == 1_800_000)
-        #expect(world.dispatcher.awaits(key: "a-r2") && !world.dispatcher.awaits(key: "a"))
         world.send(.refusedByRun(key: "b", Self.conflict, retryAfterMs: 1_800_000))
         #expect(world.state("b") == .retrying, "before its answer too")
         world.acknowledge("b")
@@ -98,16 +97,6 @@ struct `An entry that may have arrived` {
         #expect(world.sent.count == 2)
         world.send(.bringForward(faultCode: Self.conflict.code))
         #expect(world.dispatches.dropFirst(2).map(\.attempt.key).sorted() == ["den-r2", "main-r2"])
-    }
-
-    @Test func `is awaited until it is delivered or has failed`() {
-        var world = unanswered()
-        #expect(world.dispatcher.awaits(key: "a") && world.dispatcher.awaits(key: "a:user"))
-        #expect(!world.dispatcher.awaits(key: "other"))
-        world.restart { #expect($0.dispatcher.awaits(key: "other"), "nobody knows yet") }
-        #expect(!world.dispatcher.awaits(key: "other"))
-        world.send(.evidence(key: "a", .runEnd))
-        #expect(!world.dispatcher.awaits(key: "a"))
     }
 
     @Test(arguments: ["a", "a:user"])

@@ -352,7 +352,7 @@ def large():
     asker.join()
     slow = sorted(took)[len(took) * 99 // 100] * 1e3
     print(f"large frames: {len(took)} answers to others, 99 % within {slow:.0f} ms, all within {max(took) * 1e3:.0f} ms")
-    tally.check(slow < (50 if chosen.long else 1000) or SANITIZER, f"large frames: the 99th percentile of others is {slow:.0f} ms")
+    tally.check(slow < (50 if chosen.long else 5000) or SANITIZER, f"large frames: the 99th percentile of others is {slow:.0f} ms")
 
 
 def hellos():

@@ -72,7 +72,7 @@ struct RunEvidenceTests {
         for minute in Int64(1)...30 {
             #expect(ends(tracker.receive(history: rows, session: main, now: after(minute * 60_000))).isEmpty)
             #expect(tracker.questions(main, now: after(minute * 60_000)) == ["k"])
-            tracker.receive(.unknown, run: "k", now: after(minute * 60_000))
+            _ = tracker.receive(.unknown, run: "k", now: after(minute * 60_000))
             #expect(ends(tracker.tick(now: after(minute * 60_000))).isEmpty)
         }
         _ = tracker.receive(event: "agent", payload: AgentFrame.text("k", 20, "It is done."), now: after(1_900_000))
@@ -88,7 +88,7 @@ struct RunEvidenceTests {
         tracker.relink(now: after(1_000))
         let asked = page([user("story", at: 0)])
         _ = tracker.receive(history: asked, session: main, now: after(1_000))
-        tracker.receive(.ended, run: "k", now: after(1_100))
+        _ = tracker.receive(.ended, run: "k", now: after(1_100))
         let isWanted = tracker.takePageRequest()
         #expect(isWanted && tracker.looks(after(1_600)) == [main])
         // A page that was asked for before says nothing new.
@@ -107,7 +107,7 @@ struct RunEvidenceTests {
     @Test func `an end that neither rows nor events show is unknown, not success`() {
         var tracker = half(april)
         tracker.relink(now: after(1_000))
-        tracker.receive(.ended, run: "k", now: after(1_100))
+        _ = tracker.receive(.ended, run: "k", now: after(1_100))
         let run = ends(tracker.receive(history: page([user("story", at: 0)]), session: main, now: after(2_000))).first
         #expect(run?.state == .failed && run?.error == RunEvidence.unknownEnd && run?.text == "Half of")
     }
@@ -222,7 +222,7 @@ struct RunEvidenceTests {
             now: now
         )
         let rows = page([user("story", at: 0), answer("", at: 900, "error")])
-        #expect(ends(tracker.receive(history: rows, session: main, now: after(RunTracker.silence))).isEmpty)
+        #expect(ends(tracker.receive(history: rows, session: main, now: after(RunLooks.silence))).isEmpty)
         #expect(ends(tracker.tick(now: after(59_000))).isEmpty)
         let run = ends(tracker.tick(now: after(61_000))).first
         #expect(run?.state == .failed && run?.error == "429")
@@ -236,7 +236,7 @@ struct RunEvidenceTests {
         let rows = page([user("story", at: 0), answer("", at: 900, "error")])
         _ = tracker.receive(history: rows, session: main, now: after(3_100))
         #expect(tracker.questions(main, now: after(3_100)) == ["k"])
-        tracker.receive(.failed("500"), run: "k", now: after(3_200))
+        _ = tracker.receive(.failed("500"), run: "k", now: after(3_200))
         #expect(tracker.questions(main, now: after(4_000)).isEmpty)
         #expect(ends(tracker.tick(now: after(60_000))).isEmpty)
         let again = AgentFrame.make("k", 5, "lifecycle", #"{"phase":"start","startedAt":1795000061000}"#)
@@ -245,6 +245,25 @@ struct RunEvidenceTests {
         let final = ChatFrame.make("k", 9, "final", #","message":{"role":"assistant","content":"Here it is."}"#)
         let run = ends(tracker.receive(event: "chat", payload: final, now: after(71_000))).first
         #expect(run?.state == .completed && run?.text == "Here it is.")
+    }
+
+    @Test(arguments: [false, true])
+    func `a refusal that came while nobody listened is asked for`(wasKilled: Bool) {
+        var tracker = RunTracker()
+        if wasKilled {
+            tracker.recover("k", session: main, text: "two", sentAt: now, awaitsDelivery: true)
+        } else {
+            tracker.sent("k", session: main, text: "two", now: now)
+        }
+        tracker.linkOpened(isSameProcess: true, now: after(1_000))
+        let rows = page([user("one", at: -900), answer("One.", at: -500)], status: "done")
+        #expect(tracker.receive(history: rows, session: main, now: after(1_100)).isEmpty)
+        #expect(tracker.questions(main, now: after(1_100)) == ["k"])
+        #expect(tracker.receive(.ended, run: "k", now: after(1_200)).isEmpty)
+        #expect(tracker.receive(.failed("busy"), run: "k", now: after(1_300)).isEmpty)
+        let reason = "Error: reply session initialization conflicted for agent:main:main"
+        #expect(tracker.receive(.failed(reason), run: "k", now: after(1_400)) == [.refused("k", reason: reason)])
+        #expect(tracker.run("k") == nil)
     }
 
     // MARK: A conversation that is replaced

@@ -32,10 +32,7 @@ package struct ChatEvent: RunEvent {
     package var errorMessage: String? { payload["errorMessage"]?.string }
     package var usage: TokenUsage? { TokenUsage(payload["usage"]) ?? message?.usage }
 
-    /// 2026.6.11, in each session that is older than its process: it acknowledges a message and does not run it.
-    package var isSessionConflict: Bool {
-        errorMessage?.rangeOfText("reply session initialization conflicted") != nil
-    }
+    package var isSessionConflict: Bool { GatewayError.isSessionConflict(errorMessage) }
 
     private static func state(_ name: JSONValue) -> State {
         if name.equals("delta") { return .delta }

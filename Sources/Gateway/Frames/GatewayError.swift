@@ -22,6 +22,11 @@ package struct GatewayError: Error, Sendable {
         }
     }
 
+    /// 2026.6.11, in each session that is older than its process: it acknowledges a message and does not run it.
+    package static func isSessionConflict(_ text: String?) -> Bool {
+        text?.rangeOfText("reply session initialization conflicted") != nil
+    }
+
     package init(code: String, message: String) {
         self.code = code
         self.message = message

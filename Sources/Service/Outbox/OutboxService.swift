@@ -128,9 +128,6 @@ package final class OutboxService {
         give(.bringForward(faultCode: faultCode), on: loop)
     }
 
-    /// Whether the message with this key is still in the outbox's care, so that it may be sent again.
-    package func awaits(key: String) -> Bool { dispatcher.awaits(key: key) }
-
     package func cancel(
         _ id: String,
         force: Bool,

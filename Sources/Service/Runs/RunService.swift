@@ -275,7 +275,7 @@ package final class RunService {
         for run in tracker.questions(session, now: loop.wallClock) {
             gateway.call(AgentWait(runId: run), on: loop) { [weak self] result in
                 guard let self, case .success(let answer) = result else { return }
-                self.tracker.receive(answer, run: run, now: loop.wallClock)
+                self.publish(self.tracker.receive(answer, run: run, now: loop.wallClock), on: loop)
                 if self.tracker.takePageRequest() { self.look(on: loop) }
             }
         }

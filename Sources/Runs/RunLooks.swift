@@ -1,0 +1,47 @@
+import Basics
+
+/// When the transcript of a session is read next: as often as its runs need it, and not at all where events tell everything.
+struct RunLooks: Sendable {
+    /// Live tool events come for runs of others too.
+    let seesAllToolEvents: Bool
+    let sendsRows: Bool
+
+    /// How long after the last look the next one is due; nil where events tell everything.
+    func interval(_ runs: SessionRuns, in memory: RunMemory, now: Timestamp) -> Int64? {
+        var wait: Int64?
+        for id in runs.active {
+            guard let reducer = memory[id], let own = interval(reducer, looks: runs.looks, now: now) else { continue }
+            wait = min(wait ?? own, own)
+        }
+        return wait
+    }
+
+    private func interval(_ reducer: RunReducer, looks: Int, now: Timestamp) -> Int64? {
+        if reducer.isEndHeld || reducer.needsHistory { return Self.rowsWait }
+        if reducer.isOver { return Self.resumeWait }
+        if reducer.isGone { return reducer.hasBegun ? Self.resumeWait : reducer.isUnseen && looks == 0 ? 0 : nil }
+        if reducer.isUncertain { return Self.doubtWaits[min(looks, Self.doubtWaits.count - 1)] }
+        if reducer.hasBegun, !isCovered(reducer) { return Self.stepsWait }
+        return Self.isSilent(reducer, now: now) ? Self.silenceWait : nil
+    }
+
+    /// Its tool calls come as events.
+    private func isCovered(_ reducer: RunReducer) -> Bool {
+        seesAllToolEvents || sendsRows || reducer.sawToolEvents || reducer.isSenderHere
+    }
+
+    /// Rows that no event brings.
+    private static let rowsWait: Int64 = 500
+    /// Steps of others' runs on 2026.3.1, which sends tool events to the sender alone.
+    private static let stepsWait: Int64 = 1_000
+    private static let resumeWait: Int64 = 2_000
+    /// After a break events tell the rest of most runs; the transcript has what was missed.
+    private static let doubtWaits: [Int64] = [0, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000]
+    /// A run that is silent for so long is asked about: some ends come without an event.
+    static let silence: Int64 = 16_000
+    private static let silenceWait: Int64 = 30_000
+
+    static func isSilent(_ reducer: RunReducer, now: Timestamp) -> Bool {
+        now.milliseconds - reducer.heardAt.milliseconds >= Self.silence
+    }
+}
