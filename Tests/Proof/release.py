@@ -1,9 +1,8 @@
-"""The files of `make release`: made twice from one program and once more from a second build elsewhere, always the same bytes; sums
-that hold; a list of contents that names what the program loads; an installation from the tarball that runs."""
+"""The files of `make release`: made twice from one program, the same bytes; sums that hold; a list of contents that names what the
+program loads; an installation from the tarball that runs."""
 
 import hashlib
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -68,14 +67,4 @@ for name in listed:
     (place / name).unlink()
 tally.check(not [file for file in place.rglob("*") if file.is_file()], "and goes without a trace")
 
-# A second build, in another folder.
-if os.environ.get("LADLE", "").endswith(".build/ladle"):
-    other = pathlib.Path(scratch())
-    for name in ("Package.swift", "Sources", "Tests", "openapi", "Makefile", "deploy"):
-        source = ROOT / name
-        shutil.copytree(source, other / name) if source.is_dir() else shutil.copy(source, other / name)
-    built = run("make", "-s", "program", cwd=other)
-    tally.check(built.returncode == 0, f"make program: {built.stdout}{built.stderr}")
-    same = built.returncode == 0 and (other / ".build/ladle").read_bytes() == pathlib.Path(LADLE).read_bytes()
-    tally.check(same, "two builds, same bytes")
 tally.end()
