@@ -13,6 +13,9 @@ package struct GatewayTraits: Sendable, Equatable {
 
     /// 2026.3.1 reports the first of several failed tries as the run's error and says nothing of the later ones.
     var triesAgainAfterError: Bool { !sendsRows }
+    /// Its word that a run failed waits for the last try, which comes within seconds. 2026.4.26 says so in the pause before the next
+    /// one, up to a minute long, and ends the last try with an event.
+    var waitsForRetry: Bool { !sendsRows }
     /// After a restart it takes up interrupted runs by itself, under ids of its own; 2026.3.1 never does.
     var resumesRuns: Bool { sendsRows }
 }

@@ -385,7 +385,7 @@ package struct RunTracker: Sendable {
     package func questions(_ session: SessionKey, now: Timestamp) -> [String] {
         guard let runs = memory[session: session] else { return [] }
         return runs.active.filter { id in
-            guard let reducer = memory[id], !reducer.isGone, !reducer.isOver, !reducer.isAwaitingRetry else {
+            guard let reducer = memory[id], !reducer.isGone, !reducer.isOver, !isAwaitingRetry(reducer) else {
                 return false
             }
             let isOpen = traits.pagesTellRuns ? reducer.mayBeRefused : reducer.isStartPublished
@@ -401,12 +401,11 @@ package struct RunTracker: Sendable {
             memory.forget(id)
             return [.refused(id, reason: error ?? "")]
         // A message that waits is called over, too.
-        case .ended,
-            .failed where !reducer.hasBegun:
-            break
+        case _ where !reducer.hasBegun: break
         // The gateway may be in the pause before its next try.
-        case .failed(let error): memory[id]?.failed(error, now: now)
-        case .ended:
+        case .failed(let error) where !traits.waitsForRetry: memory[id]?.failed(error, now: now)
+        case .ended, .failed:
+            if case .failed(let error) = answer { memory[id]?.failed(error, now: now) }
             memory[id]?.end(.reported, now: now)
             memory[id]?.holdOver(until: now.adding(milliseconds: Self.lastPageMilliseconds), now: now)
             wantsPageNow = true
@@ -414,6 +413,8 @@ package struct RunTracker: Sendable {
         }
         return []
     }
+
+    private func isAwaitingRetry(_ reducer: RunReducer) -> Bool { reducer.isAwaitingRetry && !traits.waitsForRetry }
 
     // MARK: History
 

@@ -309,7 +309,8 @@ package actor StateStore: Journal {
         switch checkpoints.next(logPages: connection.logPages) {
         case .nothing: break
         case .now: checkpointBeside()
-        case .whenIdle(let generation): scheduleIdleCheckpoint(generation)
+        case .whenIdle(let generation):
+            if configuration.checkpointsWhenIdle { scheduleIdleCheckpoint(generation) }
         case .blocking:
             _ = try? connection.checkpoint(.restart)
             shared.withLock { $0.statistics.checkpoints += 1 }

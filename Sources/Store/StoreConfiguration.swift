@@ -12,6 +12,8 @@ package struct StoreConfiguration: Sendable {
     package var keepEventsMs: Int64 = 7 * 86_400_000
     var keepFinalEntries = 1_000
     var keepFinalEntriesMs: Int64 = 86_400_000
+    /// Off in tests that need the log to stay as it is.
+    package var checkpointsWhenIdle = true
     /// A registered SQLite VFS, for tests.
     package var fileSystem: String?
 

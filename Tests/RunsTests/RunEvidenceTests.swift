@@ -212,7 +212,7 @@ struct RunEvidenceTests {
         #expect(run?.state == .completed && run?.text.hasSuffix("Here it is.") == true)
     }
 
-    @Test func `an error is the end once no other try has come for a minute`() {
+    @Test func `an error after which the gateway says that the run is over is its end`() {
         var tracker = half(march)
         let failure = AgentFrame.make("k", 3, "lifecycle", #"{"phase":"error","error":"429"}"#)
         _ = tracker.receive(event: "agent", payload: failure, now: now)
@@ -221,10 +221,11 @@ struct RunEvidenceTests {
             payload: ChatFrame.make("k", 3, "error", #","errorMessage":"429""#),
             now: now
         )
+        #expect(tracker.looks(after(RunLooks.silence)) == [main])
+        #expect(tracker.questions(main, now: after(RunLooks.silence)) == ["k"])
+        _ = tracker.receive(.failed("429"), run: "k", now: after(RunLooks.silence + 10))
         let rows = page([user("story", at: 0), answer("", at: 900, "error")])
-        #expect(ends(tracker.receive(history: rows, session: main, now: after(RunLooks.silence))).isEmpty)
-        #expect(ends(tracker.tick(now: after(59_000))).isEmpty)
-        let run = ends(tracker.tick(now: after(61_000))).first
+        let run = ends(tracker.receive(history: rows, session: main, now: after(RunLooks.silence + 100))).first
         #expect(run?.state == .failed && run?.error == "429")
     }
 

@@ -13,7 +13,7 @@ struct `A loss in the database` {
     /// The files of a store with entries, as a kill leaves them.
     private func killed(entries: Int, also: (StateStore) async throws -> Void = { _ in }) async throws -> StoreFixture {
         let (before, after) = (try StoreFixture(), try StoreFixture())
-        let (store, _) = try before.open()
+        let (store, _) = try before.open { $0.checkpointsWhenIdle = false }
         for index in 0..<entries { _ = try await store.enqueue(before.entry("e\(index)")) }
         try await also(store)
         try after.scratch.makeDirectory("state", mode: 0o700)

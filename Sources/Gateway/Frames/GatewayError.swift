@@ -1,3 +1,4 @@
+import Basics
 package import JSONBytes
 
 /// An error answer of the gateway, kept whole; `details` is a view into the received frame.
