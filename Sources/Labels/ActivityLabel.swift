@@ -15,7 +15,21 @@ package struct ActivityLabel: Sendable, Equatable {
         self.detail = detail
     }
 
-    package var running: String { active + "..." }
+    /// From the words of an open step, as they were shown.
+    package init(resuming words: String, _ category: ActivityCategory, detail: String?) {
+        var active = Substring(words)
+        if active.hasPrefix(Self.waiting) { active = active.dropFirst(Self.waiting.count) }
+        for ending in [Self.dots, Self.background] where active.hasSuffix(ending) {
+            active = active.dropLast(ending.count)
+        }
+        self.init(String(active), category, detail: detail)
+    }
+
+    private static let dots = "..."
+    private static let background = " (in background)"
+    private static let waiting = "Waiting for approval: "
+
+    package var running: String { active + Self.dots }
 
     /// The completed form, in past tense; without a known duration there are no brackets.
     package func done(milliseconds: Int64?) -> String {
@@ -32,8 +46,8 @@ package struct ActivityLabel: Sendable, Equatable {
         return facts.isEmpty ? "\(active) failed" : "\(active) failed (\(facts.joined(separator: ", ")))"
     }
 
-    package var inBackground: String { "\(active) (in background)" }
-    package var waitingForApproval: String { "Waiting for approval: \(active)" }
+    package var inBackground: String { active + Self.background }
+    package var waitingForApproval: String { Self.waiting + active }
     package var cancelled: String { "\(active) cancelled" }
 }
 

@@ -13,6 +13,8 @@ struct RunEvidence: Sendable {
         case takenUp(as: String)
         /// The conversation it belonged to was replaced.
         case conversationReset
+        /// The same, while nobody saw whether the run had ended before.
+        case replacedUnseen
         /// It had to make room in Ladle.
         case evicted
     }
@@ -113,7 +115,7 @@ struct RunEvidence: Sendable {
         if let end = lastEnd, end.sequence >= lastStart { return state(of: end) }
         return switch reason {
         case .reported: sessionState ?? .failed
-        case .processGone, .takenUp, .evicted: .failed
+        case .processGone, .takenUp, .replacedUnseen, .evicted: .failed
         case .conversationReset: .aborted
         }
     }
@@ -132,6 +134,7 @@ struct RunEvidence: Sendable {
         case .processGone: Self.interrupted
         case .takenUp(let run): "The gateway was restarted during this run and goes on with it as run \(run)."
         case .reported: Self.unknownEnd
+        case .replacedUnseen: Self.unseenEnd
         case .evicted: Self.tooMany
         case .conversationReset, nil: Self.noReason
         }
@@ -141,7 +144,7 @@ struct RunEvidence: Sendable {
         guard state == .failed, lastEnd == nil, row == nil, chatError == nil else { return false }
         return switch over {
         case .processGone, .takenUp: true
-        case .reported, .conversationReset, .evicted, nil: false
+        case .reported, .conversationReset, .replacedUnseen, .evicted, nil: false
         }
     }
 
@@ -152,6 +155,7 @@ struct RunEvidence: Sendable {
     private static let noReason = "The model stopped with an error."
     static let interrupted = "The gateway was restarted during this run and does not go on with it."
     static let unknownEnd = "The gateway says that this run is over, and its history does not show how it ended."
+    static let unseenEnd = "The session was reset while Ladle was away, so nothing shows how this run ended."
     static let tooMany =
         "More runs are under way than Ladle follows; how this one goes on is in the gateway's history."
 }

@@ -455,9 +455,9 @@ struct RunReducer: Sendable {
     /// The run is over, and no event reported its end.
     mutating func end(_ reason: RunEvidence.Over, session state: Run.State? = nil, now: Timestamp? = nil) {
         if overAt == nil { overAt = now }
-        isUncertain = false
         if lastStop == .completed { evidence.settled(.completed, error: nil) }
-        evidence.isOver(reason, session: state)
+        evidence.isOver(reason == .conversationReset && isUncertain ? .replacedUnseen : reason, session: state)
+        isUncertain = false
     }
 
     /// An empty final event answers a command that needs no run.
@@ -496,9 +496,9 @@ struct RunReducer: Sendable {
     // MARK: Publishing
 
     /// Takes up a run that an earlier process followed.
-    /// - Parameter sequences: the numbers of the steps published then, by step id.
-    mutating func resume(at time: Timestamp, isStartPublished: Bool, sequences: [String: Int] = [:]) {
-        steps.resume(sequences: sequences)
+    /// - Parameter earlier: the steps published then.
+    mutating func resume(at time: Timestamp, isStartPublished: Bool, steps earlier: [Step] = []) {
+        steps.resume(earlier)
         if isStartPublished { (startedAt, starts) = (time, [time]) }
         self.isStartPublished = isStartPublished
         isResumed = true

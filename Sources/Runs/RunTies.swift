@@ -21,6 +21,7 @@ struct RunTies: Sendable {
     func match(
         _ turns: [HistoryTurn],
         session: SessionKey,
+        beginsInside: Bool = true,
         in memory: RunMemory,
         owner: (String) -> String?
     ) -> TurnMatch {
@@ -33,7 +34,7 @@ struct RunTies: Sendable {
             if candidate.starts.isEmpty { candidate.sentAt = onGatewayClock(candidate.sentAt) }
             return candidate
         }
-        return TurnMatch(turns, candidates) { key in
+        return TurnMatch(turns, candidates, beginsInside: beginsInside) { key in
             guard let id = owner(key) else { return nil }
             return memory.has(id) ? id : nil
         }

@@ -18,6 +18,9 @@ package struct RunTracker: Sendable {
     private var seesAllToolEvents = false
     private var wantsPageNow = false
 
+    /// Rows of a page: as many as one run can have written since the last look.
+    package static let pageRows = 50
+
     /// How long the end of a run waits for a page of its transcript; older gateways answer long before.
     static let holdMilliseconds: Int64 = 1_000
     /// The page behind the word that a run is over may come from a gateway that has just started.
@@ -157,21 +160,21 @@ package struct RunTracker: Sendable {
     /// - Parameters:
     ///   - text: of the message that it answers, where that is ours.
     ///   - awaitsDelivery: the outbox has no proof of that message yet, so it may be sent again.
-    ///   - steps: the numbers of the steps published then, by step id.
+    ///   - steps: published then.
     package mutating func resume(
         _ id: String,
         session: SessionKey,
         startedAt: Timestamp,
         text: String? = nil,
         awaitsDelivery: Bool = false,
-        steps: [String: Int] = [:],
+        steps: [Step] = [],
         now: Timestamp
     ) {
         guard memory[resolved(id)] == nil else { return }
         memory.make(id, session: session, now: now)
         memory[id]?.sentText = text.map { HistoryTurn.compared($0) }
         memory[id]?.awaitsDelivery = awaitsDelivery
-        memory[id]?.resume(at: startedAt, isStartPublished: true, sequences: steps)
+        memory[id]?.resume(at: startedAt, isStartPublished: true, steps: steps)
     }
 
     /// Takes up a message that the gateway took while nobody followed its run, which may be over. The transcript has to show it.
@@ -319,9 +322,9 @@ package struct RunTracker: Sendable {
     private mutating func receive(_ event: SessionMessageEvent, to changes: inout [RunChange]) {
         guard let key = event.sessionKey, let row = event.row, row.role != .user || event.isStored else { return }
         let session = defaults.tolerant(key)
-        let turns = take([row], session: session, to: &changes)
+        let found = take([row], session: session, to: &changes)
         guard row.role == .user, memory[session: session]?.hasTranscript == true else { return }
-        for id in turns.keys { prove(id, .rowEvent, to: &changes) }
+        for id in found.rows.keys { prove(id, .rowEvent, to: &changes) }
     }
 
     private mutating func receive(_ event: ApprovalEvent, now: Timestamp, to changes: inout [RunChange]) {
@@ -429,18 +432,23 @@ package struct RunTracker: Sendable {
         if page.rows.contains(where: { $0.role == .assistant }) { memory[session: session]?.hasTranscript = true }
         if let shown = page.conversation { endReplaced(by: shown, session: session, now: now, to: &changes) }
         let inFlight = takeInFlight(page, session: session, now: now, to: &changes)
-        let turns = take(page.rows, session: session, isPage: true, to: &changes)
-        for id in turns.keys where memory[id]?.isStored == true { prove(id, .row, to: &changes) }
+        let found = take(page.rows, session: session, isPage: true, to: &changes)
+        // The session's word on its last run is about the run of the last turn alone.
+        let lastEnd = Self.state(page.lastRunEnd)
+        for id in found.rows.keys where memory[id]?.isStored == true { prove(id, .row, to: &changes) }
         for id in memory[session: session]?.active ?? [] {
             // What was heard since the question is newer; a clock that was set back makes no answer older than its question.
             let isNews = memory[id].map { $0.heardAt <= askedAt || $0.heardAt > now } ?? false
-            if isNews { judge(id, page, turns[id] ?? [], isInFlight: id == inFlight, now: now, to: &changes) }
+            if isNews {
+                let end = id == found.last ? lastEnd : nil
+                judge(id, page, found.rows[id] ?? [], end, isInFlight: id == inFlight, now: now, to: &changes)
+            }
             if let shown = page.conversation { memory[id]?.conversation = shown }
             if isNews || memory[id]?.isOver == false { memory[id]?.pageSeen() }
             memory.publish(id, to: &changes)
         }
         // A run that ended by a wrong report.
-        for (id, rows) in turns where memory[id]?.isClosed == true {
+        for (id, rows) in found.rows where memory[id]?.isClosed == true {
             memory[id]?.end(by: rows)
             memory.publish(id, to: &changes)
         }
@@ -482,26 +490,36 @@ package struct RunTracker: Sendable {
         return id
     }
 
+    /// The rows of each run, and the run of the last turn.
+    private struct Found {
+        var rows: [String: [HistoryRow]] = [:]
+        var last: String?
+    }
+
     /// Gives the rows of each turn to its run.
-    /// - Returns: the rows by run.
     private mutating func take(
         _ rows: [HistoryRow],
         session: SessionKey,
         isPage: Bool = false,
         to changes: inout [RunChange]
-    ) -> [String: [HistoryRow]] {
-        guard memory[session: session] != nil else { return [:] }
+    ) -> Found {
+        var found = Found()
+        guard memory[session: session] != nil else { return found }
         let turns = HistoryTurn.split(rows)
         ties.tie(turns, session: session, in: &memory, to: &changes)
-        let match = ties.match(turns, session: session, in: memory) { isHidden($0) ? nil : resolved($0) }
-        var found: [String: [HistoryRow]] = [:]
+        // A page of fewer rows is the whole transcript.
+        let beginsInside = !isPage || rows.count >= Self.pageRows
+        let match = ties.match(turns, session: session, beginsInside: beginsInside, in: memory) {
+            isHidden($0) ? nil : resolved($0)
+        }
         for (place, turn) in turns.enumerated() {
             guard let id = match.owners[place], memory[id]?.session == session else { continue }
             memory[id]?.take(turn.rows)
             if isPage, turn.user != nil { memory[id]?.isStored = true }
-            found[id, default: []] += turn.rows
+            found.rows[id, default: []] += turn.rows
+            if place == turns.count - 1 { found.last = id }
         }
-        for id in found.keys { memory.publish(id, to: &changes) }
+        for id in found.rows.keys { memory.publish(id, to: &changes) }
         return found
     }
 
@@ -516,6 +534,7 @@ package struct RunTracker: Sendable {
         _ id: String,
         _ page: ChatHistory.Output,
         _ rows: [HistoryRow],
+        _ end: Run.State?,
         isInFlight: Bool,
         now: Timestamp,
         to changes: inout [RunChange]
@@ -537,18 +556,17 @@ package struct RunTracker: Sendable {
             if isNothing {
                 drop(id, to: &changes)
             } else if reducer.hasBegun {
-                memory[id]?.end(.reported, session: Self.end(page, rows), now: now)
+                memory[id]?.end(.reported, session: end, now: now)
             }
         }
     }
 
-    /// Without rows of its own the session's last run may be another one.
-    private static func end(_ page: ChatHistory.Output, _ rows: [HistoryRow]) -> Run.State? {
-        guard !rows.isEmpty, let end = page.lastRunEnd else { return nil }
-        return switch end {
+    private static func state(_ end: ChatHistory.RunEnd?) -> Run.State? {
+        switch end {
         case .completed: .completed
         case .failed: .failed
         case .aborted: .aborted
+        case nil: nil
         }
     }
 

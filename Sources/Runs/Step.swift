@@ -32,6 +32,40 @@ package struct Step: Sendable, Equatable {
     package var durationMilliseconds: Int64?
     package var exitCode: Int64?
     package var error: String?
+
+    package init(
+        id: String,
+        runID: String,
+        sequence: Int,
+        kind: Kind,
+        tool: String? = nil,
+        toolCallID: String? = nil,
+        category: ActivityCategory,
+        label: String,
+        detail: String? = nil,
+        state: State,
+        startedAt: Timestamp,
+        endedAt: Timestamp? = nil,
+        durationMilliseconds: Int64? = nil,
+        exitCode: Int64? = nil,
+        error: String? = nil
+    ) {
+        self.id = id
+        self.runID = runID
+        self.sequence = sequence
+        self.kind = kind
+        self.tool = tool
+        self.toolCallID = toolCallID
+        self.category = category
+        self.label = label
+        self.detail = detail
+        self.state = state
+        self.startedAt = startedAt
+        self.endedAt = endedAt
+        self.durationMilliseconds = durationMilliseconds
+        self.exitCode = exitCode
+        self.error = error
+    }
 }
 
 extension Step: JSONWritable {

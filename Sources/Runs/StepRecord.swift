@@ -63,6 +63,17 @@ struct StepRecord: Sendable {
         self.firstSeen = firstSeen
     }
 
+    /// A step that an earlier process of Ladle published while it was open.
+    init(resuming step: Step, key: String) {
+        let label = ActivityLabel(resuming: step.label, step.category, detail: step.detail)
+        self.init(key: key, sequence: step.sequence, kind: step.kind, label: label, firstSeen: step.startedAt)
+        tool = step.tool
+        toolCallID = step.toolCallID
+        isOpenThought = step.kind == .thinking
+        if step.state == .waiting { approval = .requested }
+        published = step
+    }
+
     /// Facts add up: a failure is never taken back, and a value reported once stays.
     mutating func take(_ new: ToolOutcome) {
         guard var known = outcome else {

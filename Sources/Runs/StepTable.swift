@@ -63,10 +63,16 @@ struct StepTable: Sendable {
 
     // MARK: The run
 
-    /// An earlier process published steps of this run with these numbers.
-    mutating func resume(sequences: [String: Int]) {
-        earlierSequences = sequences
-        highestEarlierSequence = sequences.values.max() ?? 0
+    /// An earlier process published these steps of this run. The open ones go on, and end with the run at the latest.
+    mutating func resume(_ steps: [Step]) {
+        earlierSequences = Dictionary(steps.map { ($0.id, $0.sequence) }) { first, _ in first }
+        highestEarlierSequence = earlierSequences.values.max() ?? 0
+        for step in steps where step.state.isOpen && step.id.hasPrefix("\(runID):") {
+            let key = String(step.id.dropFirst(runID.count + 1))
+            guard places[key] == nil, records.count < ActivityLimits.stepsPerRun else { continue }
+            places[key] = records.count
+            records.append(StepRecord(resuming: step, key: key))
+        }
     }
 
     mutating func runEnded(sequence: Int64) {

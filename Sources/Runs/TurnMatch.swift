@@ -27,8 +27,15 @@ struct TurnMatch: Sendable {
 
     private(set) var owners: [Int: String] = [:]
 
-    /// - Parameter owner: the run of a key that the gateway wrote; `.some(nil)` where it is none of these.
-    init(_ turns: [HistoryTurn], _ candidates: [Candidate], owner: (String) -> String?) {
+    /// - Parameters:
+    ///   - beginsInside: the first rows may be the later part of a turn.
+    ///   - owner: the run of a key that the gateway wrote; `.some(nil)` where it is none of these.
+    init(
+        _ turns: [HistoryTurn],
+        _ candidates: [Candidate],
+        beginsInside: Bool = true,
+        owner: (String) -> String?
+    ) {
         for (place, turn) in turns.enumerated() {
             if let key = turn.key {
                 if let id = owner(key) { owners[place] = id }
@@ -39,7 +46,7 @@ struct TurnMatch: Sendable {
         let open = turns.indices.filter { owners[$0] == nil && turns[$0].key == nil && turns[$0].user != nil }
         for candidate in candidates { claimByStart(open, of: turns, for: candidate) }
         for candidate in candidates { claimByWords(open, of: turns, for: candidate) }
-        claimBeginning(of: turns, candidates)
+        if beginsInside { claimBeginning(of: turns, candidates) }
     }
 
     private static func caller(of turn: HistoryTurn, among candidates: [Candidate]) -> String? {

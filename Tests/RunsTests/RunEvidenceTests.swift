@@ -294,6 +294,29 @@ struct RunEvidenceTests {
         #expect(run?.state == (isAnswered ? .completed : .aborted) && run?.text == "Hello two")
     }
 
+    @Test func `what stands in a whole transcript without a user's row is nobody's answer`() {
+        var tracker = RunTracker()
+        tracker.traits = april
+        tracker.resume("k", session: main, startedAt: now, text: "four", now: after(9_000))
+        tracker.linkOpened(isSameProcess: true, now: after(9_000))
+        let other = page([answer("Hello! You said:", at: 8_000)], id: "c2")
+        #expect(ends(tracker.receive(history: other, session: main, now: after(9_100))).isEmpty)
+        #expect(tracker.run("k")?.text.isEmpty == true)
+    }
+
+    @Test func `of a run whose session was reset while nobody saw it the end is unknown`() {
+        var tracker = RunTracker()
+        tracker.traits = april
+        let start = changed(#""phase":"start","runId":"k","ts":1795000000000,"session":{"sessionId":"c1"}"#)
+        _ = tracker.receive(event: "sessions.changed", payload: start, now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("k", now.milliseconds), now: now)
+        tracker.linkLost()
+        tracker.linkOpened(isSameProcess: true, now: after(9_000))
+        let other = page([user("five", at: 8_000), answer("Five.", at: 8_100)], id: "c2")
+        let run = ends(tracker.receive(history: other, session: main, now: after(9_100))).first
+        #expect(run?.state == .failed && run?.error == RunEvidence.unseenEnd)
+    }
+
     // MARK: Behind the end
 
     @Test func `nothing of a run comes after its end, and a wrong end is corrected`() {

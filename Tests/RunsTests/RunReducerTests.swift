@@ -313,7 +313,7 @@ struct RunReducerTests {
                 "main",
                 json(
                     #"""
-                    {"messages":[{"role":"assistant","timestamp":1795000000100,"content":[{"type":"thinking","thinking":"Looking at trains"},{"type":"thinking","thinking":"Comparing prices"}]}]}
+                    {"messages":[{"role":"user","content":"when?","timestamp":1795000000000},{"role":"assistant","timestamp":1795000000100,"content":[{"type":"thinking","thinking":"Looking at trains"},{"type":"thinking","thinking":"Comparing prices"}]}]}
                     """#
                 )
             ),

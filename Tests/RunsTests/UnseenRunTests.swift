@@ -138,9 +138,41 @@ struct UnseenRunTests {
         #expect(published(changes) == ["replaced It is done.", "proven end", "completed It is done."])
     }
 
+    private func published(_ key: String, _ sequence: Int, _ state: Step.State) -> Step {
+        Step(
+            id: "\(own):\(key)",
+            runID: own,
+            sequence: sequence,
+            kind: .tool,
+            tool: "exec",
+            toolCallID: key,
+            category: .terminal,
+            label: state == .waiting ? "Waiting for approval: Running make" : "Running make...",
+            state: state,
+            startedAt: now
+        )
+    }
+
+    @Test(arguments: [Step.State.running, .waiting])
+    func `a step that an earlier process left open ends with its run`(state: Step.State) {
+        var tracker = RunTracker()
+        let step = published("c1", 3, state)
+        tracker.resume(own, session: main, startedAt: now, text: "hi", steps: [step], now: now)
+        tracker.linkOpened(isSameProcess: false, now: now)
+        let rows = [#"{"role":"user","content":"hi","timestamp":\#(now.milliseconds),"idempotencyKey":"\#(own)"}"#]
+        let late = now.adding(milliseconds: RunTracker.resumeMilliseconds)
+        let changes = tracker.receive(history: page(rows), session: main, now: late)
+        let ended = changes.compactMap { change -> Step? in
+            if case .stepChanged(let step) = change, step.kind != .error { step } else { nil }
+        }
+        #expect(ended.map(\.state) == [.failed] && ended.first?.sequence == 3)
+        #expect(ended.first?.label == "Running make failed")
+        #expect(tracker.run(own)?.steps.contains { $0.state.isOpen } == false)
+    }
+
     @Test func `numbers of steps go on behind those published before`() {
         var tracker = RunTracker()
-        let steps = ["\(own):c1": 2, "\(own):thinking:x": 1]
+        let steps = [published("thinking:x", 1, .done), published("c1", 2, .done)]
         tracker.resume(own, session: main, startedAt: now, steps: steps, now: now)
         for (frame, call) in ["c1", "c2"].enumerated() {
             let payload = AgentFrame.toolStart(own, frame + 5, call, "read", #"{"path":"a"}"#, at: 5)

@@ -13,8 +13,7 @@ package final class RunService {
     private static let tickMilliseconds: Int64 = 1_000
     /// While rows are awaited that no event brings.
     private static let fastTickMilliseconds: Int64 = 500
-    /// The newest rows: as many as one run can have written since the last look.
-    private static let pageRows = 50
+    private static let pageRows = RunTracker.pageRows
     /// Sessions whose history is on its way at a time, so that other questions find room.
     private static let mostLooks = 16
     /// At a start, runs are looked for that began this long ago, among the newest messages that the gateway took.
@@ -286,8 +285,7 @@ package final class RunService {
     private struct Saved: Sendable {
         struct Open: Sendable {
             var run: StoredRun
-            /// The numbers of its steps.
-            var steps: [String: Int]
+            var steps: [Step]
             /// Of the message that it answers, where that is ours.
             var text: String?
             /// The message may be sent again.
@@ -311,7 +309,7 @@ package final class RunService {
                 let message = OutboxEntry.entryID(ofKey: run.id)
                 return Saved.Open(
                     run: run,
-                    steps: Self.numbers(of: try tables.runs.steps(run: run.id)),
+                    steps: try tables.runs.steps(run: run.id).compactMap { Step(kept: $0) },
                     text: try tables.outbox.payload(id: message)?.text,
                     awaitsDelivery: try tables.outbox.entry(id: message).map { !$0.state.isTerminal } ?? false
                 )
@@ -338,17 +336,6 @@ package final class RunService {
     private static func lacksRun(_ entry: OutboxEntry, _ tables: StoreTables) throws -> Bool {
         guard entry.kind == .message else { return false }
         return try tables.runs.run(id: entry.runID ?? entry.upstreamKey) == nil
-    }
-
-    private static func numbers(of steps: [[UInt8]]) -> [String: Int] {
-        var numbers: [String: Int] = [:]
-        for body in steps {
-            guard let step = try? JSONDocument(parsing: body).root, let id = step["id"]?.string,
-                let number = step["seq"]?.int
-            else { continue }
-            numbers[id] = Int(number)
-        }
-        return numbers
     }
 
     private func resume(_ runs: [Saved.Open], on loop: isolated EventLoop) {

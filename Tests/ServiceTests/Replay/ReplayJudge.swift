@@ -247,12 +247,16 @@ struct ReplayJudge {
             // Interrupted, and taken up by another run.
             if state == "failed", wasInterrupted(id) { return }
             // The gateway's transcript does not show it either.
-            if body["error"]?.string?.hasPrefix(Self.unknownEnd) == true, !isEndShown(id) { return }
+            let error = body["error"]?.string ?? ""
+            if Self.unknownEnds.contains(where: { error.hasPrefix($0) }), !isEndShown(id) { return }
             find(.wrongEnd, "run \(name(run)) \(state) (\(body["error"]?.string ?? "")), but it \(truth.rawValue)")
         }
     }
 
-    private static let unknownEnd = "The gateway says that this run is over, and its history does not show"
+    private static let unknownEnds = [
+        "The gateway says that this run is over, and its history does not show",
+        "The session was reset while Ladle was away",
+    ]
 
     private func isEndShown(_ id: String) -> Bool {
         recording.messages(of: id).flatMap { turn(of: $0) }.contains { row in
@@ -285,7 +289,7 @@ struct ReplayJudge {
                 let own = texts(of: id) + otherTexts(of: id)
                 guard !own.isEmpty || !owners.isEmpty else { continue }
                 let wanted = bare(text)
-                if !own.contains(where: { bare($0).contains(wanted) }) {
+                if !own.contains(where: { bare($0).contains(wanted) }), !isAmong(text, own) {
                     find(.foreignMessage, "\(quote(text)) as an answer of run \(name(run))")
                 }
             default: break
