@@ -92,7 +92,9 @@ struct RunTies: Sendable {
             let named = runs.interrupted.last {
                 memory[$0]?.sentText.map { !$0.isEmpty && user.text.rangeOfText($0) != nil } ?? false
             }
-            guard let id = named ?? runs.interrupted.last, id != answer else { continue }
+            // Words that are no interrupted run's are another message's, which waited behind it.
+            let unnamed = user.resumesUnnamedTurn ? runs.interrupted.last : nil
+            guard let id = named ?? unnamed, id != answer else { continue }
             memory[session: session]?.interrupted.removeAll { $0 == id }
             // Before its end, so that nobody who waits for the answer takes the end for it.
             changes.append(.reassigned(from: id, to: answer))

@@ -440,8 +440,10 @@ package struct RunTracker: Sendable {
             // What was heard since the question is newer; a clock that was set back makes no answer older than its question.
             let isNews = memory[id].map { $0.heardAt <= askedAt || $0.heardAt > now } ?? false
             if isNews {
-                let end = id == found.last ? lastEnd : nil
-                judge(id, page, found.rows[id] ?? [], end, isInFlight: id == inFlight, now: now, to: &changes)
+                let rows = found.rows[id] ?? []
+                // Without rows of its own a run has not completed; the word may be older than it.
+                let end = id == found.last && (lastEnd != .completed || !rows.isEmpty) ? lastEnd : nil
+                judge(id, page, rows, end, isInFlight: id == inFlight, now: now, to: &changes)
             }
             if let shown = page.conversation { memory[id]?.conversation = shown }
             if isNews || memory[id]?.isOver == false { memory[id]?.pageSeen() }

@@ -267,6 +267,18 @@ struct RunEvidenceTests {
         #expect(tracker.run("k") == nil)
     }
 
+    @Test func `a turn that is taken up with another message's words is not the interrupted run's`() {
+        var tracker = half(april)
+        tracker.linkLost()
+        tracker.linkOpened(isSameProcess: false, now: after(9_000))
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start("g", now.milliseconds + 9_000), now: after(9_000))
+        let opening = "[Queued user message that arrived while the previous turn was still active]"
+        let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+        let row = user("\(opening)\\nanother\\n\\n\(note)", at: 9_000)
+        let changes = tracker.receive(history: page([row]), session: main, now: after(9_500))
+        #expect(!changes.contains(.reassigned(from: "k", to: "g")))
+    }
+
     // MARK: A conversation that is replaced
 
     private func changed(_ members: String) -> JSONValue {

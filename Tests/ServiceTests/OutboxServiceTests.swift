@@ -458,23 +458,6 @@ struct OutboxServiceTests {
         }
     }
 
-    @Test func `a delivered message names the run with which a restarted gateway goes on`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(on: loop)
-            let accepted = try await bench.accept("slow story", on: loop)
-            let id = try #require(accepted)
-            bench.services.outbox.saw(key: id, .history, on: loop)
-            try await bench.settle(on: loop)
-            #expect(try await bench.state(id) == .delivered)
-            let session = try await bench.entry(id).session
-            bench.services.outbox.run(id, in: session, .continued(as: "late"), on: loop)
-            try await bench.settle(on: loop)
-            #expect(try await bench.entry(id).runID == "late")
-            let told = bench.data("outbox").last?["entry"]
-            #expect(told?["id"]?.string == id && told?["runId"]?.string == "late")
-        }
-    }
-
     @Test func `a message that a restarted gateway took up by itself is found by the row it wrote`() async throws {
         try await withLinkedServices { bench, loop in
             let id = try await bench.accept("slow story", on: loop)

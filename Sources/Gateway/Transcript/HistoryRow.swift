@@ -110,6 +110,9 @@ package struct HistoryRow: Sendable {
         role == .user && text.containsText(InboundEnvelope.interruptionNotice)
     }
 
+    /// Its prompt is the notice alone, so that nothing in it says whose turn it takes up.
+    package var resumesUnnamedTurn: Bool { resumesTurn && text.hasPrefix(InboundEnvelope.interruptionNotice) }
+
     package var toolCallId: String? {
         (value["toolCallId"] ?? value["tool_call_id"] ?? value["tool_use_id"])?.identifier
     }

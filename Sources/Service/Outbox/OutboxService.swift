@@ -84,25 +84,6 @@ package final class OutboxService {
 
     package func run(_ run: String, in session: String, _ phase: RunPhase, on loop: isolated EventLoop) {
         give(.run(session: session, run: run, phase: phase), on: loop)
-        if case .continued(let answer) = phase { adopt(answer, for: run, on: loop) }
-    }
-
-    /// A delivered entry is not in the dispatcher's care any more; it too names the run that answers it.
-    private func adopt(_ answer: String, for key: String, on loop: isolated EventLoop) {
-        let id = OutboxEntry.entryID(ofKey: key)
-        guard dispatcher.entry(id: id) == nil else { return }
-        let (rules, now) = (dispatcher.rules, loop.wallClock)
-        feed.commit(on: loop) { transaction -> OutboxEntry? in
-            guard let entry = try transaction.outbox.entry(id: id), entry.state == .delivered, entry.goes(by: key),
-                entry.runID != answer
-            else { return nil }
-            let change = rules.adopted(entry, run: answer, now: now)
-            _ = try transaction.apply(change)
-            return change.entry
-        } completion: { [weak self] result in
-            guard let self, case .success(let entry?) = result else { return }
-            self.events.notify(.entryChanged(entry), on: loop)
-        }
     }
 
     /// The session was reset or deleted: the entries that wait for it were meant for the former conversation.
