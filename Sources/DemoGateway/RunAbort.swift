@@ -1,4 +1,4 @@
-/// What a release sends and writes when a run is aborted, also after the run's end.
+/// The frames and rows of an aborted run, as each release makes them, also after the run's end.
 final class RunAbort {
     /// The state of the run at the abort.
     struct Moment {

@@ -2,7 +2,7 @@
 final class RunFailures {
     typealias Failure = DemoScript.ProviderFailure
 
-    /// What the run does for its failures.
+    /// The acts by which a failure moves its run on.
     struct Steering {
         /// Does something later, unless the run is over by then.
         var after: (_ ms: Int, _ work: @escaping () -> Void) -> Void
@@ -42,7 +42,7 @@ final class RunFailures {
         attempts += 1
         if policy.tellsFirst, attempts == 1 {
             frames.chat(["state": "error", "errorMessage": shown(failure)])
-            // What follows has no listener.
+            // Nobody listens to the rest of the run.
             frames.isChatMuted = true
         }
         run.after(delays[attempts - 1]) { [self] in

@@ -398,7 +398,7 @@ struct RunReducer: Sendable {
         // A terminal event of its own says more.
         guard !isClosed || (isOver && !evidence.isProven) else { return }
         if isClosed, last.stopReason == .completed {
-            // What was written later is another run's.
+            // A row that was written later is another run's.
             guard let time = last.time, let overAt, time <= overAt else { return }
             finalText = Array(ReplyText.clean(last.text).utf8)
         }

@@ -60,7 +60,7 @@ struct PlaceRouteTests {
                 said(try await page("limit=10&after=\(try #require(next["after"]?.string))", api, on: loop))
                     == words(14...23)
             )
-            // What it names is gone: then its time tells.
+            // The message that it names is gone, so its time tells.
             let gone = Base64.encode(Array("\(Self.start.milliseconds + 3500) gone".utf8), as: .url)
             #expect(said(try await page("limit=10&after=\(gone)", api, on: loop)) == words(4...13))
         }

@@ -73,7 +73,7 @@ final class AcceptMessage {
         }
         api.services.lists.missing(agent: agent, on: loop) { [self] agents in
             self.agents = agents
-            // What was accepted before under its key is answered for all the same.
+            // A repeat of a message that was accepted before under this key still gets its answer.
             if agents != nil { message.isLate = true }
             guard agents == nil || message.key != nil else { return refuse(unknownAgent, on: loop) }
             commit(on: loop)

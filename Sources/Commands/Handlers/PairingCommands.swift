@@ -59,7 +59,7 @@ enum PairingCommands {
                 )
             }
         }
-        // What was shown, even if the server knew better by now.
+        // Only the scopes that were shown, even if the request has changed since.
         return try decide(
             "approve",
             code,

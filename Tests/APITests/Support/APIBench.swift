@@ -14,7 +14,7 @@ import Testing
 /// The API over all services, without sockets: requests go to its responder as the server gives them, and time passes when
 /// the test says so.
 final class APIBench {
-    /// What the configuration of the program would say.
+    /// Settings that the program reads from its configuration.
     struct Setup: Sendable {
         var services: @Sendable (inout ServiceSettings) -> Void = { _ in }
         var api: @Sendable (inout APISettings) -> Void = { _ in }
