@@ -1,5 +1,9 @@
 /// RFC 9562 §5.7 identifiers: 48 bits of milliseconds, then random bits. They sort by creation time.
 package enum UUIDv7 {
+    /// Gateways from 2026.6.11 mask `fc-` and ten letters or digits as a provider's key, in the keys of their transcripts
+    /// too: a message whose id ends its fourth group so would not be found again.
+    private static let likeSecret: UInt8 = 0xFC
+
     /// `random` gives ten bytes or more; missing ones count as zero.
     package static func make(milliseconds: Int64, random: [UInt8]) -> String {
         var bytes = [UInt8](repeating: 0, count: 16)
@@ -8,6 +12,7 @@ package enum UUIDv7 {
         for (index, byte) in random.prefix(10).enumerated() { bytes[6 + index] = byte }
         bytes[6] = bytes[6] & 0x0F | 0x70
         bytes[8] = bytes[8] & 0x3F | 0x80
+        if bytes[9] == likeSecret { bytes[9] ^= 1 }
         var text: [UInt8] = []
         text.reserveCapacity(36)
         for (index, byte) in bytes.enumerated() {

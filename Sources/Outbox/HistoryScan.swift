@@ -67,6 +67,12 @@ package struct HistoryScan: Sendable {
                 if names(key) { return ScanReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun) }
                 // Old gateways key what an abort left of an answer, and nothing else.
                 if row.isUser { showsKeys = true }
+                if let masked = MaskedKey(key), row.isUser, agrees(masked) {
+                    if Self.bare(row.text) == text {
+                        return ScanReport(proof: .history, isComplete: true, hasActiveRun: hasActiveRun)
+                    }
+                    mayBeThere = true
+                }
             }
             if let at = row.at, at < since.adding(milliseconds: -Self.clockToleranceMs) {
                 isComplete = true
@@ -95,6 +101,10 @@ package struct HistoryScan: Sendable {
     private func names(_ key: String) -> Bool {
         let answer = ":assistant"
         return OutboxEntry.bareKey(key.hasSuffix(answer) ? key.dropLast(answer.count) : key[...]) == self.key
+    }
+
+    private func agrees(_ masked: MaskedKey) -> Bool {
+        [key, key + ":user"].contains { masked.agrees(with: $0) }
     }
 
     /// It may be the entry's text: behind an envelope nobody knows, cut, left out, or of no known time.

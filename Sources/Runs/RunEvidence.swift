@@ -1,4 +1,5 @@
 import Basics
+import Labels
 
 /// How a run ended, out of the gateway's reports, which come more than once and do not always agree. A run is under way until a
 /// report shows its end, or shows that the run is over; silence shows nothing.
@@ -125,10 +126,10 @@ struct RunEvidence: Sendable {
         wasAborted || chatFinal || row != nil || (chatError != nil && !mayBeTriedAgain) || isSettled
     }
 
-    /// The provider's words: the run's own error names it better than the gateway's comment.
+    /// The provider's words, without secrets: the run's own error names it better than the gateway's comment.
     var error: String? {
         guard state == .failed else { return nil }
-        if let text = lifecycleError?.text ?? chatError?.text ?? row?.error { return text }
+        if let text = lifecycleError?.text ?? chatError?.text ?? row?.error { return SecretMask.text(text) }
         if row?.state == .failed { return Self.noReason }
         return switch over {
         case .processGone: Self.interrupted

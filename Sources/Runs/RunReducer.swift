@@ -152,7 +152,7 @@ struct RunReducer: Sendable {
             endedAt: end,
             text: String(decoding: publishedText, as: UTF8.self),
             steps: steps.steps(of: state, end: end),
-            error: evidence.error.map { SecretMask.text($0).cut(to: ActivityLimits.errorCharacters) },
+            error: evidence.error?.cut(to: ActivityLimits.errorCharacters),
             code: evidence.isInterrupted ? .interrupted : nil,
             usage: usageByRow.isEmpty ? finalUsage : usageByRow.values.reduce(TokenUsage(), +)
         )

@@ -584,10 +584,15 @@ package struct RunTracker: Sendable {
     ) {
         memory[id]?.end(by: rows)
         guard memory[id]?.isActive == true, let gone = reducer.goneAt else { return }
-        guard reducer.hasBegun else {
-            // It never began, and the transcript does not have it either: the outbox decides.
-            if !reducer.awaitsDelivery { drop(id, to: &changes) }
-            return
+        if !reducer.hasBegun {
+            guard reducer.isStored else {
+                // It never began, and the transcript does not have it either: the outbox decides.
+                if !reducer.awaitsDelivery { drop(id, to: &changes) }
+                return
+            }
+            // The gateway took it up while nobody looked, and may do so again.
+            memory[id]?.began(at: reducer.start)
+            memory[session: reducer.session]?.interrupted.append(id)
         }
         if reducer.awaitsDelivery { return }
         let mayResume = traits.resumesRuns && page.lastRunEnd == nil && reducer.isStored

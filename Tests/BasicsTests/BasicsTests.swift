@@ -77,6 +77,21 @@ struct BasicsTests {
         #expect(!UUIDv7.isWellFormed("01980000-0001-7fff-bfff-fffffffffff"))
     }
 
+    /// Gateways mask such a key in their transcripts, and its message would not be found again.
+    @Test func `no identifier looks like a provider's key`() {
+        let random: [UInt8] = [0, 0, 0x3C, 0xFC, 1, 2, 3, 4, 5, 6]
+        #expect(UUIDv7.make(milliseconds: 1, random: random) == "00000000-0001-7000-bcfd-010203040506")
+    }
+
+    @Test func `a masked key agrees with those that it may be`() throws {
+        let masked = try #require(MaskedKey("01a2053f-be64-7342-bc***:user"))
+        #expect(masked.agrees(with: "01a2053f-be64-7342-bcfc-e47199a32661:user"))
+        #expect(!masked.agrees(with: "01a2053f-be64-7342-bcfc-e47199a32661"))
+        #expect(!masked.agrees(with: "01a2053f-be64-7343-bcfc-e47199a32661:user"))
+        #expect(MaskedKey("fc-e471…2661")?.agrees(with: "fc-e47199a32661") == true)
+        #expect(MaskedKey("***")?.agrees(with: "") == true && MaskedKey("") == nil)
+    }
+
     @Test func `the nearest name is found, a far one is not`() {
         let names = ["gateway.scopes", "listen", "state"]
         #expect(NearestName.of("gateway.scope", in: names) == "gateway.scopes")

@@ -33,6 +33,18 @@ struct `A scan of history` {
         #expect(scan.report(on: rows, isWhole: true, hasActiveRun: false) == absent)
     }
 
+    /// A gateway masks what it takes for a secret, also in the keys of its rows.
+    @Test func `knows its words under a masked key`() {
+        let key = "01a2053f-be64-7342-bcfc-e47199a32661"
+        let scan = HistoryScan(key: key, text: "hello", since: time(1_000_000))
+        func report(_ key: String, _ text: String) -> ScanReport {
+            scan.report(on: [row(key, text, 1_000_500)], isWhole: true, hasActiveRun: false)
+        }
+        #expect(report("01a2053f-be64-7342-bc***:user", "hello").proof == .history)
+        #expect(report("01a2053f-be64-7342-bc***:user", "token=***") == unknown)
+        #expect(report("01a2053f-be64-7000-bc***:user", "hello") == absent)
+    }
+
     @Test func `finds what was aborted by the row of its answer`() {
         #expect(report([row("id:assistant", "number 1, num", 1_000_500, user: false)]).proof == .history)
     }

@@ -101,6 +101,40 @@ struct UnseenRunTests {
         #expect(tracker.run(own)?.id == "late" && tracker.run(own)?.text == "Late.")
     }
 
+    /// Sent to a gateway that was killed, with Ladle, before anything was heard of the run.
+    @Test func `a message whose row stands and whose process is gone is a run that was interrupted`() {
+        let row = turn(own, "", at: 10)[0]
+        var tracker = RunTracker()
+        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+        tracker.recover(own, session: main, text: "hi", sentAt: now, goneAt: now)
+        let changes = tracker.receive(history: page([row]), session: main, now: now)
+        #expect(published(changes) == ["started"])
+        let late = now.adding(milliseconds: 60_001)
+        let more = tracker.receive(history: page([row]), session: main, now: late)
+        #expect(published(more).last == "failed ")
+        #expect(tracker.run(own)?.code == .interrupted)
+    }
+
+    @Test func `a message that the gateway takes up by itself names the run that answers it`() {
+        let row = turn(own, "", at: 10)[0]
+        let answer = "8785e0d5-24f6-4806-9cb6-59cef41cd3b3"
+        let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+        let again = #"{"role":"user","content":"hi\n\n\#(note)","timestamp":\#(1_795_000_009_000)}"#
+        var tracker = RunTracker()
+        tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+        tracker.recover(own, session: main, text: "hi", sentAt: now, goneAt: now)
+        _ = tracker.receive(history: page([row]), session: main, now: now)
+        let start = AgentFrame.start(answer, 1_795_000_009_000)
+        _ = tracker.receive(event: "agent", payload: start, now: now.adding(milliseconds: 9000))
+        let changes = tracker.receive(
+            history: page([row, again], active: answer),
+            session: main,
+            now: now.adding(milliseconds: 9500)
+        )
+        #expect(changes.contains(.reassigned(from: own, to: answer)))
+        #expect(tracker.run(own)?.error?.contains(answer) == true)
+    }
+
     @Test func `the turn before does not end a run that goes on`() {
         var tracker = RunTracker()
         tracker.resume(own, session: main, startedAt: now, text: "hi", now: now)

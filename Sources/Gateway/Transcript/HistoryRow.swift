@@ -16,7 +16,7 @@ package struct HistoryRow: Sendable {
     /// The transcript's own id; stable where there is one.
     package let id: String?
     package let time: Timestamp?
-    /// The send that caused the row, where the gateway says so: its key is the run's id.
+    /// The send that caused the row, where the gateway says so: its key is the run's id. Nil where it masked the key.
     package let runKey: String?
     package let blocks: [HistoryBlock]
     package let stopReason: StopReason?
@@ -56,7 +56,7 @@ package struct HistoryRow: Sendable {
         let written =
             value["openclawAbort"]?["runId"]?.identifier ?? value["runId"]?.identifier
             ?? value["idempotencyKey"]?.identifier ?? own?["idempotencyKey"]?.identifier
-        runKey = written.map { Self.bareKey($0) }
+        runKey = written.flatMap { MaskedKey($0) == nil ? Self.bareKey($0) : nil }
     }
 
     private static func stopReason(_ name: String) -> StopReason {
