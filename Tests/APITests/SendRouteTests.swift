@@ -321,4 +321,36 @@ struct SendRouteTests {
             #expect(try await api.get("/v1/outbox", on: loop).json["entries"]?.count == 0)
         }
     }
+
+    @Test func `a message accepted while the gateway was away ends like one refused at once`() async throws {
+        try await withAPI(.demo) { api, loop in
+            let session = "session=agent:kitchen:main"
+            try await api.demo?.drop(on: loop)
+            let fields = Field.text
+            let request = try await api.open("POST", "/v1/messages?wait=20&\(session)", fields, body: "x", on: loop)
+            #expect(!request.hasEnded)
+            try await api.demo?.open(on: loop)
+            try await api.advance(1000, on: loop)
+            let answer = try #require(request.answer)
+            let atOnce = try await api.say("y", "?wait=20&\(session)", on: loop)
+            #expect(answer.status == 422 && atOnce.status == 422, "\(answer)")
+            for member in ["code", "field", "detail"] { #expect(answer[member] == atOnce[member]) }
+            // Unlike that one it is in the outbox, where it can be dismissed.
+            #expect(answer["gatewayCode"] == "INVALID_REQUEST")
+            let id = try #require(answer.json["entry"]?["id"]?.string)
+            #expect(answer["hint"]?.contains("DELETE /v1/outbox/\(id)") ?? false)
+            #expect(try await api.get("/v1/outbox/\(id)", on: loop)["state"] == "failed")
+        }
+    }
+
+    @Test func `a message that the gateway refuses for another reason is none for an unknown agent`() async throws {
+        try await withAPI { api, loop in
+            try await api.bench.open(on: loop)
+            let agents = #"{"defaultId":"main","agents":[{"id":"main"},{"id":"home"}]}"#
+            api.gateway.next("agents.list", ok(agents))
+            api.gateway.next("chat.send", refused("INVALID_REQUEST"))
+            let answer = try await api.say("no", "?wait=20&session=agent:home:main", on: loop)
+            #expect(answer.status == 502 && answer["code"] == "SEND_REJECTED", "\(answer)")
+        }
+    }
 }

@@ -104,11 +104,7 @@ final class AcceptMessage {
         }
     }
 
-    private var unknownAgent: Problem {
-        let shown = (agents ?? []).filter { call.caller.mayUse(agent: $0) }.joined(separator: ", ")
-        let agent = SessionKey(canonical: request.session).agent ?? ""
-        return .invalidField("session", "There is no agent `\(agent)`. The gateway's agents: \(shown).")
-    }
+    private var unknownAgent: Problem { .noAgent(of: request.session, among: agents ?? [], for: call.caller) }
 
     private func commit(on loop: isolated EventLoop) {
         let entry = api.services.intake.entry(for: message, now: loop.wallClock)
@@ -152,6 +148,13 @@ final class AcceptMessage {
 }
 
 extension Problem {
+    /// - Parameter agents: those that the gateway has; the caller learns of the ones it may use.
+    static func noAgent(of session: String, among agents: [String], for caller: Caller) -> Problem {
+        let shown = agents.filter { caller.mayUse(agent: $0) }.joined(separator: ", ")
+        let agent = SessionKey(canonical: session).agent ?? ""
+        return .invalidField("session", "There is no agent `\(agent)`. The gateway's agents: \(shown).")
+    }
+
     static func outboxFull(_ what: OutboxFullness, _ limits: OutboxLimits) -> Problem {
         let detail =
             switch what {

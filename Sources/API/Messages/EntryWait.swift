@@ -1,4 +1,5 @@
 import Access
+import Basics
 import EventLoops
 import Outbox
 import Runs
@@ -46,7 +47,7 @@ final class EntryWait: OpenRequest, ExchangeOwner {
 
     /// A replayed request may ask for what is long over.
     private func look(on loop: isolated EventLoop) {
-        if let problem = EntryAnswer.failure(of: entry) { return finish(.failure(problem), on: loop) }
+        if let problem = EntryAnswer.failure(of: entry) { return fail(problem, on: loop) }
         if let run = api.runs.run(runID), !run.state.isActive { return take(.live(run), on: loop) }
         guard entry.state == .delivered || (entry.state == .accepted && startsRun) else { return }
         guard startsRun else { return obeyed(on: loop) }
@@ -64,7 +65,7 @@ final class EntryWait: OpenRequest, ExchangeOwner {
     func entryChanged(_ changed: OutboxEntry, on loop: isolated EventLoop) {
         entry = changed
         entry.text = changed.text ?? text
-        if let problem = EntryAnswer.failure(of: entry) { return finish(.failure(problem), on: loop) }
+        if let problem = EntryAnswer.failure(of: entry) { return fail(problem, on: loop) }
         if let ended, entry.state.isTerminal { return take(ended, on: loop) }
         if entry.state == .delivered, !startsRun { return obeyed(on: loop) }
         // Another run may answer it now, and be over already.
@@ -73,6 +74,24 @@ final class EntryWait: OpenRequest, ExchangeOwner {
 
     private func obeyed(on loop: isolated EventLoop) {
         finish(.success(EntryAnswer.reply(nil, entry, call, fields)), on: loop)
+    }
+
+    /// A message for an agent that is not there could be accepted while the gateway was away. It ends as one that is refused at
+    /// once.
+    private func fail(_ problem: Problem, on loop: isolated EventLoop) {
+        guard entry.state == .failed, let agent = SessionKey(canonical: entry.session).agent,
+            agent != api.documents.defaultAgent
+        else { return finish(.failure(problem), on: loop) }
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        api.services.lists.missing(agent: agent, on: loop) { [weak self] agents in
+            guard let self else { return }
+            guard let agents else { return self.finish(.failure(problem), on: loop) }
+            var unknown = Problem.noAgent(of: self.entry.session, among: agents, for: self.call.caller)
+            unknown.hint = problem.hint
+            unknown.members = problem.members
+            self.finish(.failure(unknown), on: loop)
+        }
     }
 
     func runEnded(_ id: String, on loop: isolated EventLoop) {
@@ -97,6 +116,7 @@ final class EntryWait: OpenRequest, ExchangeOwner {
     func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
 
     private func giveUp(on loop: isolated EventLoop) {
+        if let problem = EntryAnswer.failure(of: entry) { return finish(.failure(problem), on: loop) }
         finish(.success(EntryAnswer.accepted(entry, call, api, fields)), on: loop)
     }
 
