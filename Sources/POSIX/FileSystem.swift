@@ -57,6 +57,17 @@ package enum FileSystem {
         guard unsafe mkdir(path, 0o700) == 0 else { throw .last("make the directory \(path)") }
     }
 
+    /// Makes the directory and those above it, where they are missing.
+    package static func makeDirectories(_ path: String) throws(SystemError) {
+        guard !exists(path) else { return }
+        try makeDirectories(folder(of: path))
+        do throws(SystemError) {
+            try makeDirectory(path)
+        } catch {
+            guard error.alreadyExists else { throw error }
+        }
+    }
+
     package static func names(in directory: String) -> [String] {
         guard let stream = unsafe opendir(directory) else { return [] }
         defer { _ = unsafe closedir(stream) }

@@ -30,6 +30,15 @@ struct ProcessIOTests {
         #expect(throws: FileFault("/dev/null is not a regular file")) { try io.readFile("/dev/null", limit: 100) }
     }
 
+    @Test func `a private file is written also where the folders above it are missing`() throws {
+        let scratch = try ScratchDirectory()
+        for text in ["one", "two"] {
+            let path = scratch.file("home/.config/ladle/contexts.json")
+            try ProcessIO().replacePrivateFile(path, with: Array(text.utf8))
+            #expect(try ProcessIO().readPrivateFile(path, limit: 100) == Array(text.utf8))
+        }
+    }
+
     @Test func `a request goes over a real socket and its answer comes back in pieces`() throws {
         let folder = try ScratchDirectory()
         let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"

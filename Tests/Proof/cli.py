@@ -289,7 +289,7 @@ pipe("status", "--state", folder, code=69)
 pipe("status", "--ready", "--state", folder, code=69)
 
 # A Ladle on another host: by URL, by context, and with the options before the command.
-home = {"LADLE_SOCKET": "", "XDG_CONFIG_HOME": scratch()}
+home = {"LADLE_SOCKET": "", "XDG_CONFIG_HOME": scratch() + "/home/.config"}
 secret = pathlib.Path(scratch(), "token")
 secret.write_text(server.token + "\n")
 secret.chmod(0o600)

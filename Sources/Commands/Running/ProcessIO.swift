@@ -60,8 +60,8 @@ package final class ProcessIO: CommandIO {
 
     package func replacePrivateFile(_ path: String, with bytes: [UInt8]) throws(FileFault) {
         do throws(SystemError) {
-            let folder = FileSystem.folder(of: path)
-            if !FileSystem.exists(folder) { try FileSystem.makeDirectory(folder) }
+            // A home without `.config` is an ordinary one.
+            try FileSystem.makeDirectories(FileSystem.folder(of: path))
             try PrivateFile(path).replace(with: bytes)
         } catch {
             throw FileFault("\(error)")
