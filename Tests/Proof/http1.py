@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 
-from harness import Serve, Tally, options
+from harness import ROOT, Serve, Tally, options
 
 options()
 tally = Tally()
@@ -346,6 +346,10 @@ if curl := shutil.which("curl"):
         path, *data = more
         got = subprocess.run([curl, "-s", "--http2", "-o", "/dev/null", "-w", "%{http_code} %{http_version}", *data, f"http://127.0.0.1:{server.port}{path}"], capture_output=True, timeout=20).stdout
         tally.check(got == wanted, f"curl --http2 {what}: {got!r}")
+# It compiles the file first.
+if shutil.which("javac"):
+    got = subprocess.run(["java", ROOT / "Tests/Proof/clients/Defaults.java", server.url], capture_output=True, text=True, timeout=60)
+    tally.check(got.stdout == "200\nupgrade by Java\n", f"Java's HttpClient: {got}")
 
 # 46 to 48: what stands behind
 refused("46 behind a refusal", "in the same piece", get(b"X : a"), 400)
