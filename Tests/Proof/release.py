@@ -1,5 +1,5 @@
 """The files of `make release`: made twice from one program, the same bytes; sums that hold; a list of contents that names what the
-program loads; an installation from the tarball that runs."""
+program loads; an installation from the tarball that runs. The long form builds the program twice, in two folders: the same bytes."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ import subprocess
 
 from harness import LADLE, ROOT, Tally, options, scratch
 
-options()
+chosen = options()
 tally = Tally()
 DIST = ROOT / ".build/dist"
 
@@ -66,5 +66,16 @@ tally.check({"share/man/man1/ladle.1.gz", "share/doc/ladle/LICENSE", "share/doc/
 for name in listed:
     (place / name).unlink()
 tally.check(not [file for file in place.rglob("*") if file.is_file()], "and goes without a trace")
+
+if chosen.long:
+    other = pathlib.Path(scratch(), "another-folder")
+    shutil.copytree(ROOT, other, symlinks=True, ignore=shutil.ignore_patterns(".build", ".git"))
+    builds = []
+    for folder in (ROOT, other):
+        done = run("make", "-s", "program", cwd=folder)
+        tally.check(done.returncode == 0, f"make program in {folder}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        builds.append((folder / ".build/ladle").read_bytes())
+        print(f"{folder}: {hashlib.sha256(builds[-1]).hexdigest()}", flush=True)
+    tally.check(builds[0] == builds[1], "two builds of one source, the same bytes")
 
 tally.end()
