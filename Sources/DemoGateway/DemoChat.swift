@@ -55,7 +55,8 @@ final class DemoChat {
         }
         if Self.isStop(text) { return .ok(abortResult(dispatcher.abortAll(in: sessions[canonical], reason: "stop"))) }
         if let answer = dispatcher.answer(forKnown: key, in: canonical) { return answer }
-        var row = sessions.row(.user(key: key), (text.isEmpty ? [] : [.text(text)]) + attachments.blocks)
+        let told = withNotices(text, in: canonical)
+        var row = sessions.row(.user(key: key), (told.isEmpty ? [] : [.text(told)]) + attachments.blocks)
         row.media = attachments.media
         accept(
             DemoMessage(
@@ -84,6 +85,16 @@ final class DemoChat {
             return dispatcher.accept(message, in: session)
         }
         clock.after(ms: clock.paced(60)) { [weak self] in self?.commands.run(message, in: canonical) }
+    }
+
+    /// The message as the agent gets it: behind what has happened since the last one.
+    private func withNotices(_ text: String, in canonical: String) -> String {
+        guard let session = sessions[canonical], !session.notices.isEmpty, !DemoCommands.isCommand(text) else {
+            return text
+        }
+        defer { session.notices = [] }
+        let told = session.notices.map { "System: [\(EnvelopeTime.seconds($0.at)) UTC] \($0.text)\n" }.joined()
+        return "\(told)\n[\(EnvelopeTime.weekday(clock.wallMs)) \(EnvelopeTime.minutes(clock.wallMs)) UTC] \(text)"
     }
 
     /// Whether a run is over. `timeout` is also the answer about one that nobody knows.

@@ -39,6 +39,11 @@ final class DemoCommands {
         case "/model":
             session.model = argument.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
             answer = "⚙️ Model set to \(session.model ?? "demo-1")."
+        case "/exec":
+            let settings = words.dropFirst()
+            let ask = settings.last { $0.hasPrefix("ask=") }?.dropFirst(4)
+            session.execAsk = ask.flatMap { ["always", "on-miss"].contains($0) ? String($0) : nil }
+            answer = "⚙️ Exec defaults set (\(settings.joined(separator: ", ")))."
         case "/status":
             answer =
                 "🦞 OpenClaw demo \(host.release.version)\n🧠 Model: demo/\(session.model ?? "demo-1")\n🧵 Session: \(canonical)"

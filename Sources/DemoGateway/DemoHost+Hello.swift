@@ -44,6 +44,7 @@ extension DemoHost {
         let later = ["session.message", "session.tool", "sessions.changed"]
         return ["connect.challenge", "agent", "chat"] + (release.hasSubscriptions ? later : []) + [
             "presence", "tick", "shutdown", "health", "device.pair.requested", "device.pair.resolved",
+            "exec.approval.requested", "exec.approval.resolved",
         ]
     }
 

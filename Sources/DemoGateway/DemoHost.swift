@@ -6,6 +6,7 @@ final class DemoHost {
     let connections: DemoConnections
     let sessions: DemoSessions
     let agents: DemoAgents
+    let approvals: DemoApprovals
     /// It found the disk of an earlier process.
     let isRestarted: Bool
     private var toolCalls = 0
@@ -17,6 +18,7 @@ final class DemoHost {
         clock = DemoClock(now, speed: options.speed)
         connections = DemoConnections(options.release)
         sessions = DemoSessions(options, clock, primitives, connections, kept: disk?.sessions ?? [:])
+        approvals = DemoApprovals(options.release, clock, primitives, connections)
         agents = DemoAgents(options.release, clock, primitives, workspaces: disk?.workspaces)
     }
 

@@ -46,6 +46,7 @@ struct DemoMethod: Sendable {
     private static let read = "operator.read"
     private static let write = "operator.write"
     private static let admin = "operator.admin"
+    private static let approvals = "operator.approvals"
 
     private static let laterAgentID = ParamsRule.text("agentId").since(.june)
     private static let file: [ParamsRule] = [.text("agentId").required, .text("name").required]
@@ -53,6 +54,14 @@ struct DemoMethod: Sendable {
     /// In the order of the hello's list.
     private static let all: [DemoMethod] = [
         DemoMethod(name: "health"),
+        DemoMethod(name: "exec.approval.get", scope: approvals, rules: [.text("id").required], since: .april),
+        DemoMethod(name: "exec.approval.list", scope: approvals, rules: [], since: .april),
+        DemoMethod(
+            name: "exec.approval.resolve",
+            scope: approvals,
+            rules: [.text("id").required, .text("decision").required]
+        ),
+        DemoMethod(name: "plugin.approval.list", scope: approvals, rules: [], since: .june),
         DemoMethod(
             name: "chat.history",
             scope: read,

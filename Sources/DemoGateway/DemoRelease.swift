@@ -64,6 +64,11 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     var hasHashGuards: Bool { self == .autumn }
     /// A missing scope is `FORBIDDEN` with details; before, `INVALID_REQUEST` with the scope in the message.
     var hasForbiddenCode: Bool { self == .autumn }
+    /// The tool of a command that needs an approval waits for it; before, it answers at once.
+    var waitsForApprovals: Bool { self >= .june }
+    var approvalLifeMs: Int { self == .march ? 120_000 : 1_800_000 }
+    /// Approvals are told only to clients that say they can ask somebody.
+    var gatesApprovalsByCap: Bool { self == .autumn }
     /// Schema checks list every failure, or stop at the first missing field.
     var reportsAllFailures: Bool { self == .march }
 }

@@ -30,7 +30,7 @@ final class DemoRun {
     private let failures: RunFailures
     private let onEnd: (DemoRun, Ending) -> Void
     private let acceptedAt: Int64
-    private let beats: [(delayMs: Int, beat: RunTimeline.Beat)]
+    private var timeline: RunTimeline
     private var place = 0
     private var isOver = false
 
@@ -39,8 +39,15 @@ final class DemoRun {
     private var isSilent = false
     private var usedTools = false
     private var toolStarts: [String: Int64] = [:]
+    /// A command that had to be allowed starts later than its tool.
+    private var commandStarts: [String: Int64] = [:]
     private var runningTools: [RunTimeline.PlannedCall] = []
     private var burst: Burst?
+    /// The command that waits for an approval.
+    private var asking: RunTimeline.PlannedCall?
+    private var verdicts: [String: ToolVerdict] = [:]
+    private var lastOutput = ""
+    private var refusedMeta: String?
 
     private var release: DemoRelease { host.release }
     private var clock: DemoClock { host.clock }
@@ -70,7 +77,7 @@ final class DemoRun {
             message.isRecovery
             ? DemoScript.greeting(message.text)
             : DemoScript.matching(message.text) { host.agents.text(of: $0, agent: agentID) }
-        beats = RunTimeline(script, callID: host.newCallID).beats
+        timeline = RunTimeline(script, callID: host.newCallID)
     }
 
     func start() { playLater() }
@@ -83,8 +90,8 @@ final class DemoRun {
     // MARK: - Beats
 
     private func playLater() {
-        guard place < beats.count else { return }
-        after(ms: clock.paced(beats[place].delayMs)) { $0.play() }
+        guard place < timeline.beats.count else { return }
+        after(ms: clock.paced(timeline.beats[place].delayMs)) { $0.play() }
     }
 
     private func after(ms delay: Int, _ work: @escaping (DemoRun) -> Void) {
@@ -94,20 +101,23 @@ final class DemoRun {
     }
 
     private func play() {
-        let beat = beats[place].beat
+        let beat = timeline.beats[place].beat
         place += 1
         switch beat {
         case .start: begin()
         case .think(let piece): think(piece)
         case .text(let piece): text.say(piece)
         case .commitCalls(let calls): commitCalls(calls)
-        case .toolStart(let planned): startTool(planned)
+        case .toolStart(let planned):
+            startTool(planned)
+            if let ask = policy(of: planned.call) { return askLater(planned, ask) }
         case .toolUpdate(let planned, let output): updateTool(planned, output)
         case .toolResult(let planned): endTool(planned)
         case .burst(let count, let perSecond, let stream):
             burst = Burst(count: count, perSecond: perSecond, stream: stream, startedAt: clock.now.monotonic)
             return playBurst()
         case .fail(let failure): return fail(failure)
+        case .sayOutput: timeline.say("Done: \(lastOutput)", at: place)
         case .silent: isSilent = true
         case .finishing: finishing()
         case .end: return complete()
@@ -179,7 +189,8 @@ final class DemoRun {
             "content": [wireObject(["type": "text", "text": output])],
             "details": wireObject([
                 "status": "running", "sessionId": "demo-brook", "pid": 4_242,
-                "startedAt": toolStarts[planned.id] ?? clock.wallMs, "cwd": workspacePath, "tail": output,
+                "startedAt": commandStarts[planned.id] ?? toolStarts[planned.id] ?? clock.wallMs,
+                "cwd": workspacePath, "tail": output,
             ]),
         ]
         frames.tool(
@@ -195,10 +206,12 @@ final class DemoRun {
     }
 
     private func endTool(_ planned: RunTimeline.PlannedCall) {
+        if let verdict = verdicts[planned.id] { return endTool(planned, verdict) }
         let call = planned.call
+        lastOutput = call.output
         runningTools.removeAll { $0.id == planned.id }
         let started = toolStarts[planned.id] ?? clock.wallMs
-        let duration = max(clock.wallMs - started, 1)
+        let duration = max(clock.wallMs - (commandStarts[planned.id] ?? started), 1)
         // Earlier releases report only failures of the tool itself; a command's exit code stays in the details.
         let failed = release >= .june && (call.exitCode ?? 0) != 0
         let result: WireValue = [
@@ -230,6 +243,109 @@ final class DemoRun {
         )
         if let effect = call.effect { host.agents.apply(effect, agent: session.agentID) }
         transcript.append(.toolResult(callID: planned.id, name: call.name, isError: false), [.text(call.output)])
+    }
+
+    // MARK: - Approvals
+
+    /// The policy by which the call needs an approval; nil: it needs none.
+    private func policy(of call: DemoScript.ToolCall) -> String? {
+        guard let command = call.command else { return nil }
+        guard let ask = session.execAsk ?? (call.needsApproval ? "always" : nil) else { return nil }
+        return ask == "on-miss" && host.approvals.isAllowed(command) ? nil : ask
+    }
+
+    private func askLater(_ planned: RunTimeline.PlannedCall, _ ask: String) {
+        asking = planned
+        after(ms: clock.paced(release == .march ? 40 : 80)) { $0.ask(planned, ask) }
+    }
+
+    private func ask(_ planned: RunTimeline.PlannedCall, _ ask: String) {
+        let command = DemoApprovals.Command(
+            text: planned.call.command ?? "",
+            ask: ask,
+            lifeMs: planned.call.approvalLifeMs,
+            workspace: workspacePath,
+            session: session,
+            runID: id,
+            callID: planned.id,
+            device: ownerDevice
+        )
+        guard release.waitsForApprovals else { return goOn(planned, asking: command) }
+        _ = host.approvals.ask(command) { [weak self] record, decision in
+            guard let self, !isOver else { return }
+            asking = nil
+            if decision == .allowOnce || decision == .allowAlways {
+                // The command starts now.
+                commandStarts[planned.id] = clock.wallMs
+            } else {
+                verdicts[planned.id] = .refused(record, decision)
+                timeline.endAtOnce(planned.id, from: place, after: 75)
+            }
+            playLater()
+        }
+    }
+
+    /// Earlier releases let the run go on, and tell the session's next message what became of the command.
+    private func goOn(_ planned: RunTimeline.PlannedCall, asking command: DemoApprovals.Command) {
+        let (session, clock, output) = (session, clock, planned.call.output)
+        let record = host.approvals.ask(command) { [unowned clock] asked, decision in
+            clock.after(ms: clock.paced(planned.call.durationMs)) {
+                session.notices.append((ToolVerdict.notice(asked, decision, output: output), clock.wallMs))
+            }
+        }
+        asking = nil
+        verdicts[planned.id] = .pending(record, release)
+        timeline.endAtOnce(planned.id, from: place, after: 3)
+        playLater()
+    }
+
+    private func endTool(_ planned: RunTimeline.PlannedCall, _ verdict: ToolVerdict) {
+        let (call, text) = (planned.call, verdict.text)
+        let hasFailed = verdict.isRefusal
+        runningTools.removeAll { $0.id == planned.id }
+        lastOutput = text
+        let result: WireValue = ["content": [wireObject(["type": "text", "text": text])], "details": verdict.details]
+        frames.tool(
+            [
+                "phase": "result", "name": call.name, "toolCallId": planned.id, "meta": meta(of: call),
+                "isError": hasFailed, "result": showsOutput ? result : nil,
+            ],
+            to: recipients
+        )
+        let status = hasFailed ? "failed" : "completed"
+        let error: WireValue = ["error": hasFailed ? text : nil]
+        let times: WireValue = ["startedAt": toolStarts[planned.id] ?? clock.wallMs, "endedAt": clock.wallMs]
+        frames.items(planned, "end", times.adding(error), status: status, command: ["summary": text])
+        frames.commandOutput(
+            planned,
+            [
+                "phase": "end", "output": text, "status": status, "exitCode": WireValue.null, "durationMs": 0,
+                "cwd": workspacePath,
+            ]
+        )
+        if hasFailed {
+            frames.agent(
+                "approval",
+                [
+                    "phase": "resolved", "kind": "exec", "status": "denied", "title": "Command approval resolved",
+                    "itemId": "command:\(planned.id)", "toolCallId": planned.id, "message": call.command,
+                ]
+            )
+            refusedMeta = call.meta
+        }
+        transcript.append(.toolResult(callID: planned.id, name: call.name, isError: hasFailed), [.text(text)])
+    }
+
+    /// A refused command is told once more, after the run's end.
+    private func tellRefusal() {
+        guard let meta = refusedMeta else { return }
+        let text = "⚠️ 🛠️ `\(meta)` failed"
+        let payload: WireValue = [
+            "runId": id, "sessionKey": session.key, "seq": 1, "state": "error", "errorMessage": text,
+            "message": frames.message(text),
+        ]
+        let connections = host.connections
+        clock.after(ms: clock.paced(30)) { connections.broadcastToReaders("chat", payload) }
     }
 
     /// Earlier releases add the command to its description.
@@ -293,6 +409,7 @@ final class DemoRun {
             "state": "final", "stopReason": release >= .june ? "stop" : nil,
             "message": isSilent || text.shown.isEmpty ? nil : frames.message(text.shown),
         ])
+        tellRefusal()
         end(.completed)
     }
 
@@ -326,7 +443,8 @@ final class DemoRun {
                 reason: reason,
                 partial: partial,
                 blocks: blocks,
-                tool: runningTools.last.map { ($0, toolStarts[$0.id] ?? clock.wallMs) }
+                tool: runningTools.last.map { ($0, toolStarts[$0.id] ?? clock.wallMs) },
+                isAsking: asking != nil
             ),
             session,
             host

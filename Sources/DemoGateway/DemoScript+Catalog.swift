@@ -6,6 +6,7 @@ extension DemoScript {
         let words = text.split { $0 == " " || $0 == "\n" }.map(String.init)
         if words.first == "burst" { return burst(words) }
         if words.first == "echo" { return echo(message) }
+        if words.first == "approve" { return approve(message) }
         if text.contains("---identity---") || text.contains("---user---") { return identityFrame(message, read: read) }
         if text.contains("append the weather") { return appendWeather }
         if text.contains("train") { return bookTrain }
@@ -43,6 +44,34 @@ extension DemoScript {
         let rest = message.drop { $0 == " " }.dropFirst(4).drop { $0 == " " || $0 == "\n" }
         return DemoScript(
             steps: [.say(rest.isEmpty ? "(nothing)" : String(rest.prefix(longTextLimit)), wordMs: 30)]
+        )
+    }
+
+    /// `approve COMMAND` or `approve 5s COMMAND`: a command that an operator must allow, within that time. It is not run.
+    static func approve(_ message: String) -> DemoScript {
+        var rest = message.drop { $0 == " " }.dropFirst(7).drop { $0 == " " || $0 == "\n" }
+        var life: Int?
+        if let word = rest.split(separator: " ", maxSplits: 1).first, word.last == "s",
+            let seconds = Int(word.dropLast())
+        {
+            life = min(max(seconds, 1), 86_400) * 1_000
+            rest = rest.dropFirst(word.count).drop { $0 == " " }
+        }
+        let command = rest.isEmpty ? "date -u" : String(rest)
+        let isEcho = command.hasPrefix("echo ")
+        var call = ToolCall.exec(
+            command,
+            meta: isEcho ? "print text" : "run \(command.prefix { $0 != " " && $0 != "\n" })",
+            output: isEcho ? String(command.dropFirst(5)) : "done",
+            durationMs: 200,
+            updates: [(60, (isEcho ? String(command.dropFirst(5)) : "done") + "\n")]
+        )
+        call.needsApproval = true
+        call.approvalLifeMs = life
+        return DemoScript(
+            steps: [
+                .pause(ms: 200), .say("Let me run that.", wordMs: 40), .tools([call]), .pause(ms: 100), .sayOutput,
+            ]
         )
     }
 

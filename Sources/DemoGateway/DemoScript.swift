@@ -7,6 +7,8 @@ struct DemoScript {
         /// Streamed word by word.
         case say(String, wordMs: Int)
         case tools([ToolCall])
+        /// Tells the output of the last tool.
+        case sayOutput
         case fail(ProviderFailure)
         /// The agent answers with the silent token, which means no text at all.
         case silent
@@ -25,6 +27,10 @@ struct DemoScript {
         var output: String
         var exitCode: Int?
         var effect: Effect?
+        /// It needs an approval whatever its session's policy is.
+        var needsApproval = false
+        /// How long its approval waits; by default as long as the release has it.
+        var approvalLifeMs: Int?
 
         var isCommand: Bool { name == "exec" }
         var command: String? {

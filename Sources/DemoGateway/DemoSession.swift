@@ -7,6 +7,10 @@ final class DemoSession {
     var verboseLevel: String?
     var reasoningLevel: String?
     var model: String?
+    /// When commands of the session need an approval: `always`, `on-miss` or not at all.
+    var execAsk: String?
+    /// What its next message tells the agent first, with the time.
+    var notices: [(text: String, at: Int64)] = []
     private(set) var rows: [TranscriptRow] = []
     var status: String?
     var startedAt: Int64?
@@ -46,6 +50,7 @@ final class DemoSession {
     func loseMemory() {
         run = nil
         queue = MessageQueue()
+        notices = []
         lastEnd = nil
         isInterrupted = false
         messagesSinceFound = 0

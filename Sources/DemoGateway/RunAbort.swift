@@ -9,6 +9,8 @@ final class RunAbort {
         /// The assistant message in progress.
         let blocks: [TranscriptRow.Block]
         let tool: (planned: RunTimeline.PlannedCall, startedAt: Int64)?
+        /// The tool waits for an approval; its command never began, and its approval stays open.
+        let isAsking: Bool
     }
 
     private let moment: Moment
@@ -42,6 +44,7 @@ final class RunAbort {
         case .announcePartial:
             if let partial { transcript.announceOnly(partial.kind, partial.blocks) }
             guard isInTool else { return later(30) { $0.writeAnswer(transcript) } }
+            if moment.isAsking { return }
             later(2_300) { $0.writeResult(transcript, isError: true) }
         case .plain: writeAnswer(transcript)
         }
@@ -84,7 +87,7 @@ final class RunAbort {
                 abort.tellEnd(status: "killed")
             }
         }
-        later(260) { $0.tellTool(tool.planned, startedAt: tool.startedAt, frames) }
+        if !moment.isAsking { later(260) { $0.tellTool(tool.planned, startedAt: tool.startedAt, frames) } }
         later(2_320) { abort in
             frames.lateLifecycle("end", stopReason: "toolUse")
             abort.session.wasAborted = false

@@ -11,6 +11,7 @@ struct RunTimeline {
         case toolResult(PlannedCall)
         case burst(count: Int, perSecond: Int, stream: DemoScript.BurstStream)
         case fail(DemoScript.ProviderFailure)
+        case sayOutput
         case silent
         case finishing
         case end
@@ -40,6 +41,7 @@ struct RunTimeline {
                 append(.commitCalls(planned), after: &pause, 20)
                 appendParallel(planned)
             case .fail(let failure): append(.fail(failure), after: &pause, 30)
+            case .sayOutput: append(.sayOutput, after: &pause, 20)
             case .silent: append(.silent, after: &pause, 0)
             case .burst(let count, let perSecond, let stream):
                 append(.burst(count: count, perSecond: perSecond, stream: stream), after: &pause, 0)
@@ -73,6 +75,26 @@ struct RunTimeline {
             beats.append((moment.at - last, moment.beat))
             last = moment.at
         }
+    }
+
+    /// Puts a text in front of the beat at `place`.
+    mutating func say(_ text: String, at place: Int) {
+        let pieces = RunTimeline.pieces(of: text).map { (delayMs: 40, beat: Beat.text($0)) }
+        beats.insert(contentsOf: pieces, at: place)
+    }
+
+    /// The next beats as they are for a call whose command does not run now: its result follows at once.
+    mutating func endAtOnce(_ callID: String, from place: Int, after delay: Int) {
+        let later = beats[place...].filter { entry in
+            if case .toolUpdate(let planned, _) = entry.beat { return planned.id != callID }
+            return true
+        }
+        beats.replaceSubrange(place..., with: later)
+        let result = beats.indices.first { index in
+            if index >= place, case .toolResult(let planned) = beats[index].beat { return planned.id == callID }
+            return false
+        }
+        if let result { beats[result].delayMs = delay }
     }
 
     /// Splits a text into words with the blanks before them, or into larger pieces if it is long.
