@@ -469,10 +469,11 @@ struct RunReducer: Sendable {
     // MARK: The link
 
     /// - Parameter isGone: another process of the gateway answers now.
-    mutating func reconnected(isGone: Bool, now: Timestamp) {
+    /// - Parameter isNewProcess: of the gateway: it has its own time to take up what the ones before left.
+    mutating func reconnected(isGone: Bool, isNewProcess: Bool = false, now: Timestamp) {
         isUncertain = true
         isSenderHere = false
-        if isGone, goneAt == nil { goneAt = now }
+        if isGone, goneAt == nil || isNewProcess { goneAt = now }
     }
 
     mutating func isKnownAlive(now: Timestamp) { hear(at: now) }

@@ -212,7 +212,13 @@ package struct RunTracker: Sendable {
     package mutating func linkOpened(isSameProcess: Bool?, startedAt: Timestamp? = nil, now: Timestamp) {
         for (session, runs) in memory.sessions where !runs.active.isEmpty {
             let gone = runs.active.filter { isSameProcess == false || memory[$0]?.began(before: startedAt) == true }
-            for id in runs.active { memory[id]?.reconnected(isGone: gone.contains(id), now: now) }
+            for id in runs.active {
+                memory[id]?.reconnected(
+                    isGone: gone.contains(id),
+                    isNewProcess: isSameProcess == false,
+                    now: now
+                )
+            }
             memory[session: session]?.looks = 0
             memory[session: session]?.lookedAt = nil
             // Only in the memory of that process.

@@ -171,6 +171,16 @@ struct RunEvidenceTests {
         #expect(ends(tracker.receive(history: left, session: main, now: after(65_000))).first?.code == .interrupted)
     }
 
+    @Test func `each process of the gateway has its time to take the run up`() {
+        var tracker = half(april)
+        tracker.relink(isSameProcess: false, now: after(5_000))
+        let left = page([user("story", at: 0)])
+        #expect(ends(tracker.receive(history: left, session: main, now: after(50_000))).isEmpty)
+        tracker.relink(isSameProcess: false, now: after(55_000))
+        #expect(ends(tracker.receive(history: left, session: main, now: after(114_000))).isEmpty)
+        #expect(ends(tracker.receive(history: left, session: main, now: after(115_000))).first?.code == .interrupted)
+    }
+
     @Test func `a message without a trace may be sent again, and its run begins anew`() {
         var tracker = half(march, isDelivered: false)
         tracker.relink(isSameProcess: false, now: after(5_000))
