@@ -18,9 +18,13 @@ struct RunLooks: Sendable {
 
     private func interval(_ reducer: RunReducer, looks: Int, now: Timestamp) -> Int64? {
         if reducer.isEndHeld || reducer.needsHistory { return Self.rowsWait }
-        if reducer.isOver { return Self.resumeWait }
-        if reducer.isGone { return reducer.hasBegun ? Self.resumeWait : reducer.isUnseen && looks == 0 ? 0 : nil }
-        if reducer.isUncertain { return Self.doubtWaits[min(looks, Self.doubtWaits.count - 1)] }
+        if reducer.isOver { return Self.lastRowsWait }
+        let doubtWait = Self.doubtWaits[min(looks, Self.doubtWaits.count - 1)]
+        if reducer.isGone {
+            if reducer.hasBegun { return min(doubtWait, Self.resumeWait) }
+            return reducer.isUnseen && looks == 0 ? 0 : nil
+        }
+        if reducer.isUncertain { return doubtWait }
         if reducer.hasBegun, !isCovered(reducer) { return Self.stepsWait }
         return Self.isSilent(reducer, now: now) ? Self.silenceWait : nil
     }
@@ -34,7 +38,9 @@ struct RunLooks: Sendable {
     private static let rowsWait: Int64 = 500
     /// Steps of others' runs on 2026.3.1, which sends tool events to the sender alone.
     private static let stepsWait: Int64 = 1_000
-    private static let resumeWait: Int64 = 2_000
+    private static let lastRowsWait: Int64 = 2_000
+    /// A gateway that takes a run up again says so by events; many at a time are not to keep it from its work.
+    private static let resumeWait: Int64 = 10_000
     /// After a break events tell the rest of most runs; the transcript has what was missed.
     private static let doubtWaits: [Int64] = [0, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000]
     /// A run that is silent for so long is asked about: some ends come without an event.
