@@ -1,6 +1,5 @@
-/// Changes of entries on their way to disk, and the rests that the disk gets after it failed.
-///
-/// An entry has one change under way at the most. A change that states a fact is handed in again until the disk takes it.
+/// Whose changes are on their way to disk, and the rests that the disk gets after it failed. A change that states a fact is
+/// handed in again until the disk takes it.
 struct DispatcherWrites: Sendable {
     /// Waits after failed writes.
     private static let waitsMs: [Int64] = [1_000, 2_000, 5_000, 10_000, 30_000]
@@ -14,29 +13,15 @@ struct DispatcherWrites: Sendable {
 
     var isResting: Bool { restsUntilMs != nil }
 
-    mutating func begin(
-        _ change: OutboxChange,
-        of slot: inout DispatcherSlot,
-        then continuation: DispatcherSlot.Continuation,
-        dueAtMs: Int64?
-    ) -> DispatcherAction {
+    mutating func begin(of id: String) -> PersistID {
         lastNumber += 1
         let write = PersistID(number: lastNumber)
-        slot.pending = DispatcherSlot.Pending(id: write, change: change, then: continuation, dueAtMs: dueAtMs)
-        owners[write] = slot.entry.id
-        return .persist(write, change)
+        owners[write] = id
+        return write
     }
 
-    /// The entry that the write is of, with its change; nil where the entry has gone.
-    mutating func finish(
-        _ write: PersistID,
-        among slots: [String: DispatcherSlot]
-    ) -> (id: String, pending: DispatcherSlot.Pending)? {
-        guard let id = owners.removeValue(forKey: write), let pending = slots[id]?.pending, pending.id == write else {
-            return nil
-        }
-        return (id, pending)
-    }
+    /// The entry that the write is of.
+    mutating func finish(_ write: PersistID) -> String? { owners.removeValue(forKey: write) }
 
     mutating func succeeded() { failures = 0 }
 
@@ -55,14 +40,11 @@ struct DispatcherWrites: Sendable {
         stalled.append(write)
     }
 
-    /// The rest is over: the stalled changes go to the disk again. Nil while it is not.
-    mutating func resume(_ slots: [String: DispatcherSlot], atMs now: Int64) -> [DispatcherAction]? {
+    /// The rest is over: the changes that the disk did not take, with their entries, oldest first. Nil while it is not.
+    mutating func resume(atMs now: Int64) -> [(write: PersistID, id: String)]? {
         if let until = restsUntilMs, until > now { return nil }
         restsUntilMs = nil
         defer { stalled.removeAll() }
-        return stalled.compactMap { write in
-            guard let pending = owners[write].flatMap({ slots[$0]?.pending }), pending.id == write else { return nil }
-            return .persist(write, pending.change)
-        }
+        return stalled.compactMap { write in owners[write].map { (write, $0) } }
     }
 }

@@ -43,11 +43,11 @@ struct FirstDispatch: Sendable {
     /// The gateway's uptime then.
     let uptimeMs: Int64?
 
-    init?(_ slot: DispatcherSlot) {
-        guard let at = slot.entry.firstDispatchAt else { return nil }
+    init?(of entry: OutboxEntry, monotonicMs: Int64?) {
+        guard let at = entry.firstDispatchAt else { return nil }
         wallMs = at.milliseconds
-        monotonicMs = slot.dispatchedAtMs
-        uptimeMs = slot.entry.dispatchUptimeMs
+        self.monotonicMs = monotonicMs
+        uptimeMs = entry.dispatchUptimeMs
     }
 
     /// The time since then, at the least and at the most: the wall clock may have been set, and the monotonic one stands still

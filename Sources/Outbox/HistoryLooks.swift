@@ -27,10 +27,9 @@ struct HistoryLooks: Sendable {
 
     mutating func finish(_ scan: ScanID) -> Look? { underWay.removeValue(forKey: scan) }
 
-    /// Nothing can be looked at any more. Gives the entries whose looks end without a report.
-    mutating func removeAll() -> [String] {
-        defer { underWay.removeAll() }
+    /// Nothing can be looked at any more; the looks under way end without a report.
+    mutating func removeAll() {
+        underWay.removeAll()
         wanted.removeAll()
-        return underWay.values.map(\.id)
     }
 }

@@ -61,13 +61,9 @@ package struct OutboxRules: Sendable {
         switch outcome {
         case .acknowledged(let acknowledgement):
             return acknowledged(entry, acknowledgement, now: now)
-        case .notDispatched, .rejected, .noAnswer:
+        case _ where isTaken:
             // The sign is as good as the answer that is missing, and speaks against one that says the contrary.
-            if isTaken { return acknowledged(entry, .init(status: .started), now: now) }
-        }
-        switch outcome {
-        case .acknowledged(let acknowledgement):
-            return acknowledged(entry, acknowledgement, now: now)
+            return acknowledged(entry, .init(status: .started), now: now)
         case .notDispatched(let detail):
             var untouched = entry
             if isFree { untouched.attemptCount = max(0, entry.attemptCount - 1) }

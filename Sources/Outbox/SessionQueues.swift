@@ -33,13 +33,21 @@ struct SessionQueue: Sendable {
     }
 }
 
-/// The queues of all sessions, and the order in which the dispatcher looks at them.
+/// The queues of all sessions, the entries of them that are on the wire, and the order in which the dispatcher looks at them.
 struct SessionQueues: Sendable {
+    /// Sessions that may send at the same time.
+    private let parallel: Int
     private var queues: [QueueKey: SessionQueue] = [:]
+    /// Entries between the decision to send and the outcome.
+    private var onWire: [String: QueueKey] = [:]
     /// Queues in which something changed since the dispatcher looked at them.
     private var changed = UniqueQueue<QueueKey>()
     /// Queues that would send but for the number of sessions that may send at the same time.
     private var overLimit = UniqueQueue<QueueKey>()
+
+    init(parallel: Int) {
+        self.parallel = parallel
+    }
 
     var keys: some Sequence<QueueKey> { queues.keys }
 
@@ -62,13 +70,29 @@ struct SessionQueues: Sendable {
         for key in queues.keys.sorted() { changed.append(key) }
     }
 
-    mutating func markOverLimit(_ key: QueueKey) { overLimit.append(key) }
+    // MARK: The wire
+
+    func isOnWire(_ key: QueueKey) -> Bool { onWire.values.contains(key) }
+
+    mutating func enterWire(_ id: String, _ key: QueueKey) { onWire[id] = key }
+
+    /// False when as many sessions send as may; the queue is looked at again once one of them has done.
+    mutating func takeRoomOnWire(_ id: String, _ key: QueueKey) -> Bool {
+        guard onWire.count < parallel else {
+            overLimit.append(key)
+            return false
+        }
+        enterWire(id, key)
+        return true
+    }
+
+    mutating func leaveWire(_ id: String) { onWire[id] = nil }
 
     mutating func forgetOverLimit() { overLimit.removeAll() }
 
-    /// The next queue to look at. `hasRoom`: one more session may send.
-    mutating func next(hasRoom: Bool) -> QueueKey? {
+    /// The next queue to look at.
+    mutating func next() -> QueueKey? {
         if let key = changed.popFirst() { return key }
-        return hasRoom ? overLimit.popFirst() : nil
+        return onWire.count < parallel ? overLimit.popFirst() : nil
     }
 }

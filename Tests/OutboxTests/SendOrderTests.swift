@@ -284,6 +284,21 @@ struct `Order` {
         #expect(world.dispatcher.count == 1)
     }
 
+    @Test func `a busy send that was taken back is forgotten when its answer comes`() {
+        var world = World()
+        world.online(protocol: 3, uptimeMs: 1_000_000)
+        world.enqueue("a")
+        world.acknowledge("a")
+        world.run("a", .deferred)
+        world.offline()
+        world.online(protocol: 3, uptimeMs: 5_000)
+        world.send(.cancel(id: "a", force: true, CommandToken(1)))
+        #expect(world.state("a") == .cancelled)
+        #expect(world.dispatcher.count == 1)
+        world.run("a", .continued(as: "gateway-run"))
+        #expect(world.dispatcher.count == 0)
+    }
+
     @Test func `a busy send that nobody answers is kept and waited for while its session is not silent`() {
         var world = deferred()
         world.enqueue("b")

@@ -1,0 +1,108 @@
+import Basics
+
+/// Everything that the deliveries share: the rules and clocks, the link, the queues of sessions and their runs, the timers, the
+/// disk, and the orders that follow from an input.
+struct DispatcherContext: Sendable {
+    let rules: OutboxRules
+    var now = Moment(wallMs: 0, monotonicMs: 0)
+    private(set) var link = LinkCondition.connecting
+    private(set) var gatewayAge = GatewayAge()
+    /// Counts the connections to the gateway.
+    private(set) var connection: Int64 = 0
+    var queues: SessionQueues
+    var runs = BusySessions()
+    var timers = DispatcherTimers()
+    var writes = DispatcherWrites()
+    var looks = HistoryLooks()
+    private var actions: [DispatcherAction] = []
+    private var random: UInt64
+
+    init(rules: OutboxRules, seed: UInt64) {
+        self.rules = rules
+        self.queues = SessionQueues(parallel: rules.policy.parallelSessions)
+        self.random = seed
+    }
+
+    var policy: OutboxPolicy { rules.policy }
+    var wall: Timestamp { Timestamp(milliseconds: now.wallMs) }
+    var isOnline: Bool { link.facts != nil }
+
+    // MARK: Orders
+
+    mutating func order(_ action: DispatcherAction) { actions.append(action) }
+
+    mutating func answer(_ token: CommandToken, _ result: Result<OutboxEntry, OutboxRefusal>) {
+        order(.answer(token, result))
+    }
+
+    mutating func takeOrders() -> [DispatcherAction] {
+        defer { actions.removeAll(keepingCapacity: true) }
+        return actions
+    }
+
+    // MARK: The link, and the runs that are heard of over it
+
+    mutating func linkChanged(to condition: LinkCondition) {
+        if isOnline {
+            // The runs under way are reported anew with the next connection; until then nothing is known of them.
+            runs.removeAll()
+            looks.removeAll()
+            queues.forgetOverLimit()
+        }
+        link = condition
+        gatewayAge = GatewayAge(uptimeMs: condition.facts?.uptimeMs, sinceMs: now.monotonicMs)
+        queues.markAllChanged()
+        guard isOnline else { return }
+        connection += 1
+        runs.linkOpened(atMs: now.monotonicMs)
+    }
+
+    mutating func heard(_ run: String, in session: String) {
+        runs.heard(run, in: session, atMs: now.monotonicMs)
+    }
+
+    mutating func ended(_ run: String, in session: String) {
+        runs.ended(run, in: session, atMs: now.monotonicMs, pauseMs: link.facts?.pauseAfterRunMs ?? 0)
+        queues.markChanged(QueueKey(session: session, isControl: false))
+    }
+
+    /// Protocol 3 answers a send into a busy session under a run of its own; so the session's run ends first.
+    mutating func mustWaitForRun(_ queue: QueueKey, _ facts: LinkFacts) -> Bool {
+        guard facts.protocolVersion <= 3 else { return false }
+        let until = runs.busyUntilMs(
+            queue.session,
+            nowMs: now.monotonicMs,
+            patienceMs: policy.runPatienceMs,
+            pauseMs: facts.pauseAfterRunMs
+        )
+        guard let until else { return false }
+        timers.wake(.queue(queue), atMs: until)
+        return true
+    }
+
+    func isBusy(_ session: String) -> Bool {
+        runs.isBusy(session, nowMs: now.monotonicMs, patienceMs: policy.runPatienceMs)
+    }
+
+    // MARK: Waits
+
+    /// The monotonic time of the next attempt, which the entry says by the wall clock.
+    func dueMs(_ entry: OutboxEntry) -> Int64? {
+        entry.nextAttemptAt.map { next in
+            let until = next.milliseconds
+            return now.monotonicMs
+                + rules.schedule.remaining(until: until, attempts: entry.attemptCount, wallMs: now.wallMs)
+        }
+    }
+
+    /// In -1...1 (SplitMix64).
+    mutating func vary() -> Double {
+        guard policy.jitter > 0 else { return 0 }
+        random &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = random
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        mixed ^= mixed >> 31
+        return Double(mixed >> 11) / Double(1 << 53) * 2 - 1
+    }
+}
