@@ -11,8 +11,6 @@ import Upstream
 @testable import Service
 
 struct OutboxServiceTests {
-    private static let main = ServiceBench.main
-
     // MARK: Accepting and sending
 
     @Test func `an accepted message is sent once the gateway is reached`() async throws {
@@ -227,6 +225,20 @@ struct OutboxServiceTests {
         }
     }
 
+    @Test func `a release that needs it gets a rest between the end of a run and the next message`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, on: loop)
+            try await bench.advance(500, on: loop)
+            let id = try await bench.accept("one", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            try await bench.accept("two", on: loop)
+            try await bench.event("chat", Frame.final(id, 9, "done"), on: loop)
+            #expect(bench.gateway.sentTexts == ["one"])
+            try await bench.advance(500, on: loop)
+            #expect(bench.gateway.sentTexts == ["one", "two"])
+        }
+    }
+
     // MARK: Refusals
 
     @Test func `a definite refusal fails the message at once`() async throws {
@@ -297,265 +309,6 @@ struct OutboxServiceTests {
         }
     }
 
-    // MARK: Doubt
-
-    @Test func `a message whose answer was lost with the link is found in the history`() async throws {
-        try await withLinkedServices { bench, loop in
-            bench.gateway.silent = ["chat.send"]
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.drop(on: loop)
-            #expect(try await bench.state(id) == .unconfirmed)
-            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
-            try await bench.open(on: loop)
-            let entry = try await bench.entry(id)
-            #expect(entry.state == .delivered)
-            #expect(entry.proof == .history)
-            #expect(bench.gateway.sentTexts == ["hello"])
-        }
-    }
-
-    @Test func `the same gateway process is asked again with the same key`() async throws {
-        try await withLinkedServices { bench, loop in
-            bench.gateway.silent = ["chat.send"]
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.drop(on: loop)
-            bench.gateway.silent = []
-            bench.gateway.next("chat.send", ok(#"{"status":"in_flight"}"#))
-            try await bench.open(on: loop)
-            #expect(bench.gateway.sentKeys == [id, id])
-            #expect(try await bench.state(id) == .accepted)
-        }
-    }
-
-    @Test func `a gateway that was restarted and has no row gets the message again`() async throws {
-        try await withLinkedServices { bench, loop in
-            bench.gateway.silent = ["chat.send"]
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.drop(on: loop)
-            bench.gateway.silent = []
-            bench.gateway.historyMembers = #","hasMore":false"#
-            try await bench.open(uptimeMs: 100, on: loop)
-            #expect(bench.gateway.sentKeys == [id, id])
-            #expect(try await bench.attempts(id) == [.ambiguous, .accepted])
-        }
-    }
-
-    @Test func `a history without keys is read by text and time`() async throws {
-        try await withServices { bench, loop in
-            bench.gateway.clockSkewMs = 60_000
-            try await bench.open(on: loop)
-            bench.gateway.silent = ["chat.send"]
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.drop(on: loop)
-            bench.gateway.rows[Self.main] = [Row.user("hello", at: 1_795_000_060_500)]
-            try await bench.open(uptimeMs: 100, on: loop)
-            #expect(try await bench.entry(id).proof == .textMatch)
-        }
-    }
-
-    @Test func `a row from before the message by the gateway's clock proves nothing`() async throws {
-        try await withServices { bench, loop in
-            bench.gateway.clockSkewMs = 60_000
-            try await bench.open(on: loop)
-            bench.gateway.silent = ["chat.send"]
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.drop(on: loop)
-            bench.gateway.rows[Self.main] = [Row.user("hello", at: 1_795_000_000_500)]
-            try await bench.open(uptimeMs: 100, on: loop)
-            #expect(try await bench.state(id) != .delivered)
-        }
-    }
-
-    @Test func `an answer after its time still counts`() async throws {
-        try await withLinkedServices { bench, loop in
-            bench.gateway.silent = ["chat.send", "chat.history"]
-            let id = try await bench.accept("hello", on: loop)
-            bench.gateway.answer("chat.send", .ambiguous(.timedOut))
-            try await bench.settle(on: loop)
-            #expect(try await bench.state(id) == .unconfirmed)
-            let call = try #require(bench.gateway.requests("chat.send").first)
-            bench.services.outbox.learned(ok(#"{"status":"started"}"#), of: call.id, on: loop)
-            try await bench.settle(on: loop)
-            #expect(try await bench.state(id) == .accepted)
-        }
-    }
-
-    @Test func `a message in doubt holds up its session until it is settled`() async throws {
-        try await withLinkedServices { bench, loop in
-            bench.gateway.silent = ["chat.send"]
-            let first = try await bench.accept("one", on: loop)
-            try await bench.accept("two", on: loop)
-            try await bench.drop(on: loop)
-            bench.gateway.silent = ["chat.history"]
-            try await bench.open(on: loop)
-            #expect(bench.gateway.sentTexts == ["one"])
-            bench.gateway.rows[Self.main] = [Row.user("one", key: first)]
-            bench.gateway.answer("chat.history")
-            try await bench.settle(on: loop)
-            #expect(bench.gateway.sentTexts == ["one", "two"])
-        }
-    }
-
-    @Test func `an accepted message is in doubt once another gateway answers`() async throws {
-        try await withLinkedServices { bench, loop in
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.drop(on: loop)
-            #expect(try await bench.state(id) == .accepted)
-            try await bench.open(on: loop)
-            #expect(try await bench.state(id) == .accepted)
-            try await bench.drop(on: loop)
-            bench.gateway.silent = ["chat.history"]
-            try await bench.open(uptimeMs: 100, on: loop)
-            #expect(try await bench.state(id) == .unconfirmed)
-            #expect(bench.services.outbox.summary(now: loop.wallClock).counts.unconfirmed == 1)
-        }
-    }
-
-    @Test func `a message that shows up later, after it was given up, is delivered after all`() async throws {
-        try await withLinkedServices { bench, loop in
-            bench.gateway.silent = ["chat.send", "chat.history"]
-            let id = try await bench.accept("hello", ttlMs: 60_000, on: loop)
-            bench.gateway.answer("chat.send", .ambiguous(.timedOut))
-            try await bench.advance(60_000, on: loop)
-            #expect(try await bench.state(id) == .expired)
-            try await bench.event("agent", Frame.start(id ?? ""), on: loop)
-            #expect(try await bench.state(id) == .accepted)
-        }
-    }
-
-    @Test func `with ambiguous hold a message in doubt waits for a person`() async throws {
-        var settings = ServiceSettings()
-        settings.outbox.ambiguous = .hold
-        try await withLinkedServices(settings) { bench, loop in
-            bench.gateway.silent = ["chat.send"]
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.drop(on: loop)
-            bench.gateway.silent = []
-            bench.gateway.historyMembers = #","hasMore":false"#
-            try await bench.open(uptimeMs: 100, on: loop)
-            try await bench.advance(600_000, on: loop)
-            #expect(try await bench.state(id) == .unconfirmed)
-            #expect(try await bench.cancel(id, force: true, on: loop)?.get().state == .cancelled)
-        }
-    }
-
-    @Test func `a slash command in doubt waits for a person, and so does what is behind it`() async throws {
-        try await withLinkedServices { bench, loop in
-            bench.gateway.silent = ["chat.send"]
-            let id = try await bench.accept("/model large", on: loop)
-            let behind = try await bench.accept("two", on: loop)
-            try await bench.drop(on: loop)
-            bench.gateway.silent = []
-            bench.gateway.historyMembers = #","hasMore":false"#
-            try await bench.open(on: loop)
-            try await bench.advance(600_000, on: loop)
-            #expect(try await bench.state(id) == .unconfirmed)
-            #expect(try await bench.state(behind) == .queued)
-            #expect(try await bench.cancel(id, on: loop) == .failure(.needsForce))
-            _ = try await bench.retry(id, on: loop)
-            #expect(try await bench.state(id) == .accepted)
-            #expect(bench.gateway.sentTexts == ["/model large", "/model large", "two"])
-        }
-    }
-
-    @Test func `a message that a restarted gateway took up by itself is found by the row it wrote`() async throws {
-        try await withLinkedServices { bench, loop in
-            let id = try await bench.accept("slow story", on: loop)
-            try await bench.drop(on: loop)
-            let opening = "[Queued user message that arrived while the previous turn was still active]"
-            let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
-            bench.gateway.rows[Self.main] = [
-                Row.user("hello", key: "another"),
-                Row.user("\(opening)\nslow story\n\n\(note)", at: 1_795_000_001_000),
-            ]
-            try await bench.open(uptimeMs: 100, on: loop)
-            #expect(try await bench.entry(id).proof == .textMatch)
-            #expect(bench.gateway.sentTexts == ["slow story"])
-        }
-    }
-
-    @Test func `a release that needs it gets a rest between the end of a run and the next message`() async throws {
-        try await withServices { bench, loop in
-            try await bench.open(version: 3, on: loop)
-            try await bench.advance(500, on: loop)
-            let id = try await bench.accept("one", on: loop) ?? ""
-            try await bench.event("agent", Frame.start(id), on: loop)
-            try await bench.accept("two", on: loop)
-            try await bench.event("chat", Frame.final(id, 9, "done"), on: loop)
-            #expect(bench.gateway.sentTexts == ["one"])
-            try await bench.advance(500, on: loop)
-            #expect(bench.gateway.sentTexts == ["one", "two"])
-        }
-    }
-
-    @Test func `a history that cannot be read settles nothing and is read again`() async throws {
-        try await withLinkedServices { bench, loop in
-            bench.gateway.silent = ["chat.send"]
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.drop(on: loop)
-            bench.gateway.silent = []
-            bench.gateway.next("chat.history", refused("UNAVAILABLE"), refused("UNAVAILABLE"))
-            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
-            try await bench.open(uptimeMs: 100, on: loop)
-            #expect(try await bench.state(id) == .unconfirmed)
-            try await bench.advance(60_000, on: loop)
-            #expect(try await bench.entry(id).proof == .history)
-        }
-    }
-
-    // MARK: The gateway is away
-
-    @Test func `with offline count attempts without a gateway count, and a reconnect brings the next one forward`()
-        async throws
-    {
-        var settings = ServiceSettings()
-        settings.outbox.offline = .count
-        try await withServices(settings) { bench, loop in
-            try await bench.drop(on: loop)
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.advance(5000, on: loop)
-            #expect(try await bench.attempts(id) == [.notDispatched, .notDispatched, .notDispatched])
-            #expect(try await bench.entry(id).attemptCount == 3)
-            try await bench.open(on: loop)
-            #expect(bench.gateway.sentTexts == ["hello"])
-        }
-    }
-
-    @Test func `while the gateway is away no attempt is used up`() async throws {
-        try await withServices { bench, loop in
-            try await bench.drop(on: loop)
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.advance(3_600_000, on: loop)
-            #expect(try await bench.entry(id).attemptCount == 0)
-            #expect(bench.services.outbox.blockedReason == "gateway offline: the test says so")
-            try await bench.open(on: loop)
-            #expect(try await bench.attempts(id) == [.accepted])
-        }
-    }
-
-    @Test func `while the device waits for its approval messages wait too`() async throws {
-        try await withServices { bench, loop in
-            try await bench.drop(.waitingForApproval, code: "PAIRING_REQUIRED", on: loop)
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.advance(60_000, on: loop)
-            #expect(try await bench.entry(id).attemptCount == 0)
-            #expect(bench.services.outbox.blockedReason == "PAIRING_REQUIRED")
-        }
-    }
-
-    @Test func `a message that is not sent in its time expires`() async throws {
-        try await withServices { bench, loop in
-            try await bench.drop(.refused, code: "AUTH", on: loop)
-            let id = try await bench.accept("hello", ttlMs: 1000, on: loop)
-            try await bench.advance(1000, on: loop)
-            let entry = try await bench.entry(id)
-            #expect(entry.state == .expired)
-            #expect(entry.fault?.code == "EXPIRED")
-            try await bench.open(on: loop)
-            #expect(bench.gateway.sentTexts.isEmpty)
-        }
-    }
-
     // MARK: Commands of people
 
     @Test func `a waiting message can be taken back, once and for all`() async throws {
@@ -619,105 +372,6 @@ struct OutboxServiceTests {
             bench.gateway.answer("chat.send", .notDispatched(.offline))
             try await bench.settle(on: loop)
             #expect(try await bench.entry(id).fault?.code == "TARGET_CHANGED")
-        }
-    }
-
-    // MARK: The disk
-
-    @Test func `an outcome that the disk does not take is written when it does`() async throws {
-        try await withLinkedServices { bench, loop in
-            bench.gateway.silent = ["chat.send"]
-            let id = try await bench.accept("hello", on: loop)
-            bench.journal.failWrites(.storageFull)
-            bench.gateway.answer("chat.send")
-            try await bench.settle(on: loop)
-            #expect(try await bench.state(id) == .sending)
-            var answer: Result<OutboxEntry, OutboxRefusal>?
-            bench.services.outbox.cancel(id ?? "", force: false, expectedVersion: nil, on: loop) { answer = $0 }
-            try await bench.advance(1000, on: loop)
-            #expect(answer == .failure(.storage(.storageFull)))
-            bench.journal.failWrites(nil)
-            try await bench.advance(2000, on: loop)
-            #expect(try await bench.state(id) == .accepted)
-        }
-    }
-
-    @Test func `a message whose text cannot be read is not sent, and tried again`() async throws {
-        try await withServices { bench, loop in
-            bench.journal.failReads(nil)
-            try await bench.open(on: loop)
-            bench.journal.failReads(.unavailable("torn page"))
-            let id = try await bench.accept("hello", on: loop)
-            #expect(bench.gateway.sentTexts.isEmpty)
-            bench.journal.failReads(nil)
-            #expect(try await bench.entry(id).fault?.code == "GATEWAY_UNREACHABLE")
-            try await bench.advance(1000, on: loop)
-            #expect(bench.gateway.sentTexts == ["hello"])
-        }
-    }
-
-    // MARK: Restarts
-
-    @Test func `what waited before a restart is sent after it`() async throws {
-        try await withServices { bench, loop in
-            try await bench.drop(on: loop)
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.restart(on: loop)
-            #expect(bench.services.outbox.summary(now: loop.wallClock).counts.pending == 1)
-            try await bench.open(on: loop)
-            #expect(bench.gateway.sentKeys == [id])
-        }
-    }
-
-    @Test func `what was on the wire at a kill may have arrived`() async throws {
-        try await withLinkedServices { bench, loop in
-            bench.gateway.silent = ["chat.send"]
-            let id = try await bench.accept("hello", on: loop)
-            bench.journal.hold()
-            try await bench.kill(on: loop)
-            #expect(try await bench.state(id) == .unconfirmed)
-            bench.gateway.silent = []
-            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
-            try await bench.open(uptimeMs: 3_600_500, on: loop)
-            #expect(try await bench.state(id) == .delivered)
-            #expect(bench.gateway.sentTexts == ["hello"])
-        }
-    }
-
-    @Test func `with resume hold messages that waited are sent only by hand`() async throws {
-        var settings = ServiceSettings()
-        settings.outbox.resume = .hold
-        try await withServices(settings) { bench, loop in
-            try await bench.drop(on: loop)
-            let id = try await bench.accept("hello", on: loop)
-            try await bench.restart(on: loop)
-            try await bench.open(on: loop)
-            #expect(bench.gateway.sentTexts.isEmpty)
-            #expect(try await bench.entry(id).fault?.code == "HELD_AFTER_RESTART")
-            _ = try await bench.retry(id, on: loop)
-            #expect(bench.gateway.sentTexts == ["hello"])
-        }
-    }
-
-    @Test func `while the saved entries cannot be read nothing is sent, and the reason is shown`() async throws {
-        try await withServices { bench, loop in
-            try await bench.drop(on: loop)
-            try await bench.accept("before", on: loop)
-            bench.journal.failReads(.unavailable("torn page"))
-            try await bench.restart(on: loop)
-            try await bench.open(on: loop)
-            let id = try await bench.accept("meanwhile", on: loop)
-            #expect(bench.gateway.sentTexts.isEmpty)
-            #expect(bench.services.outbox.summary(now: loop.wallClock).fault == "torn page")
-            #expect(bench.services.outbox.blockedReason?.hasSuffix("torn page") == true)
-            guard case .failure(.storage) = try await bench.cancel(id, on: loop) else {
-                Issue.record("a command was carried out without its entry")
-                return
-            }
-            bench.journal.failReads(nil)
-            try await bench.advance(1000, on: loop)
-            #expect(bench.services.outbox.summary(now: loop.wallClock).fault == nil)
-            #expect(bench.gateway.sentTexts == ["before", "meanwhile"])
         }
     }
 }

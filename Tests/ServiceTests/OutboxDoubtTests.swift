@@ -1,0 +1,197 @@
+import Basics
+import EventLoops
+import Gateway
+import JSONBytes
+import Observability
+import Outbox
+import Store
+import Testing
+import Upstream
+
+@testable import Service
+
+/// Messages that may have arrived.
+struct OutboxDoubtTests {
+    private static let main = ServiceBench.main
+
+    /// A message whose answer is lost with the link.
+    private func loseAnswer(_ bench: ServiceBench, on loop: isolated EventLoop) async throws -> String? {
+        bench.gateway.silent = ["chat.send"]
+        let id = try await bench.accept("hello", on: loop)
+        try await bench.drop(on: loop)
+        bench.gateway.silent = []
+        return id
+    }
+
+    @Test func `a message whose answer was lost with the link is found in the history`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await loseAnswer(bench, on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.open(on: loop)
+            let entry = try await bench.entry(id)
+            #expect(entry.state == .delivered)
+            #expect(entry.proof == .history)
+            #expect(bench.gateway.sentTexts == ["hello"])
+        }
+    }
+
+    @Test func `the same gateway process is asked again with the same key`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await loseAnswer(bench, on: loop)
+            bench.gateway.next("chat.send", ok(#"{"status":"in_flight"}"#))
+            try await bench.open(on: loop)
+            #expect(bench.gateway.sentKeys == [id, id])
+            #expect(try await bench.state(id) == .accepted)
+        }
+    }
+
+    @Test func `a gateway that was restarted and has no row gets the message again`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await loseAnswer(bench, on: loop)
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(bench.gateway.sentKeys == [id, id])
+            #expect(try await bench.attempts(id) == [.ambiguous, .accepted])
+        }
+    }
+
+    @Test func `a history without keys is read by text and time`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.clockSkewMs = 60_000
+            try await bench.open(on: loop)
+            let id = try await loseAnswer(bench, on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", at: 1_795_000_060_500)]
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.entry(id).proof == .textMatch)
+        }
+    }
+
+    @Test func `a row from before the message by the gateway's clock proves nothing`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.clockSkewMs = 60_000
+            try await bench.open(on: loop)
+            let id = try await loseAnswer(bench, on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", at: 1_795_000_000_500)]
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.state(id) != .delivered)
+        }
+    }
+
+    @Test func `an answer after its time still counts`() async throws {
+        try await withLinkedServices { bench, loop in
+            bench.gateway.silent = ["chat.send", "chat.history"]
+            let id = try await bench.accept("hello", on: loop)
+            bench.gateway.answer("chat.send", .ambiguous(.timedOut))
+            try await bench.settle(on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            let call = try #require(bench.gateway.requests("chat.send").first)
+            bench.services.outbox.learned(ok(#"{"status":"started"}"#), of: call.id, on: loop)
+            try await bench.settle(on: loop)
+            #expect(try await bench.state(id) == .accepted)
+        }
+    }
+
+    @Test func `a message in doubt holds up its session until it is settled`() async throws {
+        try await withLinkedServices { bench, loop in
+            bench.gateway.silent = ["chat.send"]
+            let first = try await bench.accept("one", on: loop)
+            try await bench.accept("two", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = ["chat.history"]
+            try await bench.open(on: loop)
+            #expect(bench.gateway.sentTexts == ["one"])
+            bench.gateway.rows[Self.main] = [Row.user("one", key: first)]
+            bench.gateway.answer("chat.history")
+            try await bench.settle(on: loop)
+            #expect(bench.gateway.sentTexts == ["one", "two"])
+        }
+    }
+
+    @Test func `an accepted message is in doubt once another gateway answers`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop)
+            try await bench.drop(on: loop)
+            #expect(try await bench.state(id) == .accepted)
+            try await bench.open(on: loop)
+            #expect(try await bench.state(id) == .accepted)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = ["chat.history"]
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            #expect(bench.services.outbox.summary(now: loop.wallClock).counts.unconfirmed == 1)
+        }
+    }
+
+    @Test func `a message that shows up later, after it was given up, is delivered after all`() async throws {
+        try await withLinkedServices { bench, loop in
+            bench.gateway.silent = ["chat.send", "chat.history"]
+            let id = try await bench.accept("hello", ttlMs: 60_000, on: loop)
+            bench.gateway.answer("chat.send", .ambiguous(.timedOut))
+            try await bench.advance(60_000, on: loop)
+            #expect(try await bench.state(id) == .expired)
+            try await bench.event("agent", Frame.start(id ?? ""), on: loop)
+            #expect(try await bench.state(id) == .accepted)
+        }
+    }
+
+    @Test func `with ambiguous hold a message in doubt waits for a person`() async throws {
+        var settings = ServiceSettings()
+        settings.outbox.ambiguous = .hold
+        try await withLinkedServices(settings) { bench, loop in
+            let id = try await loseAnswer(bench, on: loop)
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(600_000, on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            #expect(try await bench.cancel(id, force: true, on: loop)?.get().state == .cancelled)
+        }
+    }
+
+    @Test func `a slash command in doubt waits for a person, and so does what is behind it`() async throws {
+        try await withLinkedServices { bench, loop in
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("/model large", on: loop)
+            let behind = try await bench.accept("two", on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","hasMore":false"#
+            try await bench.open(on: loop)
+            try await bench.advance(600_000, on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            #expect(try await bench.state(behind) == .queued)
+            #expect(try await bench.cancel(id, on: loop) == .failure(.needsForce))
+            _ = try await bench.retry(id, on: loop)
+            #expect(try await bench.state(id) == .accepted)
+            #expect(bench.gateway.sentTexts == ["/model large", "/model large", "two"])
+        }
+    }
+
+    @Test func `a message that a restarted gateway took up by itself is found by the row it wrote`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("slow story", on: loop)
+            try await bench.drop(on: loop)
+            let opening = "[Queued user message that arrived while the previous turn was still active]"
+            let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+            bench.gateway.rows[Self.main] = [
+                Row.user("hello", key: "another"),
+                Row.user("\(opening)\nslow story\n\n\(note)", at: 1_795_000_001_000),
+            ]
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.entry(id).proof == .textMatch)
+            #expect(bench.gateway.sentTexts == ["slow story"])
+        }
+    }
+
+    @Test func `a history that cannot be read settles nothing and is read again`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await loseAnswer(bench, on: loop)
+            bench.gateway.next("chat.history", refused("UNAVAILABLE"), refused("UNAVAILABLE"))
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.open(uptimeMs: 100, on: loop)
+            #expect(try await bench.state(id) == .unconfirmed)
+            try await bench.advance(60_000, on: loop)
+            #expect(try await bench.entry(id).proof == .history)
+        }
+    }
+}
