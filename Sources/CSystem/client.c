@@ -22,19 +22,26 @@
 
 extern char **environ;
 
-int cs_blocking_connect(const char *path) {
-    struct sockaddr_un address;
-    memset(&address, 0, sizeof address);
-    address.sun_family = AF_UNIX;
-    if (strlen(path) >= sizeof address.sun_path) return -ENAMETOOLONG;
-    strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+// A stream socket that child processes do not inherit, and that reports a closed peer as an error of the call.
+static int open_stream(int family) {
+    int fd = socket(family, SOCK_STREAM, 0);
     if (fd < 0) return -errno;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
 #ifdef SO_NOSIGPIPE
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
 #endif
+    return fd;
+}
+
+int cs_blocking_connect(const char *path) {
+    struct sockaddr_un address;
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof address.sun_path) return -ENAMETOOLONG;
+    strcpy(address.sun_path, path);
+    int fd = open_stream(AF_UNIX);
+    if (fd < 0) return fd;
     if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
         int error = errno;
         close(fd);
@@ -45,13 +52,8 @@ int cs_blocking_connect(const char *path) {
 
 // Connects without blocking, so that the wait can end, and is a blocking socket afterwards.
 static int connect_within(const struct addrinfo *address, int milliseconds) {
-    int fd = socket(address->ai_family, SOCK_STREAM, 0);
-    if (fd < 0) return -errno;
-    fcntl(fd, F_SETFD, FD_CLOEXEC);
-#ifdef SO_NOSIGPIPE
-    int on = 1;
-    setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
-#endif
+    int fd = open_stream(address->ai_family);
+    if (fd < 0) return fd;
     int flags = fcntl(fd, F_GETFL);
     fcntl(fd, F_SETFL, flags | O_NONBLOCK);
     int error = connect(fd, address->ai_addr, address->ai_addrlen) < 0 ? errno : 0;

@@ -68,8 +68,7 @@ package enum PeerSockets {
             destination.port,
             &found
         )
-        guard result == 0 else { return .failure(SystemError(number: -result, attempt: "find the owner of a socket")) }
-        return .success(Owner(uid: found.uid, inode: found.inode, state: found.state))
+        return owner(found, result)
     }
 
     /// The same answer from the table in /proc, for systems that filter netlink.
@@ -82,6 +81,10 @@ package enum PeerSockets {
             destination.port,
             &found
         )
+        return owner(found, result)
+    }
+
+    private static func owner(_ found: cs_socket_owner, _ result: Int32) -> Result<Owner, SystemError> {
         guard result == 0 else { return .failure(SystemError(number: -result, attempt: "find the owner of a socket")) }
         return .success(Owner(uid: found.uid, inode: found.inode, state: found.state))
     }

@@ -75,14 +75,7 @@ package final class SQLiteConnection {
         _ sql: String,
         _ values: repeat each Value
     ) throws(SQLiteError) {
-        let statement = try prepared(sql)
-        defer { release(statement) }
-        var index: Int32 = 1
-        for value in repeat each values {
-            try value.bind(to: statement, at: index)
-            index += 1
-        }
-        while try statement.step() {}
+        try scan(sql, repeat each values) { _ in true }
     }
 
     /// Visits each row.

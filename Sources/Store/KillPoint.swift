@@ -1,4 +1,3 @@
-#if DEBUG
 import POSIX
 import Synchronization
 
@@ -8,6 +7,19 @@ import Synchronization
 /// The places stay in the product because the kill proofs must stop the real program between two of its own steps.
 /// Release builds compile them to nothing.
 package enum KillPoint {
+    @inline(__always)
+    package static func reach(_ name: @autoclosure () -> String) {
+        #if DEBUG
+        let isDue = armed.withLock { armed in
+            guard let wanted = armed?.name, wanted == name() else { return false }
+            armed?.remaining -= 1
+            return armed?.remaining == 0
+        }
+        if isDue { CurrentProcess.kill() }
+        #endif
+    }
+
+    #if DEBUG
     private struct Armed {
         var name: String
         var remaining: Int
@@ -20,25 +32,11 @@ package enum KillPoint {
         armed.withLock { $0 = Armed(name: name, remaining: time) }
     }
 
-    package static func reach(_ name: @autoclosure () -> String) {
-        let isDue = armed.withLock { armed in
-            guard let wanted = armed?.name, wanted == name() else { return false }
-            armed?.remaining -= 1
-            return armed?.remaining == 0
-        }
-        if isDue { CurrentProcess.kill() }
-    }
-
     private static func fromEnvironment() -> Armed? {
         guard let value = CurrentProcess.environment["LADLE_TEST_KILL_POINT"] else { return nil }
         let parts = value.split(separator: ":", maxSplits: 1)
         guard let name = parts.first else { return nil }
         return Armed(name: String(name), remaining: parts.count > 1 ? Int(parts[1]) ?? 1 : 1)
     }
+    #endif
 }
-#else
-package enum KillPoint {
-    @inline(__always)
-    package static func reach(_ name: @autoclosure () -> String) {}
-}
-#endif

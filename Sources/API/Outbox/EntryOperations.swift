@@ -8,19 +8,8 @@ import Service
 /// `POST /v1/outbox/{id}/retry` and `DELETE /v1/outbox/{id}`: send an entry again, take it back or dismiss it.
 enum EntryOperations {
     static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let condition: EntityTagCondition?
-        do throws(Problem) {
-            condition = try call.ifMatch()
-        } catch {
-            return call.fail(error, on: loop)
-        }
-        OutboxOperations.read(api, call, on: loop) { entry, _ in
-            let outbox = api.outbox
-            if let condition, !condition.matchesStrongly(entry.tag) {
-                return call.fail(.staleEntry(current: entry.version), on: loop)
-            }
-            // Between this reading and the write nothing may move either.
-            outbox.retry(entry.id, expectedVersion: condition == nil ? nil : entry.version, on: loop) { result in
+        readUnchanged(api, call, on: loop) { entry, version in
+            api.outbox.retry(entry.id, expectedVersion: version, on: loop) { result in
                 finish(call, entry, result, api, isRetry: true, on: loop)
             }
         }
@@ -28,22 +17,37 @@ enum EntryOperations {
 
     static func cancel(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let isForced: Bool
-        let condition: EntityTagCondition?
         do throws(Problem) {
             isForced = try call.flag("force")
+        } catch {
+            return call.fail(error, on: loop)
+        }
+        readUnchanged(api, call, on: loop) { entry, version in
+            api.outbox.cancel(entry.id, force: isForced, expectedVersion: version, on: loop) { result in
+                finish(call, entry, result, api, isRetry: false, on: loop)
+            }
+        }
+    }
+
+    /// Reads the entry and holds the request's `If-Match` against it. With one, the version that was read is given along:
+    /// between this reading and the write nothing may move either.
+    private static func readUnchanged(
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop,
+        then act: @escaping (OutboxEntry, Int64?) -> Void
+    ) {
+        let condition: EntityTagCondition?
+        do throws(Problem) {
             condition = try call.ifMatch()
         } catch {
             return call.fail(error, on: loop)
         }
         OutboxOperations.read(api, call, on: loop) { entry, _ in
-            let outbox = api.outbox
             if let condition, !condition.matchesStrongly(entry.tag) {
                 return call.fail(.staleEntry(current: entry.version), on: loop)
             }
-            let expected = condition == nil ? nil : entry.version
-            outbox.cancel(entry.id, force: isForced, expectedVersion: expected, on: loop) { result in
-                finish(call, entry, result, api, isRetry: false, on: loop)
-            }
+            act(entry, condition == nil ? nil : entry.version)
         }
     }
 

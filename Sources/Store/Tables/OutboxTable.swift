@@ -67,6 +67,13 @@ package struct OutboxTable {
         if let full = try fullness(session: entry.session, adding: payload.count, limits: limits) {
             return .full(full)
         }
+        var entry = try append(entry, payload)
+        entry.text = payload.text
+        return .inserted(entry)
+    }
+
+    /// Writes the rows of an entry that takes the next place in the order.
+    private func append(_ entry: OutboxEntry, _ payload: Payload) throws(SQLiteError) -> OutboxEntry {
         var entry = entry
         entry.payloadBytes = payload.count
         entry.ordinal = (try connection.first("SELECT max(ordinal) FROM outbox") { row in row.int64(0) } ?? 0) + 1
@@ -78,8 +85,7 @@ package struct OutboxTable {
             payload.body,
             AttachedFile.stored(AttachedFile.list(payload: payload.body))
         )
-        entry.text = payload.text
-        return .inserted(entry)
+        return entry
     }
 
     /// Writes a change when the entry still has the version it starts from; false when it moved.
@@ -132,17 +138,7 @@ package struct OutboxTable {
         attempts: [OutboxAttempt]
     ) throws(SQLiteError) -> Bool {
         guard try self.entry(id: entry.id) == nil else { return false }
-        var entry = entry
-        entry.ordinal = (try connection.first("SELECT max(ordinal) FROM outbox") { row in row.int64(0) } ?? 0) + 1
-        entry.payloadBytes = payload.count
-        try insertRow(entry)
-        try connection.run(
-            "INSERT INTO outbox_payload(ordinal, text, body, files) VALUES(?, ?, ?, ?)",
-            entry.ordinal,
-            payload.text,
-            payload.body,
-            AttachedFile.stored(AttachedFile.list(payload: payload.body))
-        )
+        _ = try append(entry, payload)
         for attempt in attempts {
             try insert(attempt, entry: entry.id)
         }
