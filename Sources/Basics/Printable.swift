@@ -40,6 +40,31 @@ package enum Printable {
         return String(view)
     }
 
+    /// Writes each character that would not show as itself as `\\u{HEX}`: controls, line ends, marks of direction, invisible ones,
+    /// and spaces that are no blank. The text stays whole, and on one line.
+    package static func escaped(_ text: String) -> String {
+        var view = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            if isShownAsItself(scalar) {
+                view.append(scalar)
+            } else {
+                view.append(contentsOf: "\\u{\(String(scalar.value, radix: 16, uppercase: true))}".unicodeScalars)
+            }
+        }
+        return String(view)
+    }
+
+    private static func isShownAsItself(_ scalar: Unicode.Scalar) -> Bool {
+        if (0x20...0x7E).contains(scalar.value) { return true }
+        if scalar.properties.isDefaultIgnorableCodePoint { return false }
+        return switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .spaceSeparator, .privateUse, .surrogate,
+            .unassigned:
+            false
+        default: true
+        }
+    }
+
     private static func isBreak(_ scalar: Unicode.Scalar) -> Bool {
         (0x09...0x0D).contains(scalar.value) || [0x85, 0x2028, 0x2029].contains(scalar.value)
     }

@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// b87b3d77f7331c5fb6f28077e0f77e46997dd81509ecf55f2d4b8065cc3e555b
+// 993c5b048cbd48d7bb53955de6e674755ccec79556790536533728bb8a680597
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -4,4 +4,6 @@ package enum GatewayLimits {
     package static let identifierBytes = 256
     /// Most rows of a history page and most blocks of a row; the gateway's own limit of a page.
     package static let historyRows = 1_000
+    /// Most warnings, variables and words of one approval, and most rows of a list of them: more than a person reads.
+    static let approvalLines = 256
 }

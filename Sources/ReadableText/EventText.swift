@@ -38,6 +38,11 @@ package enum EventText {
             let reason = entry?["error"]?["detail"]?.string ?? entry?["blockedReason"]?.string
             return "outbox " + style.state(word(entry?["state"])) + " " + text(entry?["text"] ?? entry?["id"])
                 + (reason.map { style.dim(" (" + Printable.line($0) + ")") } ?? "")
+        case "approval":
+            let approval = event["approval"]
+            let who = approval?["decidedBy"]?.string.map { " by " + Printable.line($0) } ?? ""
+            return "approval " + style.state(word(approval?["state"])) + who + ": " + text(approval?["title"])
+                + style.dim(" (" + word(approval?["id"]) + ")")
         case "identity", "profile": return "\(type) of \(word(event["agent"])) changed"
         case "session": return "session changed: " + word(event["reason"])
         case "reset":

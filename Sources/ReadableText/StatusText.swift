@@ -26,7 +26,10 @@ package enum StatusText {
         if let closed = status["outbox"]?["closed"]?.string {
             rows.append(("", style.bad("no message is accepted: ") + Printable.line(closed)))
         }
-        rows.append(("Runs", "\(status["runs"]?["active"]?.int ?? 0) active"))
+        let waiting = status["approvals"]?["pending"]?.int ?? 0
+        let approvals =
+            waiting == 0 ? "" : ", " + style.warning(waiting == 1 ? "1 approval waits" : "\(waiting) approvals wait")
+        rows.append(("Runs", "\(status["runs"]?["active"]?.int ?? 0) active" + approvals))
         if let fault = status["runs"]?["fault"]?.string {
             let text = "the link stays closed, because the saved runs could not be read: "
             rows.append(("", style.bad(text) + Printable.line(fault)))

@@ -6,9 +6,12 @@ import Labels
 /// The active runs, for `GET /v1/activity`.
 package struct ActivityView: Sendable {
     package let runs: [Run]
+    /// How many approvals wait for a decision.
+    package let approvals: Int
 
     /// Keeps the active ones of all runs, in the order in which they began.
-    package init(_ runs: [Run]) {
+    package init(_ runs: [Run], approvals: Int = 0) {
+        self.approvals = approvals
         self.runs = runs.filter(\.state.isActive).sorted { ($0.startedAt, $0.id) < ($1.startedAt, $1.id) }
     }
 
@@ -46,6 +49,7 @@ extension ActivityView: JSONWritable {
             writer.member("active", runs.count)
             writer.array("runs", of: runs)
             writer.member("headline", headline)
+            writer.member("approvals", approvals)
         }
     }
 }

@@ -334,14 +334,25 @@ package struct RunTracker: Sendable {
     }
 
     private mutating func receive(_ event: ApprovalEvent, now: Timestamp, to changes: inout [RunChange]) {
-        guard let id = event.id, let key = event.sessionKey, let runs = memory[session: defaults.tolerant(key)] else {
+        guard let id = event.id else { return }
+        let asking = event.decision == nil ? event.sessionKey.flatMap { memory[session: defaults.tolerant($0)] } : nil
+        guard let run = run(asking: event) ?? asking?.active.last(where: { memory[$0]?.hasBegun ?? false }) else {
             return
         }
-        let holder = runs.all.last { memory[$0]?.steps.contains(approval: id) ?? false }
-        let isOpen = event.decision == nil
-        guard let run = holder ?? (isOpen ? runs.active.last { memory[$0]?.hasBegun ?? false } : nil) else { return }
         memory[run]?.takeApproval(event, id: id, at: event.time ?? now)
         memory.publish(run, to: &changes)
+    }
+
+    /// The run that asked for an approval. Decisions of some releases do not name the session.
+    package func run(asking approval: ApprovalEvent) -> String? {
+        guard let id = approval.id else { return nil }
+        let sessions =
+            approval.sessionKey.map { [memory[session: defaults.tolerant($0)]] } ?? memory.sessions.map(\.value)
+        for runs in sessions {
+            let run = runs?.all.last { memory[$0]?.steps.contains(approval: id) ?? false }
+            if let run { return run }
+        }
+        return nil
     }
 
     private func known(_ event: some RunEvent) -> String? {

@@ -26,6 +26,8 @@ package struct Step: Sendable, Equatable {
     /// The text to show now.
     package var label: String
     package var detail: String?
+    /// While it waits: the approval that it waits for.
+    package var approvalID: String?
     package var state: State
     package var startedAt: Timestamp
     package var endedAt: Timestamp?
@@ -43,6 +45,7 @@ package struct Step: Sendable, Equatable {
         category: ActivityCategory,
         label: String,
         detail: String? = nil,
+        approvalID: String? = nil,
         state: State,
         startedAt: Timestamp,
         endedAt: Timestamp? = nil,
@@ -59,6 +62,7 @@ package struct Step: Sendable, Equatable {
         self.category = category
         self.label = label
         self.detail = detail
+        self.approvalID = approvalID
         self.state = state
         self.startedAt = startedAt
         self.endedAt = endedAt
@@ -80,6 +84,7 @@ extension Step: JSONWritable {
             writer.member("category", category.rawValue)
             writer.member("label", label)
             writer.member("detail", detail)
+            writer.member("approvalId", approvalID)
             writer.member("state", state.rawValue)
             writer.member("startedAt", startedAt)
             writer.member("endedAt", endedAt)

@@ -70,6 +70,7 @@ struct StepRecord: Sendable {
         tool = step.tool
         toolCallID = step.toolCallID
         isOpenThought = step.kind == .thinking
+        approvalID = step.approvalID
         if step.state == .waiting { approval = .requested }
         published = step
     }
@@ -113,6 +114,7 @@ struct StepRecord: Sendable {
             category: isApproval ? .approval : label.category,
             label: text(state, duration: duration),
             detail: detail(state),
+            approvalID: state == .waiting ? approvalID ?? outcome?.approvalID : nil,
             state: state,
             startedAt: live.start ?? item.start ?? rows.start ?? firstSeen,
             endedAt: state.isOpen ? nil : processEnd ?? live.end ?? item.end ?? rows.end ?? (closedByRun ? end : nil),
@@ -192,7 +194,7 @@ struct StepRecord: Sendable {
     /// While a step waits, its detail says which command answers it.
     private func detail(_ state: Step.State) -> String? {
         guard state == .waiting, let id = approvalID ?? outcome?.approvalID else { return label.detail }
-        let answer = "answer with: /approve \(id) allow-once (or allow-always, deny)"
+        let answer = "answer with: POST /v1/approvals/\(id), or say: /approve \(id) allow-once (or deny)"
         return label.detail.map { "\($0)\n\(answer)" } ?? answer
     }
 }

@@ -1,6 +1,7 @@
 package import Basics
 package import Observability
 import Outbox
+import Runs
 import Store
 
 extension Services {
@@ -12,6 +13,14 @@ extension Services {
             "ladle_runs_active",
             "Runs under way, and messages that wait for their turn at the gateway.",
             runs.activeCount
+        )
+        page.gauge("ladle_approvals_pending", "Approvals that wait for a decision.", approvals.pendingCount())
+        page.counters(
+            "ladle_approvals_ended",
+            "Approvals by the state they ended in.",
+            Approval.State.allCases.filter { $0 != .pending }.map {
+                (["state": $0.rawValue], approvals.endings[$0] ?? 0)
+            }
         )
         writeStore(to: &page)
     }

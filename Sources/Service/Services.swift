@@ -53,6 +53,8 @@ package final class Services: ServiceEventReceiver {
     package let runs: RunService
     package let runArchive: RunArchive
     package let aborts: AbortService
+    package let approvals: ApprovalService
+    package let approvalReader: ApprovalReader
     package let messages: MessageService
     package let messagePages: MessagePages
     package let intake: MessageIntake
@@ -95,6 +97,8 @@ package final class Services: ServiceEventReceiver {
             runs: runs,
             limits: settings.outboxLimits
         )
+        approvals = ApprovalService(gateway: gateway, feed: feed, runs: runs, clientName: settings.clientName)
+        approvalReader = ApprovalReader(feed: feed, approvals: approvals)
         messages = MessageService(
             gateway: gateway,
             feed: feed,
@@ -142,6 +146,7 @@ package final class Services: ServiceEventReceiver {
         outbox.load(on: loop)
         documents.load(on: loop)
         sessions.load(on: loop)
+        approvals.load(on: loop)
         runs.load(on: loop, completion: completion)
     }
 
@@ -152,21 +157,26 @@ package final class Services: ServiceEventReceiver {
             if status.state != .online {
                 runs.linkLost()
                 documents.linkClosed()
+                approvals.linkLost(on: loop)
             }
             feed.pass(StreamEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) }, on: loop)
             if status.state != .online { outbox.linkIs(LinkCondition(status), on: loop) }
         case .linkOpened(let hello):
             lists.linkOpened()
             runs.linkOpened(hello, on: loop)
+            approvals.linkOpened(hello, on: loop)
             outbox.linkIs(.online(LinkFacts(hello)), on: loop)
             documents.refreshAll(on: loop)
             runs.resumeWatching(on: loop)
         case .gatewayEvent(let event):
             runs.received(event, on: loop)
+            approvals.received(event, on: loop)
             documents.received(event, on: loop)
             messages.received(event, on: loop)
             sessions.received(event, on: loop)
-        case .framesLost: runs.framesLost(on: loop)
+        case .framesLost:
+            runs.framesLost(on: loop)
+            approvals.framesLost(on: loop)
         case .eventsMissed(let since): messages.reload(since: since, on: loop)
         case .conversationBegan(let session): sessions.began(session, on: loop)
         case .defaultsChanged(let defaults): documents.defaultsChanged(defaults)
@@ -181,6 +191,7 @@ package final class Services: ServiceEventReceiver {
         case .runEnded(let run):
             documents.runEnded(run, on: loop)
             messages.runEnded(run, on: loop)
+            approvals.runEnded(run, on: loop)
         case .diskFellBehind(let isBehind): gateway.holdInput(isBehind, on: loop)
         case .published(let event): runs.published(event)
         case .tokensIssued, .frameLogged: break

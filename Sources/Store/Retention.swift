@@ -49,6 +49,7 @@ struct Retention {
         let oldest = try events.oldestTime(among: eventSlice).map { $0 < now ? $0 : oldestAllowed }
         let runLimit = max(oldestAllowed, oldest ?? oldestAllowed)
         let runsGone = try transaction.runs.prune(endedBefore: runLimit, slice: runSlice)
+        let approvalsGone = try transaction.approvals.prune(endedBefore: runLimit, slice: runSlice)
         let entriesGone = try transaction.outbox.prune(
             before: now.adding(milliseconds: -configuration.keepFinalEntriesMs),
             keeping: configuration.keepFinalEntries,
@@ -56,7 +57,8 @@ struct Retention {
         )
         let receiptsGone = try transaction.receipts.prune(now: now, slice: receiptSlice)
         return Outcome(
-            isMore: eventsGone == eventSlice || runsGone == runSlice || entriesGone == entrySlice
+            isMore: eventsGone == eventSlice || runsGone == runSlice || approvalsGone == runSlice
+                || entriesGone == entrySlice
                 || receiptsGone == receiptSlice,
             oldest: try events.bounds().oldest?.sequence ?? 0
         )

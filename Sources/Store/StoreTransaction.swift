@@ -51,6 +51,7 @@ package struct StoreTransaction {
 
     package var runs: RunTable { RunTable(connection) }
     package var messages: MessageTable { MessageTable(connection) }
+    package var approvals: ApprovalTable { ApprovalTable(connection) }
     package var values: ValueTable { ValueTable(connection) }
     package var outbox: OutboxTable { OutboxTable(connection) }
     var receipts: ReceiptTable { ReceiptTable(connection) }

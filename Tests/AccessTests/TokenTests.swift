@@ -169,7 +169,9 @@ struct ScopeTests {
                 #expect(ScopeSet(other).permits(ScopeSet(scope)) == (scope == other))
             }
         }
-        #expect(ScopeSet(Scope.allCases).names == ["read", "send", "identity", "control", "nodes", "admin"])
+        #expect(
+            ScopeSet(Scope.allCases).names == ["read", "send", "identity", "control", "approvals", "nodes", "admin"]
+        )
     }
 
     @Test func `an unknown scope is named`() {

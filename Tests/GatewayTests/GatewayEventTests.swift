@@ -65,14 +65,18 @@ struct GatewayEventTests {
 
     @Test(arguments: [
         (#"{"decision":"deny"}"#, ApprovalEvent.Decision?.some(.deny)), (#"{"decision":"allow-once"}"#, .allow),
-        ("{}", nil),
+        ("{}", .deny),
     ])
     func `an approval is decided or open`(payload: String, decision: ApprovalEvent.Decision?) throws {
-        guard case .approval(let approval) = try event("exec.approval.resolved", payload) else {
+        guard case .approval(let approval) = try event("exec.approval.resolved", payload),
+            case .approval(let open) = try event("plugin.approval.requested", "{}")
+        else {
             Issue.record("an approval was expected")
             return
         }
         #expect(approval.decision == decision)
+        #expect(approval.isResolved && approval.kind == .exec)
+        #expect(open.decision == nil && !open.isResolved && open.kind == .plugin)
     }
 
     @Test(arguments: [

@@ -9,7 +9,7 @@ import Server
 enum EventStreamOperation {
     static let types = [
         "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "run.corrected", "message", "outbox",
-        "identity", "profile", "session", "summary", "reset", "shutdown", "heartbeat",
+        "approval", "identity", "profile", "session", "summary", "reset", "shutdown", "heartbeat",
     ]
 
     /// The stream that a request asks for.

@@ -59,16 +59,19 @@ package enum StreamFormat: Hashable, Sendable {
 
     /// Nothing is lost: the whole is behind the link.
     private static func stub(for event: StreamEvent) -> [UInt8] {
+        let whole = try? JSONDocument(parsing: event.data, limits: .gateway).root
         var writer = JSONWriter()
         writer.object { object in
             object.member("id", event.id?.text)
             object.member("type", event.type)
-            object.member("at", (try? JSONDocument(parsing: event.data).root)?["at"]?.string)
+            object.member("at", whole?["at"]?.string)
             object.member("session", event.session)
             object.member("runId", event.run)
             object.member("truncated", true)
             object.member("bytes", event.data.count)
-            if let run = event.run {
+            if event.type == "approval", let id = whole?["approval"]?["id"]?.string {
+                object.member("href", "/v1/approvals/\(PercentCoding.encode(id))")
+            } else if let run = event.run {
                 object.member("href", "/v1/runs/\(PercentCoding.encode(run))")
             } else if let session = event.session {
                 object.member("href", "/v1/messages?session=\(PercentCoding.encode(session))")

@@ -239,7 +239,7 @@ final class StreamOpening: ExchangeOwner {
             object.member("oldest", oldest?.text)
             object.member("newest", newest.text)
             object.member("epoch", newest.epoch.text)
-            object.array("reload", of: ["/v1/runs", "/v1/messages", "/v1/outbox", "/v1/status"])
+            object.array("reload", of: ["/v1/runs", "/v1/messages", "/v1/outbox", "/v1/approvals", "/v1/status"])
         }
     }
 }

@@ -16,11 +16,12 @@ struct StreamSnapshot {
 
     /// `summary`, then the runs under way with their steps and texts. The summary counts the runs that the caller may see.
     func events(for caller: Caller) -> [StreamEvent] {
-        let view = services.runs.activity(for: caller)
+        let view = services.activity(for: caller)
         var events = [
             StreamEvent(transient: "summary", at: at) { object in
                 object.member("active", view.runs.count)
                 object.member("headline", view.headline)
+                object.member("approvals", view.approvals)
                 object.member("link", services.gateway.status.shown(to: caller))
             }
         ]

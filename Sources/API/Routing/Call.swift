@@ -16,6 +16,8 @@ package final class Call {
     var isCounted = false
     /// The id of the thing that was changed, for the audit file.
     var subject: String?
+    /// The decision about an approval, for the audit file.
+    var decision: AuditRecord.Decision?
     /// The revision of the tokens when the request was let in.
     var tokenRevision: UInt64 = 0
     /// The audit file, for a request that changes something; nil once its line is written.
@@ -86,6 +88,7 @@ package final class Call {
         let (who, from, requestID) = (caller.label, exchange.connection.remote, exchange.requestID)
         let which = subject ?? parameters.first ?? query["agent"]
         let what = route.operation
+        let decision = decision
         audit.trail.record {
             AuditRecord(
                 at: now,
@@ -96,6 +99,7 @@ package final class Call {
                 outcome: outcome,
                 requestID: requestID,
                 text: body.isEmpty ? nil : AuditRecord.TextMark(body),
+                decision: decision,
                 suppressed: suppressed
             )
         }

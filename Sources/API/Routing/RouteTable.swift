@@ -33,6 +33,23 @@ package enum RouteTable {
         ),
         Route("listAgents", .get, "/v1/agents", scope: .read, handler: SessionOperations.agents),
         Route(
+            "listApprovals",
+            .get,
+            "/v1/approvals",
+            scope: .read,
+            query: ["before", "kind", "limit", "session", "state"],
+            handler: ApprovalOperations.list
+        ),
+        Route("getApproval", .get, "/v1/approvals/{id}", scope: .read, handler: ApprovalOperations.get),
+        Route(
+            "decideApproval",
+            .post,
+            "/v1/approvals/{id}",
+            scope: .approvals,
+            body: Route.json,
+            handler: ApprovalOperations.decide
+        ),
+        Route(
             "getFrames",
             .get,
             "/v1/debug/frames",

@@ -83,7 +83,7 @@ enum RunOperations {
     }
 
     static func activity(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let view = api.runs.activity(for: call.caller)
+        let view = api.services.activity(for: call.caller)
         if call.wantsText {
             let text = Response.text(.ok, view.plainText(now: loop.wallClock))
             return call.respondTagged(text.adding(.cacheControl, "no-cache"), on: loop)
@@ -92,9 +92,12 @@ enum RunOperations {
     }
 }
 
-extension RunService {
-    /// The active runs that a caller may see.
+extension Services {
+    /// The active runs that a caller may see, and how many approvals wait.
     func activity(for caller: Caller) -> ActivityView {
-        ActivityView(runs(activeOnly: true).filter { caller.mayUse(session: $0.session.text) })
+        ActivityView(
+            runs.runs(activeOnly: true).filter { caller.mayUse(session: $0.session.text) },
+            approvals: approvals.pendingCount(of: caller.sessions)
+        )
     }
 }

@@ -20,6 +20,7 @@ struct StatusReport: JSONWritable, Equatable {
     let activeRuns: Int
     /// Why the link stays closed: the runs of the earlier process could not be read.
     let runsFault: String?
+    let pendingApprovals: Int
     let first: EventID?
     let last: EventID
     let subscribers: Int
@@ -37,8 +38,9 @@ struct StatusReport: JSONWritable, Equatable {
         link = api.services.gateway.status.shown(to: caller)
         outbox = api.outbox.summary(of: caller.sessions, now: loop.wallClock)
         // The runs of `/v1/activity` and of the metrics: with sends that wait for their turn.
-        activeRuns = isLimited ? api.runs.activity(for: caller).runs.count : api.runs.activeCount
+        activeRuns = isLimited ? api.services.activity(for: caller).runs.count : api.runs.activeCount
         runsFault = api.runs.fault
+        pendingApprovals = api.services.approvals.pendingCount(of: caller.sessions)
         first = api.feed.oldest
         last = api.hub.last
         subscribers = isLimited ? api.hub.count(of: caller) : api.hub.count
@@ -73,6 +75,7 @@ struct StatusReport: JSONWritable, Equatable {
                 inner.member("active", activeRuns)
                 inner.member("fault", runsFault)
             }
+            object.object("approvals") { $0.member("pending", pendingApprovals) }
             object.object("events") { inner in
                 inner.member("epoch", last.epoch.text)
                 inner.member("first", first?.text)

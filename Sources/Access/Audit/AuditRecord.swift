@@ -21,6 +21,17 @@ package struct AuditRecord: Sendable, Equatable {
         }
     }
 
+    /// Of an approval: the decision, and the hash of the command that it is about.
+    package struct Decision: Sendable, Equatable {
+        package let name: String
+        package let command: String?
+
+        package init(_ name: some StringProtocol, command: String?) {
+            self.name = String(name)
+            self.command = command
+        }
+    }
+
     package let at: Timestamp
     /// `Caller.label`.
     package let who: String
@@ -32,6 +43,7 @@ package struct AuditRecord: Sendable, Equatable {
     package let outcome: Outcome
     package let requestID: String?
     package let text: TextMark?
+    package let decision: Decision?
     /// The number of this caller's refusals that were left out before this one.
     package let suppressed: UInt64
 
@@ -44,6 +56,7 @@ package struct AuditRecord: Sendable, Equatable {
         outcome: Outcome,
         requestID: String? = nil,
         text: TextMark? = nil,
+        decision: Decision? = nil,
         suppressed: UInt64 = 0
     ) {
         self.at = at
@@ -54,6 +67,7 @@ package struct AuditRecord: Sendable, Equatable {
         self.outcome = outcome
         self.requestID = requestID
         self.text = text
+        self.decision = decision
         self.suppressed = suppressed
     }
 
@@ -83,6 +97,10 @@ extension AuditRecord: JSONWritable {
                 writer.member("code", code)
             }
             writer.member("requestId", requestID)
+            if let decision {
+                writer.member("decision", decision.name)
+                writer.member("commandSha256", decision.command)
+            }
             if let text {
                 writer.member("textSha256", text.sha256)
                 writer.member("textBytes", text.length)

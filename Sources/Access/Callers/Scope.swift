@@ -1,6 +1,6 @@
 /// One permission. Configuration, tokens and problems use the same names.
 package enum Scope: String, CaseIterable, Sendable {
-    case read, send, identity, control, nodes, admin
+    case read, send, identity, control, approvals, nodes, admin
 }
 
 /// A set of scopes; `admin` implies all the others.
@@ -20,6 +20,7 @@ package struct ScopeSet: OptionSet, Hashable, Sendable {
             case .control: 8
             case .nodes: 16
             case .admin: 32
+            case .approvals: 64
             }
     }
 
@@ -31,6 +32,7 @@ package struct ScopeSet: OptionSet, Hashable, Sendable {
     package static let send = ScopeSet(.send)
     package static let identity = ScopeSet(.identity)
     package static let control = ScopeSet(.control)
+    package static let approvals = ScopeSet(.approvals)
     package static let nodes = ScopeSet(.nodes)
     package static let admin = ScopeSet(.admin)
 

@@ -307,7 +307,7 @@ package enum CommandTable {
                 [],
                 [
                     OptionSpec("--name", "NAME", "What the token is for"),
-                    OptionSpec("--scopes", "LIST", "What it may do: read,send,identity,control,nodes,admin"),
+                    OptionSpec("--scopes", "LIST", "Scopes: read, send, identity, control, approvals, nodes, admin"),
                     OptionSpec("--session", "KEY", "Only this session", repeats: true, values: .listed(.sessions)),
                     OptionSpec("--expires", "DURATION", "How long it is valid, such as 90d"),
                 ]

@@ -1,23 +1,45 @@
 package import Basics
 package import JSONBytes
 
-/// `exec.approval.*` and `plugin.approval.*`: a call waits for a person, or a person has decided.
+/// `exec.approval.*` and `plugin.approval.*`: a call waits for a person, or a person has decided. A row of the lists has the same
+/// members.
 package struct ApprovalEvent: Sendable {
+    package enum Kind: Sendable {
+        case exec, plugin
+    }
+
     package enum Decision: Sendable, Equatable {
         case allow, deny
     }
 
+    package let kind: Kind
+    /// It tells of an end.
+    package let isResolved: Bool
     private let payload: JSONValue
 
-    package init(_ payload: JSONValue) { self.payload = payload }
+    package init(_ payload: JSONValue, kind: Kind = .exec, isResolved: Bool = false) {
+        self.payload = payload
+        self.kind = kind
+        self.isResolved = isResolved
+    }
 
-    package var id: String? { payload["id"]?.identifier }
+    /// Whole: the gateway takes the beginning of an id for the id, so that one that was cut could be another's.
+    package var id: String? { payload["id"]?.wholeIdentifier }
     package var sessionKey: String? { payload["request"]?["sessionKey"]?.string }
     package var request: ApprovalRequest? { payload["request"].map { ApprovalRequest($0) } }
-    package var time: Timestamp? { GatewayTime.read(payload["ts"]) ?? GatewayTime.read(payload["createdAtMs"]) }
+    package var time: Timestamp? { GatewayTime.read(payload["ts"]) ?? createdAt }
+    package var createdAt: Timestamp? { GatewayTime.read(payload["createdAtMs"]) }
+    package var expiresAt: Timestamp? { GatewayTime.read(payload["expiresAtMs"]) }
+    /// The client that decided, by the name it gave.
+    package var resolvedBy: String? { payload["resolvedBy"]?.string }
+    /// As sent.
+    package var decisionText: String? { payload["decision"]?.string }
 
-    /// Nil while nobody has decided.
-    package var decision: Decision? { payload["decision"]?.string.map { $0 == "deny" ? .deny : .allow } }
+    /// Nil while nobody has decided. What ended without a decision was not allowed.
+    package var decision: Decision? {
+        guard let decisionText else { return isResolved ? .deny : nil }
+        return decisionText == "deny" ? .deny : .allow
+    }
 }
 
 /// The call that an approval is about.
@@ -28,4 +50,62 @@ package struct ApprovalRequest: Sendable {
     init(_ request: JSONValue) { arguments = request }
 
     package var command: String? { arguments["command"]?.string ?? arguments["argv"]?[0]?.string }
+
+    /// The command that would be executed, as far as the gateway tells it.
+    package var wholeCommand: String? {
+        if let command = arguments["command"]?.string { return command }
+        if let text = arguments["systemRunPlan"]?["commandText"]?.string { return text }
+        let words = arguments["argv"] ?? arguments["commandArgv"] ?? arguments["systemRunPlan"]?["argv"]
+        let list = words.map { Self.strings($0) } ?? []
+        return list.isEmpty ? nil : list.joined(separator: " ")
+    }
+
+    package var preview: String? { arguments["commandPreview"]?.string }
+    package var agent: String? { arguments["agentId"]?.identifier }
+    package var runId: String? { arguments["runId"]?.identifier }
+    package var cwd: String? { (arguments["cwd"] ?? arguments["systemRunPlan"]?["cwd"])?.string }
+    package var host: String? { arguments["host"]?.string }
+    package var node: String? { arguments["nodeId"]?.string }
+
+    /// Names alone: values may be secrets.
+    package var variables: [String] {
+        if let keys = arguments["envKeys"], keys.kind == .array { return Self.strings(keys) }
+        guard let env = arguments["env"], env.kind == .object else { return [] }
+        return env.members.prefix(GatewayLimits.approvalLines).map(\.key)
+    }
+
+    /// The policy asks each time, so that no decision can be for good.
+    package var isAskedAlways: Bool { arguments["ask"]?.equals("always") ?? false }
+
+    /// Nil where the release does not tell.
+    package var allowedDecisions: [String]? {
+        guard let list = arguments["allowedDecisions"], list.kind == .array else { return nil }
+        return Self.strings(list)
+    }
+
+    package var unavailableDecisions: [String] { arguments["unavailableDecisions"].map { Self.strings($0) } ?? [] }
+
+    package var warnings: [String] {
+        let text = arguments["warningText"]?.string
+        let lines = arguments["commandAnalysis"]?["warningLines"].map { Self.strings($0) } ?? []
+        return (text.map { [$0] } ?? []) + lines.filter { $0 != text }
+    }
+
+    package var isRisky: Bool {
+        arguments["commandAnalysis"]?["riskKinds"]?.elements.contains { $0.kind == .string } ?? false
+    }
+
+    // Of a plugin.
+    package var title: String? { arguments["title"]?.string }
+    package var explanation: String? { arguments["description"]?.string }
+    package var severity: String? { arguments["severity"]?.string }
+    package var tool: String? { arguments["toolName"]?.string }
+
+    private static func strings(_ list: JSONValue) -> [String] {
+        var texts: [String] = []
+        for element in list.elements.prefix(GatewayLimits.approvalLines) {
+            if let text = element.string { texts.append(text) }
+        }
+        return texts
+    }
 }

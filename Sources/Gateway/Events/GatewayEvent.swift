@@ -37,9 +37,12 @@ package enum GatewayEventPayload: Sendable {
         case ("session.message", let payload?): self = .sessionMessage(SessionMessageEvent(payload))
         case ("sessions.changed", let payload?): self = .sessionsChanged(SessionsChangedEvent(payload))
         case ("tick", _): self = .tick
-        case ("exec.approval.requested", let payload?), ("exec.approval.resolved", let payload?),
-            ("plugin.approval.requested", let payload?), ("plugin.approval.resolved", let payload?):
-            self = .approval(ApprovalEvent(payload))
+        case ("exec.approval.requested", let payload?): self = .approval(ApprovalEvent(payload, kind: .exec))
+        case ("exec.approval.resolved", let payload?):
+            self = .approval(ApprovalEvent(payload, kind: .exec, isResolved: true))
+        case ("plugin.approval.requested", let payload?): self = .approval(ApprovalEvent(payload, kind: .plugin))
+        case ("plugin.approval.resolved", let payload?):
+            self = .approval(ApprovalEvent(payload, kind: .plugin, isResolved: true))
         case ("connect.challenge", _):
             self = .challenge(nonce: payload?["nonce"]?.string, timestampMs: payload?["ts"]?.int)
         case ("shutdown", _): self = .shutdown(restartExpectedMs: payload?["restartExpectedMs"]?.int)

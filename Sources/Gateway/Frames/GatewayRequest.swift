@@ -5,6 +5,7 @@ package enum GatewayRequest {
     /// Methods that change nothing, so that a repeat can do no harm.
     package static let readMethods: Set<String> = [
         AgentWait.method, AgentsList.method, AgentsFilesGet.method, ChatHistory.method, SessionsList.method,
+        ExecApprovalList.method, PluginApprovalList.method,
     ]
 
     /// `params` is one JSON object already.

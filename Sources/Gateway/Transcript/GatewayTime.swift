@@ -29,4 +29,10 @@ extension JSONValue {
         guard let text = string, !text.isEmpty else { return nil }
         return text.cut(toBytes: GatewayLimits.identifierBytes)
     }
+
+    /// A text that is not empty and no longer than the longest id that is kept.
+    var wholeIdentifier: String? {
+        guard let text = string, !text.isEmpty, text.utf8.count <= GatewayLimits.identifierBytes else { return nil }
+        return text
+    }
 }

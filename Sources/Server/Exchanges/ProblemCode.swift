@@ -81,9 +81,16 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case alreadyDispatched = "ALREADY_DISPATCHED"
     case notRetryable = "NOT_RETRYABLE"
 
+    // Approvals.
+    case approvalNotFound = "APPROVAL_NOT_FOUND"
+    case approvalResolved = "APPROVAL_RESOLVED"
+    case approvalExpired = "APPROVAL_EXPIRED"
+    case decisionNotAllowed = "DECISION_NOT_ALLOWED"
+
     // The gateway and its agents.
     case gatewayUnavailable = "GATEWAY_UNAVAILABLE"
     case gatewayTimeout = "GATEWAY_TIMEOUT"
+    case gatewayUnsupported = "GATEWAY_UNSUPPORTED"
     case gatewayScopeMissing = "GATEWAY_SCOPE_MISSING"
     case gatewayError = "GATEWAY_ERROR"
     case gatewayRefused = "GATEWAY_REFUSED"
@@ -220,9 +227,15 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .alreadyDispatched: Kind(.conflict, "Already dispatched")
         case .notRetryable: Kind(.conflict, "Not retryable")
 
+        case .approvalNotFound: Kind(.notFound, "Not found")
+        case .approvalResolved: Kind(.conflict, "Already decided")
+        case .approvalExpired: Kind(.gone, "Approval expired")
+        case .decisionNotAllowed: Kind(.unprocessableContent, "Decision not offered")
+
         case .gatewayUnavailable:
             Kind(.serviceUnavailable, "Gateway unavailable", retryAfterMs: 5000, hint: "ladle status")
         case .gatewayTimeout: Kind(.gatewayTimeout, "Gateway timeout", retryAfterMs: 5000)
+        case .gatewayUnsupported: Kind(.notImplemented, "The gateway cannot do that")
         case .gatewayScopeMissing: Kind(.forbidden, "Gateway scope missing")
         case .gatewayError: Kind(.badGateway, "Gateway error")
         case .gatewayRefused: Kind(.badGateway, "The gateway refused")

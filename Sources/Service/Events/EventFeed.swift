@@ -136,14 +136,16 @@ package final class EventFeed {
         log.notice("store.recovered")
     }
 
-    /// Logs one event and forgets about it. `also` becomes durable with it, or neither does.
+    /// Logs one event. `also` becomes durable with it, or neither does. `completion` comes behind the event, also where the disk
+    /// took neither.
     package func publish(
         _ type: String,
         session: String? = nil,
         run: String? = nil,
         on loop: isolated EventLoop,
         _ write: (inout JSONWriter) -> Void,
-        also: @escaping @Sendable (inout StoreTransaction) throws -> Void = { _ in }
+        also: @escaping @Sendable (inout StoreTransaction) throws -> Void = { _ in },
+        completion: @escaping () -> Void = {}
     ) {
         var writer = JSONWriter(capacity: 512)
         let at = loop.wallClock
@@ -160,6 +162,7 @@ package final class EventFeed {
             return try transaction.append(draft)
         } completion: { [weak self] (result: Result<StoredEvent, any Error>) in
             if case .failure = result { self?.failures += 1 }
+            completion()
         }
     }
 

@@ -33,6 +33,8 @@ package final class RunService {
     private var looking: Set<SessionKey> = []
     private var ticker: TimerID?
     private var isOnline = false
+    /// Whether the gateway's process is the one before the last connection; nil where that cannot be known.
+    private(set) var isGatewayTheSame: Bool?
     private var process: GatewayProcess?
     /// The gateway refused a message because of a conflict of sessions, and no cure was seen.
     private var hasConflict = false
@@ -93,6 +95,11 @@ package final class RunService {
         tracker.sent(key, session: session, text: entry.text ?? "", now: loop.wallClock)
     }
 
+    /// An approval that a list shows.
+    func listed(_ approval: ApprovalEvent, on loop: isolated EventLoop) {
+        publish(tracker.receive(.approval(approval), now: loop.wallClock), on: loop)
+    }
+
     package func refused(key: String) { tracker.sendFailed(key) }
 
     package func linkLost() {
@@ -118,8 +125,8 @@ package final class RunService {
             pagesTellRuns: hello.protocolVersion >= 4
         )
         tracker.clockSkewMs = gateway.clockSkewMs
-        let isSame = isSameProcess(hello, on: loop)
-        tracker.linkOpened(isSameProcess: isSame, startedAt: process?.startedAt, now: loop.wallClock)
+        isGatewayTheSame = isSameProcess(hello, on: loop)
+        tracker.linkOpened(isSameProcess: isGatewayTheSame, startedAt: process?.startedAt, now: loop.wallClock)
         // The outbox has to wait for runs that go on, also for the ones that began before this connection.
         for run in tracker.busyRuns { report(run, on: loop) }
     }

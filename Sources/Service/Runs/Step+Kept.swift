@@ -23,6 +23,7 @@ extension Step {
             category: category,
             label: label,
             detail: value["detail"]?.string,
+            approvalID: value["approvalId"]?.string,
             state: state,
             startedAt: startedAt,
             endedAt: value["endedAt"]?.string.flatMap { Timestamp(rfc3339: $0) },

@@ -1,4 +1,5 @@
 import Basics
+import Gateway
 import JSONBytes
 
 /// Parameters of `connect`, limited to the members and enum values that the oldest supported schema knows.
@@ -45,6 +46,11 @@ package struct ConnectRequest: Sendable {
         self.credentials = credentials
     }
 
+    /// The newest gateways tell of approvals only to clients that say they answer them.
+    private var capabilities: [String] {
+        Scopes.covers(scopes, Scopes.approvals) ? ["tool-events", "approvals"] : ["tool-events"]
+    }
+
     /// Nil if the key cannot sign.
     package func params(challenge: Challenge, signer: any DeviceSigner) -> [UInt8]? {
         let payload = DevicePayload(
@@ -74,7 +80,7 @@ package struct ConnectRequest: Sendable {
             }
             writer.member("role", Self.role)
             writer.array("scopes", of: scopes)
-            writer.array("caps", of: ["tool-events"])
+            writer.array("caps", of: capabilities)
             if !credentials.isEmpty {
                 writer.object("auth") { writer in
                     writer.member("token", credentials.token)

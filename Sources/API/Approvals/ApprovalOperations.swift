@@ -1,0 +1,227 @@
+import Access
+import Basics
+import EventLoops
+import HTTPModel
+import JSONBytes
+import Observability
+import Runs
+import Server
+import Service
+
+/// `GET /v1/approvals`, `GET /v1/approvals/{id}` and `POST /v1/approvals/{id}`.
+enum ApprovalOperations {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let query = ApprovalReader.Query(
+                sessions: try call.onlySessions(of: api.runs),
+                filter: try choice("state", of: call) ?? .pending,
+                kind: try choice("kind", of: call),
+                before: call.text("before"),
+                limit: try call.number("limit", in: 1...200, default: 50)
+            )
+            api.services.approvalReader.page(query, on: loop) { result in
+                switch result {
+                case .success(let page?): answer(call, page, api, on: loop)
+                case .success: call.fail(.noPlace("before", "approval"), on: loop)
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func choice<Choice: RawRepresentable & CaseIterable>(
+        _ name: String,
+        of call: Call
+    ) throws(Problem) -> Choice? where Choice.RawValue == String {
+        guard let text = call.text(name) else { return nil }
+        if let choice = Choice(rawValue: text) { return choice }
+        let names = Choice.allCases.map(\.rawValue)
+        let near = NearestName.of(text, in: names).map { " Did you mean \($0)?" } ?? ""
+        throw .badParameter(name, "`\(name)` is one of \(names.joined(separator: ", "))." + near)
+    }
+
+    private static func answer(
+        _ call: Call,
+        _ page: ApprovalReader.Page,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop
+    ) {
+        let service = api.services.approvals
+        let now = service.gatewayTime(on: loop)
+        let pending = service.pendingCount(of: call.caller.sessions)
+        func write(_ writer: inout JSONWriter, now: Timestamp?) {
+            writer.object { object in
+                object.array("approvals") { list in
+                    for approval in page.approvals { approval.write(to: &list, now: now) }
+                }
+                object.member("pending", pending)
+                object.member("live", service.sight.isConnected)
+                object.member("complete", service.sight == .whole)
+                object.member("reason", service.sight.reason)
+                if !service.sight.isConnected { object.member("asOf", service.asOf ?? api.startedAt) }
+                if page.hasMore { object.member("before", page.approvals.last?.id) }
+            }
+        }
+        // The time that is left passes without anything else that changes.
+        var lasting = JSONWriter()
+        write(&lasting, now: nil)
+        call.respond(.json { write(&$0, now: now) }, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
+    }
+
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        find(api, call, on: loop) { answer(call, $0, api, on: loop) }
+    }
+
+    private static func answer(_ call: Call, _ approval: Approval, _ api: HTTPAPI, on loop: isolated EventLoop) {
+        let now = api.services.approvals.gatewayTime(on: loop)
+        var lasting = JSONWriter()
+        approval.write(to: &lasting)
+        call.respond(.json { approval.write(to: &$0, now: now) }, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
+    }
+
+    /// The approval that the path names by its whole id. Where there is none, or the caller may not see it, the request is answered.
+    static func find(
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop,
+        then use: @escaping (Approval) -> Void
+    ) {
+        api.services.approvalReader.find(call.parameters.first ?? "", on: loop) { result in
+            switch result {
+            // To a caller that may not see it there is no such approval.
+            case .success(let approval?) where call.caller.mayUse(session: approval.session): use(approval)
+            case .success: call.fail(.noApproval, on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
+            }
+        }
+    }
+
+    // MARK: Deciding
+
+    static func decide(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let name: String
+        do throws(Problem) {
+            guard let text = try call.jsonObject(of: ["decision"])["decision"]?.string else {
+                throw .invalidField(
+                    "decision",
+                    "`decision` is one of \(Approval.Decision.allCases.map(\.rawValue).joined(separator: ", "))."
+                )
+            }
+            name = text
+        } catch {
+            return call.fail(error, on: loop)
+        }
+        find(api, call, on: loop) { decide($0, name, api, call, on: loop) }
+    }
+
+    private static func decide(
+        _ approval: Approval,
+        _ name: String,
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop
+    ) {
+        call.decision = AuditRecord.Decision(name.prefix(64), command: approval.commandSHA256)
+        guard let decision = Approval.Decision(rawValue: name),
+            !approval.isPending || approval.decisions.contains(decision)
+        else { return call.fail(.notOffered(approval.isPending ? approval.decisions : []), on: loop) }
+        // It writes the host's policy.
+        if decision == .allowAlways, case .refused(let refusal) = call.caller.decide(.admin) {
+            return call.fail(Problem(refusal), on: loop)
+        }
+        api.services.approvals.decide(approval.id, decision, by: call.caller.shortName, on: loop) { outcome in
+            switch outcome {
+            case .decided(let approval): answer(call, approval, api, on: loop)
+            // Only the database knows it, so it has ended.
+            case .notFound: settle(call, ApprovalService.Outcome(approval, decision), api, on: loop)
+            default: settle(call, outcome, api, on: loop)
+            }
+        }
+    }
+
+    private static func settle(
+        _ call: Call,
+        _ outcome: ApprovalService.Outcome,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop
+    ) {
+        switch outcome {
+        case .decided(let approval): answer(call, approval, api, on: loop)
+        case .ended(let approval): call.fail(.approvalResolved(approval), on: loop)
+        case .tooLate(let approval): call.fail(.approvalExpired(approval), on: loop)
+        case .notFound: call.fail(.noApproval, on: loop)
+        case .notOffered(let decisions): call.fail(.notOffered(decisions), on: loop)
+        case .unsupported: call.fail(.unsupported("approvals", api), on: loop)
+        case .notReady:
+            let detail = "The gateway is being asked what waits; nothing was decided."
+            call.fail(Problem(.gatewayUnavailable, detail, retryAfterMs: 1000), on: loop)
+        case .failed(.unanswered):
+            let detail = "The gateway did not answer; whether it has the decision is not known yet."
+            let path = "GET /v1/approvals/\(PercentCoding.encode(call.parameters.first ?? "")) shows how it ended"
+            call.fail(Problem(.gatewayTimeout, detail, hint: path), on: loop)
+        case .failed(let fault): call.fail(Problem(fault, doing: "decide"), on: loop)
+        }
+    }
+}
+
+extension ApprovalService.Sight {
+    /// The gateway is there and was asked.
+    fileprivate var isConnected: Bool { self != .offline && self != .asking }
+
+    fileprivate var reason: String? {
+        switch self {
+        case .whole: nil
+        case .unlisted: "listed_unavailable"
+        case .scopeMissing: "scope_missing"
+        case .unanswered, .asking: "unanswered"
+        case .offline: "offline"
+        }
+    }
+}
+
+extension Caller {
+    /// For people: the token's name, the tailnet's login, or the owner.
+    var shortName: String {
+        switch self {
+        case .owner: "owner"
+        case .token(let caller): caller.name
+        case .tailnet(let caller): caller.name
+        case .ticket(let buyer, _): buyer.shortName
+        case .nobody: "nobody"
+        }
+    }
+}
+
+extension Problem {
+    static let noApproval = Problem(.approvalNotFound, "There is no approval of this whole id.")
+
+    static func approvalResolved(_ approval: Approval) -> Problem {
+        let how =
+            switch approval.state {
+            case .allowed, .denied: "was \(approval.state.rawValue) by \(approval.decidedBy ?? "somebody")"
+            case .cancelled: "was cancelled with what asked for it"
+            default: "does not wait any more; how it ended is not known"
+            }
+        return Problem(.approvalResolved, "The approval \(how).").adding(member: "approval") { $0.value(approval) }
+    }
+
+    static func approvalExpired(_ approval: Approval) -> Problem {
+        Problem(.approvalExpired, "The time to decide is over.").adding(member: "approval") { $0.value(approval) }
+    }
+
+    static func notOffered(_ decisions: [Approval.Decision]) -> Problem {
+        let names = decisions.map(\.rawValue)
+        let detail = names.isEmpty ? "It takes no decision." : "It takes one of \(names.joined(separator: ", "))."
+        return Problem(.decisionNotAllowed, detail, field: "decision").adding(member: "decisions") {
+            $0.array(of: names)
+        }
+    }
+
+    static func unsupported(_ capability: String, _ api: HTTPAPI) -> Problem {
+        let version = api.services.gateway.status.gatewayVersion.map { " (\($0))" } ?? ""
+        return Problem(.gatewayUnsupported, "The connected gateway\(version) cannot do that: \(capability).")
+            .adding(member: "capability") { $0.string(capability) }
+    }
+}

@@ -1,0 +1,113 @@
+package import JSONBytes
+
+/// Commands that wait for a decision. Releases before spring 2026 do not have it.
+package struct ExecApprovalList: GatewayCall {
+    package static let method = "exec.approval.list"
+    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package init() {}
+    package func writeParams(to writer: inout JSONWriter) {}
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [ApprovalEvent] {
+        try ApprovalAnswers.rows(of: payload, kind: .exec, method: method)
+    }
+}
+
+/// Actions of plugins that wait for a decision.
+package struct PluginApprovalList: GatewayCall {
+    package static let method = "plugin.approval.list"
+    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package init() {}
+    package func writeParams(to writer: inout JSONWriter) {}
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [ApprovalEvent] {
+        try ApprovalAnswers.rows(of: payload, kind: .plugin, method: method)
+    }
+}
+
+package struct ExecApprovalResolve: GatewayCall {
+    package static let method = "exec.approval.resolve"
+    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package var id: String
+    package var decision: String
+
+    package init(id: String, decision: String) {
+        self.id = id
+        self.decision = decision
+    }
+
+    package func writeParams(to writer: inout JSONWriter) {
+        writer.member("id", id)
+        writer.member("decision", decision)
+    }
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) {}
+}
+
+package struct PluginApprovalResolve: GatewayCall {
+    package static let method = "plugin.approval.resolve"
+    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package var id: String
+    package var decision: String
+
+    package init(id: String, decision: String) {
+        self.id = id
+        self.decision = decision
+    }
+
+    package func writeParams(to writer: inout JSONWriter) {
+        writer.member("id", id)
+        writer.member("decision", decision)
+    }
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) {}
+}
+
+private enum ApprovalAnswers {
+    /// Gateways answer from memory within milliseconds. A person waits for this one.
+    static let timeoutMs: Int64 = 10_000
+
+    /// A bare array, and in some releases an object around it.
+    static func rows(
+        of payload: JSONValue,
+        kind: ApprovalEvent.Kind,
+        method: String
+    ) throws(GatewayShapeError) -> [ApprovalEvent] {
+        guard let list = payload.kind == .array ? payload : payload["approvals"], list.kind == .array else {
+            throw GatewayShapeError(method: method, missing: "approvals")
+        }
+        return list.elements.prefix(GatewayLimits.approvalLines).map { ApprovalEvent($0, kind: kind) }
+    }
+}
+
+/// Why the gateway did not take a decision.
+package enum ApprovalRefusal: Sendable, Equatable {
+    /// It has no such approval: its time is over, or somebody decided.
+    case gone
+    /// Somebody decided otherwise.
+    case resolved
+    /// This command is asked about each time.
+    case alwaysUnavailable
+    /// The run that asked was stopped.
+    case runAborted
+}
+
+extension GatewayError {
+    /// Newer releases give a reason, older ones only words. Nil for every other refusal.
+    package var approvalRefusal: ApprovalRefusal? {
+        switch detailsReason ?? detailsCode {
+        case "APPROVAL_NOT_FOUND": return .gone
+        case "APPROVAL_ALREADY_RESOLVED": return .resolved
+        case "APPROVAL_ALLOW_ALWAYS_UNAVAILABLE": return .alwaysUnavailable
+        case "EXEC_APPROVAL_RUN_ABORTED": return .runAborted
+        default: break
+        }
+        if message.contains("unknown approval id") || message.contains("unknown or expired approval id")
+            || message.contains("approval expired or not found")
+        {
+            return .gone
+        }
+        if message.contains("approval already resolved") { return .resolved }
+        if message.contains("allow-always is unavailable") { return .alwaysUnavailable }
+        return nil
+    }
+}

@@ -1,0 +1,209 @@
+package import Basics
+package import Gateway
+package import JSONBytes
+
+/// A command, or an action of a plugin, that the gateway holds back until somebody decides. All its texts are made visible: no
+/// character of theirs can hide or move another.
+package struct Approval: Sendable, Equatable {
+    package enum Kind: String, Sendable, CaseIterable {
+        case exec, plugin
+    }
+
+    package enum State: String, Sendable, CaseIterable {
+        case pending, allowed, denied, expired, cancelled, unknown
+    }
+
+    package enum Decision: String, Sendable, CaseIterable {
+        case allowOnce = "allow-once"
+        case allowAlways = "allow-always"
+        case deny
+    }
+
+    package enum Risk: String, Sendable {
+        case info, warning, critical
+    }
+
+    /// Whose client decided.
+    package enum Via: String, Sendable {
+        case ladle, other
+    }
+
+    package let id: String
+    package let kind: Kind
+    package var session: String?
+    package var agent: String?
+    package var runID: String?
+    package var state = State.pending
+    package var title: String
+    package var command: String?
+    /// Of the whole command as it was sent, in hexadecimal.
+    package var commandSHA256: String?
+    package var isTruncated = false
+    package var explanation: String?
+    package var tool: String?
+    package var cwd: String?
+    package var host: String?
+    package var node: String?
+    package var variables: [String] = []
+    package var warnings: [String] = []
+    package var risk = Risk.info
+    /// Those that are offered while it waits.
+    package var decisions: [Decision]
+    /// Both by the gateway's clock.
+    package var createdAt: Timestamp
+    package var expiresAt: Timestamp
+    package var decision: Decision?
+    package var decidedBy: String?
+    package var decidedAt: Timestamp?
+    package var via: Via?
+
+    package var isPending: Bool { state == .pending }
+
+    /// As it was kept.
+    package init(
+        id: String,
+        kind: Kind,
+        title: String,
+        decisions: [Decision],
+        createdAt: Timestamp,
+        expiresAt: Timestamp
+    ) {
+        self.id = id
+        self.kind = kind
+        self.title = title
+        self.decisions = decisions
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+    }
+
+    /// Nil where the event does not tell what it is about.
+    /// - Parameters:
+    ///   - session: in its canonical form.
+    ///   - now: by the gateway's clock.
+    package init?(_ event: ApprovalEvent, session: String?, commandSHA256: String?, now: Timestamp) {
+        guard let id = event.id, let request = event.request else { return nil }
+        self.id = id
+        self.session = session
+        kind = event.kind == .plugin ? .plugin : .exec
+        agent = request.agent.map { Self.shown($0) }
+        host = request.host.map { Self.shown($0) }
+        node = request.node.map { Self.shown($0) }
+        cwd = request.cwd.map { Self.shown($0, bytes: ApprovalLimits.pathBytes) }
+        tool = request.tool.map { Self.shown($0) }
+        explanation = request.explanation.map { Self.shown($0, bytes: ApprovalLimits.explanationBytes) }
+        variables = request.variables.prefix(ApprovalLimits.lines).map { Self.shown($0) }
+        warnings = request.warnings.prefix(ApprovalLimits.lines).map {
+            Self.shown($0, bytes: ApprovalLimits.explanationBytes)
+        }
+        let whole = request.wholeCommand
+        if let whole {
+            let start = Self.start(of: whole, bytes: ApprovalLimits.commandBytes)
+            isTruncated = start.utf8.count < whole.utf8.count
+            command = Printable.escaped(start)
+            self.commandSHA256 = commandSHA256
+        }
+        title = Self.line(request.title.map { Self.shown($0) } ?? command ?? "\(kind.rawValue) approval")
+        risk =
+            switch request.severity {
+            case "critical": .critical
+            case "warning": .warning
+            default: warnings.isEmpty && !request.isRisky ? .info : .warning
+            }
+        decisions = Self.decisions(request)
+        // Nobody allows what he cannot see.
+        if isTruncated || (kind == .exec && (whole ?? "").isEmpty) { decisions = decisions.filter { $0 == .deny } }
+        createdAt = event.createdAt ?? now
+        let given = event.expiresAt ?? createdAt.adding(milliseconds: ApprovalLimits.usualLifeMs)
+        expiresAt = min(given, now.adding(milliseconds: ApprovalLimits.longestLifeMs))
+    }
+
+    /// 2026.3.1 does not tell, and takes a decision for good even where it asks each time.
+    private static func decisions(_ request: ApprovalRequest) -> [Decision] {
+        let offered =
+            request.allowedDecisions.map { names in Decision.allCases.filter { names.contains($0.rawValue) } }
+            ?? (request.isAskedAlways ? [.allowOnce, .deny] : Decision.allCases)
+        let without = request.unavailableDecisions
+        return offered.filter { !without.contains($0.rawValue) }
+    }
+
+    /// It is another question under an id that was used before.
+    func differs(from known: Approval) -> Bool {
+        createdAt != known.createdAt || commandSHA256 != known.commandSHA256 || kind != known.kind
+            || session != known.session
+    }
+
+    mutating func end(
+        _ state: State,
+        _ decision: Decision? = nil,
+        by name: String? = nil,
+        at time: Timestamp,
+        via: Via? = nil
+    ) {
+        self.state = state
+        self.decision = decision
+        self.via = via
+        decidedBy = name.map { Self.line(Self.shown($0)) }
+        decidedAt = time
+    }
+
+    // MARK: Texts
+
+    private static func shown(_ text: String, bytes: Int = ApprovalLimits.nameBytes) -> String {
+        Printable.escaped(start(of: text, bytes: bytes))
+    }
+
+    /// Cut between scalars, not characters: one character can have any number of them.
+    private static func start(of text: String, bytes: Int) -> String {
+        guard text.utf8.count > bytes else { return text }
+        var view = String.UnicodeScalarView()
+        var size = 0
+        for scalar in text.unicodeScalars {
+            size += UTF8.width(scalar)
+            guard size <= bytes else { break }
+            view.append(scalar)
+        }
+        return String(view)
+    }
+
+    private static func line(_ text: String) -> String {
+        let scalars = text.unicodeScalars
+        guard scalars.count > ApprovalLimits.titleCharacters else { return text }
+        return String(String.UnicodeScalarView(scalars.prefix(ApprovalLimits.titleCharacters - 1))) + "…"
+    }
+}
+
+extension Approval: JSONWritable {
+    package func write(to writer: inout JSONWriter) { write(to: &writer, now: nil) }
+
+    /// - Parameter now: by the gateway's clock; with it the time that is left is told.
+    package func write(to writer: inout JSONWriter, now: Timestamp?) {
+        writer.object { writer in
+            writer.member("id", id)
+            writer.member("kind", kind.rawValue)
+            writer.member("session", session)
+            writer.member("agent", agent)
+            writer.member("runId", runID)
+            writer.member("state", state.rawValue)
+            writer.member("title", title)
+            writer.member("command", command)
+            writer.member("commandSha256", commandSHA256)
+            if isTruncated { writer.member("truncated", true) }
+            writer.member("description", explanation)
+            writer.member("tool", tool)
+            writer.member("cwd", cwd)
+            writer.member("host", host)
+            writer.member("node", node)
+            if !variables.isEmpty { writer.array("env", of: variables) }
+            writer.array("warnings", of: warnings)
+            writer.member("risk", risk.rawValue)
+            writer.array("decisions", of: isPending ? decisions.map(\.rawValue) : [])
+            writer.member("createdAt", createdAt)
+            writer.member("expiresAt", expiresAt)
+            if isPending, let now { writer.member("expiresInMs", max(0, expiresAt.milliseconds - now.milliseconds)) }
+            writer.member("decision", decision?.rawValue)
+            writer.member("decidedBy", decidedBy)
+            writer.member("decidedAt", decidedAt)
+            writer.member("via", via?.rawValue)
+        }
+    }
+}

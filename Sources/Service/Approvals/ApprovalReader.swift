@@ -1,0 +1,115 @@
+import Basics
+package import EventLoops
+package import Runs
+import Store
+
+/// Finds approvals: those in memory, which wait or ended of late, and those that only the database has.
+package final class ApprovalReader {
+    package enum Filter: String, CaseIterable, Sendable {
+        case pending, resolved, all
+    }
+
+    package struct Query: Sendable {
+        /// Nil stands for all of them.
+        package var sessions: [String?]
+        package var filter: Filter
+        /// Nil for every kind.
+        package var kind: Approval.Kind?
+        /// The last approval of the page before.
+        package var before: String?
+        package var limit: Int
+
+        package init(sessions: [String?], filter: Filter, kind: Approval.Kind?, before: String?, limit: Int) {
+            self.sessions = sessions
+            self.filter = filter
+            self.kind = kind
+            self.before = before
+            self.limit = limit
+        }
+
+        fileprivate func admits(_ approval: Approval) -> Bool {
+            (kind == nil || kind == approval.kind) && sessions.contains { $0 == nil || $0 == approval.session }
+        }
+    }
+
+    package struct Page {
+        /// Newest first.
+        package let approvals: [Approval]
+        package let hasMore: Bool
+    }
+
+    private let feed: EventFeed
+    private let approvals: ApprovalService
+
+    init(feed: EventFeed, approvals: ApprovalService) {
+        self.feed = feed
+        self.approvals = approvals
+    }
+
+    /// Nil where there is none. What is in memory is given at once.
+    package func find(
+        _ id: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Approval?, any Error>) -> Void
+    ) {
+        if let known = approvals.approval(id, on: loop) { return completion(.success(known)) }
+        feed.read(on: loop) { tables in
+            try tables.approvals.approval(id: id).flatMap { Approval(kept: $0.body) }
+        } completion: { [approvals] result in
+            // It may have been asked for meanwhile.
+            completion(result.map { approvals.approval(id, on: loop) ?? $0 })
+        }
+    }
+
+    /// Gives nil where `before` is no approval of these sessions.
+    package func page(
+        _ query: Query,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Page?, any Error>) -> Void
+    ) {
+        let waiting = query.filter == .resolved ? [] : approvals.waiting(on: loop).filter(query.admits)
+        guard query.filter != .pending else {
+            var shown = waiting[...]
+            if let before = query.before {
+                guard let place = shown.firstIndex(where: { $0.id == before }) else { return completion(.success(nil)) }
+                shown = shown[(place + 1)...]
+            }
+            let page = Page(approvals: Array(shown.prefix(query.limit)), hasMore: shown.count > query.limit)
+            return completion(.success(page))
+        }
+        let known = query.before.flatMap { approvals.approval($0, on: loop) }.flatMap { query.admits($0) ? $0 : nil }
+        feed.read(on: loop) { tables -> (rows: [Approval], before: Approval?) in
+            var before = known
+            if before == nil, let id = query.before {
+                before = try tables.approvals.approval(id: id).flatMap { Approval(kept: $0.body) }
+                guard let found = before, query.admits(found) else { return ([], nil) }
+            }
+            let place = before.map { ApprovalTable.Place($0.createdAt, $0.id) }
+            var rows: [Approval] = []
+            for session in query.sessions {
+                rows += try tables.approvals.ended(
+                    session: session,
+                    kind: query.kind?.rawValue,
+                    before: place,
+                    limit: query.limit + 1
+                ).compactMap { Approval(kept: $0.body) }
+            }
+            return (rows, before)
+        } completion: { [approvals] result in
+            completion(
+                result.map { rows, before in
+                    guard query.before == nil || before != nil else { return nil }
+                    // Memory knows what is still on its way to the disk.
+                    var all = Dictionary(rows.map { ($0.id, $0) }) { first, _ in first }
+                    let live = approvals.recent.filter(query.admits) + waiting
+                    for approval in live {
+                        if let before, (approval.createdAt, approval.id) >= (before.createdAt, before.id) { continue }
+                        all[approval.id] = approval
+                    }
+                    let shown = all.values.sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
+                    return Page(approvals: Array(shown.prefix(query.limit)), hasMore: shown.count > query.limit)
+                }
+            )
+        }
+    }
+}

@@ -1,0 +1,428 @@
+package import Basics
+package import EventLoops
+import Gateway
+import JSONBytes
+package import Runs
+import Store
+import TLS
+
+/// The gateway's approvals: what waits, and the decisions of our clients. The register decides how each stands; this class asks the
+/// gateway, writes rows and events, and answers those who decided.
+package final class ApprovalService {
+    /// How much of what waits Ladle can see.
+    package enum Sight: Equatable {
+        /// The gateway was asked and told all.
+        case whole
+        /// This release has no list: only what was asked for while Ladle listened.
+        case unlisted
+        case unanswered
+        /// The lists are on their way.
+        case asking
+        case scopeMissing
+        case offline
+
+        /// What is said to wait, waits.
+        package var isLive: Bool {
+            switch self {
+            case .whole, .unlisted, .unanswered: true
+            case .asking, .scopeMissing, .offline: false
+            }
+        }
+    }
+
+    package enum Outcome {
+        /// It ended so, by this decision or by the same one before.
+        case decided(Approval)
+        /// It ended otherwise.
+        case ended(Approval)
+        case tooLate(Approval)
+        case notFound
+        case notOffered([Approval.Decision])
+        /// The connected gateway has no method for it.
+        case unsupported
+        /// What waits is being asked for.
+        case notReady
+        case failed(GatewayFault)
+    }
+
+    private struct Waiter {
+        let decision: Approval.Decision
+        let completion: (Outcome) -> Void
+    }
+
+    /// Until the gateway is reached its clock is not known; clocks are seldom further apart.
+    private static let clockToleranceMs: Int64 = 3_600_000
+    /// The wall clock may be set, so that a long wait is looked at in between.
+    private static let longestWaitMs: Int64 = 60_000
+
+    private unowned let gateway: any GatewayCalls
+    private let feed: EventFeed
+    private let runs: RunService
+    private let clientName: String
+    private var register = ApprovalRegister()
+    private var waiters: [String: [Waiter]] = [:]
+    private var timer: TimerID?
+    private var wasConnected = false
+    private var isConnected = false
+    /// Of the lists that are on their way; answers of earlier ones count no more.
+    private var listing = 0
+    private var listsDue = 0
+    private var wasListAnswered = true
+    package private(set) var sight = Sight.offline
+    /// When the gateway was last connected; nil before that.
+    package private(set) var asOf: Timestamp?
+    /// Since the start, by how they ended.
+    package private(set) var endings: [Approval.State: UInt64] = [:]
+
+    init(gateway: any GatewayCalls, feed: EventFeed, runs: RunService, clientName: String) {
+        self.gateway = gateway
+        self.feed = feed
+        self.runs = runs
+        self.clientName = clientName
+    }
+
+    /// By the gateway's clock.
+    package func gatewayTime(on loop: isolated EventLoop) -> Timestamp {
+        loop.wallClock.adding(milliseconds: gateway.clockSkewMs)
+    }
+
+    // MARK: Reading
+
+    /// What waits, the newest first; without a link nobody knows whether it still does.
+    package func waiting(on loop: isolated EventLoop) -> [Approval] {
+        tick(on: loop)
+        return register.pending.reversed().map(shown)
+    }
+
+    /// One that waits or ended of late.
+    package func approval(_ id: String, on loop: isolated EventLoop) -> Approval? {
+        tick(on: loop)
+        return register[id].map(shown)
+    }
+
+    /// Those that ended of late; their rows may still be on their way to the disk.
+    package var recent: [Approval] { register.recent }
+
+    /// How many wait.
+    /// - Parameter sessions: nil for all of them.
+    package func pendingCount(of sessions: Set<String>? = nil) -> Int {
+        guard sight.isLive else { return 0 }
+        guard let sessions else { return register.pending.count }
+        return register.pending.count { $0.session.map { sessions.contains($0) } ?? false }
+    }
+
+    private func shown(_ approval: Approval) -> Approval {
+        guard approval.isPending, !sight.isLive else { return approval }
+        var copy = approval
+        copy.state = .unknown
+        return copy
+    }
+
+    // MARK: Deciding
+
+    /// Sends a decision at once. `completion` comes when its end is known and durable, or nothing comes of it.
+    /// - Parameter sender: the name of the one who decides.
+    package func decide(
+        _ id: String,
+        _ decision: Approval.Decision,
+        by sender: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (Outcome) -> Void
+    ) {
+        tick(on: loop)
+        if register[id]?.isPending == true {
+            switch sight {
+            case .whole, .unlisted, .unanswered: break
+            case .asking: return completion(.notReady)
+            case .offline: return completion(.failed(.notConnected))
+            case .scopeMissing: return completion(.failed(missingScope))
+            }
+        }
+        let kind = register[id]?.kind ?? .exec
+        let method = kind == .exec ? ExecApprovalResolve.method : PluginApprovalResolve.method
+        if register[id]?.isPending == true, let hello = gateway.hello, !hello.methods.contains(method) {
+            return completion(.unsupported)
+        }
+        switch register.decide(id, decision, by: sender, now: gatewayTime(on: loop)) {
+        case .notFound: completion(.notFound)
+        case .ended(let approval): completion(Outcome(approval, decision))
+        case .tooLate(let approval): completion(.tooLate(approval))
+        case .notOffered(let decisions): completion(.notOffered(decisions))
+        case .underWay: waiters[id, default: []].append(Waiter(decision: decision, completion: completion))
+        case .send(let approval, let attempt):
+            waiters[id, default: []].append(Waiter(decision: decision, completion: completion))
+            send(approval, decision, attempt, on: loop)
+        }
+    }
+
+    private var missingScope: GatewayFault {
+        .missingScope(
+            Scopes.approvals,
+            required: [Scopes.approvals],
+            hint: gateway.hint(toGain: Scopes.approvals)
+        )
+    }
+
+    private func send(
+        _ approval: Approval,
+        _ decision: Approval.Decision,
+        _ attempt: Int,
+        on loop: isolated EventLoop
+    ) {
+        let id = approval.id
+        let completion = { [weak self] (result: Result<Void, CallFailure>) in
+            guard let self else { return }
+            self.answered(id, attempt, result, on: loop)
+        }
+        switch approval.kind {
+        case .exec:
+            gateway.call(ExecApprovalResolve(id: id, decision: decision.rawValue), on: loop, completion: completion)
+        case .plugin:
+            gateway.call(PluginApprovalResolve(id: id, decision: decision.rawValue), on: loop, completion: completion)
+        }
+    }
+
+    private func answered(
+        _ id: String,
+        _ attempt: Int,
+        _ result: Result<Void, CallFailure>,
+        on loop: isolated EventLoop
+    ) {
+        var answer = ApprovalRegister.Answer.accepted
+        var fault: GatewayFault?
+        switch result {
+        case .success, .failure(.unreadable): break
+        case .failure(.gateway(let error, _)) where error.approvalRefusal != nil:
+            answer = error.approvalRefusal.map { .refused($0) } ?? .nothing
+        case .failure(let failure):
+            fault = GatewayFault(failure, over: gateway)
+            if case .ambiguous = failure { answer = .lost } else { answer = .nothing }
+        }
+        publish(register.answered(id, attempt: attempt, answer, now: gatewayTime(on: loop)), on: loop)
+        guard let approval = register[id], approval.isPending else { return arm(on: loop) }
+        // It still waits: nothing came of the decision, or nobody knows.
+        let left = waiters.removeValue(forKey: id) ?? []
+        for waiter in left {
+            let isOffered = approval.decisions.contains(waiter.decision)
+            waiter.completion(fault.map { .failed($0) } ?? (isOffered ? .notReady : .notOffered(approval.decisions)))
+        }
+        // Its time may have ended meanwhile.
+        tick(on: loop)
+    }
+
+    // MARK: The link
+
+    func linkLost(on loop: isolated EventLoop) {
+        guard isConnected else { return }
+        isConnected = false
+        sight = .offline
+        asOf = loop.wallClock
+        listing += 1
+        register.mayHaveMissed()
+    }
+
+    func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
+        isConnected = true
+        wasConnected = true
+        let hasList = hello.methods.contains(ExecApprovalList.method)
+        let now = gatewayTime(on: loop)
+        publish(
+            register.linkOpened(isSameProcess: runs.isGatewayTheSame, hasList: hasList, now: now),
+            on: loop
+        )
+        readLists(hello, on: loop)
+        tick(on: loop)
+    }
+
+    /// Frames of a connection that stands were lost, and an end may have been among them.
+    func framesLost(on loop: isolated EventLoop) {
+        register.mayHaveMissed()
+        if let hello = gateway.hello, isConnected { readLists(hello, on: loop) }
+    }
+
+    private func readLists(_ hello: Hello, on loop: isolated EventLoop) {
+        listing += 1
+        // Gateways of earlier releases do not tell what they granted.
+        guard hello.scopes.isEmpty || Scopes.covers(hello.scopes, Scopes.approvals) else {
+            sight = .scopeMissing
+            return
+        }
+        let hasExec = hello.methods.contains(ExecApprovalList.method)
+        let hasPlugin = hello.methods.contains(PluginApprovalList.method)
+        guard hasExec || hasPlugin else {
+            sight = .unlisted
+            return
+        }
+        if !sight.isLive { sight = .asking }
+        listsDue = (hasExec ? 1 : 0) + (hasPlugin ? 1 : 0)
+        wasListAnswered = hasExec
+        let number = register.askList()
+        let current = listing
+        if hasExec {
+            gateway.call(ExecApprovalList(), on: loop) { [weak self] in
+                self?.listed($0, of: .exec, number, current, on: loop)
+            }
+        }
+        if hasPlugin {
+            gateway.call(PluginApprovalList(), on: loop) { [weak self] in
+                self?.listed($0, of: .plugin, number, current, on: loop)
+            }
+        }
+    }
+
+    private func listed(
+        _ result: Result<[ApprovalEvent], CallFailure>,
+        of kind: Approval.Kind,
+        _ number: Int,
+        _ current: Int,
+        on loop: isolated EventLoop
+    ) {
+        guard current == listing, isConnected else { return }
+        listsDue -= 1
+        switch result {
+        case .success(let rows):
+            let now = gatewayTime(on: loop)
+            let approvals = rows.compactMap { row -> Approval? in
+                // The run that waits shows it too, also where its event was missed.
+                if let id = row.id, register[id] == nil { runs.listed(row, on: loop) }
+                return approval(row, now: now)
+            }
+            publish(register.listed(approvals, of: kind, asked: number, now: now), on: loop)
+        case .failure(.gateway(let error, _)) where error.missingScope != nil:
+            if kind == .exec { sight = .scopeMissing }
+        case .failure: wasListAnswered = false
+        }
+        if listsDue == 0, sight != .scopeMissing { sight = wasListAnswered ? .whole : .unanswered }
+    }
+
+    // MARK: Events
+
+    /// After the runs: they know who asked.
+    func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
+        switch event.payload {
+        case .approval(let event):
+            if event.isResolved { resolved(event, on: loop) } else { requested(event, on: loop) }
+        case .shutdown: register.gatewayStops()
+        default: break
+        }
+    }
+
+    private func requested(_ event: ApprovalEvent, on loop: isolated EventLoop) {
+        let now = gatewayTime(on: loop)
+        guard let approval = approval(event, now: now) else { return }
+        publish(register.requested(approval, now: now), on: loop)
+    }
+
+    private func resolved(_ event: ApprovalEvent, on loop: isolated EventLoop) {
+        guard let id = event.id else { return }
+        let now = gatewayTime(on: loop)
+        let news = register.resolved(
+            id,
+            event.decisionText,
+            by: event.resolvedBy,
+            own: clientName,
+            at: event.time ?? now
+        )
+        publish(news, on: loop)
+    }
+
+    private func approval(_ event: ApprovalEvent, now: Timestamp) -> Approval? {
+        let command = event.request?.wholeCommand
+        var approval = Approval(
+            event,
+            session: event.sessionKey.map { runs.canonical($0).text },
+            commandSHA256: command.map { Hex.encode(Digest.sha256(Array($0.utf8))) },
+            now: now
+        )
+        approval?.runID = runs.reading { $0.run(asking: event) } ?? event.request?.runId.map { runs.resolved($0) }
+        return approval
+    }
+
+    /// Some releases drop what an aborted run asked for; their list tells.
+    func runEnded(_ run: Run, on loop: isolated EventLoop) {
+        guard register.runEnded(run.id), isConnected, let hello = gateway.hello else { return }
+        readLists(hello, on: loop)
+    }
+
+    // MARK: Time
+
+    private func tick(on loop: isolated EventLoop) {
+        let tolerance = wasConnected ? 0 : Self.clockToleranceMs
+        publish(register.tick(now: gatewayTime(on: loop).adding(milliseconds: -tolerance)), on: loop)
+        arm(on: loop)
+    }
+
+    private func arm(on loop: isolated EventLoop) {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        guard let end = register.nextEnd else { return }
+        let left = end.milliseconds - gatewayTime(on: loop).milliseconds
+        timer = loop.after(milliseconds: min(max(left, 1), Self.longestWaitMs)) { [weak self] in
+            self?.timer = nil
+            self?.tick(on: loop)
+        }
+    }
+
+    // MARK: Rows and events
+
+    /// The row and the event become durable together; those who wait for the end are answered then.
+    private func publish(_ news: [Approval], on loop: isolated EventLoop) {
+        guard !news.isEmpty else { return }
+        let now = gatewayTime(on: loop)
+        for approval in news {
+            if !approval.isPending { endings[approval.state, default: 0] += 1 }
+            var writer = JSONWriter(capacity: 1024)
+            approval.write(to: &writer, now: now)
+            let stored = StoredApproval(approval)
+            let body = writer.bytes
+            feed.publish("approval", session: approval.session, run: approval.runID, on: loop) { object in
+                object.member("approval", raw: body)
+            } also: { transaction in
+                try transaction.approvals.save(stored)
+            } completion: { [weak self] in
+                guard !approval.isPending else { return }
+                for waiter in self?.waiters.removeValue(forKey: approval.id) ?? [] {
+                    waiter.completion(Outcome(approval, waiter.decision))
+                }
+            }
+        }
+        arm(on: loop)
+    }
+
+    /// Takes up what an earlier process left waiting.
+    func load(on loop: isolated EventLoop) {
+        feed.readSaved("approvals", on: loop) { tables in
+            try tables.approvals.waiting(limit: ApprovalLimits.pending).compactMap { Approval(kept: $0.body) }
+        } failed: { _ in
+        } completion: { [weak self] approvals in
+            self?.register.restore(approvals)
+            self?.arm(on: loop)
+        }
+    }
+}
+
+extension ApprovalService.Outcome {
+    /// Of an approval that has ended.
+    package init(_ approval: Approval, _ decision: Approval.Decision) {
+        if approval.decision == decision {
+            self = .decided(approval)
+        } else {
+            self = approval.state == .expired ? .tooLate(approval) : .ended(approval)
+        }
+    }
+}
+
+extension StoredApproval {
+    init(_ approval: Approval) {
+        var writer = JSONWriter(capacity: 1024)
+        approval.write(to: &writer)
+        self.init(
+            id: approval.id,
+            kind: approval.kind.rawValue,
+            session: approval.session,
+            createdAt: approval.createdAt,
+            endedAt: approval.isPending ? nil : approval.decidedAt ?? approval.expiresAt,
+            body: writer.bytes
+        )
+    }
+}

@@ -1,0 +1,144 @@
+package import Basics
+package import SQLite
+
+/// An approval as the log keeps it: what is asked for by column, and the API's own JSON.
+package struct StoredApproval: Sendable, Equatable {
+    package var id: String
+    package var kind: String
+    package var session: String?
+    package var createdAt: Timestamp
+    /// Nil while it waits.
+    package var endedAt: Timestamp?
+    package var body: [UInt8]
+
+    package init(
+        id: String,
+        kind: String,
+        session: String?,
+        createdAt: Timestamp,
+        endedAt: Timestamp?,
+        body: [UInt8]
+    ) {
+        self.id = id
+        self.kind = kind
+        self.session = session
+        self.createdAt = createdAt
+        self.endedAt = endedAt
+        self.body = body
+    }
+}
+
+/// Approvals, kept as long as the events that tell of them.
+package struct ApprovalTable {
+    package static let migrations = [
+        Migration(
+            module: "approvals",
+            version: 1,
+            script: """
+                CREATE TABLE approval(
+                    id TEXT PRIMARY KEY,
+                    kind TEXT NOT NULL,
+                    session TEXT,
+                    created_at INTEGER NOT NULL,
+                    ended_at INTEGER,
+                    body BLOB NOT NULL
+                ) WITHOUT ROWID;
+                CREATE INDEX approval_created ON approval(created_at, id);
+                CREATE INDEX approval_session ON approval(session, created_at, id);
+                CREATE INDEX approval_waiting ON approval(created_at) WHERE ended_at IS NULL;
+                CREATE INDEX approval_ended ON approval(ended_at) WHERE ended_at IS NOT NULL;
+                """
+        )
+    ]
+
+    /// Where an approval stands among those that were asked for earlier and later.
+    package struct Place: Sendable {
+        package var at: Timestamp
+        package var id: String
+
+        package init(_ at: Timestamp, _ id: String) {
+            self.at = at
+            self.id = id
+        }
+    }
+
+    private let connection: SQLiteConnection
+
+    package init(_ connection: SQLiteConnection) {
+        self.connection = connection
+    }
+
+    package func save(_ approval: StoredApproval) throws(SQLiteError) {
+        try connection.run(
+            "INSERT INTO approval(id, kind, session, created_at, ended_at, body) VALUES(?, ?, ?, ?, ?, ?) "
+                + "ON CONFLICT(id) DO UPDATE SET kind = excluded.kind, session = excluded.session, "
+                + "created_at = excluded.created_at, ended_at = excluded.ended_at, body = excluded.body",
+            approval.id,
+            approval.kind,
+            approval.session,
+            approval.createdAt.milliseconds,
+            approval.endedAt?.milliseconds,
+            approval.body
+        )
+    }
+
+    package func approval(id: String) throws(SQLiteError) -> StoredApproval? {
+        try connection.first("SELECT \(Self.columns) FROM approval WHERE id = ?", id, row: Self.approval)
+    }
+
+    /// The newest ones, at most `limit`.
+    package func waiting(limit: Int) throws(SQLiteError) -> [StoredApproval] {
+        try connection.all(
+            "SELECT \(Self.columns) FROM approval WHERE ended_at IS NULL ORDER BY created_at DESC LIMIT ?",
+            limit,
+            row: Self.approval
+        )
+    }
+
+    /// Those that ended, the newest question first; `before` is the last one of the page before.
+    package func ended(
+        session: String?,
+        kind: String?,
+        before: Place?,
+        limit: Int
+    ) throws(SQLiteError) -> [StoredApproval] {
+        let conditions = [
+            "ended_at IS NOT NULL", session == nil ? nil : "session = ?1", kind == nil ? nil : "kind = ?2",
+            before == nil ? nil : "(created_at, id) < (?3, ?4)",
+        ].compactMap(\.self)
+        return try connection.all(
+            "SELECT \(Self.columns) FROM approval WHERE \(conditions.joined(separator: " AND ")) "
+                + "ORDER BY created_at DESC, id DESC LIMIT ?5",
+            session,
+            kind,
+            before?.at.milliseconds,
+            before?.id,
+            limit,
+            row: Self.approval
+        )
+    }
+
+    /// Deletes at most `slice` approvals that ended before the given time.
+    package func prune(endedBefore time: Timestamp, slice: Int) throws(SQLiteError) -> Int {
+        try connection.run(
+            "DELETE FROM approval WHERE id IN "
+                + "(SELECT id FROM approval WHERE ended_at < ? ORDER BY ended_at LIMIT ?)",
+            time.milliseconds,
+            slice
+        )
+        return connection.changes
+    }
+
+    private static let columns = "id, kind, session, created_at, ended_at, body"
+
+    private static func approval(_ row: SQLiteRow) -> StoredApproval {
+        StoredApproval(
+            id: row.string(0),
+            kind: row.string(1),
+            session: row.optionalString(2),
+            createdAt: Timestamp(milliseconds: row.int64(3)),
+            endedAt: row.optionalInt64(4).map { Timestamp(milliseconds: $0) },
+            body: row.bytes(5)
+        )
+    }
+}

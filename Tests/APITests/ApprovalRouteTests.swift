@@ -1,0 +1,222 @@
+import Access
+import EventLoops
+import EventStream
+import Gateway
+import HTTPModel
+import JSONBytes
+import Runs
+import Service
+import TestSupport
+import Testing
+
+@testable import API
+
+/// Approvals over HTTP: who sees them, who decides, and how each refusal is told.
+struct ApprovalRouteTests {
+    private func open(_ api: APIBench, on loop: isolated EventLoop) async throws {
+        api.gateway.next("exec.approval.list", ok("[]"))
+        try await api.bench.open(methods: Asked.listing, on: loop)
+    }
+
+    private func decide(
+        _ id: String,
+        _ decision: String,
+        _ fields: [String] = [],
+        _ api: APIBench,
+        on loop: isolated EventLoop
+    ) async throws -> Answer {
+        let body = #"{"decision":"\#(decision)"}"#
+        return try await api.post("/v1/approvals/\(id)", Field.json + fields, body, on: loop)
+    }
+
+    @Test func `what waits is listed, read, decided and told`() async throws {
+        try await withAPI { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a", "echo \u{202E}x"), on: loop)
+            let list = try await api.get("/v1/approvals", on: loop)
+            #expect(list.json["pending"]?.int == 1)
+            #expect(list.json["live"]?.bool == true)
+            #expect(list.json["complete"]?.bool == true)
+            let shown = try #require(list.json["approvals"]?[0])
+            #expect(shown["command"]?.string == #"echo \u{202E}x"#)
+            #expect(shown["expiresInMs"]?.int ?? 0 > 1_700_000)
+            #expect(shown["commandSha256"]?.string?.count == 64)
+            let one = try await api.get("/v1/approvals/a", on: loop)
+            let tag = try #require(one.field("ETag"))
+            try await api.advance(5_000, on: loop)
+            #expect(try await api.get("/v1/approvals/a", ["If-None-Match: \(tag)"], on: loop).status == 304)
+            #expect(try await api.get("/v1/status", on: loop).json["approvals"]?["pending"]?.int == 1)
+            #expect(try await api.get("/v1/activity", on: loop).json["approvals"]?.int == 1)
+            #expect(try await api.get("/metrics", on: loop).body.contains("ladle_approvals_pending 1"))
+            let stream = try await api.open("GET", "/v1/events?snapshot=true", Field.stream, on: loop)
+            #expect(stream.text.contains(#""approvals":1"#))
+            stream.leave(on: loop)
+
+            let done = try await decide("a", "allow-once", [], api, on: loop)
+            #expect(done.status == 200, "\(done)")
+            #expect(done["state"] == "allowed")
+            #expect(done["decidedBy"] == "owner")
+            #expect(done["via"] == "ladle")
+            #expect(try await decide("a", "allow-once", [], api, on: loop).status == 200)
+            let other = try await decide("a", "deny", [], api, on: loop)
+            #expect(other.status == 409)
+            #expect(other["code"] == "APPROVAL_RESOLVED")
+            #expect(other.json["approval"]?["state"]?.string == "allowed")
+            #expect(try await api.get("/v1/approvals", on: loop).json["approvals"]?.count == 0)
+            #expect(try await api.get("/v1/approvals?state=resolved", on: loop).json["approvals"]?.count == 1)
+            let events = try await api.get("/v1/events?poll=0&types=approval&since=\(first(api))", on: loop).json
+            #expect(events["events"]?.elements.map { $0["approval"]?["state"]?.string } == ["pending", "allowed"])
+            try await api.restart(on: loop)
+            #expect(try await decide("a", "allow-once", [], api, on: loop).status == 200)
+            #expect(try await decide("a", "deny", [], api, on: loop).status == 409)
+        }
+    }
+
+    private func first(_ api: APIBench) -> String { "\(api.bench.journal.newest.epoch.text).0" }
+
+    @Test func `every refusal has its own answer`() async throws {
+        try await withAPI { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("abc-1", more: #","ask":"always""#), on: loop)
+            // The beginning of an id names nothing.
+            for id in ["abc", "abc-", "abc-12", "%2A"] {
+                let answer = try await decide(id, "deny", [], api, on: loop)
+                #expect(answer.status == 404)
+                #expect(answer["code"] == "APPROVAL_NOT_FOUND")
+            }
+            for word in ["allow-always", "maybe", ""] {
+                let answer = try await decide("abc-1", word, [], api, on: loop)
+                #expect(answer.status == 422)
+                #expect(answer["code"] == "DECISION_NOT_ALLOWED")
+                #expect(answer.json["decisions"]?.elements.map(\.string) == ["allow-once", "deny"])
+            }
+            for body in [#"{"decide":"deny"}"#, "[]", #"{"decision":1}"#] {
+                let answer = try await api.post("/v1/approvals/abc-1", Field.json, body, on: loop)
+                #expect(answer.status == 422)
+                #expect(answer["code"] == "INVALID_FIELD")
+            }
+            // A query is no decision, and neither is a GET.
+            #expect(try await api.post("/v1/approvals/abc-1?decision=deny", Field.json, "{}", on: loop).status == 422)
+            #expect(api.gateway.requests("exec.approval.resolve").isEmpty)
+
+            api.gateway.next("exec.approval.resolve", .ambiguous(.timedOut))
+            let lost = try await decide("abc-1", "deny", [], api, on: loop)
+            #expect(lost.status == 504)
+            #expect(lost["hint"] == "GET /v1/approvals/abc-1 shows how it ended")
+            try await api.bench.ends(Asked.resolved("abc-1", "deny", by: "Ladle"), on: loop)
+            #expect(try await api.get("/v1/approvals/abc-1", on: loop)["state"] == "denied")
+
+            let now = loop.wallClock
+            try await api.bench.asks(Asked.exec("late", at: now, lifeMs: 1_000), on: loop)
+            try await api.advance(600, on: loop)
+            let late = try await decide("late", "deny", [], api, on: loop)
+            #expect(late.status == 410)
+            #expect(late["code"] == "APPROVAL_EXPIRED")
+
+            try await api.bench.asks(Asked.exec("away"), on: loop)
+            try await api.bench.drop(on: loop)
+            let away = try await decide("away", "deny", [], api, on: loop)
+            #expect(away.status == 503)
+            #expect(away["code"] == "GATEWAY_UNAVAILABLE")
+            let list = try await api.get("/v1/approvals", on: loop).json
+            #expect(list["live"]?.bool == false)
+            #expect(list["asOf"]?.string != nil)
+            #expect(list["reason"]?.string == "offline")
+            #expect(list["pending"]?.int == 0)
+            let state = list["approvals"]?.elements.first { $0["id"]?.string == "away" }?["state"]?.string
+            #expect(state == "unknown")
+        }
+    }
+
+    @Test func `a scope decides, and another one for good`() async throws {
+        try await withAPI { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a"), on: loop)
+            let reader = try await api.token("read", "control", "send", on: loop).bearer
+            let refused = try await decide("a", "deny", reader, api, on: loop)
+            #expect(refused.status == 403)
+            #expect(refused.json["requiredScopes"]?[0]?.string == "approvals")
+            let decider = try await api.token("approvals", on: loop).bearer
+            #expect(try await api.get("/v1/approvals/a", decider, on: loop).status == 403)
+            let always = try await decide("a", "allow-always", decider, api, on: loop)
+            #expect(always.status == 403)
+            #expect(always.json["requiredScopes"]?[0]?.string == "admin")
+            #expect(api.gateway.requests("exec.approval.resolve").isEmpty)
+            let done = try await decide("a", "allow-once", decider, api, on: loop)
+            #expect(done.status == 200)
+            #expect(done["decidedBy"] == "test")
+        }
+    }
+
+    @Test func `a token for one session sees and decides what that session asks`() async throws {
+        try await withAPI { api, loop in
+            try await open(api, on: loop)
+            let bearer = try await api.token(
+                "read",
+                "approvals",
+                more: #","sessions":["den"]"#,
+                on: loop
+            ).bearer
+            try await api.bench.asks(Asked.exec("own", session: "agent:main:den"), on: loop)
+            try await api.bench.asks(Asked.exec("other"), on: loop)
+            try await api.bench.asks(Asked.exec("nobody's", session: nil), on: loop)
+            let list = try await api.get("/v1/approvals", bearer, on: loop).json
+            #expect(list["approvals"]?.elements.map { $0["id"]?.string } == ["own"])
+            #expect(list["pending"]?.int == 1)
+            #expect(try await api.get("/v1/approvals", on: loop).json["pending"]?.int == 3)
+            for id in ["other", "nobody's"] {
+                #expect(try await api.get("/v1/approvals/\(id)", bearer, on: loop).status == 404)
+                #expect(try await decide(id, "deny", bearer, api, on: loop).status == 404)
+            }
+            #expect(try await api.get("/v1/activity", bearer, on: loop).json["approvals"]?.int == 1)
+            #expect(try await api.get("/v1/status", bearer, on: loop).json["approvals"]?["pending"]?.int == 1)
+            let events = try await api.get("/v1/events?poll=0&types=approval&since=\(first(api))", bearer, on: loop)
+            #expect(events.json["events"]?.elements.map { $0["approval"]?["id"]?.string } == ["own"])
+            #expect(try await decide("own", "deny", bearer, api, on: loop).status == 200)
+        }
+    }
+
+    @Test func `a stream that comes back sees the question and its end once`() async throws {
+        try await withAPI { api, loop in
+            try await open(api, on: loop)
+            let start = api.bench.journal.newest.text
+            try await api.bench.asks(Asked.exec("a"), on: loop)
+            let part = try await api.get("/v1/events?poll=0&since=\(start)", on: loop).json
+            _ = try await decide("a", "deny", [], api, on: loop)
+            let cursor = try #require(part["cursor"]?.string)
+            let rest = try await api.get("/v1/events?poll=0&since=\(cursor)", on: loop).json
+            let states = [part, rest].flatMap { page in
+                page["events"]?.elements.compactMap { $0["approval"]?["state"]?.string } ?? []
+            }
+            #expect(states == ["pending", "denied"])
+        }
+    }
+
+    @Test func `an event that is too long to be sent leads to the whole`() async throws {
+        try await withAPI { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a b", String(repeating: "\u{1B}", count: 60_000)), on: loop)
+            let events = try await api.get("/v1/events?poll=0&types=approval&since=\(first(api))", on: loop).json
+            let event = try #require(events["events"]?[0])
+            #expect(event["truncated"]?.bool == true)
+            #expect(event["href"]?.string == "/v1/approvals/a%20b")
+            #expect(try await api.get("/v1/approvals/a%20b", on: loop)["command"]?.count == 6 * 60_000)
+        }
+    }
+
+    @Test func `the audit line names the decision and the command's hash`() async throws {
+        let folder = try ScratchDirectory()
+        let audit = AuditTrail(path: folder.file("audit.log"), limit: 1 << 20, keep: 2) { Issue.record("\($0)") }
+        try await withAPI(.init(audit: audit)) { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a", "rm -rf /tmp/x"), on: loop)
+            let hash = try #require(try await api.get("/v1/approvals/a", on: loop)["commandSha256"])
+            _ = try await decide("a", "deny", [], api, on: loop)
+            await audit.finish()
+            let text = String(decoding: try folder.bytes(of: "audit.log"), as: UTF8.self)
+            #expect(text.contains(#""what":"decideApproval","which":"a","result":"done""#))
+            #expect(text.contains(#""decision":"deny","commandSha256":"\#(hash)""#))
+            #expect(!text.contains("rm -rf"))
+        }
+    }
+}

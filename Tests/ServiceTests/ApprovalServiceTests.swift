@@ -1,0 +1,450 @@
+import Basics
+import EventLoops
+import EventStream
+import Gateway
+import JSONBytes
+import Runs
+import Service
+import Store
+import TestSupport
+import Testing
+import Upstream
+
+/// Approvals through faults of the link, of Ladle and of the gateway.
+struct ApprovalServiceTests {
+    @Test func `a decision goes out at once, and its end is one event`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(methods: Asked.listing, on: loop)
+            #expect(bench.services.approvals.sight == .unanswered)
+            try await bench.asks(Asked.exec("a", "ls -la"), on: loop)
+            #expect(bench.services.approvals.pendingCount() == 1)
+            // On the wire in the same turn, before anything is written.
+            bench.journal.hold()
+            var answer: String?
+            bench.services.approvals.decide("a", .allowOnce, by: "kitchen", on: loop) {
+                answer = ServiceBench.word($0)
+            }
+            let sent = try #require(bench.gateway.requests("exec.approval.resolve").first)
+            #expect(sent["id"] == "a")
+            #expect(sent["decision"] == "allow-once")
+            try await bench.settle(on: loop)
+            #expect(answer == nil)
+            bench.journal.release()
+            try await bench.settle(on: loop)
+            #expect(answer == "decided allowed")
+            try await bench.ends(Asked.resolved("a", "allow-once", by: "Ladle"), on: loop)
+            #expect(bench.states(of: "a") == ["pending", "allowed"])
+            let last = try #require(bench.data("approval").last?["approval"])
+            #expect(last["decidedBy"]?.string == "kitchen")
+            #expect(last["via"]?.string == "ladle")
+            #expect(last["decisions"]?.count == 0)
+            #expect(try await bench.decide("a", .allowOnce, on: loop) == "decided allowed")
+            #expect(try await bench.decide("a", .deny, on: loop) == "ended allowed")
+            #expect(bench.gateway.requests("exec.approval.resolve").count == 1)
+            #expect(bench.services.approvals.pendingCount() == 0)
+        }
+    }
+
+    @Test func `the waiting step and the approval name each other`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            #expect(bench.services.approvals.sight == .whole)
+            try await bench.event("agent", Frame.start("r"), on: loop)
+            try await bench.event("agent", Frame.tool("r", 2, "start"), on: loop)
+            try await bench.asks(Asked.exec("a"), on: loop)
+            let step = try #require(bench.data("run.step").last?["step"])
+            #expect(step["state"]?.string == "waiting")
+            #expect(step["approvalId"]?.string == "a")
+            #expect(step["detail"]?.string?.contains("POST /v1/approvals/a") == true)
+            #expect(bench.data("approval").last?["runId"]?.string == "r")
+            #expect(bench.data("approval").last?["approval"]?["runId"]?.string == "r")
+            try await bench.ends(Asked.resolved("a", "deny"), on: loop)
+            #expect(bench.data("run.step").last?["step"]?["approvalId"] == nil)
+        }
+    }
+
+    @Test(arguments: ["[%]", #"{"approvals":[%]}"#])
+    func `a list after the connection is merged with the events`(form: String) async throws {
+        try await withServices { bench, loop in
+            let row = Asked.exec("a", "ls")
+            let list = ok(form.replacingText("%", with: row + "," + Asked.exec("b")))
+            bench.gateway.next("exec.approval.list", list)
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.asks(row, on: loop)
+            #expect(bench.states(of: "a") == ["pending"])
+            #expect(bench.services.approvals.waiting(on: loop).map(\.id).sorted() == ["a", "b"])
+            // Away, somebody decides about one of them.
+            try await bench.drop(on: loop)
+            #expect(bench.services.approvals.waiting(on: loop).map(\.state) == [.unknown, .unknown])
+            #expect(bench.services.approvals.pendingCount() == 0)
+            #expect(try await bench.decide("a", .deny, on: loop) == "failed notConnected")
+            bench.gateway.next("exec.approval.list", ok(form.replacingText("%", with: row)))
+            try await bench.open(methods: Asked.listing, on: loop)
+            #expect(bench.states(of: "a") == ["pending"])
+            #expect(bench.states(of: "b") == ["pending", "unknown"])
+            #expect(bench.services.approvals.waiting(on: loop).map(\.id) == ["a"])
+        }
+    }
+
+    @Test func `a listed approval makes its run's step wait`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.event("agent", Frame.start("r"), on: loop)
+            try await bench.event("agent", Frame.tool("r", 2, "start"), on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.next("exec.approval.list", ok("[\(Asked.exec("a"))]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            #expect(bench.data("run.step").last?["step"]?["approvalId"]?.string == "a")
+            #expect(bench.data("approval").last?["runId"]?.string == "r")
+        }
+    }
+
+    @Test func `a lost answer is told, and the event settles it`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.asks(Asked.exec("a"), on: loop)
+            bench.gateway.next("exec.approval.resolve", .ambiguous(.timedOut))
+            #expect(try await bench.decide("a", .allowOnce, on: loop) == "failed unanswered")
+            #expect(bench.states(of: "a") == ["pending"])
+            try await bench.ends(Asked.resolved("a", "allow-once", by: "Ladle"), on: loop)
+            #expect(bench.states(of: "a") == ["pending", "allowed"])
+            #expect(bench.data("approval").last?["approval"]?["via"]?.string == "ladle")
+        }
+    }
+
+    @Test func `a link that is lost with the decision leaves it to the list`() async throws {
+        for isStillListed in [true, false] {
+            try await withServices { bench, loop in
+                try await bench.open(methods: Asked.listing, on: loop)
+                try await bench.asks(Asked.exec("a"), on: loop)
+                bench.gateway.silent = ["exec.approval.resolve"]
+                var answer: String?
+                bench.services.approvals.decide("a", .allowOnce, by: "o", on: loop) { answer = ServiceBench.word($0) }
+                try await bench.drop(on: loop)
+                #expect(answer == "failed unanswered")
+                bench.gateway.silent = []
+                bench.gateway.next("exec.approval.list", ok(isStillListed ? "[\(Asked.exec("a"))]" : "[]"))
+                try await bench.open(methods: Asked.listing, on: loop)
+                #expect(bench.states(of: "a") == (isStillListed ? ["pending"] : ["pending", "unknown"]))
+                guard isStillListed else { return }
+                #expect(try await bench.decide("a", .allowOnce, on: loop) == "decided allowed")
+            }
+        }
+    }
+
+    @Test func `somebody who decides first is named`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.asks(Asked.exec("a"), on: loop)
+            bench.gateway.silent = ["exec.approval.resolve"]
+            var answers: [String] = []
+            for decision in [Approval.Decision.allowOnce, .deny] {
+                bench.services.approvals.decide("a", decision, by: "o", on: loop) {
+                    answers.append(ServiceBench.word($0))
+                }
+            }
+            #expect(bench.gateway.requests("exec.approval.resolve").count == 1)
+            try await bench.ends(Asked.resolved("a", "deny"), on: loop)
+            #expect(answers == ["ended denied", "decided denied"])
+            let reason = #","details":{"reason":"APPROVAL_ALREADY_RESOLVED"}"#
+            bench.gateway.answer("exec.approval.resolve", refused("INVALID_REQUEST", more: reason))
+            try await bench.settle(on: loop)
+            #expect(bench.states(of: "a") == ["pending", "denied"])
+            #expect(bench.data("approval").last?["approval"]?["decidedBy"]?.string == "phone")
+        }
+    }
+
+    @Test func `2026_3_1 has no list and lives two minutes`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: Asked.march, on: loop)
+            #expect(bench.services.approvals.sight == .unlisted)
+            try await bench.asks(Asked.exec("a", lifeMs: 120_000, more: #","ask":"always""#), on: loop)
+            #expect(try await bench.decide("a", .allowAlways, on: loop) == #"not offered ["allow-once", "deny"]"#)
+            #expect(bench.gateway.requests("exec.approval.resolve").isEmpty)
+            try await bench.advance(119_499, on: loop)
+            #expect(bench.services.approvals.waiting(on: loop).count == 1)
+            try await bench.advance(1, on: loop)
+            #expect(try await bench.decide("a", .deny, on: loop) == "too late")
+            try await bench.advance(1_500, on: loop)
+            #expect(bench.states(of: "a") == ["pending", "expired"])
+            #expect(try await bench.decide("a", .deny, on: loop) == "too late")
+        }
+    }
+
+    @Test func `the gateway's clock decides, not ours`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.clockSkewMs = 3_600_000
+            try await bench.open(version: 3, methods: Asked.march, on: loop)
+            let created = ManualClock.start.adding(milliseconds: 3_600_000)
+            try await bench.asks(Asked.exec("a", at: created, lifeMs: 120_000), on: loop)
+            try await bench.advance(119_000, on: loop)
+            #expect(bench.states(of: "a") == ["pending"])
+            try await bench.advance(2_000, on: loop)
+            #expect(bench.states(of: "a") == ["pending", "expired"])
+        }
+    }
+
+    @Test func `without a list another process of the gateway has none of the old approvals`() async throws {
+        for (shutdown, state) in [(false, "unknown"), (true, "cancelled")] {
+            try await withServices { bench, loop in
+                try await bench.open(version: 3, methods: Asked.march, on: loop)
+                try await bench.asks(Asked.exec("a"), on: loop)
+                if shutdown { try await bench.event("shutdown", #"{"reason":"restart"}"#, on: loop) }
+                try await bench.drop(on: loop)
+                #expect(bench.services.approvals.waiting(on: loop).map(\.state) == [.unknown])
+                try await bench.advance(5_000, on: loop)
+                try await bench.open(version: 3, uptimeMs: 1_000, methods: Asked.march, on: loop)
+                #expect(bench.states(of: "a") == ["pending", state])
+            }
+        }
+    }
+
+    @Test func `a short break of 2026_3_1 leaves it waiting, and its end unknown`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: Asked.march, on: loop)
+            try await bench.asks(Asked.exec("a", lifeMs: 120_000), on: loop)
+            try await bench.drop(on: loop)
+            try await bench.open(version: 3, methods: Asked.march, on: loop)
+            #expect(bench.services.approvals.waiting(on: loop).map(\.state) == [.pending])
+            try await bench.advance(121_000, on: loop)
+            #expect(bench.states(of: "a") == ["pending", "unknown"])
+        }
+    }
+
+    @Test func `what waits survives a kill, and ends once`() async throws {
+        for isListed in [true, false] {
+            try await withServices { bench, loop in
+                bench.gateway.next("exec.approval.list", ok("[]"))
+                try await bench.open(methods: Asked.listing, on: loop)
+                let more = #","warningText":"w","env":{"A":"1"},"cwd":"/tmp","commandAnalysis":{"riskKinds":["x"]}"#
+                let row = Asked.exec("a", "ls -la", more: more)
+                try await bench.asks(row, on: loop)
+                let asked = bench.services.approvals.waiting(on: loop).first
+                try await bench.kill(on: loop)
+                var waiting = try #require(bench.services.approvals.waiting(on: loop).first)
+                #expect(waiting.state == .unknown)
+                waiting.state = .pending
+                #expect(waiting == asked)
+                let rows = isListed ? "[\(row)]" : "[]"
+                bench.gateway.next("exec.approval.list", ok(rows))
+                // The hash of the command that was kept is the one of the list's.
+                try await bench.open(methods: Asked.listing, on: loop)
+                #expect(bench.states(of: "a") == (isListed ? [] : ["unknown"]))
+                if isListed { #expect(try await bench.decide("a", .deny, on: loop) == "decided denied") }
+                try await bench.restart(on: loop)
+                #expect(bench.services.approvals.waiting(on: loop).isEmpty)
+            }
+        }
+    }
+
+    @Test func `an end that the disk did not take is told again`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.asks(Asked.exec("a"), on: loop)
+            bench.journal.hold()
+            try await bench.ends(Asked.resolved("a", "deny"), on: loop)
+            try await bench.kill(on: loop)
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            #expect(bench.states(of: "a") == ["unknown"])
+        }
+    }
+
+    @Test func `a disk that takes nothing does not hold a decision back`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.asks(Asked.exec("a"), on: loop)
+            bench.journal.failWrites(.storageFull)
+            #expect(try await bench.decide("a", .deny, on: loop) == "decided denied")
+            bench.journal.failWrites(nil)
+        }
+    }
+
+    @Test func `the run's abort cancels what the list has no more`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"), ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.event("agent", Frame.start("r"), on: loop)
+            try await bench.asks(Asked.exec("a"), on: loop)
+            try await bench.event("chat", Frame.end("r", "aborted"), on: loop)
+            #expect(bench.states(of: "a") == ["pending", "cancelled"])
+        }
+    }
+
+    @Test func `frames that were lost are made up for by the list`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"), ok("[\(Asked.exec("b"))]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.asks(Asked.exec("a"), on: loop)
+            bench.services.events.notify(.framesLost, on: loop)
+            try await bench.settle(on: loop)
+            #expect(bench.states(of: "a") == ["pending", "unknown"])
+            #expect(bench.states(of: "b") == ["pending"])
+        }
+    }
+
+    @Test func `while the list is on its way nothing is decided`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[\(Asked.exec("a"))]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.drop(on: loop)
+            bench.gateway.silent = ["exec.approval.list"]
+            try await bench.open(methods: Asked.listing, on: loop)
+            #expect(bench.services.approvals.sight == .asking)
+            #expect(try await bench.decide("a", .deny, on: loop) == "not ready")
+            bench.gateway.answer("exec.approval.list", ok("[\(Asked.exec("a"))]"))
+            try await bench.settle(on: loop)
+            #expect(try await bench.decide("a", .deny, on: loop) == "decided denied")
+        }
+    }
+
+    @Test func `a link without the scope sees nothing and says so`() async throws {
+        try await withServices { bench, loop in
+            let text = """
+                {"type":"hello-ok","protocol":4,"features":{"methods":["exec.approval.list","exec.approval.resolve"]},\
+                "auth":{"scopes":["operator.read","operator.write"]}}
+                """
+            let hello = try #require(Hello(json(text), requested: ["operator.read", "operator.write"]))
+            try await bench.open(hello, on: loop)
+            #expect(bench.services.approvals.sight == .scopeMissing)
+            #expect(bench.gateway.requests("exec.approval.list").isEmpty)
+        }
+    }
+
+    @Test func `a release without the call is no question of scopes`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(methods: ["exec.approval.list"], on: loop)
+            try await bench.asks(Asked.exec("a"), on: loop)
+            #expect(try await bench.decide("a", .deny, on: loop) == "unsupported")
+        }
+    }
+
+    @Test func `a refusal for good names what is left`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.asks(Asked.exec("a"), on: loop)
+            let reason = #","details":{"reason":"APPROVAL_ALLOW_ALWAYS_UNAVAILABLE"}"#
+            bench.gateway.next("exec.approval.resolve", refused("INVALID_REQUEST", more: reason))
+            #expect(try await bench.decide("a", .allowAlways, on: loop) == #"not offered ["allow-once", "deny"]"#)
+            #expect(bench.states(of: "a") == ["pending"])
+            bench.gateway.next("exec.approval.resolve", refused("INVALID_REQUEST", "unknown approval id"))
+            #expect(try await bench.decide("a", .deny, on: loop) == "ended unknown")
+        }
+    }
+
+    @Test func `a page of ended ones comes from memory and disk without a gap`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            for number in 0..<100 {
+                let created = loop.wallClock
+                try await bench.asks(Asked.exec("a\(number)", at: created), on: loop)
+                if number < 99 { try await bench.ends(Asked.resolved("a\(number)", "deny", at: created), on: loop) }
+                try await bench.advance(10, on: loop)
+            }
+            var seen: [String] = []
+            var before: String?
+            repeat {
+                let query = ApprovalReader.Query(
+                    sessions: [nil],
+                    filter: .all,
+                    kind: nil,
+                    before: before,
+                    limit: 7
+                )
+                var page: ApprovalReader.Page?
+                bench.services.approvalReader.page(query, on: loop) { page = try? $0.get() }
+                try await bench.settle(on: loop)
+                let found = try #require(page)
+                seen += found.approvals.map(\.id)
+                before = found.hasMore ? found.approvals.last?.id : nil
+            } while before != nil
+            #expect(seen == (0..<100).reversed().map { "a\($0)" })
+        }
+    }
+
+    /// Decisions, kills of Ladle, breaks of the link and restarts of the gateway, a hundred rounds.
+    @Test(arguments: [1, 2]) func `a hundred faults apply each decision at most once and end each approval once`(
+        seed: UInt64
+    ) async throws {
+        try await withServices { bench, loop in
+            var random = SeededRandom(seed)
+            // The gateway's memory: what waits, and how often each was decided.
+            var waiting: [String: String] = [:]
+            var applied: [String: Int] = [:]
+            let gateway = bench.gateway
+            gateway.responder = { request in
+                switch request.method {
+                case "exec.approval.list":
+                    return .now(ok("[\(waiting.sorted { $0.key < $1.key }.map(\.value).joined(separator: ","))]"))
+                case "exec.approval.resolve":
+                    guard let id = request["id"], waiting.removeValue(forKey: id) != nil else {
+                        return .now(refused("INVALID_REQUEST", "unknown or expired approval id"))
+                    }
+                    applied[id, default: 0] += 1
+                    // Now and then the answer is lost with the link.
+                    return random.next() % 3 == 0 ? .later : .now(ok(#"{"ok":true}"#))
+                default: return nil
+                }
+            }
+            var uptime: Int64 = 1_000_000
+            try await bench.open(uptimeMs: uptime, methods: Asked.listing, on: loop)
+            for round in 0..<100 {
+                let id = "a\(round)"
+                let row = Asked.exec(id, at: loop.wallClock)
+                waiting[id] = row
+                if random.next() % 4 != 0 { try await bench.asks(row, on: loop) }
+                let decision: Approval.Decision = random.next() % 2 == 0 ? .deny : .allowOnce
+                bench.services.approvals.decide(id, decision, by: "owner", on: loop) { _ in }
+                if random.next() % 2 == 0 { try await bench.settle(on: loop) }
+                switch random.next() % 4 {
+                case 0: try await bench.drop(on: loop)
+                case 1: try await bench.kill(on: loop)
+                case 2:
+                    try await bench.event("shutdown", "{}", on: loop)
+                    try await bench.drop(on: loop)
+                    waiting = [:]
+                    uptime = -bench.clock.elapsedMs
+                default: continue
+                }
+                try await bench.advance(1_000, on: loop)
+                let age = uptime + bench.clock.elapsedMs
+                try await bench.open(uptimeMs: age, methods: Asked.listing, on: loop)
+            }
+            try await bench.advance(2_000_000, on: loop)
+            #expect(applied.values.allSatisfy { $0 == 1 })
+            let epoch = bench.journal.newest.epoch
+            let log = try await bench.journal.read { tables in
+                try tables.events.page(after: .init(epoch: epoch, sequence: 0), limit: 100_000, bytes: 1 << 30)
+            }
+            var asked: [String: Int] = [:]
+            var ended: [String: Int] = [:]
+            for event in log.events where event.type == "approval" {
+                let approval = try #require(try JSONDocument(parsing: event.data).root["approval"])
+                let id = try #require(approval["id"]?.string)
+                if approval["state"]?.string == "pending" {
+                    asked[id, default: 0] += 1
+                } else {
+                    ended[id, default: 0] += 1
+                }
+                // Nothing is called denied, expired or cancelled that was carried out, nor allowed what was not.
+                if let state = approval["state"]?.string, ["allowed", "denied"].contains(state) {
+                    #expect(applied[id] == 1)
+                }
+                if let state = approval["state"]?.string, ["expired", "cancelled"].contains(state) {
+                    #expect(applied[id] == nil)
+                }
+            }
+            #expect(asked.count > 50)
+            #expect(asked.values.allSatisfy { $0 == 1 })
+            #expect(ended == asked)
+            #expect(bench.services.approvals.waiting(on: loop).isEmpty)
+        }
+    }
+}
