@@ -30,6 +30,8 @@ package struct APISettings: Sendable {
     package var heartbeatSeconds = 15
     /// Unsent bytes at which a slow stream is closed.
     package var streamBufferBytes = 1 << 20
+    /// One-tap links that decide approvals.
+    package var hasApprovalLinks = false
     package var log = Log.none
 
     package init(version: String, isDemo: Bool) {

@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 993c5b048cbd48d7bb53955de6e674755ccec79556790536533728bb8a680597
+// f20e7570aaaad832887688dafbc899dc71ad3e9a204d283f648e1fe7994ea639
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

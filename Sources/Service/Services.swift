@@ -55,6 +55,7 @@ package final class Services: ServiceEventReceiver {
     package let aborts: AbortService
     package let approvals: ApprovalService
     package let approvalReader: ApprovalReader
+    package let approvalLinks: ApprovalLinks
     package let messages: MessageService
     package let messagePages: MessagePages
     package let intake: MessageIntake
@@ -99,6 +100,7 @@ package final class Services: ServiceEventReceiver {
         )
         approvals = ApprovalService(gateway: gateway, feed: feed, runs: runs, clientName: settings.clientName)
         approvalReader = ApprovalReader(feed: feed, approvals: approvals)
+        approvalLinks = ApprovalLinks(feed: feed)
         messages = MessageService(
             gateway: gateway,
             feed: feed,

@@ -219,4 +219,118 @@ struct ApprovalRouteTests {
             #expect(!text.contains("rm -rf"))
         }
     }
+
+    // MARK: One-tap links
+
+    private static let linked = APIBench.Setup(api: { $0.hasApprovalLinks = true })
+
+    private func link(
+        _ id: String,
+        _ decision: String,
+        _ fields: [String] = [],
+        _ api: APIBench,
+        on loop: isolated EventLoop
+    ) async throws -> Answer {
+        try await api.post("/v1/approvals/\(id)/links", Field.json + fields, #"{"decision":"\#(decision)"}"#, on: loop)
+    }
+
+    @Test func `a link gives its decision once, and only by POST`() async throws {
+        try await withAPI(Self.linked) { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a"), on: loop)
+            let made = try await link("a", "deny", [], api, on: loop)
+            #expect(made.status == 201, "\(made)")
+            let url = try #require(made["url"])
+            let other = try #require(try await link("a", "allow-once", [], api, on: loop)["url"])
+            let stranger = APIBench.Place.user(4242)
+            for method in ["GET", "HEAD", "PUT", "DELETE"] {
+                let answer = try await api.request(method, url, from: stranger, on: loop)
+                #expect(answer.status == 405)
+                #expect(answer.field("Allow") == "POST, OPTIONS")
+            }
+            #expect(api.gateway.requests("exec.approval.resolve").isEmpty)
+            let done = try await api.post(url, [], nil, from: stranger, on: loop)
+            #expect(done.status == 200, "\(done)")
+            #expect(done["state"] == "denied")
+            #expect(done["command"] == nil)
+            #expect(api.gateway.requests("exec.approval.resolve").map { $0["decision"] } == ["deny"])
+            // Used, and dead with its approval.
+            for used in [url, other] {
+                let again = try await api.post(used, [], nil, from: stranger, on: loop)
+                #expect(again.status == 404)
+                #expect(again["code"] == "APPROVAL_NOT_FOUND")
+            }
+            #expect(api.gateway.requests("exec.approval.resolve").count == 1)
+            #expect(try await link("a", "deny", [], api, on: loop).status == 409)
+        }
+    }
+
+    @Test func `links are off unless the owner says so, and none allows for good`() async throws {
+        try await withAPI { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a"), on: loop)
+            let off = try await link("a", "deny", [], api, on: loop)
+            #expect(off.status == 404)
+            #expect(off["hint"] == "ladle serve --approvals-links")
+        }
+        try await withAPI(Self.linked) { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a"), on: loop)
+            let always = try await link("a", "allow-always", [], api, on: loop)
+            #expect(always.status == 422)
+            #expect(always.json["decisions"]?.elements.map(\.string) == ["allow-once", "deny"])
+            let reader = try await api.token("read", "send", on: loop).bearer
+            #expect(try await link("a", "deny", reader, api, on: loop).status == 403)
+            let bound = try await api.token("approvals", more: #","sessions":["den"]"#, on: loop).bearer
+            #expect(try await link("a", "deny", bound, api, on: loop).status == 404)
+        }
+    }
+
+    @Test func `a link waits for the gateway, survives a restart, and ends with its token`() async throws {
+        try await withAPI(Self.linked) { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a"), on: loop)
+            try await api.bench.asks(Asked.exec("b"), on: loop)
+            let url = try #require(try await link("a", "deny", [], api, on: loop)["url"])
+            let token = try await api.token("approvals", on: loop)
+            let tied = try #require(try await link("b", "deny", token.bearer, api, on: loop)["url"])
+            try await api.bench.drop(on: loop)
+            #expect(try await api.post(url, [], nil, on: loop).status == 503)
+            try await api.restart(on: loop)
+            api.gateway.next("exec.approval.list", ok("[\(Asked.exec("a")),\(Asked.exec("b"))]"))
+            try await api.bench.open(methods: Asked.listing, on: loop)
+            // The tokens of this process are not read again, which is as good as revoked.
+            #expect(try await api.post(tied, [], nil, on: loop).status == 404)
+            #expect(try await api.post(url, [], nil, on: loop).status == 200)
+            #expect(api.gateway.requests("exec.approval.resolve").map { $0["id"] } == ["a"])
+        }
+    }
+
+    @Test func `two taps at once are one decision, and wrong secrets count like wrong tokens`() async throws {
+        let folder = try ScratchDirectory()
+        let audit = AuditTrail(path: folder.file("audit.log"), limit: 1 << 20, keep: 2) { Issue.record("\($0)") }
+        try await withAPI(.init(api: { $0.hasApprovalLinks = true }, audit: audit)) { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a"), on: loop)
+            let url = try #require(try await link("a", "allow-once", [], api, on: loop)["url"])
+            api.bench.journal.hold()
+            let first = try await api.open("POST", url, on: loop)
+            let second = try await api.open("POST", url, on: loop)
+            api.bench.journal.release()
+            try await api.bench.settle(on: loop)
+            let taps = [first.answer?.status ?? 0, second.answer?.status ?? 0]
+            #expect(taps.sorted() == [200, 404])
+            #expect(api.gateway.requests("exec.approval.resolve").count == 1)
+            let wrong = "/v1/act/lda_" + String(repeating: "x", count: 43)
+            var statuses: [Int] = []
+            for _ in 0..<20 { statuses.append(try await api.post(wrong, [], nil, on: loop).status) }
+            #expect(statuses.first == 404)
+            #expect(statuses.last == 429)
+            await audit.finish()
+            let text = String(decoding: try folder.bytes(of: "audit.log"), as: UTF8.self)
+            #expect(text.contains(#""who":"link:owner","#))
+            #expect(text.contains(#""what":"actOnApproval","which":"a","result":"done""#))
+            #expect(!text.contains("lda_"))
+        }
+    }
 }

@@ -37,7 +37,7 @@ struct AuditRouteTests {
     @Test func `every route that changes something leaves one line, done or refused`() async throws {
         try await withAPI(.init(limits: [.pairing: .perMinute(100)], audit: audit, demo: { _ in })) { api, loop in
             let limited = try await api.token("nodes", on: loop).bearer
-            let routes = RouteTable.routes.filter { $0.method != .get }
+            let routes = RouteTable.routes.filter { $0.method != .get && $0.operation != "actOnApproval" }
             #expect(routes.count > 15)
             for route in routes {
                 let body = route.scope == nil ? #"{"name":"a","scopes":["read"]}"# : route.body == .none ? nil : "{}"

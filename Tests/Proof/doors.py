@@ -35,14 +35,15 @@ STRANGER = 12345
 # -- the contract: which scope each operation asks for
 
 NEEDS = {
-    None: "getHealth applyForPairing pollPairing",
+    None: "getHealth applyForPairing pollPairing actOnApproval",
     "read": "getMetrics getOpenAPIAsJSON getOpenAPIAsYAML getReadiness getActivity listAgents streamEvents getIdentity getAvatar "
-            "listMessages listOutbox getEntry getProfile listRuns getRun listSessions getStatus createTicket",
+            "listApprovals getApproval listMessages listOutbox getEntry getProfile listRuns getRun listSessions getStatus createTicket",
     "send": "sendMessage cancelEntry retryEntry abortRun abortSession",
     "identity": "patchIdentity putIdentity deleteAvatar putAvatar patchProfile putProfile",
+    "approvals": "decideApproval linkApproval",
     "admin": "getFrames listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken",
 }
-SCOPES = ["read", "send", "identity", "control", "nodes", "admin"]
+SCOPES = ["read", "send", "identity", "control", "approvals", "nodes", "admin"]
 scope_of = {operation: scope for scope, names in NEEDS.items() for operation in names.split()}
 
 

@@ -103,18 +103,23 @@ enum ApprovalOperations {
     static func decide(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let name: String
         do throws(Problem) {
-            guard let text = try call.jsonObject(of: ["decision"])["decision"]?.string else {
-                throw .invalidField(
-                    "decision",
-                    "`decision` is one of \(Approval.Decision.allCases.map(\.rawValue).joined(separator: ", "))."
-                )
-            }
-            name = text
+            name = try decision(of: call)
         } catch {
             return call.fail(error, on: loop)
         }
         find(api, call, on: loop) { decide($0, name, api, call, on: loop) }
     }
+
+    /// As it stands in the body; the approval says whether it is offered.
+    static func decision(of call: Call) throws(Problem) -> String {
+        guard let text = try call.jsonObject(of: ["decision"])["decision"]?.string else {
+            let names = Approval.Decision.allCases.map(\.rawValue).joined(separator: ", ")
+            throw .invalidField("decision", "`decision` is one of \(names).")
+        }
+        return text
+    }
+
+    static let unanswered = "The gateway did not answer; whether it has the decision is not known yet."
 
     private static func decide(
         _ approval: Approval,
@@ -155,12 +160,10 @@ enum ApprovalOperations {
         case .notOffered(let decisions): call.fail(.notOffered(decisions), on: loop)
         case .unsupported: call.fail(.unsupported("approvals", api), on: loop)
         case .notReady:
-            let detail = "The gateway is being asked what waits; nothing was decided."
-            call.fail(Problem(.gatewayUnavailable, detail, retryAfterMs: 1000), on: loop)
+            call.fail(.notAsked, on: loop)
         case .failed(.unanswered):
-            let detail = "The gateway did not answer; whether it has the decision is not known yet."
             let path = "GET /v1/approvals/\(PercentCoding.encode(call.parameters.first ?? "")) shows how it ended"
-            call.fail(Problem(.gatewayTimeout, detail, hint: path), on: loop)
+            call.fail(Problem(.gatewayTimeout, unanswered, hint: path), on: loop)
         case .failed(let fault): call.fail(Problem(fault, doing: "decide"), on: loop)
         }
     }
@@ -195,6 +198,12 @@ extension Caller {
 }
 
 extension Problem {
+    static let notAsked = Problem(
+        .gatewayUnavailable,
+        "The gateway cannot be asked now what waits; nothing was decided.",
+        retryAfterMs: 1000
+    )
+
     static let noApproval = Problem(.approvalNotFound, "There is no approval of this whole id.")
 
     static func approvalResolved(_ approval: Approval) -> Problem {

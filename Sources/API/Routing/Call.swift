@@ -16,6 +16,8 @@ package final class Call {
     var isCounted = false
     /// The id of the thing that was changed, for the audit file.
     var subject: String?
+    /// The one who acts, for the audit file, where the request shows nobody.
+    var actor: String?
     /// The decision about an approval, for the audit file.
     var decision: AuditRecord.Decision?
     /// The revision of the tokens when the request was let in.
@@ -85,7 +87,7 @@ package final class Call {
             status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
         guard let suppressed = audit.admits(outcome, by: caller, on: loop) else { return }
         let body = exchange.body
-        let (who, from, requestID) = (caller.label, exchange.connection.remote, exchange.requestID)
+        let (who, from, requestID) = (actor ?? caller.label, exchange.connection.remote, exchange.requestID)
         let which = subject ?? parameters.first ?? query["agent"]
         let what = route.operation
         let decision = decision

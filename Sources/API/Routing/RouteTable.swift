@@ -24,6 +24,14 @@ package enum RouteTable {
         ),
         Route("getReadiness", .get, "/readyz", scope: .read, handler: SystemOperations.readiness),
         Route(
+            "actOnApproval",
+            .post,
+            "/v1/act/{secret}",
+            scope: nil,
+            body: .unused,
+            handler: ApprovalLinkOperations.act
+        ),
+        Route(
             "getActivity",
             .get,
             "/v1/activity",
@@ -48,6 +56,14 @@ package enum RouteTable {
             scope: .approvals,
             body: Route.json,
             handler: ApprovalOperations.decide
+        ),
+        Route(
+            "linkApproval",
+            .post,
+            "/v1/approvals/{id}/links",
+            scope: .approvals,
+            body: Route.json,
+            handler: ApprovalLinkOperations.make
         ),
         Route(
             "getFrames",

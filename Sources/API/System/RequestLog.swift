@@ -59,7 +59,7 @@ final class RequestLog {
                 "operation": .string(call?.route.operation),
                 "path": call == nil
                     ? .string(String(decoding: exchange.head.path.prefix(120), as: UTF8.self)) : .absent,
-                "subject": .string(call?.subject ?? call?.parameters.first),
+                "subject": .string((call?.subject ?? call?.parameters.first).map(TokenText.masked)),
                 "status": code == 0 ? .absent : .int(code),
                 "code": .string(exchange.problemCode?.rawValue),
                 "who": .string(call?.caller.label),

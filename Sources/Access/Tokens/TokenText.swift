@@ -27,7 +27,7 @@ package enum TokenText {
 
     /// For text from outside that may be a secret by mistake, such as a token where its id belongs.
     package static func masked(_ text: String) -> String {
-        [prefix, PairingRequests.prefix, TicketStore.prefix].contains { text.hasPrefix($0) }
+        [prefix, PairingRequests.prefix, TicketStore.prefix, LinkSecret.prefix].contains { text.hasPrefix($0) }
             ? text.prefix(shownLength) + "…" : text
     }
 

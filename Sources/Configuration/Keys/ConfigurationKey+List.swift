@@ -34,6 +34,12 @@ extension ConfigurationKey {
     package static let gatewayClientName = ConfigurationKey("gateway.clientName", .text, default: "Ladle")
         .means("Name of this client in the gateway's list")
 
+    package static let approvalsLinks = ConfigurationKey("approvals.links", .bool, default: "false")
+        .means(
+            "Let a one-tap link of a notification decide an approval. Whoever has such a link can use it, once, until the "
+                + "approval ends"
+        )
+
     // MARK: Listeners and files
 
     package static let listen = ConfigurationKey("listen", comma, default: "127.0.0.1:18780")
@@ -324,7 +330,8 @@ extension ConfigurationKey {
     /// `ConfigurationTableTests` holds this list against the declarations above.
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
-        gatewayClientName, listen, insecureLAN, unixMode, unixOwner, state, demo, demoProtocol, demoPort, demoSpeed,
+        gatewayClientName, approvalsLinks, listen, insecureLAN, unixMode, unixOwner, state, demo, demoProtocol,
+        demoPort, demoSpeed,
         accessLoopback, accessHosts, accessOrigins, accessTailnetAllow, accessTailnetCapability, accessTailnetSocket,
         accessTailnetServe, activityLabels, identityWrite, identityRefresh, audit, auditMaxBytes, auditKeep,
         outboxMaxEntries, outboxMaxPerSession, outboxMaxAttachmentBytes, outboxOffline, outboxAmbiguous,

@@ -2,7 +2,7 @@ import Basics
 
 /// Masks secrets in log lines. No caller should log a secret; this is the last defence.
 package enum Redaction {
-    private static let prefixes: [[UInt8]] = ["ldl_", "ldt_", "ldp_"].map { Array($0.utf8) }
+    private static let prefixes: [[UInt8]] = ["ldl_", "ldt_", "ldp_", "lda_"].map { Array($0.utf8) }
     private static let names: [[UInt8]] = [
         "bearer ", "basic ", "token=", "ticket=", "password=", "\"token\":\"", "\"password\":\"", "\"signature\":\"",
         "\"devicetoken\":\"", "\"privatekey\":\"",

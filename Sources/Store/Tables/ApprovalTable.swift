@@ -1,3 +1,4 @@
+package import Access
 package import Basics
 package import SQLite
 
@@ -48,7 +49,21 @@ package struct ApprovalTable {
                 CREATE INDEX approval_waiting ON approval(created_at) WHERE ended_at IS NULL;
                 CREATE INDEX approval_ended ON approval(ended_at) WHERE ended_at IS NOT NULL;
                 """
-        )
+        ),
+        Migration(
+            module: "approvals",
+            version: 2,
+            script: """
+                CREATE TABLE approval_link(
+                    digest BLOB PRIMARY KEY,
+                    approval TEXT NOT NULL,
+                    decision TEXT NOT NULL,
+                    sender TEXT NOT NULL,
+                    token TEXT
+                ) WITHOUT ROWID;
+                CREATE INDEX approval_link_approval ON approval_link(approval);
+                """
+        ),
     ]
 
     /// Where an approval stands among those that were asked for earlier and later.
@@ -80,6 +95,49 @@ package struct ApprovalTable {
             approval.endedAt?.milliseconds,
             approval.body
         )
+        // Its links die with it.
+        if approval.endedAt != nil {
+            try connection.run("DELETE FROM approval_link WHERE approval = ?", approval.id)
+        }
+    }
+
+    // MARK: Links
+
+    /// False where the approval has as many as it may have, or does not wait.
+    package func add(_ link: StoredLink, limit: Int) throws(SQLiteError) -> Bool {
+        try connection.run(
+            "INSERT INTO approval_link(digest, approval, decision, sender, token) SELECT ?1, ?2, ?3, ?4, ?5 "
+                + "WHERE (SELECT count(*) FROM approval_link WHERE approval = ?2) < ?6 "
+                + "AND EXISTS (SELECT 1 FROM approval WHERE id = ?2 AND ended_at IS NULL)",
+            link.digest.bytes,
+            link.approval,
+            link.decision,
+            link.sender,
+            link.token,
+            limit
+        )
+        return connection.changes == 1
+    }
+
+    package func link(_ digest: SecretDigest) throws(SQLiteError) -> StoredLink? {
+        try connection.first(
+            "SELECT approval, decision, sender, token FROM approval_link WHERE digest = ?",
+            digest.bytes
+        ) { row in
+            StoredLink(
+                digest: digest,
+                approval: row.string(0),
+                decision: row.string(1),
+                sender: row.string(2),
+                token: row.optionalString(3)
+            )
+        }
+    }
+
+    /// Uses a link up; false where somebody was first.
+    package func take(_ digest: SecretDigest) throws(SQLiteError) -> Bool {
+        try connection.run("DELETE FROM approval_link WHERE digest = ?", digest.bytes)
+        return connection.changes == 1
     }
 
     package func approval(id: String) throws(SQLiteError) -> StoredApproval? {

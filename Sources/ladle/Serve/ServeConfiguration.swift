@@ -95,6 +95,7 @@ struct ServeConfiguration: Sendable {
     func api(log: Log) -> APISettings {
         var api = APISettings(version: Version.text, isDemo: isDemo)
         api.log = log
+        api.hasApprovalLinks = settings.bool(.approvalsLinks)
         api.connections = connections
         api.bodyBytes = Int(settings.int(.limitsBodyBytes))
         api.heartbeatSeconds = Int(settings.int(.eventsHeartbeat) / 1000)

@@ -1,0 +1,157 @@
+import Access
+import Basics
+import EventLoops
+import HTTPModel
+import JSONBytes
+import Runs
+import Server
+import Service
+
+/// `POST /v1/approvals/{id}/links` and `POST /v1/act/{secret}`: one tap in a notification gives one decision, once. A GET, as those
+/// make who preview links, decides nothing.
+enum ApprovalLinkOperations {
+    static func make(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let name: String
+        do throws(Problem) {
+            guard api.settings.hasApprovalLinks else {
+                throw Problem(.notFound, "One-tap links are off.", hint: "ladle serve --approvals-links")
+            }
+            name = try ApprovalOperations.decision(of: call)
+        } catch {
+            return call.fail(error, on: loop)
+        }
+        ApprovalOperations.find(api, call, on: loop) { make(of: $0, name, api, call, on: loop) }
+    }
+
+    private static func make(
+        of approval: Approval,
+        _ name: String,
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop
+    ) {
+        call.decision = AuditRecord.Decision(name.prefix(64), command: approval.commandSHA256)
+        guard api.services.approvals.sight.isLive else { return call.fail(.notAsked, on: loop) }
+        guard approval.isPending else { return call.fail(.over(approval), on: loop) }
+        // For good is not for a tap.
+        let offered = approval.decisions.filter { $0 != .allowAlways }
+        guard let decision = Approval.Decision(rawValue: name), offered.contains(decision) else {
+            return call.fail(.notOffered(offered), on: loop)
+        }
+        let caller = call.caller
+        api.services.approvalLinks.make(
+            approval.id,
+            decision,
+            by: caller.shortName,
+            token: caller.tokenID,
+            on: loop
+        ) { result in
+            switch result {
+            case .success(.made(let secret)):
+                let response = Response.json(.created) { writer in
+                    writer.object { object in
+                        object.member("url", "/v1/act/\(secret.reveal())")
+                        object.member("decision", decision.rawValue)
+                        object.member("expiresAt", approval.expiresAt)
+                    }
+                }
+                call.respond(response.unkept, on: loop)
+            case .success(.refused): call.fail(.tooManyLinks, on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
+            }
+        }
+    }
+
+    /// Whoever has the secret may: it was given to one person for one decision. It tells nothing but how that went.
+    static func act(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        guard api.settings.hasApprovalLinks else { return call.fail(.noLink, on: loop) }
+        let links = api.services.approvalLinks
+        links.find(call.parameters.first ?? "", on: loop) { result in
+            switch result {
+            case .failure(let error): call.fail(.storage(error), on: loop)
+            case .success(nil): guessed(api, call, on: loop)
+            case .success(let link?):
+                call.subject = link.approval
+                call.actor = "link:\(link.token.map { "token:\($0)" } ?? link.sender)"
+                // A link of a token that has ended ended with it.
+                if let token = link.token,
+                    api.access.authenticator.tokens[id: token]?.isExpired(now: loop.wallClock) != false
+                {
+                    return call.fail(.noLink, on: loop)
+                }
+                guard let approval = api.services.approvals.approval(link.approval, on: loop) else {
+                    return call.fail(.noLink, on: loop)
+                }
+                call.decision = AuditRecord.Decision(link.decision.rawValue, command: approval.commandSHA256)
+                // While it cannot be sent the link stays good.
+                guard api.services.approvals.sight.isLive else { return call.fail(.notAsked, on: loop) }
+                links.use(link, on: loop) { result in
+                    switch result {
+                    case .success(true): decide(link, api, call, on: loop)
+                    case .success(false): call.fail(.noLink, on: loop)
+                    case .failure(let error): call.fail(.storage(error), on: loop)
+                    }
+                }
+            }
+        }
+    }
+
+    private static func decide(
+        _ link: ApprovalLinks.Found,
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop
+    ) {
+        api.services.approvals.decide(link.approval, link.decision, by: link.sender, on: loop) { outcome in
+            switch outcome {
+            case .decided(let approval):
+                let response = Response.json { writer in
+                    writer.object { object in
+                        object.member("id", approval.id)
+                        object.member("state", approval.state.rawValue)
+                        object.member("decision", approval.decision?.rawValue)
+                    }
+                }
+                call.respond(response.unkept, on: loop)
+            case .ended(let approval): call.fail(Problem.approvalResolved(approval).withoutMembers, on: loop)
+            case .tooLate(let approval): call.fail(Problem.approvalExpired(approval).withoutMembers, on: loop)
+            case .failed(.unanswered): call.fail(Problem(.gatewayTimeout, ApprovalOperations.unanswered), on: loop)
+            case .notFound: call.fail(.noLink, on: loop)
+            case .notOffered(let decisions): call.fail(.notOffered(decisions), on: loop)
+            case .unsupported: call.fail(.unsupported("approvals", api), on: loop)
+            case .notReady: call.fail(.notAsked, on: loop)
+            case .failed(let fault): call.fail(Problem(fault, doing: "decide"), on: loop)
+            }
+        }
+    }
+
+    /// Wrong secrets count like wrong tokens.
+    private static func guessed(_ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) {
+        let peer = api.settings.peer(call.exchange.connection)
+        let verdict = api.access.authenticator.limiter.take(.auth, peer.limitKey, now: loop.wallClock.milliseconds)
+        call.subject = "unknown"
+        call.fail(verdict.allowed ? .noLink : Problem(.rateLimited(.auth, verdict)), on: loop)
+    }
+}
+
+extension Problem {
+    fileprivate static let noLink = Problem(
+        .approvalNotFound,
+        "The link was used, or what it is about does not wait any more."
+    )
+
+    fileprivate static let tooManyLinks = Problem(
+        .approvalResolved,
+        "It has as many links as it may have, or does not wait any more."
+    )
+
+    fileprivate static func over(_ approval: Approval) -> Problem {
+        approval.state == .expired ? .approvalExpired(approval) : .approvalResolved(approval)
+    }
+
+    fileprivate var withoutMembers: Problem {
+        var copy = self
+        copy.members = []
+        return copy
+    }
+}
