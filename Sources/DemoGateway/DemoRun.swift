@@ -271,6 +271,11 @@ final class DemoRun {
             device: ownerDevice
         )
         guard release.waitsForApprovals else { return goOn(planned, asking: command) }
+        if let stall = host.shape.stallMs {
+            after(ms: clock.paced(stall)) { run in
+                if run.asking?.id == planned.id { run.stall() }
+            }
+        }
         _ = host.approvals.ask(command) { [weak self] record, decision in
             guard let self, !isOver else { return }
             asking = nil
@@ -283,6 +288,16 @@ final class DemoRun {
             }
             playLater()
         }
+    }
+
+    /// The gateway takes the run for stuck, and ends it without a word of the agent.
+    private func stall() {
+        frames.lifecycle([
+            "phase": "end", "endedAt": clock.wallMs, "stopReason": "toolUse", "aborted": true,
+            "livenessState": "blocked", "replayInvalid": false,
+        ])
+        frames.chat(["state": "final", "stopReason": "toolUse"])
+        end(.completed)
     }
 
     /// Earlier releases let the run go on, and tell the session's next message what became of the command.

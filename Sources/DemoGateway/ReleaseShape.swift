@@ -116,6 +116,8 @@ package struct ReleaseShape: Sendable, Equatable {
     /// A run that finds a message without an answer at the end of the transcript takes that row away.
     var dropsUnanswered = false
     var busySends: BusySends
+    /// A run whose tool waits so long is ended by the gateway itself; its approval stays.
+    var stallMs: Int?
     var startup = Startup.ready
     var recovery: Recovery?
     var repeats = Repeats()
@@ -195,6 +197,7 @@ package struct ReleaseShape: Sendable, Equatable {
                 userRow: .atStartOfOldSessions,
                 dropsUnanswered: true,
                 busySends: .keepKey,
+                stallMs: 386_000,
                 startup: .refusing(ms: 1_000),
                 recovery: Recovery(afterMs: 5_700, onlyAfterCrash: false, replacesRow: true, keepsStates: false),
                 repeats: Repeats(lifetimeMs: 360_000, tellAborts: true, runWhenForgotten: false),

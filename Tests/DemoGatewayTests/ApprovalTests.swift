@@ -108,6 +108,23 @@ struct ApprovalTests {
     }
 
     @Test
+    func `June ends a run that waits too long, and keeps its approval`() throws {
+        let bench = try GatewayBench(faults: [:]) {
+            $0.speed = 1
+            try? $0.set("release", to: "2026.6.11")
+        }
+        let client = bench.client()
+        client.chatSend("approve echo x", key: "a")
+        bench.run(ms: 400_000)
+        let end = try #require(client.chat("final").first)
+        #expect(end["message"] == nil && end["stopReason"]?.string == "toolUse")
+        #expect(list(client) == [asked(client)])
+        #expect(resolve(client, asked(client), "allow-once") == nil)
+        bench.run(ms: 5_000)
+        #expect(client.chat("final").count == 1 && client.agent("tool").count == 1)
+    }
+
+    @Test
     func `March tells the next message what became of the command`() throws {
         let bench = try GatewayBench(.march)
         let client = bench.client()
