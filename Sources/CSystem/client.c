@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -93,6 +94,54 @@ int cs_wait(int fd, int for_writing, int milliseconds) {
         result = poll(&one, 1, milliseconds);
     } while (result < 0 && errno == EINTR);
     return result < 0 ? -errno : result;
+}
+
+int cs_wait_two(int first, int second, int milliseconds) {
+    struct pollfd both[] = {{.fd = first, .events = POLLIN}, {.fd = second, .events = POLLIN}};
+    int result;
+    do {
+        result = poll(both, 2, milliseconds);
+    } while (result < 0 && errno == EINTR);
+    if (result < 0) return -errno;
+    return (both[0].revents ? 1 : 0) | (both[1].revents ? 2 : 0);
+}
+
+static struct termios keys_before;
+static volatile sig_atomic_t keys_taken;
+
+int cs_is_foreground(void) { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+
+void cs_keys_end(void) {
+    if (!keys_taken) return;
+    keys_taken = 0;
+    // In the background the terminal is another program's, which has set it as it wants.
+    if (cs_is_foreground()) tcsetattr(STDIN_FILENO, TCSANOW, &keys_before);
+}
+
+static void keys_end_and_die(int number) {
+    cs_keys_end();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+int cs_keys_begin(void) {
+    if (keys_taken) return 0;
+    if (!cs_is_foreground()) return -ENOTTY;
+    if (tcgetattr(STDIN_FILENO, &keys_before) < 0) return -errno;
+    static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
+        struct sigaction now, then = {.sa_handler = keys_end_and_die};
+        sigemptyset(&then.sa_mask);
+        if (sigaction(deadly[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL) sigaction(deadly[i], &then, NULL);
+    }
+    struct termios keys = keys_before;
+    keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    keys.c_cc[VMIN] = 1;
+    keys.c_cc[VTIME] = 0;
+    keys_taken = 1;
+    if (tcsetattr(STDIN_FILENO, TCSAFLUSH, &keys) == 0) return 0;
+    keys_taken = 0;
+    return -errno;
 }
 
 int cs_is_terminal(int fd) { return isatty(fd); }

@@ -34,6 +34,15 @@ package final class BlockingStream: Sendable {
         cs_wait(number, 0, milliseconds.map { Int32(clamping: $0) } ?? -1) > 0
     }
 
+    enum Ready { case input, key, timeOut }
+
+    func waitForInputOrKey(milliseconds: Int?) -> Ready {
+        let ready = cs_wait_two(number, StandardStream.input.rawValue, milliseconds.map { Int32(clamping: $0) } ?? -1)
+        // After a failure the read tells more.
+        if ready < 0 || ready & 1 != 0 { return .input }
+        return ready == 0 ? .timeOut : .key
+    }
+
     /// The next bytes; empty at the end.
     package func receive() throws(SystemError) -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)

@@ -3,11 +3,18 @@ package import JSONBytes
 
 /// One step of a run as a line.
 package enum StepText {
-    /// - Parameter width: the columns that the line may take; nil cuts nothing.
-    package static func line(_ step: JSONValue, _ style: TextStyle, width: Int? = nil) -> String {
+    /// - Parameters:
+    ///   - width: the columns that the line may take; nil cuts nothing.
+    ///   - advice: how the reader is told what to do, where the step says so.
+    package static func line(
+        _ step: JSONValue,
+        _ style: TextStyle,
+        width: Int? = nil,
+        advice: (String) -> String = { $0 }
+    ) -> String {
         var label = Printable.line(step["label"]?.string ?? step["kind"]?.string ?? "")
         if let width { label = DisplayWidth.fitted(label, max(10, width - 3)) }
-        let detail = step["detail"]?.string.map { style.dim("  " + Printable.line($0)) } ?? ""
+        let detail = step["detail"]?.string.map { style.dim("  " + Printable.line(advice($0))) } ?? ""
         switch step["state"]?.string {
         case "done": return style.good("✓ ") + label
         case "failed":

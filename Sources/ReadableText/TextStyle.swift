@@ -17,9 +17,9 @@ package struct TextStyle: Sendable {
     /// The name of a state in its colour.
     package func state(_ name: String) -> String {
         switch name {
-        case "online", "completed", "delivered": good(name)
-        case "failed", "offline", "refused", "expired": bad(name)
-        case "unconfirmed", "retrying", "connecting", "waiting_for_approval": warning(name)
+        case "online", "completed", "delivered", "allowed": good(name)
+        case "failed", "offline", "refused", "expired", "denied": bad(name)
+        case "pending", "unconfirmed", "retrying", "connecting", "waiting_for_approval": warning(name)
         default: bold(name)
         }
     }

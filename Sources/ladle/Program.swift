@@ -25,6 +25,7 @@ enum Program {
         )
         services.noteOnInterrupt = { note in
             Signals().watch(.interrupt) {
+                Keyboard.end()
                 Console.put(note(), on: .error)
                 CurrentProcess.endAtOnce(status: Signals.Number.interrupt.exitStatus)
             }

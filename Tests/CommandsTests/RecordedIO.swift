@@ -18,6 +18,9 @@ final class RecordedIO: CommandIO {
     /// 2026-03-04T12:00:00Z; moves on by what is slept.
     var nowMilliseconds: Int64 = 1_772_625_600_000
     var input: [UInt8] = []
+    /// Keys typed while an answer is waited for: at the beginning of its piece, and so many milliseconds later.
+    var keys: [(piece: String, after: Int64, key: Character)] = []
+    private(set) var takesKeys: ((UInt8) -> Void)?
     var files: [String: [UInt8]] = [:]
     var editor: ([UInt8]) -> [UInt8] = { $0 }
     var replies: [Reply] = []
@@ -47,6 +50,23 @@ final class RecordedIO: CommandIO {
         guard !input.isEmpty else { return nil }
         defer { input = [] }
         return String(decoding: input, as: UTF8.self)
+    }
+
+    func takeKeys(_ typed: ((UInt8) -> Void)?) -> Bool {
+        takesKeys = isInputTerminal ? typed : nil
+        return takesKeys != nil
+    }
+
+    /// Types what is due before the next piece of these bytes.
+    fileprivate func type(before rest: ArraySlice<UInt8>) {
+        while let typed = takesKeys, let next = keys.first {
+            // A piece may end amid the words.
+            let piece = rest.prefix(pieceSize == .max ? .max : pieceSize + next.piece.utf8.count)
+            guard next.piece.isEmpty || String(decoding: piece, as: UTF8.self).contains(next.piece) else { return }
+            keys.removeFirst()
+            nowMilliseconds += next.after
+            typed(next.key.asciiValue ?? 0)
+        }
     }
 
     func utcOffset(atSeconds: Int64) -> Int { 3600 }
@@ -105,6 +125,7 @@ final class RecordedIO: CommandIO {
         func send(_ bytes: [UInt8]) throws(ClientError) { io.requests.append(String(decoding: bytes, as: UTF8.self)) }
 
         func receive(milliseconds: Int?) throws(ClientError) -> [UInt8] {
+            io.type(before: rest)
             let piece = rest.prefix(io.pieceSize)
             rest = rest.dropFirst(piece.count)
             return Array(piece)

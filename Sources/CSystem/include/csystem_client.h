@@ -11,6 +11,16 @@ int cs_blocking_connect_host(const char *host, uint16_t port, int milliseconds);
 // Returns 1 when the descriptor is ready, 0 at the end of the time; a negative time waits without end.
 int cs_wait(int fd, int for_writing, int milliseconds);
 
+// Waits for either of two descriptors: bit 1 for the first, bit 2 for the second, 0 at the end of the time.
+int cs_wait_two(int first, int second, int milliseconds);
+
+// Lets the terminal on standard input give single keys without showing them, and drops what was typed before. Fails where
+// this process is not the terminal's foreground. A signal that ends the process gives the terminal back.
+int cs_keys_begin(void);
+void cs_keys_end(void);
+// Whether this process is the foreground of the terminal on standard input: only then may it read.
+int cs_is_foreground(void);
+
 int cs_is_terminal(int fd);
 // The width of the terminal; 0 where the terminal does not report it.
 int cs_columns(int fd);

@@ -10,6 +10,7 @@ final class LiveSend {
     private let invocation: Invocation
     private let deadline: Int64
     private let view: LiveView
+    private let questions: ApprovalQuestions
     private var entry: JSONValue?
     private var reply = ""
     /// The beginning of the reply that is on the terminal.
@@ -22,10 +23,19 @@ final class LiveSend {
         self.invocation = invocation
         deadline = invocation.io.nowMilliseconds + seconds * 1000
         view = LiveView(invocation.io)
+        questions = ApprovalQuestions(invocation, view, on: .error)
     }
 
     func run(_ request: ClientRequest) throws(CommandFailure) -> ExitCode {
-        defer { view.end() }
+        defer {
+            let unanswered = questions.end()
+            view.end()
+            // Gateways of protocol 3 end the run and let its command wait.
+            for approval in unanswered {
+                let id = Printable.argument(ApprovalText.id(approval))
+                invocation.io.writeError("It still waits: ladle approvals allow \(id)    or: deny\n")
+            }
+        }
         invocation.services.noteOnInterrupt { [sent] in sent.note }
         let client = try invocation.client()
         let other: ClientResponse?
@@ -77,7 +87,11 @@ final class LiveSend {
             entry = event["entry"]
             sent.id.withLock { $0 = entry?["id"]?.string }
             handleEntry()
-        case "run.step": if let step = event["step"] { view.show(step, on: .error) }
+        case "run.step":
+            guard let step = event["step"] else { return }
+            view.show(step, on: .error)
+            questions.fetch(for: step)
+        case "approval": if let approval = event["approval"] { questions.take(approval) }
         case "run.delta": append(event)
         case "run.ended": if let run = event["run"] { end = RunEnd(run) }
         default: break

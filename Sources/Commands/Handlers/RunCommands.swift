@@ -12,7 +12,7 @@ enum RunCommands {
             for step in run["steps"].list {
                 let state = step["state"]?.string
                 if state == "running" || state == "waiting" {
-                    invocation.print("  " + StepText.line(step, invocation.style))
+                    invocation.print("  " + StepText.line(step, invocation.style, advice: CommandHint.translated))
                 }
             }
         }
@@ -25,7 +25,7 @@ enum RunCommands {
             guard let run = try invocation.value(.get(ClientRequest.path("v1", "runs", id))) else { return .ok }
             invocation.print(heading(run, invocation))
             for step in run["steps"].list {
-                invocation.print("  " + StepText.line(step, invocation.style))
+                invocation.print("  " + StepText.line(step, invocation.style, advice: CommandHint.translated))
             }
             if let text = run["text"]?.string, !text.isEmpty {
                 invocation.print(invocation.io.isOutputTerminal ? Printable.text(text) : text)

@@ -24,6 +24,8 @@ enum CommandHint {
         case ("GET", 3, "outbox", let id?): command = "ladle outbox show \(id)"
         case ("DELETE", 3, "outbox", let id?): command = "ladle outbox cancel \(force)\(id)"
         case ("POST", 4, "outbox", "retry"): command = "ladle outbox retry \(path[2])"
+        case ("GET", 3, "approvals", let id?): command = "ladle approvals show \(id)"
+        case ("POST", 3, "approvals", let id?): command = "ladle approvals allow \(id)"
         case ("POST", 4, "runs", "abort"): command = "ladle abort \(path[2])"
         case ("POST", 4, "sessions", "abort"): command = "ladle abort --session \(path[2])"
         default: return nil

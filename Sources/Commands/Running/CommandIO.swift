@@ -16,6 +16,10 @@ package protocol CommandIO: AnyObject {
     func readInput(limit: Int) -> [UInt8]?
     /// The line a person types; nil at the end of the input. For a terminal.
     func readLine() -> String?
+    /// From now on the keys typed go to `typed`, while an answer of the server is waited for; nil ends that. False if
+    /// nobody can type.
+    @discardableResult
+    func takeKeys(_ typed: ((UInt8) -> Void)?) -> Bool
     /// Minutes and seconds east of UTC at a time, in seconds.
     func utcOffset(atSeconds: Int64) -> Int
     func sleep(milliseconds: Int)

@@ -5,6 +5,7 @@ import POSIX
 /// The real process.
 package final class ProcessIO: CommandIO {
     package let environment: [String: String]
+    private var typed: ((UInt8) -> Void)?
 
     package init() { environment = CurrentProcess.environment }
 
@@ -34,6 +35,25 @@ package final class ProcessIO: CommandIO {
         // A terminal gives one line at a time.
         guard let piece = StandardStream.input.read(), !piece.isEmpty else { return nil }
         return String(decoding: piece, as: UTF8.self)
+    }
+
+    package func takeKeys(_ typed: ((UInt8) -> Void)?) -> Bool {
+        self.typed = typed
+        guard typed != nil else {
+            Keyboard.end()
+            return false
+        }
+        if isInputTerminal, Keyboard.begin() { return true }
+        self.typed = nil
+        return false
+    }
+
+    fileprivate var takesKeys: Bool { typed != nil }
+
+    /// False once no keys are taken any more.
+    fileprivate func type(_ key: UInt8) -> Bool {
+        typed?(key)
+        return typed != nil
     }
 
     package func utcOffset(atSeconds seconds: Int64) -> Int { HostClock.utcOffset(atSeconds: seconds) }
@@ -96,7 +116,7 @@ package final class ProcessIO: CommandIO {
         } catch {
             throw Self.fault(error, at: place.address)
         }
-        let channel = SocketChannel(stream)
+        let channel = SocketChannel(stream, self)
         guard case .tcp(let web) = place.address, web.isEncrypted else { return channel }
         return try SecureChannel(channel, to: web, trust: place.trust)
     }
@@ -114,14 +134,22 @@ package final class ProcessIO: CommandIO {
 
 private final class SocketChannel: ByteChannel {
     private let stream: BlockingStream
+    private unowned let io: ProcessIO
 
-    init(_ stream: BlockingStream) { self.stream = stream }
+    init(_ stream: BlockingStream, _ io: ProcessIO) {
+        self.stream = stream
+        self.io = io
+    }
 
     /// A peer that has answered and closed early is no failure: its answer is read and says why.
     func send(_ bytes: [UInt8]) throws(ClientError) { stream.send(bytes) }
 
     func receive(milliseconds: Int?) throws(ClientError) -> [UInt8] {
-        guard stream.waitForInput(milliseconds: milliseconds) else { throw .timeOut }
+        let isReady =
+            io.takesKeys
+            ? stream.waitForInput(milliseconds: milliseconds, typed: io.type)
+            : stream.waitForInput(milliseconds: milliseconds)
+        guard isReady else { throw .timeOut }
         do throws(SystemError) {
             return try stream.receive()
         } catch {

@@ -15,6 +15,8 @@ final class LiveView {
     /// The steps under way, the newest last.
     private var running: [(id: String, line: String)] = []
     private var ended = RecentNames()
+    /// Stands in the line below until it is answered, whatever runs.
+    private var question = ""
     /// Lines that came amid growing text. Each waits for the end of its line, and goes unseen if that is the end of all.
     private var held: [(text: String, stream: Stream)] = []
 
@@ -32,12 +34,20 @@ final class LiveView {
         if !isOver {
             // The agent has stopped talking.
             above { endLine() }
-            running.append((id, StepText.line(step, .plain)))
+            running.append((id, StepText.line(step, .plain, advice: CommandHint.translated)))
         }
         status(running.last?.line ?? "")
         guard isOver, ended.insert(id) else { return }
         let width = stream.isTerminal(io) ? io.columns - DisplayWidth.ofStyled(prefix) : nil
-        line(prefix + StepText.line(step, stream.style(io), width: width), on: stream)
+        line(prefix + StepText.line(step, stream.style(io), width: width, advice: CommandHint.translated), on: stream)
+    }
+
+    /// Asks in the line below; an empty text takes the question away. On a terminal that cannot, the question stays.
+    func ask(_ text: String) {
+        question = text
+        guard isLive else { return text.isEmpty ? () : line(text, on: .error) }
+        above { endLine() }
+        status(running.last?.line ?? "")
     }
 
     func wait(_ reason: String) { status("… " + Printable.line(reason)) }
@@ -68,6 +78,7 @@ final class LiveView {
 
     /// Ends the growing text and takes the line below away.
     func end() {
+        question = ""
         status("")
         held = []
         endLine()
@@ -86,7 +97,7 @@ final class LiveView {
     }
 
     private func status(_ line: String) {
-        let fitted = DisplayWidth.fitted(line, max(10, io.columns - 1))
+        let fitted = DisplayWidth.fitted(question.isEmpty ? line : question, max(10, io.columns - 1))
         guard isLive, fitted != shown else { return }
         erase()
         shown = fitted

@@ -8,24 +8,33 @@ final class WatchView {
     private let invocation: Invocation
     private let view: LiveView
     private let isVerbose: Bool
+    private let questions: ApprovalQuestions
     private var told = RecentNames()
 
     init(_ invocation: Invocation) {
         self.invocation = invocation
         view = LiveView(invocation.io)
+        questions = ApprovalQuestions(invocation, view, on: .output)
         // A person who names types wants to see them.
         isVerbose = invocation.command.has("--verbose") || invocation.command.has("--types")
     }
 
-    func end() { view.end() }
+    func end() {
+        questions.end()
+        view.end()
+    }
 
     func show(_ event: JSONValue) {
         let type = event["type"]?.string ?? ""
         if type == "run.step", let step = event["step"] {
             return view.show(step, prefix: prefix(event), on: .output)
         }
+        if type == "approval", let approval = event["approval"] {
+            return questions.take(approval, prefix: prefix(event))
+        }
+        // What waits already is asked too.
+        if type == "hello" { questions.fetch(session: invocation.command["--session"]) { [self] in prefix($0) } }
         if isVerbose { return showLine(event, type) }
-        let style = invocation.style
         switch type {
         case "message": showMessage(event["message"], event)
         case "run.ended": showEnd(event)
@@ -37,7 +46,6 @@ final class WatchView {
             let hasTrouble = ["failed", "expired", "unconfirmed"].contains(state)
             let waits = entry["blockedReason"]?.string
             if hasTrouble || waits != nil, told.insert("\(id) \(state) \(waits ?? "")") { print(event) }
-        case "approval": view.line(prefix(event) + style.warning("an approval is asked for"), on: .output)
         default: break
         }
     }

@@ -20,7 +20,7 @@ package enum CommandTable {
         },
         send, history, watch,
         client("activity", "Show the runs that are active now", run: RunCommands.activity),
-        runs, abort, outbox,
+        runs, abort, approvals, outbox,
         document("identity", "The agent's IDENTITY.md", fields: "name, creature, vibe, theme, emoji, avatar"),
         document(
             "profile",
@@ -225,6 +225,35 @@ package enum CommandTable {
         [ArgumentSpec("run", "Id of the run", optional: true, values: .listed(.runs))],
         [OptionSpec("--session", "KEY", "Stop the runs of this session", values: .listed(.sessions))]
     )
+
+    private static let approvals = CommandSpec("approvals", "What the agent wants to do and may not do by itself").with
+    {
+        let id = ArgumentSpec("id", "Id of the approval", values: .listed(.approvals))
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "list",
+                "Show what waits for a decision",
+                run: ApprovalCommands.list,
+                [],
+                [
+                    OptionSpec("--all", nil, "Also what does not wait any more"),
+                    OptionSpec("--session", "KEY", "Only this session", values: .listed(.sessions)),
+                    OptionSpec("--limit", "N", "How many"),
+                ]
+            ),
+            client("show", "Show one, and what became of it", run: ApprovalCommands.show, [id]),
+            client(
+                "allow",
+                "Allow it; the gateway's host executes it",
+                run: ApprovalCommands.allow,
+                [id],
+                [OptionSpec("--always", nil, "From now on, without a question; needs the scope admin")]
+            ),
+            client("deny", "Deny it", run: ApprovalCommands.deny, [id]),
+        ]
+        $0.examples = ["ladle approvals", "ladle approvals allow 23f3fcf8"]
+    }
 
     private static let outbox = CommandSpec("outbox", "Messages that wait or are on their way").with {
         let id = ArgumentSpec("id", "Id of the entry", values: .listed(.entries))

@@ -32,6 +32,7 @@ enum LinkCheck {
             let text = "the link asks for \(granted) alone, so that sends are refused"
             list.append(.wrong("scopes", text, "ladle serve --gateway-scopes read,write", .noPermission))
         }
+        if state == "online", code == nil { list.append(approvals(scopes)) }
         if let skew = link?["clockSkewMs"]?.int {
             let text = "this host's clock is \(abs(skew) / 1000) s \(skew > 0 ? "behind" : "ahead of") the gateway's"
             list.append(.wrong("clock", text, clockHint, .unavailable))
@@ -39,6 +40,17 @@ enum LinkCheck {
             list.append(.fine("clock", "it agrees with the gateway's"))
         }
         return list
+    }
+
+    /// A link that does not see approvals may be wanted so: away from the gateway's host it is the default.
+    private static func approvals(_ scopes: [String]) -> Finding {
+        guard !Scopes.covers(scopes, Scopes.approvals) else { return .fine("approvals", "the link sees them") }
+        let wanted = (scopes + [Scopes.approvals]).map { $0.hasPrefix("operator.") ? String($0.dropFirst(9)) : $0 }
+        let setting = "ladle serve --gateway-scopes \(wanted.joined(separator: ","))"
+        return .fine(
+            "approvals",
+            "the link does not see commands that wait for one; gateway.scopes lets it: \(setting)"
+        )
     }
 
     private static var clockHint: String {

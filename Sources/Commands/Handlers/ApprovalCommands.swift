@@ -1,0 +1,77 @@
+import Basics
+import HTTPModel
+import JSONBytes
+import ReadableText
+
+/// `ladle approvals`: what waits for a decision, and the decision.
+enum ApprovalCommands {
+    static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let request = ClientRequest.get("/v1/approvals").adding("session", invocation.command["--session"])
+            .adding("state", invocation.command.has("--all") ? "all" : nil)
+            .adding("limit", try invocation.number("--limit").map(String.init))
+        guard let answer = try invocation.value(request) else { return .ok }
+        let approvals = answer["approvals"].list
+        for approval in approvals { show(approval, invocation) }
+        if approvals.isEmpty { invocation.print("Nothing waits for a decision.") }
+        if let note = note(answer) { invocation.io.writeError(invocation.io.errorStyle.warning(note + "\n")) }
+        return .ok
+    }
+
+    /// Why there may be more than the list has.
+    private static func note(_ answer: JSONValue) -> String? {
+        switch answer["reason"]?.string {
+        case "offline": "The gateway is away: what still waits there is not known."
+        case "scope_missing":
+            "Ladle may not see approvals. The gateway's scope operator.approvals is missing: ladle doctor"
+        case "listed_unavailable": "This gateway has no list: here is what it asked for while Ladle was connected."
+        case "unanswered": "The gateway did not tell its list: here is what it asked for while Ladle was connected."
+        default: nil
+        }
+    }
+
+    static func show(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let path = ClientRequest.path("v1", "approvals", try invocation.id(of: .approvals))
+        guard let approval = try invocation.value(.get(path)) else { return .ok }
+        show(approval, invocation)
+        return .ok
+    }
+
+    private static func show(_ approval: JSONValue, _ invocation: Invocation) {
+        let style = invocation.style
+        let text = ApprovalText(approval, invocation.time, style)
+        let isPending = approval["state"]?.string == "pending"
+        let times = [text.since, isPending ? text.until : nil].compactMap(\.self).joined(separator: ", ")
+        let session = approval["session"]?.string.map { Printable.line($0) + " " } ?? ""
+        invocation.print("\(ApprovalText.id(approval)) \(text.end) \(session)" + style.dim(times))
+        for line in text.question { invocation.print("  " + line) }
+    }
+
+    static func allow(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        try decide(invocation.command.has("--always") ? "allow-always" : "allow-once", invocation)
+    }
+
+    static func deny(_ invocation: Invocation) throws(CommandFailure) -> ExitCode { try decide("deny", invocation) }
+
+    private static func decide(_ decision: String, _ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        // Only what is there now: the server takes whole ids alone.
+        let id = try invocation.id(of: .approvals)
+        guard let approval = try invocation.value(request(decision, id)) else { return .ok }
+        let end = ApprovalText(approval, invocation.time, invocation.style).end
+        invocation.print("\(ApprovalText.id(approval)) is \(end): \(ApprovalText.title(approval))")
+        return .ok
+    }
+
+    /// The approval as it is after the decision.
+    static func decide(_ decision: String, _ id: String, _ invocation: Invocation) throws(CommandFailure) -> JSONValue {
+        let response = try invocation.perform(request(decision, id))
+        do throws(ClientError) {
+            return try response.json()
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+
+    private static func request(_ decision: String, _ id: String) -> ClientRequest {
+        ClientRequest(.post, ClientRequest.path("v1", "approvals", id)).json { $0.member("decision", decision) }
+    }
+}

@@ -1,0 +1,59 @@
+import Basics
+import JSONBytes
+import ReadableText
+
+/// An approval in lines for a person who decides. The API has escaped what a terminal would not show as itself; nothing is
+/// cut here, because nobody can allow what they do not see.
+struct ApprovalText {
+    private let approval: JSONValue
+    private let time: ReadableTime
+    private let style: TextStyle
+
+    init(_ approval: JSONValue, _ time: ReadableTime, _ style: TextStyle) {
+        self.approval = approval
+        self.time = time
+        self.style = style
+    }
+
+    static func id(_ approval: JSONValue) -> String { Printable.line(approval["id"]?.string ?? "") }
+    static func title(_ approval: JSONValue) -> String { Printable.line(approval["title"]?.string ?? "") }
+    static func offers(_ decision: String, _ approval: JSONValue) -> Bool {
+        approval["decisions"].list.contains { $0.string == decision }
+    }
+
+    /// The command, or a plugin's action, where it would happen, and what the gateway warns of.
+    var question: [String] {
+        let isCut = approval["truncated"]?.bool == true
+        let place = [
+            text("cwd").map { "in \($0)" },
+            text("host").map { $0 == "node" ? "on node \(text("node") ?? "?")" : "on the \($0)" },
+        ].compactMap(\.self).joined(separator: " ")
+        let warnings = approval["warnings"].list.compactMap(\.string).map(Printable.line)
+        var lines = [style.bold(text("command") ?? Self.title(approval))]
+        if isCut { lines.append(style.warning("… it is longer than can be shown, so it can only be denied")) }
+        if let description = text("description") { lines.append(description) }
+        if !place.isEmpty { lines.append(style.dim(place)) }
+        let names = approval["env"].words
+        if !names.isEmpty { lines.append(style.dim("sets \(Printable.line(names))")) }
+        lines += warnings.map(style.warning)
+        return lines
+    }
+
+    var since: String { "since \(moment("createdAt"))" }
+
+    var until: String? { approval["expiresAt"] == nil ? nil : "until \(moment("expiresAt"))" }
+
+    /// What became of it.
+    var end: String {
+        let who = text("decidedBy").map { " by \($0)" } ?? ""
+        let always = approval["decision"]?.string == "allow-always" ? " from now on" : ""
+        return style.state(text("state") ?? "unknown") + always + (approval["decision"] == nil ? "" : who)
+    }
+
+    private func text(_ name: String) -> String? { approval[name]?.string.map(Printable.line) }
+
+    private func moment(_ name: String) -> String {
+        let moment = approval[name]?.string
+        return "\(time.short(moment)) (\(time.relative(moment)))"
+    }
+}
