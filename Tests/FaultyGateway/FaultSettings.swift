@@ -18,6 +18,8 @@ package struct FaultSettings: Sendable, Equatable {
     package var clockSkewMs = 0
     /// The connection ends instead of the answer to an accepted chat.send.
     package var closeBeforeAck = 0
+    /// A decision about an approval is taken, and its connection ends without an answer.
+    package var decideThenDrop = 0
     package var delivery = Delivery.whole
     /// The answer to chat.send comes twice.
     package var doubleAck = 0
@@ -27,6 +29,8 @@ package struct FaultSettings: Sendable, Equatable {
     package var garbage = 0
     /// The history does not show idempotency keys.
     package var historyWithoutKeys = false
+    /// A decision about an approval is not taken, and its connection ends.
+    package var loseDecision = 0
     /// A chat.send is not accepted, and its connection ends without an answer.
     package var loseSend = 0
     /// The keys of finished sends are forgotten at once.
@@ -55,8 +59,10 @@ package struct FaultSettings: Sendable, Equatable {
     package init() {}
 
     package static let names = [
-        "ackThenClose", "clockSkewMs", "closeBeforeAck", "delivery", "doubleAck", "editAfterRead", "garbage",
-        "historyWithoutKeys", "loseSend", "lostDedupe", "pairing", "refuse", "refuseConnections", "refuseUpgrades",
+        "ackThenClose", "clockSkewMs", "closeBeforeAck", "decideThenDrop", "delivery", "doubleAck", "editAfterRead",
+        "garbage",
+        "historyWithoutKeys", "loseDecision", "loseSend", "lostDedupe", "pairing", "refuse", "refuseConnections",
+        "refuseUpgrades",
         "retryAfterMs", "sendError", "sendErrorCode", "seqGapEvery", "silence", "slowAckMs", "strippedScopes",
     ]
 
@@ -72,11 +78,13 @@ package struct FaultSettings: Sendable, Equatable {
         case "ackThenClose": ackThenClose = try Self.number(name, value, from: -1)
         case "clockSkewMs": clockSkewMs = try Self.number(name, value, from: -1 << 40)
         case "closeBeforeAck": closeBeforeAck = try Self.number(name, value, from: -1)
+        case "decideThenDrop": decideThenDrop = try Self.number(name, value, from: -1)
         case "delivery": delivery = try Self.delivery(value)
         case "doubleAck": doubleAck = try Self.number(name, value, from: -1)
         case "editAfterRead": editAfterRead = try Self.number(name, value, from: -1)
         case "garbage": garbage = try Self.number(name, value, from: -1)
         case "historyWithoutKeys": historyWithoutKeys = try Self.flag(name, value)
+        case "loseDecision": loseDecision = try Self.number(name, value, from: -1)
         case "loseSend": loseSend = try Self.number(name, value, from: -1)
         case "lostDedupe": lostDedupe = try Self.flag(name, value)
         case "pairing": pairing = try Self.flag(name, value)

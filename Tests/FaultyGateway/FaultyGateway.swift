@@ -13,6 +13,7 @@ package final class FaultyGateway: DemoGatewayCore {
     private let primitives: DemoPrimitives
     private(set) var model: DemoGatewayModel
     private let record: SendRecord
+    private let decisions: DecisionRecord?
     /// The connections by id, and whether each has had its hello.
     private var connections: [DemoConnectionID: Bool] = [:]
     /// Answers that a slow acknowledgement holds back.
@@ -29,6 +30,7 @@ package final class FaultyGateway: DemoGatewayCore {
         self.primitives = primitives
         faults = options.faults
         record = try SendRecord(file: options.recordFile)
+        if let file = options.decisionsFile { decisions = try DecisionRecord(file: file) } else { decisions = nil }
         model = DemoGatewayModel(options: options.gateway, primitives: primitives, now: now)
         guard options.recallsRecord else { return }
         for sent in record.earlier {
@@ -78,10 +80,15 @@ package final class FaultyGateway: DemoGatewayCore {
         let request = Request(connection: id, id: requestID, params: frame["params"])
         if method == "connect", !isOpen, let refused = refuseConnect(request, now) { return refused }
         if method == "chat.send", let refused = refuseSend(request, now) { return refused }
+        if method == "exec.approval.resolve", FaultSettings.strikes(&faults.loseDecision) {
+            note(request, "lost", now)
+            return drop(request.connection, now)
+        }
         var actions = model.received(message, from: id, now: skewed(now))
         switch method {
         case "connect" where !isOpen: helloSent(&actions, request)
         case "chat.send": sendAnswered(&actions, request, now)
+        case "exec.approval.resolve": decisionAnswered(&actions, request, now)
         case "agents.files.get" where FaultSettings.strikes(&faults.editAfterRead): editFile(request, now)
         default: break
         }
@@ -223,6 +230,25 @@ package final class FaultyGateway: DemoGatewayCore {
             if FaultSettings.strikes(&faults.garbage) { answers.append(.send(id, Self.garbage)) }
             if FaultSettings.strikes(&faults.ackThenClose) { answers += drop(id, now) }
             actions.insert(contentsOf: answers, at: place)
+        }
+    }
+
+    private func note(_ request: Request, _ outcome: String, _ now: DemoInstant) {
+        let decision = request.params?["decision"]?.string ?? ""
+        decisions?.append(request.params?["id"]?.string ?? "", decision, outcome, at: now)
+    }
+
+    private func decisionAnswered(_ actions: inout [DemoAction], _ request: Request, _ now: DemoInstant) {
+        let isTaken = answer(actions, to: request) != nil
+        let isTold = actions.contains { action in
+            guard case .send(_, let bytes) = action else { return false }
+            let frame = (try? JSONDocument(parsing: bytes, limits: .gateway))?.root
+            return frame?["event"]?.string == "exec.approval.resolved"
+        }
+        note(request, !isTaken ? "refused" : isTold ? "applied" : "repeated", now)
+        if isTaken, FaultSettings.strikes(&faults.decideThenDrop) {
+            let id = request.connection
+            actions = drop(id, now) + actions.filter { if case .send(id, _) = $0 { false } else { true } }
         }
     }
 

@@ -6,15 +6,19 @@ package struct FaultyGatewayOptions {
     package var faults = FaultSettings()
     /// Where each accepted chat.send is appended as one JSON line.
     package var recordFile: String?
+    /// Where each decision about an approval that arrives is appended as one JSON line.
+    package var decisionsFile: String?
     /// Puts the messages of the record file into the history: this gateway was killed and forgot none.
     package var recallsRecord = false
 
-    package static let names = ["fault", "pairing", "recall", "record", "store-user-row"] + DemoGatewayOptions.names
+    package static let names =
+        ["decisions", "fault", "pairing", "recall", "record", "store-user-row"] + DemoGatewayOptions.names
 
     package init() {}
 
     package mutating func set(_ name: String, to value: String) throws(DemoGatewayOptionError) {
         switch name {
+        case "decisions": decisionsFile = value
         case "fault":
             guard let split = value.firstIndex(of: "=") else {
                 throw .badValue(name: name, value: value, wanted: "NAME=VALUE")

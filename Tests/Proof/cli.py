@@ -144,6 +144,29 @@ as_json("outbox", "cancel", "--force", as_json("send", "--not-before", LATER, "y
 as_json("outbox", "show", "no-such-entry", code=64)
 as_json("outbox", "recover")
 
+# Approvals: the whole command, the unique beginning of an id, and the exit codes.
+tally.check(as_json("approvals")["approvals"] == [], "nothing waits")
+tally.check(pipe("approvals")[0] == "Nothing waits for a decision.\n", "in words")
+long = "echo " + "x" * 300
+for place, text in enumerate((long, "echo second")):
+    as_json("send", "--session", f"approval-{place}", "approve " + text)
+rows = until(lambda: (found := json.loads(pipe("approvals", "--json")[0])["approvals"]) and len(found) == 2 and found, what="approvals")
+first, second = (next(row for row in rows if row["command"] == text) for text in (long, "echo second"))
+shown = CODES.sub("", terminal("approvals"))
+tally.check(long in shown and first["id"] in shown and "since" in shown and "until" in shown, f"all of it: {shown}")
+tally.check(len(as_json("approvals", "list", "--session", "approval-1")["approvals"]) == 1, "of a session")
+tally.check(len(as_json("approvals", "--limit", "1")["approvals"]) == 1, "one of them")
+tally.check(sorted(pipe("approvals", "--format", "{{.id}}")[0].split()) == sorted([first["id"], second["id"]]), "a template")
+tally.check(as_json("approvals", "show", first["id"])["state"] == "pending", "one of them")
+tally.check("echo second" in pipe("approvals", "show", second["id"][:13])[0], "by the beginning of its id")
+tally.check(as_json("approvals", "allow", "--always", first["id"], code=64)["code"] == "DECISION_NOT_ALLOWED", "what is not offered")
+tally.check(as_json("approvals", "allow", first["id"][:13])["state"] == "allowed", "allowed")
+tally.check("is denied by owner: echo second" in pipe("approvals", "deny", second["id"])[0], "denied, in words")
+tally.check(as_json("approvals", "deny", second["id"])["state"] == "denied", "the same again")
+tally.check(as_json("approvals", "allow", second["id"], code=69)["code"] == "APPROVAL_RESOLVED", "another decision")
+as_json("approvals", "deny", "no-such-approval", code=64)
+tally.check(len(as_json("approvals", "--all")["approvals"]) == 2, "also those that ended")
+
 # Following what goes on, and stopping it.
 watch = subprocess.Popen([LADLE, "watch", "--json", "--limit", "3"], stdout=subprocess.PIPE, text=True,
                          env={**os.environ, "LADLE_SOCKET": SOCKET})

@@ -101,7 +101,7 @@ finds("pairing pending", found, "gateway", "not approved", "openclaw devices app
 _, serve, other = linked("scopes", "--fault", "strippedScopes=operator.write,operator.admin")
 serve.call("POST", "/v1/messages", b"hello", {"Content-Type": "text/plain"})
 until(lambda: serve.json("GET", "/v1/status")[1]["link"].get("code"), what="the refusal")
-finds("missing scope", doctor(state=serve.state), "gateway", "without operator.write", "openclaw devices rotate --device ", 77)
+finds("missing scope", doctor(state=serve.state), "gateway", "without operator.", "openclaw devices rotate --device ", 77)
 found, serve, other = linked("few scopes", arguments=["--gateway-scopes", "read"])
 finds("few scopes", found, "scopes", "sends are refused", "ladle serve --gateway-scopes read,write", 77)
 

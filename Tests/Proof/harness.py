@@ -56,9 +56,10 @@ def options(**extra):
     return chosen
 
 
-def on_terminal(command, columns=80, env=None, keys=None, seconds=30, leave_at=None):
+def on_terminal(command, columns=80, env=None, keys=None, seconds=30, leave_at=None, answers=()):
     """A command on a pseudo-terminal so many columns wide: its exit code and the bytes it wrote. `keys` are typed at once; Ctrl-C is
-    typed when `leave_at` has been shown."""
+    typed when `leave_at` has been shown; `answers` are pairs of what is shown and the keys then typed by one who has read it."""
+    answers = list(answers)
     pid, descriptor = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
@@ -77,9 +78,15 @@ def on_terminal(command, columns=80, env=None, keys=None, seconds=30, leave_at=N
             if leave_at and leave_at.encode() in out:
                 os.write(descriptor, b"\x03")
                 leave_at = None
+            if answers and answers[0][0].encode() in out:
+                time.sleep(0.6)
+                os.write(descriptor, answers.pop(0)[1])
     else:
         os.kill(pid, signal.SIGKILL)
     ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    # Whoever takes single keys gives the terminal back.
+    lines = termios.ICANON | termios.ECHO
+    assert termios.tcgetattr(descriptor)[3] & lines == lines, f"the terminal is left without lines or echo by {command}"
     os.close(descriptor)
     return ended, out
 
@@ -173,6 +180,12 @@ def scratch():
     path = tempfile.mkdtemp(prefix="ladle-proof-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
 
 
 class Serve(Program):

@@ -8,23 +8,16 @@ import http.client
 import json
 import pathlib
 import random
-import socket
 import subprocess
 import threading
 import time
 
-from harness import LADLE, EventStream, FaultyGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, EventStream, FaultyGateway, Serve, Tally, free_port, options, scratch, until
 
 OPTIONS = options(rounds=(40, 500), seed=(0, 0), sessions=(4, 4))
 ROUNDS = OPTIONS.rounds
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
 TERMINAL = {"delivered", "failed", "cancelled", "expired"}
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 class Poster(threading.Thread):

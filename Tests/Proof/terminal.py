@@ -115,6 +115,40 @@ told = piped.communicate(timeout=20)[0]
 tally.check("\x1b" not in told and "outbox" in told and "started" in told and "✓" in told, f"verbose, in a pipe: {told}")
 
 
+# A command that waits for an approval is asked about in place, and one key answers.
+def waiting_commands():
+    return server.json("GET", "/v1/approvals")[1]["approvals"]
+
+
+QUESTION = "? a allows it once"
+for columns in (40, 80):
+    for key, told in ((b"a", "Done: hi there"), (b"d", "user-denied")):
+        asked = [LADLE, "send", "--wait", "--session", f"ask-{columns}{key.decode()}", "approve echo hi there"]
+        code, written = on_terminal(asked, columns, ENV, answers=[(QUESTION, key)])
+        text = "\n".join(Screen(columns, written).lines)
+        joined = re.sub(r"\s", "", text)
+        tally.check(code == 0 and re.sub(r"\s", "", told) in joined, f"{columns} columns, {key}: {code} {text}")
+        tally.check(joined.count("echohithere") >= 1 and QUESTION not in text, f"{columns} columns, the command stays and the question goes: {text}")
+        tally.check(not waiting_commands(), "and it was decided")
+# Typed before anybody could read the question, or another key, or in a pipe: no answer.
+asked = [LADLE, "send", "--wait=3", "--session", "early", "approve echo early"]
+code, written = on_terminal(asked, 80, ENV, keys=b"aaaa", answers=[(QUESTION, b"x"), (QUESTION, b"\x1b[A"), (QUESTION, b"\r")])
+tally.check(code == 75 and [row["command"] for row in waiting_commands()] == ["echo early"], f"no answer: {code} {waiting_commands()}")
+code, written = on_terminal(["/bin/sh", "-c", f"'{LADLE}' watch --timeout 2 < /dev/null"], 80, ENV, keys=b"a", seconds=10)
+tally.check(code == 0 and QUESTION.encode() not in written and b"\x1b[2K?" not in written, f"no question without a keyboard: {written}")
+# Watching asks about what waits already; Ctrl-C is no answer; then one key is.
+code, written = on_terminal([LADLE, "watch"], 80, ENV, leave_at=QUESTION)
+tally.check(code in (130, -2) and len(waiting_commands()) == 1, f"Ctrl-C at a question: {code}")
+code, written = on_terminal([LADLE, "send", "--wait", "--session", "left", "approve echo left"], 80, ENV, leave_at=QUESTION)
+tally.check(code == 130 and b"goes on without you" in written and len(waiting_commands()) == 2, f"Ctrl-C at the question of a send: {code} {written}")
+code, written = on_terminal([LADLE, "watch", "--timeout", "4"], 80, ENV, answers=[(QUESTION, b"d"), ("denied", b"d")])
+tally.check(code == 0 and b"denied" in written and not waiting_commands(), f"denied from watch: {code} {written}")
+# Control characters of a command do not reach the terminal.
+wicked = "approve echo \u202egnp.exe\u200b; printf x"
+code, written = on_terminal([LADLE, "send", "--wait", "--session", "wicked", wicked], 80, ENV, answers=[(QUESTION, b"d")])
+tally.check("\\u{202E}" in written.decode() and "\u202e" not in written.decode().split(QUESTION)[0], f"directions are shown as codes: {written}")
+
+
 # Servers that are no good.
 class Fake:
     """Answers every connection with these pieces, then closes it; or keeps it open without a word."""

@@ -1,0 +1,274 @@
+"""Approvals while Ladle, its link or its gateway dies: each decision is applied at most once, and each approval has exactly one
+event that asks and one that ends it, over a stream that is resumed across all deaths. Then the time from a POST to the frame at
+the gateway.
+
+The gateway writes down each decision that arrives; a gateway that dies forgets what waits."""
+
+import collections
+import http.client
+import json
+import math
+import pathlib
+import random
+import threading
+import time
+
+from harness import EventStream, FaultyGateway, Serve, Tally, free_port, options, scratch, until
+
+OPTIONS = options(rounds=(15, 100), seed=(0, 0), timed=(100, 1000))
+ROUNDS = OPTIONS.rounds
+SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
+# How much of a POST may pass before its frame is at the gateway; for 99 in 100.
+WIRE_MS = 5
+# More waiting ones than that, and the next round waits.
+MOST_WAITING = 12
+
+
+class Follower(threading.Thread):
+    """Reads the events of approvals across all deaths, always from the last id it saw."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port = port
+        self.last = None
+        self.events = collections.defaultdict(list)
+        self.backwards, self.resets = [], []
+        self.resumes = 0
+        self.stopping = False
+        self.stream = None
+        self.start()
+
+    def run(self):
+        while not self.stopping:
+            try:
+                self.stream = EventStream(self, "?types=approval,reset", self.last)
+                for event in self.stream:
+                    self.take(*event)
+            except (OSError, ValueError, IndexError):
+                pass
+            self.resumes += 1
+            time.sleep(0.01)
+
+    def take(self, identity, name, data):
+        if name == "reset" or (name == "hello" and self.last and data.get("resume") == "reset"):
+            self.resets.append(data)
+        if name != "approval":
+            return
+        if self.last:
+            epoch, sequence = identity.split(".")
+            old_epoch, old_sequence = self.last.split(".")
+            if epoch != old_epoch or int(sequence) <= int(old_sequence):
+                self.backwards.append((self.last, identity))
+        self.last = identity
+        self.events[data["approval"]["id"]].append(data["approval"])
+
+    @property
+    def open(self):
+        return [id for id, events in list(self.events.items()) if events[-1]["state"] == "pending"]
+
+    def stop(self):
+        self.stopping = True
+        if self.stream:
+            self.stream.close()
+
+
+class Deciders:
+    """Decide what the follower sees, from several connections at once, and again after a torn answer."""
+
+    def __init__(self, follower, port, dice):
+        self.follower, self.port, self.dice = follower, port, dice
+        self.stopping = False
+        self.taken = set()
+        # By approval: what was answered to whom wanted what.
+        self.answers = collections.defaultdict(list)
+        self.posts = collections.Counter()
+        self.lock = threading.Lock()
+        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(4)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self):
+        while not self.stopping:
+            with self.lock:
+                waiting = [id for id in self.follower.open if id not in self.taken]
+                id = self.dice.choice(waiting) if waiting else None
+                # Now and then two decide the same one, and not always alike.
+                if id and self.dice.random() < 0.7:
+                    self.taken.add(id)
+                decision = self.dice.choice(["allow-once", "deny"])
+                pause = self.dice.random() ** 2 * 0.4
+            time.sleep(pause)
+            if id:
+                self.decide(id, decision)
+
+    def decide(self, id, decision):
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not self.stopping:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+            self.posts[id] += 1
+            try:
+                connection.request("POST", f"/v1/approvals/{id}", json.dumps({"decision": decision}),
+                                   {"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                body = json.loads(answer.read())
+            except (OSError, http.client.HTTPException, ValueError):
+                time.sleep(0.02)
+                continue
+            finally:
+                connection.close()
+            with self.lock:
+                self.answers[id].append((decision, answer.status, body))
+            if answer.status not in (429, 502, 503, 504):
+                return
+            time.sleep(0.05)
+
+    def stop(self):
+        self.stopping = True
+        for thread in self.threads:
+            thread.join(30)
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def loop(tally, release):
+    print(f"{release}, seed {SEED}, {ROUNDS} rounds", flush=True)
+    dice = random.Random(SEED)
+    file = pathlib.Path(scratch()) / "decisions.ndjson"
+    gateway_port, port, state = free_port(), free_port(), scratch()
+
+    def start_gateway():
+        return FaultyGateway("--release", release, "--decisions", str(file), port=gateway_port)
+
+    def start_ladle():
+        return Serve("--log-level", "error", state=state, gateway=f"ws://127.0.0.1:{gateway_port}", port=port)
+
+    gateway, ladle = start_gateway(), start_ladle()
+    ladle.linked()
+    follower = Follower(port)
+    deciders = Deciders(follower, port, random.Random(SEED + 1))
+    kills = collections.Counter()
+    began = time.monotonic()
+    for number in range(ROUNDS):
+        # Each in a session of its own: an approval that nobody decides holds its session up.
+        for place in range(3):
+            life = "1s " if dice.random() < 0.2 else ""
+            try:
+                ladle.call("POST", "/v1/messages", {"session": f"r{number}-{place}", "text": f"approve {life}echo {number}-{place}"})
+            except (OSError, http.client.HTTPException):
+                pass
+        time.sleep(dice.random() ** 2 * 0.8)
+        what = dice.choices(["ladle", "gateway", "link", "lost", "unanswered", "both"], [8, 4, 4, 3, 3, 2])[0]
+        kills[what] += 1
+        if what == "link":
+            gateway.control("POST", "drop")
+        elif what in ("lost", "unanswered"):
+            fault = {"lost": "loseDecision", "unanswered": "decideThenDrop"}[what]
+            gateway.control("POST", f"faults?{fault}=1")
+        else:
+            if what != "ladle":
+                gateway.kill()
+            if what != "gateway":
+                ladle.kill()
+            if what != "ladle":
+                gateway = start_gateway()
+            if what != "gateway":
+                ladle = start_ladle()
+        until(lambda: len(follower.open) < MOST_WAITING, 60, every=0.05, what="decisions")
+    print(f"{ROUNDS} rounds in {time.monotonic() - began:.1f} s: {dict(kills)}", flush=True)
+    gateway.control("DELETE", "faults")
+
+    def settled():
+        link = ladle.json("GET", "/v1/status")[1]["link"]
+        waiting = ladle.json("GET", "/v1/approvals?limit=1")[1]
+        # A message that has yet to go out asks for another one.
+        unsent = ladle.json("GET", "/v1/outbox?state=queued,sending,retrying&limit=1")[1]["entries"]
+        return link["state"] == "online" and waiting["pending"] == 0 and not unsent and not follower.open
+    # What went out in doubt on a gateway without a list ends with its time.
+    until(settled, 150, every=0.2, what=lambda: f"the end of all: {ladle.json('GET', '/v1/approvals')[1]} {follower.open}")
+    time.sleep(1)
+    until(settled, 150, every=0.2, what="the end of those that came last")
+    deciders.stop()
+    check(tally, ladle, follower, deciders, lines(file))
+    follower.stop()
+    ladle.kill()
+    gateway.kill()
+
+
+def check(tally, ladle, follower, deciders, record):
+    applied = collections.defaultdict(list)
+    for line in record:
+        if line["outcome"] == "applied":
+            applied[line["id"]].append(line["decision"])
+    twice = {id: decisions for id, decisions in applied.items() if len(decisions) > 1}
+    tally.check(not twice, f"each decision is applied at most once: {twice}")
+    sent = collections.Counter(line["id"] for line in record)
+    more = {id: (count, deciders.posts[id]) for id, count in sent.items() if count > deciders.posts[id]}
+    tally.check(not more, f"no decision goes out by itself: {more}")
+
+    tally.check(not follower.backwards, f"event ids never go back: {follower.backwards[:3]}")
+    tally.check(not follower.resets, f"the stream never needs a reset: {follower.resets[:2]}")
+    wrong = {id: [event["state"] for event in events] for id, events in follower.events.items()
+             if len(events) != 2 or events[0]["state"] != "pending" or events[1]["state"] == "pending"}
+    tally.check(not wrong, f"each is asked for once and ends once: {wrong}")
+    ends = {id: events[-1] for id, events in follower.events.items()}
+    states = collections.Counter(end["state"] for end in ends.values())
+    tally.check(states["allowed"] and states["denied"], f"some were decided: {dict(states)}")
+    unlike = {}
+    for id, end in ends.items():
+        now = ladle.json("GET", f"/v1/approvals/{id}")[1]
+        if any(now.get(name) != end.get(name) for name in ("state", "decision", "decidedBy", "decidedAt")):
+            unlike[id] = (end, now)
+    tally.check(not unlike, f"the event tells what the resource is: {list(unlike.items())[:2]}")
+    false = {id: (end["decision"], applied.get(id)) for id, end in ends.items()
+             if end["state"] in ("allowed", "denied") and applied.get(id) != [end["decision"]]}
+    tally.check(not false, f"what counts as decided was applied so: {false}")
+    promised = {id: (decision, applied.get(id)) for id, answers in deciders.answers.items() for decision, status, _ in answers
+                if status == 200 and applied.get(id) != [decision]}
+    tally.check(not promised, f"a decision that was answered 200 was applied: {promised}")
+    statuses = collections.Counter(status for answers in deciders.answers.values() for _, status, _ in answers)
+    tally.check(set(statuses) <= {200, 409, 410, 429, 502, 503, 504}, f"nothing else is answered: {dict(statuses)}")
+    print(f"{len(ends)} approvals ended {dict(states)}; {len(record)} frames, "
+          f"{dict(collections.Counter(line['outcome'] for line in record))}; answers {dict(statuses)}; {follower.resumes} resumes")
+
+
+def percentile(values, share):
+    return sorted(values)[max(0, math.ceil(len(values) * share) - 1)]
+
+
+def timed(tally):
+    """From the call of the client to the frame at the gateway, by the clock of the host. A host that is busy with something else
+    holds single ones up, so one series in three has to do."""
+    file = pathlib.Path(scratch()) / "decisions.ndjson"
+    gateway = FaultyGateway("--protocol", "4", "--decisions", str(file))
+    ladle = Serve("--log-level", "error", state=scratch(), gateway=gateway.url).linked()
+    connection = http.client.HTTPConnection("127.0.0.1", ladle.port, timeout=20)
+    stream = EventStream(ladle, "?types=approval")
+    asked = (data["approval"]["id"] for _, name, data in stream if name == "approval" and data["approval"]["state"] == "pending")
+    for series in range(3):
+        started = {}
+        for number in range(OPTIONS.timed):
+            ladle.call("POST", "/v1/messages", {"session": f"t{series}-{number}", "text": "approve date"})
+            id = next(asked)
+            body = json.dumps({"decision": "deny"})
+            started[id] = time.monotonic_ns()
+            connection.request("POST", f"/v1/approvals/{id}", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            tally.check(answer.status == 200, f"decided: {answer.status}")
+        spans = [(line["ns"] - started[line["id"]]) / 1e6 for line in lines(file) if line["id"] in started]
+        ninety_nine = percentile(spans, 0.99)
+        print(f"POST to frame: median {percentile(spans, 0.5):.2f} ms, p99 {ninety_nine:.2f} ms, worst {max(spans):.2f} ms of {len(spans)}")
+        if ninety_nine < WIRE_MS:
+            break
+    tally.check(ninety_nine < WIRE_MS, f"99 in 100 are at the gateway within {WIRE_MS} ms: {ninety_nine:.2f} ms")
+    stream.close()
+
+
+TALLY = Tally()
+timed(TALLY)
+loop(TALLY, "june")
+loop(TALLY, "march")
+print(f"seed {SEED}")
+TALLY.end()
