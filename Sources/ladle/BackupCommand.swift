@@ -33,6 +33,7 @@ enum BackupCommand {
         places: SettingsPlaces
     ) throws(CommandFailure) -> ExitCode {
         let path = places.expanded(command.arguments[0])
+        guard FileSystem.exists(path) else { throw CommandFailure(.usage, "FILE", "\(path) does not exist") }
         let state = try stateDirectory(command, settings, places)
         let earlier: String?
         do {
@@ -98,6 +99,6 @@ enum BackupCommand {
     }
 
     private static func failure(_ title: String, _ error: any Error) -> CommandFailure {
-        CommandFailure(.unavailable, "BACKUP_FAILED", title, detail: "\(error)")
+        CommandFailure(.unavailable, "BACKUP_FAILED", title, detail: (error as? StoreError)?.detail ?? "\(error)")
     }
 }

@@ -21,7 +21,8 @@ enum Program {
         var services = CommandServices(
             version: Version.text,
             discover: { ServiceCredentials.found(io.environment) },
-            secretFault: secretFault
+            secretFault: secretFault,
+            listenFault: { ListenAddress.fault(of: $0, $1)?.description }
         )
         services.noteOnInterrupt = { note in
             Signals().watch(.interrupt) {

@@ -618,6 +618,15 @@ struct ClientCommandTests {
         #expect(io.run("abort") == .usage)
     }
 
+    @Test func `a listener that serve would refuse is an error of the configuration`() {
+        let io = RecordedIO()
+        let services = CommandServices(version: "1", listenFault: { text, _ in text == "0.0.0.0:80" ? "no TLS" : nil })
+        _ = CommandRunner(io: io, services: services).run(["config", "check", "--listen", "127.0.0.1:80"])
+        #expect(io.output.contains("is fine"))
+        _ = CommandRunner(io: io, services: services).run(["config", "check", "--listen", "0.0.0.0:80"])
+        #expect(io.errors.contains("config: flag --listen: listen: no TLS"), "\(io.errors)")
+    }
+
     @Test func `the configuration is checked and shown with its origins`() {
         let io = RecordedIO()
         io.files["/home/t/.config/ladle/config.json5"] = Array("{log: {level: 'debug'}}".utf8)

@@ -47,7 +47,8 @@ package struct CommandFailure: Error, Sendable {
             self.init(
                 Self.exit(response.status, nil, nil),
                 "HTTP_\(response.status)",
-                "the api answered \(response.status)"
+                "the server answered HTTP \(response.status), and not as Ladle does",
+                hint: "check its address: ladle context list"
             )
             return
         }
@@ -62,7 +63,7 @@ package struct CommandFailure: Error, Sendable {
         self.init(
             Self.exit(response.status, code, problem["retryable"]?.bool),
             code,
-            problem["title"]?.string ?? "the api answered \(response.status)",
+            problem["title"]?.string ?? "the server answered HTTP \(response.status)",
             detail: problem["detail"]?.string,
             hint: hint,
             document: response.body

@@ -10,17 +10,21 @@ package struct CommandServices {
     package var discover: () -> [SettingsSources.Found]
     /// The fault of a secret file, or nil.
     package var secretFault: (_ path: String) -> (message: String, hint: String?)?
+    /// The fault of a listener of these settings, or nil.
+    package var listenFault: (_ listener: String, _ settings: Settings) -> String?
     /// Prints the result of `note` before the first Ctrl-C ends the process.
     package var noteOnInterrupt: (_ note: @escaping @Sendable () -> String) -> Void = { _ in }
 
     package init(
         version: String,
         discover: @escaping () -> [SettingsSources.Found] = { [] },
-        secretFault: @escaping (String) -> (message: String, hint: String?)? = { _ in nil }
+        secretFault: @escaping (String) -> (message: String, hint: String?)? = { _ in nil },
+        listenFault: @escaping (String, Settings) -> String? = { _, _ in nil }
     ) {
         self.version = version
         self.discover = discover
         self.secretFault = secretFault
+        self.listenFault = listenFault
     }
 }
 

@@ -104,16 +104,9 @@ enum HostCheck {
         var open = [ListenAddress.control(in: state).address]
         if let path = settings.text(.accessTailnetServe) { open.append(.unix(path: path)) }
         var faults = exposure(settings, of: open + addresses(settings))
-        var rules = ListenAddress.Rules()
-        rules.allowsNetwork = settings.bool(.insecureLAN) || settings.hasTLS
         for text in settings.list(.listen) {
-            do throws(ListenAddress.Fault) {
-                _ = try ListenAddress.parse(text, rules)
-            } catch  where text.hasPrefix("fd:") {
-                continue
-            } catch {
-                faults.append(.wrong("listen", "\(error)", "ladle serve --listen tailnet", .configuration))
-            }
+            guard let fault = ListenAddress.fault(of: text, settings) else { continue }
+            faults.append(.wrong("listen", "\(fault)", "ladle serve --listen tailnet", .configuration))
         }
         return faults
     }

@@ -1,4 +1,5 @@
 import Basics
+import Configuration
 import EventLoops
 import Server
 
@@ -62,6 +63,17 @@ struct ListenAddress: Sendable, Equatable {
         }
         if let fault = exposure(of: address, text, rules) { throw fault }
         return [ListenAddress(kind: .tcp, address: .ip(address, port: port))]
+    }
+
+    /// The fault of a listener of these settings. Sockets of the service manager are known only to the process that it starts.
+    static func fault(of text: String, _ settings: Settings) -> Fault? {
+        guard !text.hasPrefix("fd:") else { return nil }
+        do throws(Fault) {
+            _ = try parse(text, Rules(allowsNetwork: settings.bool(.insecureLAN) || settings.hasTLS))
+            return nil
+        } catch {
+            return error
+        }
     }
 
     /// The port of `tailnet[:PORT]`; nil for another form.
