@@ -1,7 +1,8 @@
 """Every recipe of docs/recipes.md, docs/apps.md and docs/events.md is executed: the blocks marked `<!-- file: NAME -->` are written out and
 run against a demo server that is killed and started again meanwhile. Where an application is not here (Home Assistant,
 Node-RED, n8n, Scriptable), the form of its file is held against what its documentation says of it (documented.py), and what it
-would ask for is asked for. Go and promtool come from Debian and are LONG."""
+would ask for is asked for; `home_assistant.py` runs that of Home
+Assistant. Go and promtool come from Debian and are LONG."""
 
 import json
 import os
