@@ -1,8 +1,6 @@
 # The verbs. `make run` and `make test` need Swift and nothing else beforehand.
 BUILD := swift build
 RELEASE := $(BUILD) -c release --static-swift-stdlib --product ladle
-# Two hashes of what strip takes away, which names the folder of the build: without them two builds of one source have the same bytes.
-HASHES := $(if $(filter Linux,$(shell uname -s)),--remove-section=.swift_modhash --remove-section=.note.gnu.build-id)
 export SWIFT_BACKTRACE := enable=no
 
 .PHONY: run build program check unit integration test lint format docs sanitize contract proof replay fuzz bench coverage release deb clean packages
@@ -67,7 +65,7 @@ coverage: packages
 
 program: packages
 	$(RELEASE)
-	@strip $(HASHES) -o .build/ladle "$$($(RELEASE) --show-bin-path)/ladle"
+	@deploy/strip "$$($(RELEASE) --show-bin-path)/ladle" .build/ladle
 	@echo "release: .build/ladle, $$(wc -c < .build/ladle | tr -d ' ') bytes"
 
 # The files to publish, in .build/dist.

@@ -77,5 +77,7 @@ if chosen.long:
         builds.append((folder / ".build/ladle").read_bytes())
         print(f"{folder}: {hashlib.sha256(builds[-1]).hexdigest()}", flush=True)
     tally.check(builds[0] == builds[1], "two builds of one source, the same bytes")
+    segments = run("readelf", "-lW", ROOT / ".build/ladle").stdout
+    tally.check("GNU_RELRO" in segments, f"its relocations are read-only after the start: {segments}")
 
 tally.end()
