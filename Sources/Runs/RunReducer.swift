@@ -481,13 +481,19 @@ struct RunReducer: Sendable {
     /// The same message was sent again, after a try that left no trace. The run begins anew; its start was published.
     mutating func begin(again now: Timestamp) {
         hear(at: now)
+        beginAgainUnseen()
+        isStored = false
+    }
+
+    /// The gateway began it anew; its rows are all that is seen of that.
+    mutating func beginAgainUnseen() {
         evidence = RunEvidence()
         steps.abandonOpen()
         agentText = TextAssembler(.messages)
         chatText = TextAssembler(.whole)
         (finalText, abortedText, snapshot, rowTexts) = (nil, nil, [], [])
         (endedAt, chatEndedAt, endHeldUntil, wasHeld) = (nil, nil, nil, false)
-        (hasGap, needsRows, isStored) = (false, false, false)
+        (hasGap, needsRows) = (false, false)
     }
 
     private static let mostStarts = 8

@@ -89,17 +89,39 @@ struct RunTies: Sendable {
                 return reducer.starts.contains { abs($0.milliseconds - time.milliseconds) <= 1_000 }
             }
             guard let answer else { continue }
-            let named = runs.interrupted.last {
-                memory[$0]?.sentText.map { !$0.isEmpty && user.text.rangeOfText($0) != nil } ?? false
-            }
-            // Words that are no interrupted run's are another message's, which waited behind it.
-            let unnamed = user.resumesUnnamedTurn ? runs.interrupted.last : nil
-            guard let id = named ?? unnamed, id != answer else { continue }
+            guard let id = interrupted(by: user, runs, in: memory), id != answer else { continue }
             memory[session: session]?.interrupted.removeAll { $0 == id }
             // Before its end, so that nobody who waits for the answer takes the end for it.
             changes.append(.reassigned(from: id, to: answer))
             if memory[id]?.isActive == true { memory[id]?.end(.takenUp(as: answer), now: time) }
             memory.publish(id, to: &changes)
         }
+    }
+
+    /// Interrupted runs that the gateway took up and answered while nobody saw the run of its own, by the place of the turn.
+    func answeredUnseen(
+        _ turns: [HistoryTurn],
+        owned: [Int: String],
+        session: SessionKey,
+        in memory: RunMemory
+    ) -> [Int: String] {
+        var found: [Int: String] = [:]
+        guard let runs = memory[session: session], !runs.interrupted.isEmpty else { return [:] }
+        for (place, turn) in turns.enumerated() where owned[place] == nil {
+            guard let user = turn.user, user.resumesTurn, turn.rows.last?.stopReason == .completed,
+                let id = interrupted(by: user, runs, in: memory), memory[id]?.isActive == true
+            else { continue }
+            found[place] = id
+        }
+        return found
+    }
+
+    /// The interrupted run that the gateway's prompt takes up. Words that are no interrupted run's are another message's, which
+    /// waited behind it.
+    private func interrupted(by user: HistoryRow, _ runs: SessionRuns, in memory: RunMemory) -> String? {
+        let named = runs.interrupted.last {
+            memory[$0]?.sentText.map { !$0.isEmpty && user.text.rangeOfText($0) != nil } ?? false
+        }
+        return named ?? (user.resumesUnnamedTurn ? runs.interrupted.last : nil)
     }
 }

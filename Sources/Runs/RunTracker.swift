@@ -531,8 +531,14 @@ package struct RunTracker: Sendable {
         let match = ties.match(turns, session: session, beginsInside: beginsInside, in: memory) {
             isHidden($0) ? nil : resolved($0)
         }
+        var owners = match.owners
+        if isPage {
+            let unseen = ties.answeredUnseen(turns, owned: owners, session: session, in: memory)
+            for id in unseen.values { memory[id]?.beginAgainUnseen() }
+            owners.merge(unseen) { known, _ in known }
+        }
         for (place, turn) in turns.enumerated() {
-            guard let id = match.owners[place], memory[id]?.session == session else { continue }
+            guard let id = owners[place], memory[id]?.session == session else { continue }
             memory[id]?.take(turn.rows)
             if isPage, turn.user != nil { memory[id]?.isStored = true }
             found.rows[id, default: []] += turn.rows

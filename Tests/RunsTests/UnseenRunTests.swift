@@ -135,6 +135,25 @@ struct UnseenRunTests {
         #expect(tracker.run(own)?.error?.contains(answer) == true)
     }
 
+    /// The link came back after it: no event told of the gateway's own run.
+    @Test func `a message that the gateway took up and answered unseen has that answer`() {
+        let row = turn(own, "", at: 10)[0]
+        let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+        let again = #"{"role":"user","content":"hi\n\n\#(note)","timestamp":\#(1_795_000_009_000)}"#
+        var tracker = RunTracker()
+        tracker.sent(own, session: main, text: "hi", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text(own, 2, "Half"), now: now)
+        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 20_000))
+        let answer = turn(own, "Whole.", at: 9_000)[1]
+        let changes = tracker.receive(
+            history: page([row, again, answer]),
+            session: main,
+            now: now.adding(milliseconds: 20_100)
+        )
+        #expect(published(changes).last == "completed Whole.")
+    }
+
     @Test func `the turn before does not end a run that goes on`() {
         var tracker = RunTracker()
         tracker.resume(own, session: main, startedAt: now, text: "hi", now: now)
