@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// f20e7570aaaad832887688dafbc899dc71ad3e9a204d283f648e1fe7994ea639
+// 93f46fd39e9792c282eac4e393d99e6390bb2bd21a8cf968b482e8d4ce8bd65d
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
