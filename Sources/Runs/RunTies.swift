@@ -98,7 +98,8 @@ struct RunTies: Sendable {
         }
     }
 
-    /// Interrupted runs that the gateway took up and answered while nobody saw the run of its own, by the place of the turn.
+    /// Interrupted runs that the gateway took up and answered while nobody saw the run of its own, by the place of the turn. The
+    /// interrupted turn itself has to stand before it.
     func answeredUnseen(
         _ turns: [HistoryTurn],
         owned: [Int: String],
@@ -111,7 +112,11 @@ struct RunTies: Sendable {
             guard let user = turn.user, user.resumesTurn, turn.rows.last?.stopReason == .completed,
                 let id = interrupted(by: user, runs, in: memory), memory[id]?.isActive == true
             else { continue }
-            found[place] = id
+            // A prompt without words takes up the turn just before it.
+            let isBefore =
+                user.resumesUnnamedTurn
+                ? owned[place - 1] == id : owned.contains { $0.key < place && $0.value == id }
+            if isBefore { found[place] = id }
         }
         return found
     }

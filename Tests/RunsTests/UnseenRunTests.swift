@@ -154,6 +154,22 @@ struct UnseenRunTests {
         #expect(published(changes).last == "completed Whole.")
     }
 
+    @Test func `a turn that was taken up before the message came has no answer to it`() {
+        let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+        let earlier = [
+            #"{"role":"user","content":"\#(note)","timestamp":\#(1_794_999_900_000)}"#,
+            turn(other, "Of the one before.", at: -99_000)[1],
+        ]
+        var tracker = RunTracker()
+        tracker.sent(own, session: main, text: "hi", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
+        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 20_000))
+        let rows = page(earlier + [turn(own, "", at: 10)[0]])
+        let changes = tracker.receive(history: rows, session: main, now: now.adding(milliseconds: 20_100))
+        #expect(!published(changes).contains { $0.hasPrefix("completed") })
+        #expect(tracker.run(own)?.state == .running)
+    }
+
     @Test func `the turn before does not end a run that goes on`() {
         var tracker = RunTracker()
         tracker.resume(own, session: main, startedAt: now, text: "hi", now: now)
