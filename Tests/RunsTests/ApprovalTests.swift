@@ -44,6 +44,8 @@ struct ApprovalTests {
         #expect(wide.command?.utf8.count == ApprovalLimits.commandBytes)
         // Nothing is seen of this one.
         #expect(try approval("{}").decisions == [.deny])
+        #expect(try approval(#"{"commandArgv":["rm",["-rf"],"/"]}"#).decisions == [.deny])
+        #expect(try approval(#"{"commandArgv":["rm","-rf","/"]}"#).command == "rm -rf /")
     }
 
     @Test(arguments: [

@@ -303,6 +303,35 @@ struct ApprovalServiceTests {
         }
     }
 
+    @Test func `a list that was not answered is asked for again, less and less often`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(methods: Asked.listing, on: loop)
+            #expect(bench.services.approvals.sight == .unanswered)
+            try await bench.advance(2_000, on: loop)
+            try await bench.advance(2_000, on: loop)
+            #expect(bench.gateway.requests("exec.approval.list").count == 2)
+            bench.gateway.next("exec.approval.list", ok("[\(Asked.exec("a"))]"))
+            try await bench.advance(2_000, on: loop)
+            #expect(bench.services.approvals.sight == .whole)
+            #expect(bench.states(of: "a") == ["pending"])
+            try await bench.advance(200_000, on: loop)
+            #expect(bench.gateway.requests("exec.approval.list").count == 3)
+        }
+    }
+
+    @Test func `what may have run out while the gateway was never reached is looked at at leisure`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.asks(Asked.exec("a"), on: loop)
+            try await bench.kill(on: loop)
+            try await bench.advance(1_802_000, on: loop)
+            #expect(bench.services.approvals.waiting(on: loop).map(\.id) == ["a"])
+            let wait = loop.nextDeadline.map { $0 - loop.now } ?? 0
+            #expect(wait > 1_000_000_000)
+        }
+    }
+
     @Test func `a link without the scope sees nothing and says so`() async throws {
         try await withServices { bench, loop in
             let text = """

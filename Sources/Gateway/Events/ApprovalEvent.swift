@@ -51,13 +51,13 @@ package struct ApprovalRequest: Sendable {
 
     package var command: String? { arguments["command"]?.string ?? arguments["argv"]?[0]?.string }
 
-    /// The command that would be executed, as far as the gateway tells it.
+    /// The command that would be executed; nil where the gateway does not tell all of it.
     package var wholeCommand: String? {
         if let command = arguments["command"]?.string { return command }
         if let text = arguments["systemRunPlan"]?["commandText"]?.string { return text }
         let words = arguments["argv"] ?? arguments["commandArgv"] ?? arguments["systemRunPlan"]?["argv"]
         let list = words.map { Self.strings($0) } ?? []
-        return list.isEmpty ? nil : list.joined(separator: " ")
+        return list.isEmpty || list.count != words?.count ? nil : list.joined(separator: " ")
     }
 
     package var preview: String? { arguments["commandPreview"]?.string }

@@ -111,7 +111,8 @@ package struct Approval: Sendable, Equatable {
             }
         decisions = Self.decisions(request)
         // Nobody allows what he cannot see.
-        if isTruncated || (kind == .exec && (whole ?? "").isEmpty) { decisions = decisions.filter { $0 == .deny } }
+        let words = kind == .exec ? whole : request.explanation ?? request.title
+        if isTruncated || (words ?? "").isEmpty { decisions = decisions.filter { $0 == .deny } }
         createdAt = event.createdAt ?? now
         let given = event.expiresAt ?? createdAt.adding(milliseconds: ApprovalLimits.usualLifeMs)
         expiresAt = min(given, now.adding(milliseconds: ApprovalLimits.longestLifeMs))

@@ -54,6 +54,8 @@ package final class ApprovalService {
     private static let clockToleranceMs: Int64 = 3_600_000
     /// The wall clock may be set, so that a long wait is looked at in between.
     private static let longestWaitMs: Int64 = 60_000
+    /// A gateway that has just started may not answer; what it holds back stays unseen until it does.
+    private static let firstListWaitMs: Int64 = 2_000
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
@@ -68,6 +70,8 @@ package final class ApprovalService {
     private var listing = 0
     private var listsDue = 0
     private var wasListAnswered = true
+    /// Until the lists are asked for again.
+    private var listWaitMs = ApprovalService.firstListWaitMs
     package private(set) var sight = Sight.offline
     /// When the gateway was last connected; nil before that.
     package private(set) var asOf: Timestamp?
@@ -224,6 +228,7 @@ package final class ApprovalService {
     func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
         isConnected = true
         wasConnected = true
+        listWaitMs = Self.firstListWaitMs
         let hasList = hello.methods.contains(ExecApprovalList.method)
         let now = gatewayTime(on: loop)
         publish(
@@ -255,7 +260,7 @@ package final class ApprovalService {
         }
         if !sight.isLive { sight = .asking }
         listsDue = (hasExec ? 1 : 0) + (hasPlugin ? 1 : 0)
-        wasListAnswered = hasExec
+        wasListAnswered = true
         let number = register.askList()
         let current = listing
         if hasExec {
@@ -292,7 +297,20 @@ package final class ApprovalService {
             if kind == .exec { sight = .scopeMissing }
         case .failure: wasListAnswered = false
         }
-        if listsDue == 0, sight != .scopeMissing { sight = wasListAnswered ? .whole : .unanswered }
+        guard listsDue == 0, sight != .scopeMissing else { return }
+        guard wasListAnswered else { return askAgain(current, on: loop) }
+        // A release without the list of commands tells of plugins alone.
+        sight = gateway.hello?.methods.contains(ExecApprovalList.method) == true ? .whole : .unlisted
+    }
+
+    private func askAgain(_ current: Int, on loop: isolated EventLoop) {
+        sight = .unanswered
+        let wait = listWaitMs
+        listWaitMs = min(2 * wait, Self.longestWaitMs)
+        _ = loop.after(milliseconds: wait) { [weak self] in
+            guard let self, current == self.listing, self.isConnected, let hello = self.gateway.hello else { return }
+            self.readLists(hello, on: loop)
+        }
     }
 
     // MARK: Events
@@ -346,9 +364,10 @@ package final class ApprovalService {
 
     // MARK: Time
 
+    private var toleranceMs: Int64 { wasConnected ? 0 : Self.clockToleranceMs }
+
     private func tick(on loop: isolated EventLoop) {
-        let tolerance = wasConnected ? 0 : Self.clockToleranceMs
-        publish(register.tick(now: gatewayTime(on: loop).adding(milliseconds: -tolerance)), on: loop)
+        publish(register.tick(now: gatewayTime(on: loop).adding(milliseconds: -toleranceMs)), on: loop)
         arm(on: loop)
     }
 
@@ -356,7 +375,7 @@ package final class ApprovalService {
         if let timer { loop.cancel(timer) }
         timer = nil
         guard let end = register.nextEnd else { return }
-        let left = end.milliseconds - gatewayTime(on: loop).milliseconds
+        let left = end.milliseconds + toleranceMs - gatewayTime(on: loop).milliseconds
         timer = loop.after(milliseconds: min(max(left, 1), Self.longestWaitMs)) { [weak self] in
             self?.timer = nil
             self?.tick(on: loop)
