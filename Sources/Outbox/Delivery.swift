@@ -268,6 +268,7 @@ struct Delivery: Sendable {
         guard !context.writes.isResting else { return }
         switch context.link {
         case .online(let facts):
+            guard !mustLookFirst(&context) else { return }
             if !queue.isControl {
                 guard !context.mustWaitForRun(queue, facts), context.queues.takeRoomOnWire(id, queue) else { return }
             }
@@ -279,6 +280,14 @@ struct Delivery: Sendable {
         case .connecting, .blocked:
             return
         }
+    }
+
+    /// 2026.6.11 writes the row of a message that it refuses to run, and may take that row up after a restart. So it is looked for
+    /// before it goes out under its new key.
+    private mutating func mustLookFirst(_ context: inout DispatcherContext) -> Bool {
+        guard entry.kind.startsRun, entry.wasRefused, !search.hasLooked(over: context.connection) else { return false }
+        if search.isIdle, search.nextMs == nil { context.looks.want(id) }
+        return true
     }
 
     /// Writes `sending`; the dispatch follows from that write.
@@ -392,7 +401,7 @@ struct Delivery: Sendable {
 
     /// There is room for its look.
     mutating func startLook(_ context: inout DispatcherContext) {
-        guard context.isOnline, search.isIdle else { return }
+        guard context.isOnline, search.isIdle, !entry.state.isWaiting || entry.wasRefused else { return }
         guard pending == nil else { return look(afterMs: context.policy.failedLooksMs.first, &context) }
         guard let ask = search.begin(entry.state) else { return }
         follow(ask, &context)
@@ -409,6 +418,11 @@ struct Delivery: Sendable {
         if let proof = report.proof { return receive(.proof(key: key, proof), &context) }
         // The change under way may not get to the disk.
         guard pending == nil else { return lookAgain(&context) }
+        if entry.state.isWaiting {
+            guard !report.hasFailed else { return look(afterMs: context.policy.failedLooksMs.first, &context) }
+            search.lookedBeforeSending(over: context.connection)
+            return context.queues.markChanged(queue)
+        }
         let situation = situation(context)
         if let ask = search.received(report, entry.state, situation, policy: context.policy) { follow(ask, &context) }
     }
@@ -578,7 +592,13 @@ struct Delivery: Sendable {
         if let until = awaitsRunUntilMs {
             if until <= now { awaitsRunUntilMs = nil } else { context.timers.wake(.entry(id), atMs: until) }
         }
-        if search.isDue(context.now) { wantLook(&context) }
+        if search.isDue(context.now) {
+            wantLook(&context)
+            if entry.state.isWaiting {
+                search.forgetNext()
+                context.queues.markChanged(queue)
+            }
+        }
     }
 
     /// A time of the calendar has come.

@@ -11,6 +11,8 @@ struct HistorySearch: Sendable, Equatable {
     private var checks = 0
     /// The gateway said that the key has run: the row should be there by now.
     private var isRowExpected = false
+    /// The connection over which a refused entry was looked for, and not found.
+    private var missingOver: Int64?
 
     /// No look is under way.
     var isIdle: Bool { scan == nil }
@@ -34,6 +36,10 @@ struct HistorySearch: Sendable, Equatable {
     /// The last repeat did not reach the gateway, or was refused by it before it looked at the key.
     mutating func repeatFailed() { reconciliation.repeatFailed() }
 
+    func hasLooked(over connection: Int64) -> Bool { missingOver == connection }
+
+    mutating func lookedBeforeSending(over connection: Int64) { missingOver = connection }
+
     // MARK: Looks
 
     /// Sets the time of the next look, and gives it. Nil where there is no wait to rest for.
@@ -50,8 +56,8 @@ struct HistorySearch: Sendable, Equatable {
     mutating func begin(_ state: OutboxState) -> Reconciliation.Ask? {
         switch state {
         case .unconfirmed: reconciliation.begin()
-        case .accepted: .scan(.complete)
-        case .queued, .sending, .retrying, .delivered, .failed, .cancelled, .expired: nil
+        case .accepted, .queued, .retrying: .scan(.complete)
+        case .sending, .delivered, .failed, .cancelled, .expired: nil
         }
     }
 

@@ -104,8 +104,11 @@ package struct OutboxEntry: Sendable, Equatable {
     /// that the gateway left under it is no message that it took.
     package func goes(by key: some StringProtocol) -> Bool { Self.bareKey(key) == upstreamKey }
 
-    /// A dispatch under the present key is not known to have failed.
-    var mayHaveArrived: Bool { runID != nil || firstDispatchAt != nil }
+    /// A dispatch under the present key is not known to have failed, or the gateway may have kept a message that it refused.
+    var mayHaveArrived: Bool { runID != nil || firstDispatchAt != nil || wasRefused }
+
+    /// The gateway took it and refused to run it; the present key has not gone out.
+    package var wasRefused: Bool { fault?.code == OutboxFault.sessionConflictCode && firstDispatchAt == nil }
 
     /// No earlier dispatch under the present key reached the gateway, as far as is known.
     var isFirstUnderKey: Bool { lastClass != .ambiguous && lastClass != .accepted }

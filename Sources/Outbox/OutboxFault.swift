@@ -28,6 +28,16 @@ extension OutboxFault {
     static func unsupported(_ kind: OutboxKind) -> OutboxFault {
         OutboxFault(code: "UNSUPPORTED_KIND", detail: "this version does not know commands of kind \(kind.rawValue)")
     }
+    /// The gateway acknowledged the message and then refused to run it, as 2026.6.11 does in older sessions after a restart.
+    package static func sessionConflict(_ reason: String) -> OutboxFault {
+        OutboxFault(
+            code: sessionConflictCode,
+            detail:
+                "The gateway refused to run the message (\(reason)). Versions around 2026.6.11 do that in older sessions "
+                + "after a restart. A message to a session that does not exist yet cures it; this one follows then."
+        )
+    }
+    package static let sessionConflictCode = "SESSION_CONFLICT"
     static let superseded = OutboxFault(code: "SUPERSEDED", detail: "a newer command for the same thing replaced it")
     static let heldAfterRestart = OutboxFault(
         code: "HELD_AFTER_RESTART",

@@ -20,6 +20,8 @@ struct RunReducer: Sendable {
     private(set) var isUncertain = false
     /// The gateway's process that worked on it was gone at this time, by our clock.
     private(set) var goneAt: Timestamp?
+    /// Its message left no trace and waits to be sent again.
+    private var waitsAnew = false
     /// When it was known that the run is over without an end of its own.
     private var overAt: Timestamp?
     /// The conversation that a page showed while the run was active.
@@ -82,7 +84,7 @@ struct RunReducer: Sendable {
 
     var state: Run.State {
         let state = endHeldUntil == nil ? evidence.state : .running
-        return state == .running && !hasBegun ? .queued : state
+        return state == .running && (!hasBegun || waitsAnew) ? .queued : state
     }
 
     /// The gateway reported something of it; a send that is only accepted has not begun.
@@ -224,6 +226,7 @@ struct RunReducer: Sendable {
         heardAt = now
         isUncertain = false
         goneAt = nil
+        waitsAnew = false
     }
 
     mutating func began(at time: Timestamp) {
@@ -485,6 +488,12 @@ struct RunReducer: Sendable {
         isStored = false
     }
 
+    /// Nothing is left of it at the gateway; the steps and the text of the try before are over.
+    mutating func waitAnew() {
+        beginAgainUnseen()
+        waitsAnew = true
+    }
+
     /// The gateway began it anew; its rows are all that is seen of that.
     mutating func beginAgainUnseen() {
         evidence = RunEvidence()
@@ -522,7 +531,7 @@ struct RunReducer: Sendable {
     /// - Returns: the session, when the run has just ended for the first time.
     mutating func publish(to changes: inout [RunChange]) -> SessionKey? {
         let state = self.state
-        guard state != .queued else { return nil }
+        guard state != .queued || isStartPublished else { return nil }
         let known = changes.count
         defer { if changes.count > known { hasNews = true } }
         if !isStartPublished {

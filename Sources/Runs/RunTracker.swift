@@ -145,6 +145,16 @@ package struct RunTracker: Sendable {
     /// The outbox cares for the message no longer: it is delivered, or given up.
     package mutating func deliveryIsOver(_ id: String) { memory[resolved(id)]?.awaitsDelivery = false }
 
+    /// The message of a run whose process is gone left no trace in the transcript: it waits to be sent again.
+    package mutating func waitsAnew(_ id: String) -> [RunChange] {
+        let id = resolved(id)
+        guard let reducer = memory[id], reducer.isActive, reducer.isGone else { return [] }
+        memory[id]?.waitAnew()
+        var changes: [RunChange] = []
+        memory.publish(id, to: &changes)
+        return changes + memory.takeEvictedEnds()
+    }
+
     /// A run of Ladle's own housekeeping: neither it nor its messages are shown.
     package mutating func hide(_ id: String) {
         if hidden.count >= ActivityLimits.hiddenRuns { hidden.removeAll() }
@@ -160,6 +170,7 @@ package struct RunTracker: Sendable {
     /// - Parameters:
     ///   - text: of the message that it answers, where that is ours.
     ///   - awaitsDelivery: the outbox has no proof of that message yet, so it may be sent again.
+    ///   - waitsAnew: it waits to be sent again, because nothing was left of it.
     ///   - steps: published then.
     package mutating func resume(
         _ id: String,
@@ -167,6 +178,7 @@ package struct RunTracker: Sendable {
         startedAt: Timestamp,
         text: String? = nil,
         awaitsDelivery: Bool = false,
+        waitsAnew: Bool = false,
         steps: [Step] = [],
         now: Timestamp
     ) {
@@ -175,6 +187,7 @@ package struct RunTracker: Sendable {
         memory[id]?.sentText = text.map { HistoryTurn.compared($0) }
         memory[id]?.awaitsDelivery = awaitsDelivery
         memory[id]?.resume(at: startedAt, isStartPublished: true, steps: steps)
+        if waitsAnew { memory[id]?.waitAnew() }
     }
 
     /// Takes up a message that the gateway took while nobody followed its run, which may be over. The transcript has to show it.

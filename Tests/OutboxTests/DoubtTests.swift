@@ -50,6 +50,7 @@ struct `An entry that may have arrived` {
         world.answer(.noAnswer(detail: "timeout"), to: "a")
         world.send(.refusedByRun(key: "a", Self.conflict, retryAfterMs: 1_000))
         world.pass(1_000)
+        world.report(ScanReport(isComplete: true))
         #expect(world.dispatches.map(\.attempt.key) == ["a", "a-r2"])
         world.send(.taken(key: "a"))
         world.send(.evidence(key: "a:user", .messageEvent))
@@ -79,10 +80,34 @@ struct `An entry that may have arrived` {
         world.pass(1_799_999)
         #expect(world.sent == ["a", "b"])
         world.pass(1)
+        world.report(ScanReport(isComplete: true))
         #expect(world.sent == ["a", "b", "a"])
         world.acknowledge("a")
+        world.report(ScanReport(isComplete: true))
         #expect(world.sent == ["a", "b", "a", "b"])
         #expect(world.violations == [])
+    }
+
+    /// The gateway may have kept the row of a message that it refused, and have answered it after a restart.
+    @Test func `or was refused by its run is looked for before it is sent again`() {
+        for proof in [OutboxProof.textMatch, nil] {
+            var world = World()
+            world.online()
+            world.enqueue("a")
+            world.acknowledge("a")
+            world.send(.refusedByRun(key: "a", Self.conflict, retryAfterMs: 1_800_000))
+            world.offline()
+            world.online(uptimeMs: 0)
+            world.pass(1_800_000)
+            #expect(world.sent == ["a"])
+            world.report(.failed)
+            world.pass(10_000)
+            #expect(world.scans.map(\.entry.upstreamKey) == ["a-r2", "a-r2"])
+            world.report(ScanReport(proof: proof, isComplete: true))
+            #expect(world.sent == (proof == nil ? ["a", "a"] : ["a"]))
+            #expect(world.state("a") == (proof == nil ? .sending : .delivered))
+            #expect(world.violations == [])
+        }
     }
 
     @Test func `or was refused by its run goes at once when the cause of that is gone`() {
@@ -96,6 +121,7 @@ struct `An entry that may have arrived` {
         world.send(.bringForward(faultCode: "OTHER"))
         #expect(world.sent.count == 2)
         world.send(.bringForward(faultCode: Self.conflict.code))
+        for scan in world.scans { world.send(.scanned(scan.id, ScanReport(isComplete: true))) }
         #expect(world.dispatches.dropFirst(2).map(\.attempt.key).sorted() == ["den-r2", "main-r2"])
     }
 

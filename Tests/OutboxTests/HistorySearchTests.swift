@@ -22,7 +22,7 @@ struct HistorySearchTests {
         var search = HistorySearch()
         #expect(search.begin(.unconfirmed) == .scan(.recent))
         #expect(search.begin(.accepted) == .scan(.complete))
-        #expect(search.begin(.retrying) == nil)
+        #expect(search.begin(.sending) == nil)
     }
 
     @Test func `one look is under way at a time, and only its own report ends it`() {

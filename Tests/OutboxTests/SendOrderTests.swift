@@ -205,6 +205,7 @@ struct `Order` {
         let fault = OutboxFault(code: "SESSION_CONFLICT", detail: "conflicted")
         world.send(.refusedByRun(key: "a", fault, retryAfterMs: 1_000))
         world.pass(1_000)
+        world.report(ScanReport(isComplete: true))
         world.run("a", .ended)
         world.acknowledge("a")
         world.enqueue("b")

@@ -154,6 +154,22 @@ struct UnseenRunTests {
         #expect(published(changes).last == "completed Whole.")
     }
 
+    @Test func `a run of which nothing is left waits until its message is sent again`() {
+        var tracker = RunTracker()
+        tracker.sent(own, session: main, text: "hi", now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.start(own), now: now)
+        _ = tracker.receive(event: "agent", payload: AgentFrame.text(own, 2, "Half"), now: now)
+        #expect(tracker.waitsAnew(own).isEmpty, "its process is there")
+        tracker.relink(isSameProcess: false, now: now.adding(milliseconds: 20_000))
+        #expect(published(tracker.waitsAnew(own)) == ["replaced "])
+        #expect(tracker.run(own)?.state == .queued)
+        let again = now.adding(milliseconds: 30_000)
+        tracker.sent(own, session: main, text: "hi", now: again)
+        #expect(tracker.run(own)?.state == .running)
+        let changes = tracker.receive(event: "agent", payload: AgentFrame.text(own, 2, "Whole"), now: again)
+        #expect(published(changes) == ["0 Whole"])
+    }
+
     @Test func `a turn that was taken up before the message came has no answer to it`() {
         let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
         let earlier = [

@@ -3,6 +3,7 @@ import EventLoops
 import Gateway
 import JSONBytes
 import Labels
+import Outbox
 import Runs
 import Store
 import Testing
@@ -203,6 +204,33 @@ struct RunServiceTests {
             try await bench.event("chat", Frame.final(id, 9, "Hello you."), on: loop)
             try await bench.advance(5000, on: loop)
             #expect(bench.data("run.ended").map { $0["run"]?["text"]?.string } == ["Hello you."])
+        }
+    }
+
+    @Test func `a message refused by a session conflict that a restart answers is not sent again`() async throws {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            let words = "Error: reply session initialization conflicted for agent:main:main"
+            let refusal = Frame.end(id, "error").replacing("it broke", with: words)
+            try await bench.event("chat", refusal, on: loop)
+            #expect(try await bench.journal.read { try $0.outbox.entry(id: id)?.state } == .retrying)
+            try await bench.kill(on: loop)
+            let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+            let mark = "[Queued user message that arrived while the previous turn was still active]"
+            bench.gateway.rows[Self.main] = [
+                Row.user("hello", key: id),
+                Row.user("\(mark)\nhello\n\n\(note)", at: ManualClock.start.milliseconds + 9_000),
+                Row.assistant("Hello you.", at: ManualClock.start.milliseconds + 10_000),
+            ]
+            try await bench.advance(20_000, on: loop)
+            try await bench.open(uptimeMs: 15_000, on: loop)
+            try await bench.advance(1_900_000, on: loop)
+            #expect(bench.gateway.sentTexts == ["hello"])
+            let entry = try await bench.journal.read { try $0.outbox.entry(id: id) }
+            #expect(entry?.state == .delivered)
+            let run = bench.services.runs.run(entry?.runID ?? "")
+            #expect(run?.state == .completed)
+            #expect(run?.text == "Hello you.")
         }
     }
 

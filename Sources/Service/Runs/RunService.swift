@@ -21,7 +21,6 @@ package final class RunService {
     private static let recoveryEntries = 100
     /// A conflict of sessions is not cured by waiting; the message is tried again this late without a sign of a cure.
     private static let conflictMilliseconds: Int64 = 1_800_000
-    private static let conflictCode = "SESSION_CONFLICT"
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
@@ -222,13 +221,7 @@ package final class RunService {
     /// that is new to it cures all of them.
     private func refused(_ id: String, _ reason: String, on loop: isolated EventLoop) {
         hasConflict = true
-        let fault = OutboxFault(
-            code: Self.conflictCode,
-            detail:
-                "The gateway refused to run the message (\(reason)). Versions around 2026.6.11 do that in older sessions "
-                + "after a restart. A message to a session that does not exist yet cures it; this one follows then."
-        )
-        outbox.refusedByRun(key: id, fault, retryAfterMs: Self.conflictMilliseconds, on: loop)
+        outbox.refusedByRun(key: id, .sessionConflict(reason), retryAfterMs: Self.conflictMilliseconds, on: loop)
     }
 
     private func lookForCure(behind run: Run, on loop: isolated EventLoop) {
@@ -238,7 +231,7 @@ package final class RunService {
             // The first turn of its session, and no page that begins in the middle.
             guard page.rows.first?.role == .user, page.rows.count(where: { $0.role == .user }) == 1 else { return }
             self.hasConflict = false
-            self.outbox.bringForward(faultCode: Self.conflictCode, on: loop)
+            self.outbox.bringForward(faultCode: OutboxFault.sessionConflictCode, on: loop)
         }
     }
 
@@ -295,14 +288,16 @@ package final class RunService {
             var steps: [Step]
             /// Of the message that it answers, where that is ours.
             var text: String?
-            /// The message may be sent again.
-            var awaitsDelivery: Bool
+            /// Of its message.
+            var delivery: OutboxState?
         }
 
         /// Runs without an end.
         var runs: [Open]
         /// Messages that the gateway took and whose run nobody saw.
         var entries: [OutboxEntry]
+        /// A message waits for the cure of a session conflict.
+        var hasConflict: Bool
         var process: GatewayProcess?
     }
 
@@ -318,7 +313,7 @@ package final class RunService {
                     run: run,
                     steps: try tables.runs.steps(run: run.id).compactMap { Step(kept: $0) },
                     text: try tables.outbox.payload(id: message)?.text,
-                    awaitsDelivery: try tables.outbox.entry(id: message).map { !$0.state.isTerminal } ?? false
+                    delivery: try tables.outbox.entry(id: message)?.state
                 )
             }
             var recent = OutboxTable.Query()
@@ -327,13 +322,21 @@ package final class RunService {
             let entries = try tables.outbox.list(recent).filter { entry in
                 try (entry.state == .accepted || entry.updatedAt >= since) && Self.lacksRun(entry, tables)
             }
-            return Saved(runs: runs, entries: entries, process: try GatewayProcess.kept(in: tables))
+            recent.states = [.retrying]
+            let hasConflict = try tables.outbox.list(recent).contains(where: \.wasRefused)
+            return Saved(
+                runs: runs,
+                entries: entries,
+                hasConflict: hasConflict,
+                process: try GatewayProcess.kept(in: tables)
+            )
         } failed: { [weak self] fault in
             self?.fault = fault
         } completion: { [weak self] saved in
             guard let self else { return }
             self.fault = nil
             self.process = self.process ?? saved.process
+            if saved.hasConflict { self.hasConflict = true }
             self.resume(saved.runs, on: loop)
             for entry in saved.entries { self.recover(entry, on: loop) }
             completion()
@@ -352,7 +355,8 @@ package final class RunService {
                 session: tracker.defaults.tolerant(open.run.session),
                 startedAt: open.run.startedAt,
                 text: open.text,
-                awaitsDelivery: open.awaitsDelivery,
+                awaitsDelivery: open.delivery.map { !$0.isTerminal } ?? false,
+                waitsAnew: open.delivery == .retrying,
                 steps: open.steps,
                 now: loop.wallClock
             )
@@ -365,6 +369,7 @@ package final class RunService {
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         guard entry.kind == .message else { return }
         if entry.state.isTerminal { tracker.deliveryIsOver(entry.runID ?? entry.upstreamKey) }
+        if entry.state == .retrying { publish(tracker.waitsAnew(entry.runID ?? entry.upstreamKey), on: loop) }
         guard entry.state == .delivered, isUnknown(entry) else { return }
         feed.read(on: loop) { tables -> OutboxEntry? in
             guard try Self.lacksRun(entry, tables) else { return nil }
@@ -392,7 +397,9 @@ package final class RunService {
 
     /// The message went to an earlier process of the gateway than the one that answers now.
     private func wasTakenBefore(_ entry: OutboxEntry) -> Bool {
-        guard isOnline, let process, let sent = entry.firstDispatchAt else { return false }
+        guard isOnline, let process else { return false }
+        // Where it was refused, or seemed absent, the time of its sending is not kept.
+        let sent = entry.firstDispatchAt ?? entry.createdAt
         return sent.adding(milliseconds: gateway.clockSkewMs) < process.startedAt
     }
 
