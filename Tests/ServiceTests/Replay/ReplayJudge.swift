@@ -100,6 +100,20 @@ struct ReplayJudge {
         }
     }
 
+    /// The answers of the turn with which a restarted gateway went on, directly behind the message's own.
+    private func takenUpAnswers(of id: String) -> [String] {
+        recording.messages(of: id).flatMap { place -> [String] in
+            let rows = transcript(of: place).filter { $0.appears <= account.end }
+            guard wasInterrupted(id), let own = rows.lastIndex(where: { isUserRow($0, of: place) }),
+                let next = rows[(own + 1)...].firstIndex(where: { $0.role == "user" }),
+                rows[next].text.contains(Self.interruption)
+            else { return [] }
+            return rows[(next + 1)...].prefix { $0.role != "user" }.filter { $0.role == "assistant" }.map(\.text)
+        }
+    }
+
+    private static let interruption = "[System] Your previous turn was interrupted by a gateway restart"
+
     /// The run itself, and those that worked on the same message.
     private func works(of id: String) -> [RecordedRun] {
         let runs = recording.messages(of: id).flatMap { recording.answers(to: $0) }
@@ -235,6 +249,8 @@ struct ReplayJudge {
             {
                 return
             }
+            // Taken up and answered while nobody listened.
+            if truth == .failed, isAmong(text, takenUpAnswers(of: id)) { return }
             if let truth, truth != .completed {
                 find(.wrongEnd, "run \(name(run)) completed with \(quote(text)), but it \(truth.rawValue)")
             } else if !isAmong(text, texts) {
@@ -286,7 +302,7 @@ struct ReplayJudge {
                 let isOwn = owners.contains { text == $0.text || text.contains($0.text) }
                 if !isOwn { find(.foreignMessage, "\(quote(text)) as the message of run \(name(run))") }
             case "assistant":
-                let own = texts(of: id) + otherTexts(of: id)
+                let own = texts(of: id) + otherTexts(of: id) + takenUpAnswers(of: id)
                 guard !own.isEmpty || !owners.isEmpty else { continue }
                 let wanted = bare(text)
                 if !own.contains(where: { bare($0).contains(wanted) }), !isAmong(text, own) {
