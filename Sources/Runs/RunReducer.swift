@@ -24,6 +24,8 @@ struct RunReducer: Sendable {
     private var waitsAnew = false
     /// When it was known that the run is over without an end of its own.
     private var overAt: Timestamp?
+    /// Since then pages call it over and do not show how it ended.
+    private var shownOverAt: Timestamp?
     /// The conversation that a page showed while the run was active.
     var conversation: String?
     /// The transcript was seen to hold its user's row.
@@ -227,6 +229,7 @@ struct RunReducer: Sendable {
         isUncertain = false
         goneAt = nil
         waitsAnew = false
+        shownOverAt = nil
     }
 
     mutating func began(at time: Timestamp) {
@@ -422,6 +425,13 @@ struct RunReducer: Sendable {
         endHeldUntil = time
     }
 
+    /// Whether pages have called it over for some time without showing its end: the last row of a run is written moments later.
+    mutating func isStillShownOver(now: Timestamp) -> Bool {
+        let since = shownOverAt ?? now
+        shownOverAt = since
+        return now.milliseconds - since.milliseconds >= Self.lastRowMilliseconds
+    }
+
     /// The gateway said that the last try failed.
     mutating func failed(_ error: String?, now: Timestamp) {
         hear(at: now)
@@ -505,6 +515,8 @@ struct RunReducer: Sendable {
         (hasGap, needsRows) = (false, false)
     }
 
+    /// Gateways write the row of an aborted run up to 3 s after its end.
+    private static let lastRowMilliseconds: Int64 = 3_000
     private static let mostStarts = 8
     /// The start of a process is reckoned from its age, which a hello names some time after it was read.
     private static let processTolerance: Int64 = 1_000

@@ -593,7 +593,7 @@ package struct RunTracker: Sendable {
             guard memory[id]?.isActive == true, page.hasActiveRun == false else { return }
             if isNothing {
                 drop(id, to: &changes)
-            } else if reducer.hasBegun {
+            } else if reducer.hasBegun, end != nil || memory[id]?.isStillShownOver(now: now) == true {
                 memory[id]?.end(.reported, session: end, now: now)
             }
         }

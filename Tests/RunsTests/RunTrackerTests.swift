@@ -264,6 +264,29 @@ struct RunTrackerTests {
         #expect(tracker.looks(now.adding(milliseconds: 60_000)).isEmpty)
     }
 
+    /// The gateway writes the row of an aborted run moments after the run is over.
+    @Test func `a run that a page calls over waits some seconds for the row of its end`() {
+        func page(_ last: String) -> JSONValue {
+            let user = #"{"role":"user","content":"x","timestamp":1795000000000,"idempotencyKey":"a:user"}"#
+            return json(#"{"messages":[\#(user)\#(last)],"sessionInfo":{"hasActiveRun":false,"status":"running"}}"#)
+        }
+        let row = #",{"role":"assistant","content":"Half","stopReason":"aborted","timestamp":1795000002000}"#
+        for (last, expected) in [(row, Run.State.aborted), ("", .failed)] {
+            var tracker = RunTracker()
+            tracker.traits = GatewayTraits(sendsRows: true, pagesTellRuns: true)
+            tracker.sent("a", session: main, text: "x", now: now)
+            _ = tracker.receive(event: "agent", payload: AgentFrame.start("a"), now: now)
+            tracker.relink(isSameProcess: true, now: now)
+            for milliseconds: Int64 in [0, 1_000, 2_999] {
+                let at = now.adding(milliseconds: milliseconds)
+                _ = tracker.receive(history: page(""), session: main, now: at)
+                #expect(tracker.run("a")?.state == .running)
+            }
+            _ = tracker.receive(history: page(last), session: main, now: now.adding(milliseconds: 3_000))
+            #expect(tracker.run("a")?.state == expected)
+        }
+    }
+
     @Test func `on protocol 3 the transcript's own end closes a run whose end was missed`() {
         var tracker = RunTracker()
         tracker.sent("a", session: main, text: "hello there", now: now)
