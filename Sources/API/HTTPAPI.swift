@@ -199,7 +199,10 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         }
         let result = try prepare(exchange, by: caller, match, mayHaveBody: true, on: loop)
         if case .ready(let call) = result {
-            if case .refused(let refusal) = browsers.checkSimpleBody(head, hasToken: caller.tokenID != nil) {
+            if case .refused(let refusal) = browsers.checkSimpleBody(
+                head,
+                hasToken: caller.tokenID != nil || call.request.route.hasSecret
+            ) {
                 throw Problem(refusal).closing()
             }
             AccessMemo.keep(call, access.authenticator.tokens)

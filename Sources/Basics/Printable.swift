@@ -41,22 +41,52 @@ package enum Printable {
     }
 
     /// Writes each character that would not show as itself as `\\u{HEX}`: controls, line ends, marks of direction, invisible ones,
-    /// and spaces that are no blank. The text stays whole, and on one line.
-    package static func escaped(_ text: String) -> String {
+    /// spaces that are no blank, and marks over other characters except the usual accents of a letter. The text stays on one line.
+    /// It ends before the first character that would make it longer than `limit` bytes.
+    package static func escaped(_ text: String, limit: Int = .max) -> (text: String, isWhole: Bool) {
         var view = String.UnicodeScalarView()
+        var size = 0
+        // How many marks the last letter has; nil behind anything else.
+        var marks: Int?
         for scalar in text.unicodeScalars {
-            if isShownAsItself(scalar) {
-                view.append(scalar)
+            let isMark = isCombining(scalar)
+            let isShown = isMark ? isAccent(scalar, behind: marks) : isShownAsItself(scalar)
+            let spelt = isShown ? "" : "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+            size += isShown ? UTF8.width(scalar) : spelt.utf8.count
+            guard size <= limit else { return (String(view), false) }
+            if isShown { view.append(scalar) } else { view.append(contentsOf: spelt.unicodeScalars) }
+            if isMark {
+                marks = isShown ? marks.map { $0 + 1 } : nil
             } else {
-                view.append(contentsOf: "\\u{\(String(scalar.value, radix: 16, uppercase: true))}".unicodeScalars)
+                marks = isShown && scalar.properties.isAlphabetic ? 0 : nil
             }
         }
-        return String(view)
+        return (String(view), true)
     }
+
+    private static let mostAccents = 2
+
+    private static func isCombining(_ scalar: Unicode.Scalar) -> Bool {
+        guard scalar.value >= 0x300 else { return false }
+        return switch scalar.properties.generalCategory {
+        case .nonspacingMark, .spacingMark, .enclosingMark: true
+        default: false
+        }
+    }
+
+    /// Strokes through a letter and frames around it hide it, and so do many marks on one.
+    private static func isAccent(_ scalar: Unicode.Scalar, behind marks: Int?) -> Bool {
+        guard let marks, marks < mostAccents, !scalar.properties.isDefaultIgnorableCodePoint else { return false }
+        return scalar.properties.generalCategory != .enclosingMark
+            && scalar.properties.canonicalCombiningClass != .overlay
+    }
+
+    /// Letters and symbols that are drawn as nothing.
+    private static let blanks: Set<UInt32> = [0x2800, 0x1D159, 0x13441, 0x13442]
 
     private static func isShownAsItself(_ scalar: Unicode.Scalar) -> Bool {
         if (0x20...0x7E).contains(scalar.value) { return true }
-        if scalar.properties.isDefaultIgnorableCodePoint { return false }
+        if scalar.properties.isDefaultIgnorableCodePoint || blanks.contains(scalar.value) { return false }
         return switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .spaceSeparator, .privateUse, .surrogate,
             .unassigned:

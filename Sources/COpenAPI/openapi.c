@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 93f46fd39e9792c282eac4e393d99e6390bb2bd21a8cf968b482e8d4ce8bd65d
+// c0bda8a2cc82ed7bb9d1efae7b476e06ff0ce613fc6cfe6a50d68d69a04a0bf1
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

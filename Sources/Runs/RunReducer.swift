@@ -293,6 +293,12 @@ struct RunReducer: Sendable {
         steps.takeApproval(id: id, approval.request, decision: approval.decision, at: time)
     }
 
+    /// Ladle's own word about the end of an approval.
+    mutating func approvalEnded(_ id: String, _ decision: ApprovalEvent.Decision, at time: Timestamp) {
+        guard !isClosed, steps.contains(approval: id) else { return }
+        steps.takeApproval(id: id, nil, decision: decision, at: time)
+    }
+
     mutating func noteGap() { hasGap = true }
 
     // MARK: Chat events

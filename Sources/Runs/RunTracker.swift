@@ -356,6 +356,22 @@ package struct RunTracker: Sendable {
         memory.publish(run, to: &changes)
     }
 
+    /// An approval that does not wait any more, as its register has it.
+    package mutating func approvalEnded(
+        _ id: String,
+        _ decision: ApprovalEvent.Decision,
+        now: Timestamp
+    ) -> [RunChange] {
+        var changes: [RunChange] = []
+        for runs in memory.sessions.values {
+            for run in runs.active where memory[run]?.steps.contains(approval: id) ?? false {
+                memory[run]?.approvalEnded(id, decision, at: now)
+                memory.publish(run, to: &changes)
+            }
+        }
+        return changes
+    }
+
     /// The run that asked for an approval. Decisions of some releases do not name the session.
     package func run(asking approval: ApprovalEvent) -> String? {
         guard let id = approval.id else { return nil }

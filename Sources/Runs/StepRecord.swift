@@ -21,6 +21,8 @@ struct StepRecord: Sendable {
 
     enum Approval: Sendable, Equatable {
         case requested, allowed, denied
+        /// Nothing shows how.
+        case ended
     }
 
     let key: String
@@ -130,7 +132,7 @@ struct StepRecord: Sendable {
         if kind == .thinking { return isOpenThought ? .running : .done }
         // A call with an exit code ran, so it was allowed, also where the decision was missed.
         if approval == .requested, outcome?.exitCode == nil { return .waiting }
-        if approval == .denied, outcome == nil || kind == .approval { return .failed }
+        if approval == .denied, outcome == nil || outcome?.state == .waiting || kind == .approval { return .failed }
         if kind == .approval { return .done }
         if let outcome {
             switch outcome.state {
@@ -171,8 +173,8 @@ struct StepRecord: Sendable {
         case .thinking:
             return state == .running ? ThinkingLabel.running(label.active) : ThinkingLabel.done(label.active)
         case .error: return label.active
-        case .approval where state == .done: return "Approved: \(label.active)"
-        case .approval where state == .failed: return "Denied: \(label.active)"
+        case .approval where !state.isOpen: return question
+        case .tool where !state.isOpen && isUndecided: return question
         case .notice where state != .running: return PastTense.of(label.active)
         default: break
         }
@@ -188,6 +190,24 @@ struct StepRecord: Sendable {
             return label.done(milliseconds: duration)
         case .failed: return label.failed(exitCode: outcome?.exitCode, milliseconds: duration)
         case .cancelled: return label.cancelled
+        }
+    }
+
+    /// The call asked, and nothing shows that it went on.
+    private var isUndecided: Bool {
+        switch approval {
+        case .allowed, .denied: false
+        case .requested: outcome?.exitCode == nil
+        case .ended: outcome == nil || outcome?.state == .waiting
+        case nil: outcome?.state == .waiting
+        }
+    }
+
+    private var question: String {
+        switch approval {
+        case .allowed: "Approved: \(label.active)"
+        case .denied: "Denied: \(label.active)"
+        case .requested, .ended, nil: "Asked for approval: \(label.active)"
         }
     }
 

@@ -255,8 +255,11 @@ struct StepTable: Sendable {
         case nil: if records[place].approval == nil { records[place].approval = .requested }
         case .deny: records[place].approval = .denied
         case .allow: records[place].approval = .allowed
+        case .unknown: if records[place].approval != .allowed, records[place].approval != .denied { end(place) }
         }
     }
+
+    private mutating func end(_ place: Int) { records[place].approval = .ended }
 
     private mutating func approvalPlace(_ id: String, _ request: ApprovalRequest?, at time: Timestamp) -> Int? {
         let label = LabelRequest(tool: "exec", arguments: request?.arguments).label(labels)

@@ -1,4 +1,5 @@
 import Access
+import Basics
 import EventLoops
 import EventStream
 import Gateway
@@ -128,6 +129,51 @@ struct ApprovalRouteTests {
         }
     }
 
+    @Test func `a decision may name the question that was shown`() async throws {
+        try await withAPI { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a"), on: loop)
+            let hash = try #require(try await api.get("/v1/approvals/a", on: loop)["commandSha256"])
+            let number = #"{"decision":"deny","commandSha256":1}"#
+            #expect(try await api.post("/v1/approvals/a", Field.json, number, on: loop).status == 422)
+            for wrong in ["", String(repeating: "0", count: 64)] {
+                let body = #"{"decision":"deny","commandSha256":"\#(wrong)"}"#
+                let answer = try await api.post("/v1/approvals/a", Field.json, body, on: loop)
+                #expect(answer.status == 409)
+                #expect(answer["code"] == "APPROVAL_CHANGED")
+                #expect(answer.json["approval"]?["commandSha256"]?.string == hash)
+            }
+            #expect(api.gateway.requests("exec.approval.resolve").isEmpty)
+            let right = #"{"decision":"deny","commandSha256":"\#(hash)"}"#
+            #expect(try await api.post("/v1/approvals/a", Field.json, right, on: loop).status == 200)
+        }
+    }
+
+    @Test func `a page ends before it is too long, and the next begins there`() async throws {
+        try await withAPI { api, loop in
+            try await open(api, on: loop)
+            let long = String(repeating: "x", count: 60_000)
+            for number in 0..<40 {
+                let created = loop.wallClock.adding(milliseconds: Int64(number))
+                try await api.bench.asks(Asked.exec("a\(number)", long, at: created), on: loop)
+            }
+            for state in ["pending", "resolved"] {
+                var seen: [String] = []
+                var before: String?
+                repeat {
+                    let from = before.map { "&before=\($0)" } ?? ""
+                    let page = try await api.get("/v1/approvals?limit=200&state=\(state)\(from)", on: loop)
+                    #expect(page.body.utf8.count < 1_200_000)
+                    seen += page.json["approvals"]?.elements.compactMap { $0["id"]?.string } ?? []
+                    before = page.json["before"]?.string
+                } while before != nil
+                #expect(seen == (0..<40).reversed().map { "a\($0)" })
+                for number in 0..<40 { try await api.bench.ends(Asked.resolved("a\(number)", "deny"), on: loop) }
+                try await api.restart(on: loop)
+            }
+        }
+    }
+
     @Test func `a scope decides, and another one for good`() async throws {
         try await withAPI { api, loop in
             try await open(api, on: loop)
@@ -195,12 +241,12 @@ struct ApprovalRouteTests {
     @Test func `an event that is too long to be sent leads to the whole`() async throws {
         try await withAPI { api, loop in
             try await open(api, on: loop)
-            try await api.bench.asks(Asked.exec("a b", String(repeating: "\u{1B}", count: 60_000)), on: loop)
+            try await api.bench.asks(Asked.exec("a b", String(repeating: "\u{1B}", count: 20_000)), on: loop)
             let events = try await api.get("/v1/events?poll=0&types=approval&since=\(first(api))", on: loop).json
             let event = try #require(events["events"]?[0])
             #expect(event["truncated"]?.bool == true)
             #expect(event["href"]?.string == "/v1/approvals/a%20b")
-            #expect(try await api.get("/v1/approvals/a%20b", on: loop)["command"]?.count == 6 * 60_000)
+            #expect(try await api.get("/v1/approvals/a%20b", on: loop)["command"]?.count == 6 * 20_000)
         }
     }
 
@@ -262,6 +308,36 @@ struct ApprovalRouteTests {
             }
             #expect(api.gateway.requests("exec.approval.resolve").count == 1)
             #expect(try await link("a", "deny", [], api, on: loop).status == 409)
+        }
+    }
+
+    @Test func `a link decides the question that it was made for`() async throws {
+        try await withAPI(Self.linked) { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a", "ls"), on: loop)
+            let old = try #require(try await link("a", "allow-once", [], api, on: loop)["url"])
+            try await api.bench.asks(Asked.exec("a", "rm -rf /"), on: loop)
+            #expect(try await api.post(old, [], nil, on: loop).status == 404)
+            #expect(api.gateway.requests("exec.approval.resolve").isEmpty)
+            let body = #"{"decision":"deny","commandSha256":"0"}"#
+            let wrong = try await api.post("/v1/approvals/a/links", Field.json, body, on: loop)
+            #expect(wrong["code"] == "APPROVAL_CHANGED")
+        }
+    }
+
+    @Test func `a page uses a link if its origin is listed`() async throws {
+        var setup = Self.linked
+        setup.origins = ["https://push.example"]
+        try await withAPI(setup) { api, loop in
+            try await open(api, on: loop)
+            try await api.bench.asks(Asked.exec("a"), on: loop)
+            let url = try #require(try await link("a", "deny", [], api, on: loop)["url"])
+            let form = ["Content-Type: application/x-www-form-urlencoded"]
+            for fields in [["Origin: https://evil.example"], ["Origin: null"], ["Sec-Fetch-Site: cross-site"]] {
+                #expect(try await api.post(url, form + fields, "x=1", on: loop).status == 403)
+            }
+            #expect(api.gateway.requests("exec.approval.resolve").isEmpty)
+            #expect(try await api.post(url, ["Origin: https://push.example"], nil, on: loop).status == 200)
         }
     }
 

@@ -65,7 +65,7 @@ struct GatewayEventTests {
 
     @Test(arguments: [
         (#"{"decision":"deny"}"#, ApprovalEvent.Decision?.some(.deny)), (#"{"decision":"allow-once"}"#, .allow),
-        ("{}", .deny),
+        (#"{"decision":"allow-always"}"#, .allow), ("{}", .unknown), (#"{"decision":"maybe"}"#, .unknown),
     ])
     func `an approval is decided or open`(payload: String, decision: ApprovalEvent.Decision?) throws {
         guard case .approval(let approval) = try event("exec.approval.resolved", payload),
@@ -80,7 +80,8 @@ struct GatewayEventTests {
     }
 
     @Test(arguments: [
-        ("pending", ApprovalEvent.Decision?.none), ("requested", nil), ("denied", .deny), ("expired", .deny),
+        ("pending", ApprovalEvent.Decision?.none), ("requested", nil), ("denied", .deny), ("expired", .unknown),
+        ("other", .unknown),
         ("deny", .deny), ("allow-always", .allow),
     ])
     func `the stream of approvals has words of its own`(status: String, decision: ApprovalEvent.Decision?) throws {

@@ -22,7 +22,11 @@ enum ApprovalProof {
             var writer = JSONWriter()
             writer.value(approval)
             guard (try? JSONDocument(parsing: writer.bytes)) != nil else { return "it is not written as JSON" }
-            let texts = [approval.title, approval.command ?? "", approval.explanation ?? ""] + approval.warnings
+            let texts =
+                [
+                    approval.id, approval.agent ?? "", approval.cwd ?? "", approval.title, approval.command ?? "",
+                    approval.explanation ?? "",
+                ] + approval.warnings
             for text in texts where Printable.line(text) != text { return "a text is not plain" }
             if approval.isTruncated, approval.decisions.contains(where: { $0 != .deny }) {
                 return "one can allow what is not shown"
@@ -32,7 +36,7 @@ enum ApprovalProof {
             let now = Timestamp(milliseconds: 1_795_000_000_000)
             guard register.requested(approval, now: now) == [approval] else { return "it is not asked for" }
             let end = max(now, approval.expiresAt).adding(milliseconds: ApprovalLimits.graceMs)
-            guard register.tick(now: end).map(\.state) == [.expired] else { return "it does not end" }
+            guard register.tick(now: end).first?.isPending == false else { return "it does not end" }
         }
         return nil
     }

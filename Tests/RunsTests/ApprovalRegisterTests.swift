@@ -17,15 +17,21 @@ struct ApprovalRegisterTests {
         _ command: String = "date",
         created: Int64 = 0,
         lifeMs: Int64 = 120_000,
-        kind: ApprovalEvent.Kind = .exec
+        kind: ApprovalEvent.Kind = .exec,
+        seen: Int64? = nil,
+        tellsStart: Bool = true,
+        tellsEnd: Bool = true
     ) throws -> Approval {
+        let start = tellsStart ? #","createdAtMs":\#(Self.start + created)"# : ""
+        let end = tellsEnd ? #","expiresAtMs":\#(Self.start + created + lifeMs)"# : ""
         let text = """
-            {"id":"\(id)","request":{"command":\(quoted(command)),"ask":"always","sessionKey":"agent:main:main"},\
-            "createdAtMs":\(Self.start + created),"expiresAtMs":\(Self.start + created + lifeMs)}
+            {"id":"\(id)","request":{"command":\(quoted(command)),"ask":"always","sessionKey":"agent:main:main"}\
+            \(start)\(end)}
             """
         let event = ApprovalEvent(try JSONDocument(parsing: Array(text.utf8)).root, kind: kind)
+        let now = at(seen ?? created)
         return try #require(
-            Approval(event, session: "agent:main:main", commandSHA256: "hash of \(command)", now: at(created))
+            Approval(event, session: "agent:main:main", commandSHA256: "hash of \(command)", now: now)
         )
     }
 
@@ -107,7 +113,7 @@ struct ApprovalRegisterTests {
         var register = ApprovalRegister()
         _ = register.requested(try approval("a"), now: at(0))
         let attempt = try attempt(register.decide("a", .allowOnce, by: "kitchen", now: at(1)))
-        #expect(register.decide("a", .deny, by: "hall", now: at(1)) == .underWay)
+        #expect(register.decide("a", .deny, by: "hall", now: at(1)) == .underWay(try approval("a")))
         let ends = register.resolved("a", "deny", by: "phone", own: "Ladle", at: at(2))
         #expect(ends.first?.state == .denied)
         #expect(ends.first?.via == .other)
@@ -195,19 +201,149 @@ struct ApprovalRegisterTests {
         #expect(register.decide("a-longer", .deny, by: "owner", now: at(6)) == .notFound)
     }
 
-    @Test func `memory is bounded, and what makes room has its end`() throws {
+    @Test func `more than are kept wait for room, and no list makes them change places`() throws {
         var register = ApprovalRegister()
-        var asked = 0
-        var ended = 0
-        for number in 0..<1_000 {
-            for news in register.requested(try approval("a\(number)", created: Int64(number)), now: at(Int64(number))) {
-                if news.isPending { asked += 1 } else { ended += 1 }
+        let all = try (0..<200).map { try approval("a\($0)", created: Int64($0)) }
+        for round in 0..<3 {
+            let number = register.askList()
+            let news = register.listed(all, of: .exec, asked: number, now: at(300))
+            #expect(news.count == (round == 0 ? ApprovalLimits.pending : 0))
+            #expect(news.filter(\.isPending) == news)
+            #expect(register.isOverfull)
+        }
+        for one in all.prefix(100) { _ = register.resolved(one.id, "deny", by: "phone", own: "Ladle", at: at(400)) }
+        #expect(register.recent.count == ApprovalLimits.ended)
+        let number = register.askList()
+        let news = register.listed(Array(all.dropFirst(100)), of: .exec, asked: number, now: at(500))
+        #expect(news.map(\.id) == (128..<200).map { "a\($0)" })
+        #expect(!register.isOverfull)
+    }
+
+    @Test func `what ended long ago is not asked for again by a list that repeats it`() throws {
+        var register = ApprovalRegister()
+        let all = try (0..<200).map { try approval("a\($0)", created: Int64($0)) }
+        for one in all {
+            _ = register.requested(one, now: at(300))
+            _ = register.resolved(one.id, "deny", by: "phone", own: "Ladle", at: at(400))
+        }
+        let repeated = all.flatMap { register.requested($0, now: at(500)) }
+        #expect(repeated == [])
+        // Also where an earlier process saw the end.
+        var later = ApprovalRegister()
+        later.restore([], ended: all.map(\.question))
+        let restored = all.flatMap { later.requested($0, now: at(500)) }
+        #expect(restored == [])
+        let other = try approval("a1", "rm -rf /", created: 1)
+        #expect(later.requested(other, now: at(500)) == [other])
+    }
+
+    @Test func `without a time of its own a repetition is the same question`() throws {
+        var register = ApprovalRegister()
+        let first = try approval("a", tellsStart: false)
+        #expect(register.requested(first, now: at(0)).count == 1)
+        let again = try approval("a", seen: 5_000, tellsStart: false)
+        #expect(again.createdAt != first.createdAt)
+        #expect(register.requested(again, now: at(5_000)) == [])
+        #expect(register.requested(try approval("a", "rm", seen: 6_000, tellsStart: false), now: at(6_000)).count == 2)
+    }
+
+    @Test func `an end that the gateway did not tell is no end`() throws {
+        let day: Int64 = 86_400_000
+        let untold = try approval("a", tellsEnd: false)
+        let far = try approval("b", lifeMs: 7 * day)
+        #expect(untold.expiresAt == at(1_800_000))
+        #expect(far.expiresAt == at(day))
+        for one in [untold, far] {
+            var register = ApprovalRegister()
+            _ = register.requested(one, now: at(0))
+            let over = one.expiresAt.adding(milliseconds: 1_000)
+            // Nobody can be asked: what became of it is not known.
+            var deaf = register
+            #expect(deaf.tick(now: over).map(\.state) == [.unknown])
+            let wishes = (register.tick(now: over, listed: [.exec]), register.takeListWish())
+            #expect(wishes.0 == [])
+            #expect(wishes.1)
+            // It waits, so it is followed further, and can be decided.
+            var again = one
+            again.expiresAt = over.adding(milliseconds: 1_800_000)
+            let number = register.askList()
+            #expect(register.listed([again], of: .exec, asked: number, now: over) == [])
+            guard case .send = register.decide(one.id, .deny, by: "o", now: over) else {
+                Issue.record("it cannot be decided")
+                return
             }
         }
-        #expect(asked == 1_000)
-        #expect(register.pending.count == ApprovalLimits.pending)
-        #expect(ended == 1_000 - ApprovalLimits.pending)
-        #expect(register.recent.count == ApprovalLimits.ended)
+    }
+
+    @Test func `a list decides whether the time is over, and no clock of ours`() throws {
+        for isListed in [true, false] {
+            var register = ApprovalRegister()
+            _ = register.requested(try approval("a"), now: at(0))
+            // Our clock goes an hour forward.
+            #expect(register.tick(now: at(3_600_000), listed: [.exec]) == [])
+            let wish = register.takeListWish()
+            #expect(wish)
+            let number = register.askList()
+            let rows = isListed ? [try approval("a")] : []
+            let ends = register.listed(rows, of: .exec, asked: number, now: at(3_600_000))
+            #expect(ends.map(\.state) == (isListed ? [] : [.expired]))
+            guard isListed else { continue }
+            #expect(register.tick(now: at(3_600_001), listed: [.exec]) == [])
+            guard case .send = register.decide("a", .deny, by: "o", now: at(3_600_001)) else {
+                Issue.record("it cannot be decided")
+                return
+            }
+        }
+        // A gateway that does not answer the question is not waited for.
+        var silent = ApprovalRegister()
+        _ = silent.requested(try approval("a"), now: at(0))
+        #expect(silent.tick(now: at(121_000), listed: [.exec]) == [])
+        #expect(silent.tick(now: at(180_999), listed: [.exec]) == [])
+        #expect(silent.tick(now: at(181_000), listed: [.exec]).map(\.state) == [.expired])
+    }
+
+    @Test func `who gave a decision whose answer was lost is named when it shows, also behind another decision`() throws
+    {
+        var register = ApprovalRegister()
+        _ = register.requested(try approval("a"), now: at(0))
+        let first = try attempt(register.decide("a", .allowOnce, by: "kitchen", now: at(1)))
+        #expect(register.answered("a", attempt: first, .lost, now: at(2)) == [])
+        let second = try attempt(register.decide("a", .deny, by: "hall", now: at(3)))
+        let ends = register.resolved("a", "allow-once", by: "Ladle", own: "Ladle", at: at(4))
+        #expect(ends.first?.decidedBy == "kitchen")
+        #expect(ends.first?.via == .ladle)
+        #expect(register.answered("a", attempt: second, .refused(.resolved), now: at(5)) == [])
+    }
+
+    @Test func `a list from before a loss does not prove that the decision was lost`() throws {
+        var register = ApprovalRegister()
+        _ = register.requested(try approval("a"), now: at(0))
+        let number = register.askList()
+        let sent = try attempt(register.decide("a", .allowOnce, by: "kitchen", now: at(1)))
+        _ = register.answered("a", attempt: sent, .lost, now: at(2))
+        _ = register.listed([try approval("a")], of: .exec, asked: number, now: at(3))
+        #expect(register.tick(now: at(121_000)).map(\.state) == [.unknown])
+    }
+
+    @Test func `a row that does not tell its question still waits`() throws {
+        var register = ApprovalRegister()
+        _ = register.requested(try approval("a"), now: at(0))
+        let number = register.askList()
+        #expect(register.listed([], unread: ["a"], of: .exec, asked: number, now: at(1)) == [])
+    }
+
+    @Test func `what the gateway keeps without its run is not cancelled with it`() throws {
+        var register = ApprovalRegister()
+        var one = try approval("a")
+        one.runID = "run"
+        _ = register.requested(one, now: at(0))
+        _ = register.runEnded("run")
+        // As 2026.6.11 after `chat.abort`.
+        let first = register.askList()
+        #expect(register.listed([one], of: .exec, asked: first, now: at(1)) == [])
+        #expect(register.tick(now: at(121_000), listed: [.exec]) == [])
+        let second = register.askList()
+        #expect(register.listed([], of: .exec, asked: second, now: at(121_000)).map(\.state) == [.expired])
     }
 
     /// Whatever happens in whatever order, an approval is asked for once and ends at most once.

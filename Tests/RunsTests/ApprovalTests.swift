@@ -48,6 +48,81 @@ struct ApprovalTests {
         #expect(try approval(#"{"commandArgv":["rm","-rf","/"]}"#).command == "rm -rf /")
     }
 
+    @Test func `the borders of words are seen where only the words are told`() throws {
+        let words = #"{"argv":["rm","-rf","my files","it's","","a;b","$HOME","x=1"]}"#
+        #expect(try approval(words).command == #"rm -rf 'my files' 'it'\''s' '' 'a;b' '$HOME' x=1"#)
+    }
+
+    @Test func `whatever is cut is said, and only denied`() throws {
+        func list(_ count: Int, _ text: String = "V") -> String {
+            "[" + (0..<count).map { quoted("\(text)\($0)") }.joined(separator: ",") + "]"
+        }
+        let long = { (count: Int) in quoted(String(repeating: "x", count: count)) }
+        let exec: [(String, Bool)] = [
+            (#""envKeys":\#(list(32))"#, false), (#""envKeys":\#(list(33))"#, true), (#""envKeys":["A",1]"#, true),
+            (#""commandAnalysis":{"warningLines":\#(list(32))}"#, false),
+            (#""commandAnalysis":{"warningLines":\#(list(33))}"#, true), (#""warningText":\#(long(2_048))"#, false),
+            (#""warningText":\#(long(2_049))"#, true), (#""cwd":\#(long(4_096))"#, false),
+            (#""cwd":\#(long(4_097))"#, true), (#""host":\#(long(513))"#, true), (#""nodeId":\#(long(513))"#, true),
+            (#""envKeys":[\#(long(513))]"#, true),
+        ]
+        for (member, isCut) in exec {
+            let shown = try approval(#"{"command":"x",\#(member)}"#)
+            #expect(shown.isTruncated == isCut, "\(member.prefix(40))")
+            #expect(shown.decisions == (isCut ? [.deny] : [.allowOnce, .allowAlways, .deny]))
+        }
+        let plugin: [(String, Bool)] = [
+            (#""title":\#(long(120))"#, false), (#""title":\#(long(121))"#, true),
+            (#""title":"t","description":\#(long(2_048))"#, false),
+            (#""title":"t","description":\#(long(2_049))"#, true),
+            (#""title":"t","toolName":\#(long(513))"#, true),
+        ]
+        for (member, isCut) in plugin {
+            let shown = try approval("{\(member)}", kind: .plugin)
+            #expect(shown.isTruncated == isCut, "\(member.prefix(40))")
+            #expect(shown.decisions.contains(.allowOnce) != isCut)
+        }
+    }
+
+    @Test func `what is spelt out at most doubles the text`() throws {
+        let few = try approval(#"{"command":\#(quoted(String(repeating: "\u{1B}", count: 20_000)))}"#)
+        #expect(!few.isTruncated)
+        let many = try approval(#"{"command":\#(quoted(String(repeating: "\u{1B}", count: 60_000)))}"#)
+        #expect(many.isTruncated)
+        #expect(many.decisions == [.deny])
+        #expect((many.command?.utf8.count ?? 0) <= 2 * ApprovalLimits.commandBytes)
+    }
+
+    @Test func `what a glyph can hide is spelt out`() throws {
+        let shown = try approval(
+            #"{"command":\#(quoted("a\u{2800}b e\u{301}x\u{338} \u{301}o\u{301}\u{301}\u{301}\u{20DD}"))}"#
+        )
+        #expect(shown.command == "a\\u{2800}b e\u{301}x\\u{338} \\u{301}o\u{301}\u{301}\\u{301}\\u{20DD}")
+    }
+
+    @Test func `names that cannot be read are no ids, and sessions are spelt out`() throws {
+        let id = #"{"id":"a\u202eb","request":{"command":"x"}}"#
+        #expect(ApprovalProof.approval(Array(id.utf8), kind: .exec) == nil)
+        let event = ApprovalEvent(try JSONDocument(parsing: Array(#"{"id":"a","request":{"command":"x"}}"#.utf8)).root)
+        let now = Timestamp(milliseconds: 1_795_000_000_000)
+        let shown = Approval(event, session: "agent:main:\u{202E}x", commandSHA256: nil, now: now)
+        #expect(shown?.session == #"agent:main:\u{202E}x"#)
+    }
+
+    @Test func `every part of the question changes its fingerprint`() throws {
+        func fingerprint(_ request: String) throws -> [UInt8] {
+            let root = try JSONDocument(parsing: Array(#"{"id":"a","request":{\#(request)}}"#.utf8)).root
+            return try #require(ApprovalEvent(root).request).fingerprint
+        }
+        let members = [
+            #""command":"x""#, #""cwd":"/a""#, #""host":"node""#, #""nodeId":"n""#, #""title":"t""#,
+            #""description":"d""#,
+            #""toolName":"w""#, #""agentId":"g""#, #""envKeys":["A"]"#, #""warningText":"w""#,
+        ]
+        let all = try members.map(fingerprint) + [try fingerprint("")]
+        #expect(Set(all).count == all.count)
+    }
+
     @Test(arguments: [
         (#"{"command":"x"}"#, ["allow-once", "allow-always", "deny"]),
         (#"{"command":"x","ask":"always"}"#, ["allow-once", "deny"]),

@@ -187,6 +187,127 @@ struct ApprovalServiceTests {
         }
     }
 
+    @Test func `a clock that is set forward ends nothing`() async throws {
+        for version in [3, 4] {
+            try await withServices { bench, loop in
+                bench.gateway.responder = { $0.method == "exec.approval.list" ? .now(ok("[\(Asked.exec("a"))]")) : nil }
+                try await bench.open(version: version, methods: version == 3 ? Asked.march : Asked.listing, on: loop)
+                try await bench.asks(Asked.exec("a"), on: loop)
+                bench.clock.set(forwardMs: 7_200_000)
+                #expect(bench.services.approvals.waiting(on: loop).map(\.state) == [.pending])
+                try await bench.advance(60_000, on: loop)
+                #expect(bench.states(of: "a") == ["pending"])
+                #expect(try await bench.decide("a", .deny, on: loop) == "decided denied")
+            }
+        }
+    }
+
+    @Test func `the end of the time is asked for where there is a list`() async throws {
+        for isListed in [true, false] {
+            try await withServices { bench, loop in
+                var rows = "[]"
+                bench.gateway.responder = { $0.method == "exec.approval.list" ? .now(ok(rows)) : nil }
+                try await bench.open(methods: Asked.listing, on: loop)
+                try await bench.asks(Asked.exec("a", lifeMs: 60_000), on: loop)
+                if isListed { rows = "[\(Asked.exec("a", lifeMs: 60_000))]" }
+                try await bench.advance(62_000, on: loop)
+                #expect(bench.states(of: "a") == (isListed ? ["pending"] : ["pending", "expired"]))
+                #expect(bench.gateway.requests("exec.approval.list").count == 2)
+                guard isListed else { return }
+                rows = "[]"
+                try await bench.advance(31_000, on: loop)
+                #expect(bench.states(of: "a") == ["pending", "unknown"])
+            }
+        }
+    }
+
+    @Test func `an end of our own reaches the step that waits`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: Asked.march, on: loop)
+            try await bench.event("agent", Frame.start("r"), on: loop)
+            try await bench.event("agent", Frame.tool("r", 2, "start"), on: loop)
+            try await bench.asks(Asked.exec("a", lifeMs: 120_000), on: loop)
+            try await bench.asks(Asked.exec("b", "ls", lifeMs: 240_000), on: loop)
+            #expect(bench.steps(waitingFor: "a") == ["waiting"])
+            try await bench.advance(121_500, on: loop)
+            #expect(bench.states(of: "a") == ["pending", "expired"])
+            let run = try #require(bench.services.runs.run("r"))
+            // The other one of the same run still waits.
+            #expect(run.steps.filter { $0.state == .waiting }.map(\.approvalID) == ["b"])
+            #expect(!run.steps.contains { $0.label.hasPrefix("Approved") || $0.label.hasPrefix("Denied") })
+            // A decision that nobody knows claims nothing either.
+            try await bench.ends(#"{"id":"b","decision":"perhaps"}"#, on: loop)
+            #expect(bench.states(of: "b") == ["pending", "unknown"])
+            let last = try #require(bench.services.runs.run("r")?.steps.last)
+            #expect(last.state == .done)
+            #expect(last.label.hasPrefix("Asked for approval: "))
+        }
+    }
+
+    @Test func `an answer about an earlier question leaves the later one alone`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.asks(Asked.exec("a", "ls"), on: loop)
+            bench.gateway.silent = ["exec.approval.resolve"]
+            var answers: [String] = []
+            bench.services.approvals.decide("a", .deny, by: "o", on: loop) { answers.append(ServiceBench.word($0)) }
+            // Before the end of the first is durable somebody decides about the second.
+            bench.journal.hold()
+            try await bench.asks(Asked.exec("a", "rm", at: ManualClock.start.adding(milliseconds: 5)), on: loop)
+            bench.services.approvals.decide("a", .allowOnce, by: "o", on: loop) {
+                answers.append(ServiceBench.word($0))
+            }
+            bench.journal.release()
+            try await bench.settle(on: loop)
+            #expect(answers == ["ended unknown"])
+            bench.gateway.answer("exec.approval.resolve", refused("UNAVAILABLE"))
+            try await bench.settle(on: loop)
+            #expect(answers == ["ended unknown"])
+            bench.gateway.answer("exec.approval.resolve", ok("{}"))
+            try await bench.settle(on: loop)
+            #expect(answers == ["ended unknown", "decided allowed"])
+        }
+    }
+
+    @Test func `a decision about another question than the one that was shown is not sent`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            var hashes: [String] = []
+            for place in ["/home/sam", "/"] {
+                try await bench.asks(Asked.exec("a", "rm -rf x", more: #","cwd":"\#(place)""#), on: loop)
+                hashes.append(try #require(bench.services.approvals.approval("a", on: loop)?.commandSHA256))
+            }
+            #expect(bench.states(of: "a") == ["pending", "unknown", "pending"])
+            var answers: [String] = []
+            for hash in hashes {
+                bench.services.approvals.decide("a", .deny, of: hash, by: "o", on: loop) {
+                    answers.append(ServiceBench.word($0))
+                }
+                try await bench.settle(on: loop)
+            }
+            #expect(answers == ["changed", "decided denied"])
+            #expect(bench.gateway.requests("exec.approval.resolve").count == 1)
+        }
+    }
+
+    @Test func `what ended before a restart stays ended, whatever the list shows`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("exec.approval.list", ok("[]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            try await bench.asks(Asked.exec("a"), on: loop)
+            // A time of the gateway says nothing of how long Ladle keeps the row.
+            try await bench.ends(Asked.resolved("a", "deny", at: Timestamp(milliseconds: 1_000_000_000_000)), on: loop)
+            try await bench.restart(on: loop)
+            bench.gateway.next("exec.approval.list", ok("[\(Asked.exec("a"))]"))
+            try await bench.open(methods: Asked.listing, on: loop)
+            #expect(bench.states(of: "a") == [])
+            let row = try await bench.journal.read { try $0.approvals.approval(id: "a") }
+            #expect(row?.endedAt == ManualClock.start)
+        }
+    }
+
     @Test func `without a list another process of the gateway has none of the old approvals`() async throws {
         for (shutdown, state) in [(false, "unknown"), (true, "cancelled")] {
             try await withServices { bench, loop in

@@ -11,26 +11,28 @@ import Service
 /// make who preview links, decides nothing.
 enum ApprovalLinkOperations {
     static func make(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let name: String
+        let wish: ApprovalOperations.Wish
         do throws(Problem) {
             guard api.settings.hasApprovalLinks else {
                 throw Problem(.notFound, "One-tap links are off.", hint: "ladle serve --approvals-links")
             }
-            name = try ApprovalOperations.decision(of: call)
+            wish = try ApprovalOperations.Wish(call)
         } catch {
             return call.fail(error, on: loop)
         }
-        ApprovalOperations.find(api, call, on: loop) { make(of: $0, name, api, call, on: loop) }
+        ApprovalOperations.find(api, call, on: loop) { make(of: $0, wish, api, call, on: loop) }
     }
 
     private static func make(
         of approval: Approval,
-        _ name: String,
+        _ wish: ApprovalOperations.Wish,
         _ api: HTTPAPI,
         _ call: Call,
         on loop: isolated EventLoop
     ) {
+        let name = wish.decision
         call.decision = AuditRecord.Decision(name.prefix(64), command: approval.commandSHA256)
+        guard wish.isAbout(approval) else { return call.fail(.approvalChanged(approval), on: loop) }
         guard api.services.approvals.sight.isLive else { return call.fail(.notAsked, on: loop) }
         guard approval.isPending else { return call.fail(.over(approval), on: loop) }
         // For good is not for a tap.
@@ -40,7 +42,7 @@ enum ApprovalLinkOperations {
         }
         let caller = call.caller
         api.services.approvalLinks.make(
-            approval.id,
+            approval,
             decision,
             by: caller.shortName,
             token: caller.tokenID,
@@ -66,11 +68,22 @@ enum ApprovalLinkOperations {
     static func act(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         guard api.settings.hasApprovalLinks else { return call.fail(.noLink, on: loop) }
         let links = api.services.approvalLinks
+        // Wrong secrets count like wrong tokens, before anything is looked up.
+        let key = api.settings.peer(call.exchange.connection).limitKey
+        let now = loop.wallClock.milliseconds
+        let verdict = api.access.authenticator.limiter.take(.auth, key, now: now)
+        guard verdict.allowed else {
+            call.subject = "unknown"
+            return call.fail(Problem(.rateLimited(.auth, verdict)), on: loop)
+        }
         links.find(call.parameters.first ?? "", on: loop) { result in
             switch result {
             case .failure(let error): call.fail(.storage(error), on: loop)
-            case .success(nil): guessed(api, call, on: loop)
+            case .success(nil):
+                call.subject = "unknown"
+                call.fail(.noLink, on: loop)
             case .success(let link?):
+                api.access.authenticator.limiter.giveBack(.auth, key)
                 call.subject = link.approval
                 call.actor = "link:\(link.token.map { "token:\($0)" } ?? link.sender)"
                 // A link of a token that has ended ended with it.
@@ -102,7 +115,13 @@ enum ApprovalLinkOperations {
         _ call: Call,
         on loop: isolated EventLoop
     ) {
-        api.services.approvals.decide(link.approval, link.decision, by: link.sender, on: loop) { outcome in
+        api.services.approvals.decide(
+            link.approval,
+            link.decision,
+            of: link.question,
+            by: link.sender,
+            on: loop
+        ) { outcome in
             switch outcome {
             case .decided(let approval):
                 let response = Response.json { writer in
@@ -115,6 +134,7 @@ enum ApprovalLinkOperations {
                 call.respond(response.unkept, on: loop)
             case .ended(let approval): call.fail(Problem.approvalResolved(approval).withoutMembers, on: loop)
             case .tooLate(let approval): call.fail(Problem.approvalExpired(approval).withoutMembers, on: loop)
+            case .changed(let approval): call.fail(Problem.approvalChanged(approval).withoutMembers, on: loop)
             case .failed(.unanswered): call.fail(Problem(.gatewayTimeout, ApprovalOperations.unanswered), on: loop)
             case .notFound: call.fail(.noLink, on: loop)
             case .notOffered(let decisions): call.fail(.notOffered(decisions), on: loop)
@@ -123,14 +143,6 @@ enum ApprovalLinkOperations {
             case .failed(let fault): call.fail(Problem(fault, doing: "decide"), on: loop)
             }
         }
-    }
-
-    /// Wrong secrets count like wrong tokens.
-    private static func guessed(_ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) {
-        let peer = api.settings.peer(call.exchange.connection)
-        let verdict = api.access.authenticator.limiter.take(.auth, peer.limitKey, now: loop.wallClock.milliseconds)
-        call.subject = "unknown"
-        call.fail(verdict.allowed ? .noLink : Problem(.rateLimited(.auth, verdict)), on: loop)
     }
 }
 

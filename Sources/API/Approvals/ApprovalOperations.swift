@@ -58,8 +58,8 @@ enum ApprovalOperations {
                 }
                 object.member("pending", pending)
                 object.member("live", service.sight.isConnected)
-                object.member("complete", service.sight == .whole)
-                object.member("reason", service.sight.reason)
+                object.member("complete", service.sight == .whole && !service.isOverfull)
+                object.member("reason", service.sight.reason ?? (service.isOverfull ? "too_many" : nil))
                 if !service.sight.isConnected { object.member("asOf", service.asOf ?? api.startedAt) }
                 if page.hasMore { object.member("before", page.approvals.last?.id) }
             }
@@ -101,34 +101,49 @@ enum ApprovalOperations {
     // MARK: Deciding
 
     static func decide(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let name: String
+        let wish: Wish
         do throws(Problem) {
-            name = try decision(of: call)
+            wish = try Wish(call)
         } catch {
             return call.fail(error, on: loop)
         }
-        find(api, call, on: loop) { decide($0, name, api, call, on: loop) }
+        find(api, call, on: loop) { decide($0, wish, api, call, on: loop) }
     }
 
     /// As it stands in the body; the approval says whether it is offered.
-    static func decision(of call: Call) throws(Problem) -> String {
-        guard let text = try call.jsonObject(of: ["decision"])["decision"]?.string else {
-            let names = Approval.Decision.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .invalidField("decision", "`decision` is one of \(names).")
+    struct Wish {
+        let decision: String
+        /// The hash of the question that was shown.
+        let question: String?
+
+        init(_ call: Call) throws(Problem) {
+            let body = try call.jsonObject(of: ["commandSha256", "decision"])
+            guard let text = body["decision"]?.string else {
+                let names = Approval.Decision.allCases.map(\.rawValue).joined(separator: ", ")
+                throw .invalidField("decision", "`decision` is one of \(names).")
+            }
+            decision = text
+            question = body["commandSha256"]?.string
+            guard question != nil || body["commandSha256"] == nil else {
+                throw .invalidField("commandSha256", "`commandSha256` is a text, as the approval has it.")
+            }
         }
-        return text
+
+        func isAbout(_ approval: Approval) -> Bool { question == nil || question == approval.commandSHA256 }
     }
 
     static let unanswered = "The gateway did not answer; whether it has the decision is not known yet."
 
     private static func decide(
         _ approval: Approval,
-        _ name: String,
+        _ wish: Wish,
         _ api: HTTPAPI,
         _ call: Call,
         on loop: isolated EventLoop
     ) {
+        let name = wish.decision
         call.decision = AuditRecord.Decision(name.prefix(64), command: approval.commandSHA256)
+        guard wish.isAbout(approval) else { return call.fail(.approvalChanged(approval), on: loop) }
         guard let decision = Approval.Decision(rawValue: name),
             !approval.isPending || approval.decisions.contains(decision)
         else { return call.fail(.notOffered(approval.isPending ? approval.decisions : []), on: loop) }
@@ -136,7 +151,13 @@ enum ApprovalOperations {
         if decision == .allowAlways, case .refused(let refusal) = call.caller.decide(.admin) {
             return call.fail(Problem(refusal), on: loop)
         }
-        api.services.approvals.decide(approval.id, decision, by: call.caller.shortName, on: loop) { outcome in
+        api.services.approvals.decide(
+            approval.id,
+            decision,
+            of: wish.question,
+            by: call.caller.shortName,
+            on: loop
+        ) { outcome in
             switch outcome {
             case .decided(let approval): answer(call, approval, api, on: loop)
             // Only the database knows it, so it has ended.
@@ -156,6 +177,7 @@ enum ApprovalOperations {
         case .decided(let approval): answer(call, approval, api, on: loop)
         case .ended(let approval): call.fail(.approvalResolved(approval), on: loop)
         case .tooLate(let approval): call.fail(.approvalExpired(approval), on: loop)
+        case .changed(let approval): call.fail(.approvalChanged(approval), on: loop)
         case .notFound: call.fail(.noApproval, on: loop)
         case .notOffered(let decisions): call.fail(.notOffered(decisions), on: loop)
         case .unsupported: call.fail(.unsupported("approvals", api), on: loop)
@@ -214,6 +236,14 @@ extension Problem {
             default: "does not wait any more; how it ended is not known"
             }
         return Problem(.approvalResolved, "The approval \(how).").adding(member: "approval") { $0.value(approval) }
+    }
+
+    static func approvalChanged(_ approval: Approval) -> Problem {
+        Problem(
+            .approvalChanged,
+            "The approval asks something else than what was shown; nothing was decided.",
+            field: "commandSha256"
+        ).adding(member: "approval") { $0.value(approval) }
     }
 
     static func approvalExpired(_ approval: Approval) -> Problem {

@@ -34,6 +34,8 @@ package final class Route: Sendable {
     package let parts: [Part]
     /// Such requests leave a line in the audit file.
     let changesState: Bool
+    /// Whoever knows the path may: it is as good as a token.
+    let hasSecret: Bool
     /// A list that may be large: one connection gets few at a time.
     let isPage: Bool
 
@@ -56,6 +58,7 @@ package final class Route: Sendable {
         self.query = query
         self.handler = handler
         changesState = method != .get
+        hasSecret = path.contains("{secret}")
         isPage = method == .get && query.contains("limit") && !produces.contains(.eventStream)
         parts = path.split(separator: "/", omittingEmptySubsequences: true).map { part in
             part.hasPrefix("{") ? .parameter(String(part.dropFirst().dropLast())) : .literal(String(part))

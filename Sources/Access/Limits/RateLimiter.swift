@@ -61,6 +61,14 @@ package struct RateLimiter: Sendable {
         )
     }
 
+    /// For an attempt that proved good.
+    package mutating func giveBack(_ kind: RateLimitKind, _ key: RateLimitKey) {
+        let table = tables[kind.index]
+        if let known = table.fullAt[key] {
+            tables[kind.index].fullAt[key] = known - table.policy.intervalMilliseconds
+        }
+    }
+
     private func makeRoom(in table: inout Table, now: Int64) {
         guard table.fullAt.count >= capacity, now - table.sweptAt >= 1000 || now < table.sweptAt else { return }
         table.sweptAt = now

@@ -24,6 +24,7 @@ enum ApprovalCommands {
         case "scope_missing":
             "Ladle may not see approvals. The gateway's scope operator.approvals is missing: ladle doctor"
         case "listed_unavailable": "This gateway has no list: here is what it asked for while Ladle was connected."
+        case "too_many": "The gateway holds back more than Ladle keeps at a time: the rest comes as these are decided."
         case "unanswered": "The gateway did not tell its list: here is what it asked for while Ladle was connected."
         default: nil
         }
@@ -53,17 +54,27 @@ enum ApprovalCommands {
     static func deny(_ invocation: Invocation) throws(CommandFailure) -> ExitCode { try decide("deny", invocation) }
 
     private static func decide(_ decision: String, _ invocation: Invocation) throws(CommandFailure) -> ExitCode {
-        // Only what is there now: the server takes whole ids alone.
+        // Only what is there now: the server takes whole ids alone, and this question alone.
         let id = try invocation.id(of: .approvals)
-        guard let approval = try invocation.value(request(decision, id)) else { return .ok }
+        let asked = try answer(.get(ClientRequest.path("v1", "approvals", id)), invocation)
+        guard let approval = try invocation.value(request(decision, asked)) else { return .ok }
         let end = ApprovalText(approval, invocation.time, invocation.style).end
         invocation.print("\(ApprovalText.id(approval)) is \(end): \(ApprovalText.title(approval))")
         return .ok
     }
 
     /// The approval as it is after the decision.
-    static func decide(_ decision: String, _ id: String, _ invocation: Invocation) throws(CommandFailure) -> JSONValue {
-        let response = try invocation.perform(request(decision, id))
+    /// - Parameter asked: the approval as it was shown.
+    static func decide(
+        _ decision: String,
+        _ asked: JSONValue,
+        _ invocation: Invocation
+    ) throws(CommandFailure) -> JSONValue {
+        try answer(request(decision, asked), invocation)
+    }
+
+    private static func answer(_ request: ClientRequest, _ invocation: Invocation) throws(CommandFailure) -> JSONValue {
+        let response = try invocation.perform(request)
         do throws(ClientError) {
             return try response.json()
         } catch {
@@ -71,7 +82,10 @@ enum ApprovalCommands {
         }
     }
 
-    private static func request(_ decision: String, _ id: String) -> ClientRequest {
-        ClientRequest(.post, ClientRequest.path("v1", "approvals", id)).json { $0.member("decision", decision) }
+    private static func request(_ decision: String, _ asked: JSONValue) -> ClientRequest {
+        ClientRequest(.post, ClientRequest.path("v1", "approvals", asked["id"]?.string ?? "")).json { body in
+            body.member("decision", decision)
+            body.member("commandSha256", asked["commandSha256"]?.string)
+        }
     }
 }

@@ -122,7 +122,7 @@ final class ApprovalQuestions {
         withdraw()
         waiting.removeFirst()
         do throws(CommandFailure) {
-            let final = try ApprovalCommands.decide(decision, ApprovalText.id(approval), invocation)
+            let final = try ApprovalCommands.decide(decision, approval, invocation)
             _ = answered.insert(ApprovalText.id(approval))
             view.line("  " + ApprovalText(final, invocation.time, style).end, on: stream)
         } catch {

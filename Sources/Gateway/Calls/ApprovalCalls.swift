@@ -75,7 +75,10 @@ private enum ApprovalAnswers {
         guard let list = payload.kind == .array ? payload : payload["approvals"], list.kind == .array else {
             throw GatewayShapeError(method: method, missing: "approvals")
         }
-        return list.elements.prefix(GatewayLimits.approvalLines).map { ApprovalEvent($0, kind: kind) }
+        guard list.count <= GatewayLimits.approvalRows else {
+            throw GatewayShapeError(method: method, missing: "a list of no more than \(GatewayLimits.approvalRows)")
+        }
+        return list.elements.map { ApprovalEvent($0, kind: kind) }
     }
 }
 

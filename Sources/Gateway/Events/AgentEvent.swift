@@ -205,7 +205,7 @@ extension AgentEvent {
 
         init(_ data: JSONValue) { self.data = data }
 
-        package var id: String? { (data["approvalId"] ?? data["id"])?.identifier }
+        package var id: String? { (data["approvalId"] ?? data["id"])?.visibleIdentifier }
         package var toolCallId: String? { data["toolCallId"]?.identifier }
         package var name: String? { data["name"]?.string }
         package var request: ApprovalRequest { ApprovalRequest(data["request"] ?? data) }
@@ -214,8 +214,9 @@ extension AgentEvent {
         package var decision: ApprovalEvent.Decision? {
             switch (data["decision"] ?? data["status"])?.string?.lowercased() {
             case nil, "pending", "requested", "running", "waiting": nil
-            case "deny", "denied", "rejected", "expired": .deny
-            default: .allow
+            case "deny", "denied", "rejected": .deny
+            case "allow", "allow-once", "allow-always", "allowed", "approved": .allow
+            default: .unknown
             }
         }
     }

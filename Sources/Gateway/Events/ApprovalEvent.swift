@@ -10,6 +10,8 @@ package struct ApprovalEvent: Sendable {
 
     package enum Decision: Sendable, Equatable {
         case allow, deny
+        /// It ended, and nothing shows how.
+        case unknown
     }
 
     package let kind: Kind
@@ -23,8 +25,8 @@ package struct ApprovalEvent: Sendable {
         self.isResolved = isResolved
     }
 
-    /// Whole: the gateway takes the beginning of an id for the id, so that one that was cut could be another's.
-    package var id: String? { payload["id"]?.wholeIdentifier }
+    /// Whole: the gateway takes the beginning of an id for the id, so that one that was cut could be another's. One that cannot be read is none.
+    package var id: String? { payload["id"]?.visibleIdentifier }
     package var sessionKey: String? { payload["request"]?["sessionKey"]?.string }
     package var request: ApprovalRequest? { payload["request"].map { ApprovalRequest($0) } }
     package var time: Timestamp? { GatewayTime.read(payload["ts"]) ?? createdAt }
@@ -35,10 +37,14 @@ package struct ApprovalEvent: Sendable {
     /// As sent.
     package var decisionText: String? { payload["decision"]?.string }
 
-    /// Nil while nobody has decided. What ended without a decision was not allowed.
+    /// Nil while nobody has decided.
     package var decision: Decision? {
-        guard let decisionText else { return isResolved ? .deny : nil }
-        return decisionText == "deny" ? .deny : .allow
+        switch decisionText {
+        case nil: isResolved ? .unknown : nil
+        case "deny": .deny
+        case "allow-once", "allow-always": .allow
+        default: .unknown
+        }
     }
 }
 
@@ -57,11 +63,36 @@ package struct ApprovalRequest: Sendable {
         if let text = arguments["systemRunPlan"]?["commandText"]?.string { return text }
         let words = arguments["argv"] ?? arguments["commandArgv"] ?? arguments["systemRunPlan"]?["argv"]
         let list = words.map { Self.strings($0) } ?? []
-        return list.isEmpty || list.count != words?.count ? nil : list.joined(separator: " ")
+        return list.isEmpty || list.count != words?.count ? nil : list.map(Self.quoted).joined(separator: " ")
+    }
+
+    /// As a shell would take the word: where one ends and the next begins has to be seen.
+    private static func quoted(_ word: String) -> String {
+        let isPlain = word.utf8.allSatisfy { byte in
+            (0x2B...0x3A).contains(byte) || (0x40...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+                || [UInt8(ascii: "%"), UInt8(ascii: "="), UInt8(ascii: "_")].contains(byte)
+        }
+        if isPlain, !word.isEmpty { return word }
+        return "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    }
+
+    /// All that tells this question from another, for a hash: each text, or nothing where there is none, and a zero byte behind it.
+    package var fingerprint: [UInt8] {
+        let texts = [wholeCommand, title, explanation, tool, agent, cwd, host, node] + variables + warnings
+        return Array(texts.map { ($0 ?? "") + "\0" }.joined().utf8)
+    }
+
+    /// False where a part of the question is no text or is more than is read.
+    package var isReadable: Bool {
+        let lists = [arguments["envKeys"], arguments["commandAnalysis"]?["warningLines"]]
+        return lists.allSatisfy { list in
+            guard let list, list.kind == .array else { return true }
+            return list.count == Self.strings(list).count
+        } && (arguments["env"].map { $0.kind != .object || $0.count <= GatewayLimits.approvalLines } ?? true)
     }
 
     package var preview: String? { arguments["commandPreview"]?.string }
-    package var agent: String? { arguments["agentId"]?.identifier }
+    package var agent: String? { arguments["agentId"]?.string }
     package var runId: String? { arguments["runId"]?.identifier }
     package var cwd: String? { (arguments["cwd"] ?? arguments["systemRunPlan"]?["cwd"])?.string }
     package var host: String? { arguments["host"]?.string }

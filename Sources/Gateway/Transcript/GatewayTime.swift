@@ -35,4 +35,7 @@ extension JSONValue {
         guard let text = string, !text.isEmpty, text.utf8.count <= GatewayLimits.identifierBytes else { return nil }
         return text
     }
+
+    /// One that people can read and repeat: no character of it is hidden or moves another.
+    var visibleIdentifier: String? { wholeIdentifier.flatMap { Printable.escaped($0).text == $0 ? $0 : nil } }
 }

@@ -22,7 +22,7 @@ package struct ToolResult: Sendable {
     package var status: String? { details?["status"]?.string?.lowercased() }
     package var exitCode: Int64? { details?["exitCode"]?.int }
     package var durationMs: Int64? { GatewayTime.duration(details?["durationMs"]) }
-    package var approvalId: String? { details?["approvalId"]?.identifier }
+    package var approvalId: String? { details?["approvalId"]?.visibleIdentifier }
     package var error: String? { details?["error"]?.string }
     /// The handle of a command that went on in the background.
     package var processId: String? { details?["sessionId"]?.identifier }

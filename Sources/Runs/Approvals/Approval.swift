@@ -36,8 +36,9 @@ package struct Approval: Sendable, Equatable {
     package var state = State.pending
     package var title: String
     package var command: String?
-    /// Of the whole command as it was sent, in hexadecimal.
+    /// Of the whole question as it was sent, in hexadecimal.
     package var commandSHA256: String?
+    /// A part of the question is not shown.
     package var isTruncated = false
     package var explanation: String?
     package var tool: String?
@@ -56,8 +57,30 @@ package struct Approval: Sendable, Equatable {
     package var decidedBy: String?
     package var decidedAt: Timestamp?
     package var via: Via?
+    /// The gateway told when it was asked for; else it is when it was first seen.
+    var isCreatedAtTold = true
+    /// The gateway told the end; else it is when it has to be asked again.
+    var isEndTold = true
+
+    /// Tells it from another question under the same id.
+    package struct Question: Sendable, Hashable {
+        let id: String
+        let createdAt: Timestamp
+        let commandSHA256: String?
+        let session: String?
+    }
+
+    package var question: Question {
+        Question(id: id, createdAt: createdAt, commandSHA256: commandSHA256, session: session)
+    }
 
     package var isPending: Bool { state == .pending }
+
+    /// About how long it is as JSON.
+    package var byteCount: Int {
+        let texts = [title, command ?? "", explanation ?? "", cwd ?? ""] + variables + warnings
+        return texts.reduce(1024) { $0 + $1.utf8.count }
+    }
 
     /// As it was kept.
     package init(
@@ -79,30 +102,39 @@ package struct Approval: Sendable, Equatable {
     /// Nil where the event does not tell what it is about.
     /// - Parameters:
     ///   - session: in its canonical form.
+    ///   - commandSHA256: of the request's fingerprint.
     ///   - now: by the gateway's clock.
     package init?(_ event: ApprovalEvent, session: String?, commandSHA256: String?, now: Timestamp) {
         guard let id = event.id, let request = event.request else { return nil }
+        var isCut = !request.isReadable
+        func shown(_ text: String, bytes: Int = ApprovalLimits.nameBytes) -> String {
+            let (start, isWhole) = Self.shown(text, bytes: bytes)
+            if !isWhole { isCut = true }
+            return start
+        }
+        func lines(_ texts: [String], bytes: Int) -> [String] {
+            if texts.count > ApprovalLimits.lines { isCut = true }
+            return texts.prefix(ApprovalLimits.lines).map { shown($0, bytes: bytes) }
+        }
         self.id = id
-        self.session = session
+        self.commandSHA256 = commandSHA256
+        self.session = session.map { Printable.escaped($0).text }
         kind = event.kind == .plugin ? .plugin : .exec
-        agent = request.agent.map { Self.shown($0) }
-        host = request.host.map { Self.shown($0) }
-        node = request.node.map { Self.shown($0) }
-        cwd = request.cwd.map { Self.shown($0, bytes: ApprovalLimits.pathBytes) }
-        tool = request.tool.map { Self.shown($0) }
-        explanation = request.explanation.map { Self.shown($0, bytes: ApprovalLimits.explanationBytes) }
-        variables = request.variables.prefix(ApprovalLimits.lines).map { Self.shown($0) }
-        warnings = request.warnings.prefix(ApprovalLimits.lines).map {
-            Self.shown($0, bytes: ApprovalLimits.explanationBytes)
-        }
+        agent = request.agent.map { shown($0) }
+        host = request.host.map { shown($0) }
+        node = request.node.map { shown($0) }
+        cwd = request.cwd.map { shown($0, bytes: ApprovalLimits.pathBytes) }
+        tool = request.tool.map { shown($0) }
+        explanation = request.explanation.map { shown($0, bytes: ApprovalLimits.explanationBytes) }
+        variables = lines(request.variables, bytes: ApprovalLimits.nameBytes)
+        warnings = lines(request.warnings, bytes: ApprovalLimits.explanationBytes)
         let whole = request.wholeCommand
-        if let whole {
-            let start = Self.start(of: whole, bytes: ApprovalLimits.commandBytes)
-            isTruncated = start.utf8.count < whole.utf8.count
-            command = Printable.escaped(start)
-            self.commandSHA256 = commandSHA256
-        }
-        title = Self.line(request.title.map { Self.shown($0) } ?? command ?? "\(kind.rawValue) approval")
+        command = whole.map { shown($0, bytes: ApprovalLimits.commandBytes) }
+        let name =
+            kind == .exec ? command ?? request.title.map { shown($0) } : request.title.map { shown($0) } ?? command
+        title = Self.line(name ?? "\(kind.rawValue) approval")
+        // A command is shown beside its title, a plugin's words are not.
+        if kind == .plugin, title != name ?? title { isCut = true }
         risk =
             switch request.severity {
             case "critical": .critical
@@ -112,10 +144,13 @@ package struct Approval: Sendable, Equatable {
         decisions = Self.decisions(request)
         // Nobody allows what he cannot see.
         let words = kind == .exec ? whole : request.explanation ?? request.title
-        if isTruncated || (words ?? "").isEmpty { decisions = decisions.filter { $0 == .deny } }
+        if isCut || (words ?? "").isEmpty { decisions = decisions.filter { $0 == .deny } }
+        isTruncated = isCut
         createdAt = event.createdAt ?? now
-        let given = event.expiresAt ?? createdAt.adding(milliseconds: ApprovalLimits.usualLifeMs)
-        expiresAt = min(given, now.adding(milliseconds: ApprovalLimits.longestLifeMs))
+        isCreatedAtTold = event.createdAt != nil
+        let longest = now.adding(milliseconds: ApprovalLimits.longestLifeMs)
+        isEndTold = event.expiresAt.map { $0 <= longest } ?? false
+        expiresAt = min(event.expiresAt ?? now.adding(milliseconds: ApprovalLimits.usualLifeMs), longest)
     }
 
     /// 2026.3.1 does not tell, and takes a decision for good even where it asks each time.
@@ -129,8 +164,8 @@ package struct Approval: Sendable, Equatable {
 
     /// It is another question under an id that was used before.
     func differs(from known: Approval) -> Bool {
-        createdAt != known.createdAt || commandSHA256 != known.commandSHA256 || kind != known.kind
-            || session != known.session
+        commandSHA256 != known.commandSHA256 || kind != known.kind || session != known.session
+            || (isCreatedAtTold && known.isCreatedAtTold && createdAt != known.createdAt)
     }
 
     mutating func end(
@@ -143,14 +178,17 @@ package struct Approval: Sendable, Equatable {
         self.state = state
         self.decision = decision
         self.via = via
-        decidedBy = name.map { Self.line(Self.shown($0)) }
+        decidedBy = name.map { Self.line(Self.shown($0, bytes: ApprovalLimits.nameBytes).text) }
         decidedAt = time
     }
 
     // MARK: Texts
 
-    private static func shown(_ text: String, bytes: Int = ApprovalLimits.nameBytes) -> String {
-        Printable.escaped(start(of: text, bytes: bytes))
+    /// Characters that are spelt out are longer than they were: together they may double the text, so that memory has a bound.
+    private static func shown(_ text: String, bytes: Int) -> (text: String, isWhole: Bool) {
+        let start = start(of: text, bytes: bytes)
+        let (shown, isWhole) = Printable.escaped(start, limit: 2 * bytes)
+        return (shown, isWhole && start.utf8.count == text.utf8.count)
     }
 
     /// Cut between scalars, not characters: one character can have any number of them.

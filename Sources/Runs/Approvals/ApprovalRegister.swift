@@ -12,15 +12,51 @@ package struct ApprovalRegister: Sendable {
         var isCertain: Bool
         /// The number of the list that has to show it; what came behind the question need not be in the answer.
         var seen: Int
-        /// Our decision that is on its way, or whose answer was lost.
-        var sent: Approval.Decision?
-        /// Who gave it.
-        var sender: String?
-        /// The number of the call under way.
-        var attempt: Int?
-        var hasRunEnded = false
+        /// Our decision that is on its way.
+        var attempt: Attempt?
+        /// Who gave the decisions whose answers were lost: one of them may have arrived.
+        var lost: [Approval.Decision: String] = [:]
+        /// Lists that were asked for before the last loss.
+        var lostAt = 0
+        /// Lists that were asked for before its run ended.
+        var runEndedAt: Int?
         /// The gateway said that it stops, while nothing had been missed.
         var wasWaitingAtShutdown = false
+        /// When its time should be over.
+        var lookAt: Timestamp
+        /// A list was asked for then.
+        var isAsked = false
+        /// A list showed it after its time.
+        var waitsLonger = false
+
+        init(_ approval: Approval, isCertain: Bool, seen: Int) {
+            self.approval = approval
+            self.isCertain = isCertain
+            self.seen = seen
+            lookAt = approval.expiresAt.adding(milliseconds: ApprovalLimits.graceMs)
+        }
+
+        /// The gateway says again that it waits.
+        mutating func waitsStill(_ again: Approval, in list: Int, now: Timestamp) {
+            isCertain = true
+            seen = list
+            if again.isEndTold || approval.expiresAt <= now { approval.expiresAt = again.expiresAt }
+            approval.isEndTold = again.isEndTold
+            isAsked = false
+            lookAt = approval.expiresAt.adding(milliseconds: ApprovalLimits.graceMs)
+            guard lookAt <= now else { return }
+            waitsLonger = true
+            lookAt = now.adding(milliseconds: ApprovalLimits.againMs)
+        }
+
+        /// It must have ended with its time: nobody else's decision was missed, and ours did not arrive.
+        var endsWithItsTime: Bool { isCertain && approval.isEndTold && lost.isEmpty && !waitsLonger }
+    }
+
+    private struct Attempt {
+        let number: Int
+        let decision: Approval.Decision
+        let sender: String
     }
 
     /// What a decision comes to before anything is sent.
@@ -30,7 +66,7 @@ package struct ApprovalRegister: Sendable {
         case tooLate(Approval)
         case notOffered([Approval.Decision])
         /// Another one is on its way; its end decides.
-        case underWay
+        case underWay(Approval)
         case send(Approval, attempt: Int)
     }
 
@@ -47,9 +83,15 @@ package struct ApprovalRegister: Sendable {
     private var records: [String: Record] = [:]
     /// Ids of the ended ones, the oldest first.
     private var ended: [String] = []
+    /// Questions that ended before those, by id, and the ids with the oldest first.
+    private var past: [String: Approval.Question] = [:]
+    private var pastIDs: [String] = []
     private var lists = 0
     private var attempts = 0
     private var isStopping = false
+    private var wantsList = false
+    /// The gateway holds back more than is kept.
+    package private(set) var isOverfull = false
 
     package init() {}
 
@@ -67,37 +109,45 @@ package struct ApprovalRegister: Sendable {
 
     /// When `tick` has something to do.
     package var nextEnd: Timestamp? {
-        records.values.filter { $0.approval.isPending && $0.attempt == nil }.map(\.approval.expiresAt).min()?
-            .adding(milliseconds: ApprovalLimits.graceMs)
+        records.values.filter { $0.approval.isPending && $0.attempt == nil }.map(\.lookAt).min()
     }
 
     // MARK: Asked for
 
-    /// Takes up what an earlier process left waiting. Much may have happened since.
-    package mutating func restore(_ approvals: [Approval]) {
+    /// Takes up what an earlier process left waiting, of which much may have happened since, and what ended in its time.
+    package mutating func restore(_ approvals: [Approval], ended: [Approval.Question] = []) {
+        for question in ended { forget(question) }
         for approval in approvals where approval.isPending && records[approval.id] == nil {
-            records[approval.id] = Record(approval: approval, isCertain: false, seen: lists)
+            records[approval.id] = Record(approval, isCertain: false, seen: lists)
         }
     }
 
+    /// True of one that waits or has ended, as far as it is remembered.
+    package func knows(_ id: String) -> Bool { records[id] != nil || past[id] != nil }
+
     /// The same question may come as an event, in lists, and again.
     package mutating func requested(_ approval: Approval, now: Timestamp) -> [Approval] {
+        let id = approval.id
         var news: [Approval] = []
-        if let known = records[approval.id] {
+        if let known = records[id] {
             if !approval.differs(from: known.approval) {
                 guard known.approval.isPending else { return [] }
-                records[approval.id]?.isCertain = true
-                records[approval.id]?.seen = lists
+                records[id]?.waitsStill(approval, in: lists, now: now)
                 return []
             }
-            if known.approval.isPending { news += end(approval.id, .unknown, at: now) }
-            ended.removeAll { $0 == approval.id }
+            if known.approval.isPending { news += end(id, .unknown, at: now) }
+            ended.removeAll { $0 == id }
+            records[id] = nil
+            forget(known.approval.question)
+        } else if let known = past[id] {
+            let isSame = known.commandSHA256 == approval.commandSHA256 && known.session == approval.session
+            if isSame, !approval.isCreatedAtTold || known.createdAt == approval.createdAt { return [] }
         }
-        let waiting = pending
-        if waiting.count >= ApprovalLimits.pending, let oldest = waiting.first {
-            news += end(oldest.id, .unknown, at: now)
+        guard pending.count < ApprovalLimits.pending else {
+            isOverfull = true
+            return news
         }
-        records[approval.id] = Record(approval: approval, isCertain: true, seen: lists)
+        records[id] = Record(approval, isCertain: true, seen: lists)
         return news + [approval]
     }
 
@@ -115,18 +165,24 @@ package struct ApprovalRegister: Sendable {
     ) -> [Approval] {
         guard let record = records[id], record.approval.isPending else { return [] }
         guard let decision = text.flatMap({ Approval.Decision(rawValue: $0) }) else {
-            let isOver = time >= record.approval.expiresAt.adding(milliseconds: -ApprovalLimits.endingMs)
-            return text == nil && isOver ? end(id, .expired, by: "timeout", at: time) : end(id, .unknown, at: time)
+            let isOver = text == nil && isEnding(record.approval, at: time)
+            return isOver ? end(id, .expired, by: "timeout", at: time) : end(id, .unknown, at: time)
         }
-        let isOurs = record.sent == decision && (name == nil || name == own)
+        let underWay = record.attempt.flatMap { $0.decision == decision ? $0.sender : nil }
+        let sender = underWay ?? record.lost[decision]
+        let isOurs = sender != nil && (name == nil || name == own)
         return end(
             id,
             decision == .deny ? .denied : .allowed,
             decision,
-            by: isOurs ? record.sender : name,
+            by: isOurs ? sender : name,
             at: time,
             via: isOurs ? .ladle : .other
         )
+    }
+
+    private func isEnding(_ approval: Approval, at time: Timestamp) -> Bool {
+        approval.isEndTold && time >= approval.expiresAt.adding(milliseconds: -ApprovalLimits.endingMs)
     }
 
     // MARK: Our decisions
@@ -142,35 +198,34 @@ package struct ApprovalRegister: Sendable {
         let approval = record.approval
         guard approval.isPending else { return .ended(approval) }
         guard approval.decisions.contains(decision) else { return .notOffered(approval.decisions) }
-        if record.attempt != nil { return .underWay }
+        if record.attempt != nil { return .underWay(approval) }
         let last = approval.expiresAt.adding(milliseconds: -ApprovalLimits.marginMs)
-        guard now < last else { return .tooLate(approval) }
+        // An end that the gateway did not tell keeps nobody from asking it.
+        guard now < last || !approval.isEndTold || record.waitsLonger else { return .tooLate(approval) }
         attempts += 1
-        records[id]?.sent = decision
-        records[id]?.sender = sender
-        records[id]?.attempt = attempts
+        records[id]?.attempt = Attempt(number: attempts, decision: decision, sender: sender)
         return .send(approval, attempt: attempts)
     }
 
     package mutating func answered(_ id: String, attempt: Int, _ answer: Answer, now: Timestamp) -> [Approval] {
-        guard let record = records[id], record.attempt == attempt else { return [] }
+        guard let record = records[id], let sent = record.attempt, sent.number == attempt else { return [] }
         records[id]?.attempt = nil
-        guard record.approval.isPending, let decision = record.sent else { return [] }
+        guard record.approval.isPending else { return [] }
         switch answer {
         case .accepted:
-            let state: Approval.State = decision == .deny ? .denied : .allowed
-            return end(id, state, decision, by: record.sender, at: now, via: .ladle)
+            let state: Approval.State = sent.decision == .deny ? .denied : .allowed
+            return end(id, state, sent.decision, by: sent.sender, at: now, via: .ladle)
         case .refused(.gone):
-            let isOver = now >= record.approval.expiresAt.adding(milliseconds: -ApprovalLimits.endingMs)
-            return isOver && record.isCertain
+            return record.endsWithItsTime && isEnding(record.approval, at: now)
                 ? end(id, .expired, by: "timeout", at: now) : end(id, .unknown, at: now)
         case .refused(.resolved): return end(id, .unknown, at: now)
         case .refused(.runAborted): return end(id, .cancelled, at: now)
-        case .refused(.alwaysUnavailable):
-            records[id]?.approval.decisions.removeAll { $0 == .allowAlways }
-            records[id]?.sent = nil
-        case .nothing: if record.isCertain { records[id]?.sent = nil }
-        case .lost: records[id]?.isCertain = false
+        case .refused(.alwaysUnavailable): records[id]?.approval.decisions.removeAll { $0 == .allowAlways }
+        case .nothing: break
+        case .lost:
+            records[id]?.isCertain = false
+            records[id]?.lost[sent.decision] = sent.sender
+            records[id]?.lostAt = lists
         }
         return []
     }
@@ -197,46 +252,63 @@ package struct ApprovalRegister: Sendable {
         }
         guard isSameProcess == false, !hasList else { return [] }
         // They were in that process's memory.
-        return pending.flatMap { end($0.id, stateOfMissing($0.id), at: now) }
+        return pending.flatMap { endMissing($0.id, at: now) }
     }
 
     /// The number to give with the answer of a list that is asked for now.
     package mutating func askList() -> Int {
         lists += 1
+        wantsList = false
+        isOverfull = false
         return lists
     }
 
+    /// True once for each time that a list has to tell what still waits.
+    package mutating func takeListWish() -> Bool {
+        defer { wantsList = false }
+        return wantsList
+    }
+
     /// What waits on the gateway. An approval that is not listed does not wait any more.
+    /// - Parameter unread: ids of rows that do not tell what they are about.
     package mutating func listed(
         _ approvals: [Approval],
+        unread: Set<String> = [],
         of kind: Approval.Kind,
         asked number: Int,
         now: Timestamp
     ) -> [Approval] {
         var news: [Approval] = []
-        let shown = Set(approvals.map(\.id))
+        let shown = unread.union(approvals.map(\.id))
         for approval in pending where approval.kind == kind && !shown.contains(approval.id) {
             guard let record = records[approval.id], record.seen < number, record.attempt == nil else { continue }
-            news += end(approval.id, stateOfMissing(approval.id), at: now)
+            news += endMissing(approval.id, at: now)
         }
         for approval in approvals {
             news += requested(approval, now: now)
+            guard let record = records[approval.id] else { continue }
             // It still waits, so a decision whose answer was lost did not arrive.
-            if records[approval.id]?.attempt == nil { records[approval.id]?.sent = nil }
+            if record.attempt == nil, record.lostAt < number { records[approval.id]?.lost = [:] }
+            // The gateway keeps it without its run.
+            if let end = record.runEndedAt, end < number { records[approval.id]?.runEndedAt = nil }
         }
         return news
     }
 
-    private func stateOfMissing(_ id: String) -> Approval.State {
-        guard let record = records[id], record.sent == nil else { return .unknown }
-        return record.wasWaitingAtShutdown || (record.hasRunEnded && record.isCertain) ? .cancelled : .unknown
+    private mutating func endMissing(_ id: String, at now: Timestamp) -> [Approval] {
+        guard let record = records[id], record.lost.isEmpty else { return end(id, .unknown, at: now) }
+        if record.wasWaitingAtShutdown || (record.runEndedAt != nil && record.isCertain) {
+            return end(id, .cancelled, at: now)
+        }
+        guard record.endsWithItsTime, isEnding(record.approval, at: now) else { return end(id, .unknown, at: now) }
+        return end(id, .expired, by: "timeout", at: record.approval.expiresAt)
     }
 
     /// True where one of its approvals still waits: the list tells whether the gateway keeps it.
     package mutating func runEnded(_ run: String) -> Bool {
         var isAffected = false
         for (id, record) in records where record.approval.isPending && record.approval.runID == run {
-            records[id]?.hasRunEnded = true
+            records[id]?.runEndedAt = lists
             isAffected = true
         }
         return isAffected
@@ -244,15 +316,23 @@ package struct ApprovalRegister: Sendable {
 
     // MARK: Time
 
-    package mutating func tick(now: Timestamp) -> [Approval] {
-        pending.flatMap { approval -> [Approval] in
-            guard let record = records[approval.id], record.attempt == nil,
-                now >= approval.expiresAt.adding(milliseconds: ApprovalLimits.graceMs)
-            else { return [] }
-            return record.isCertain && record.sent == nil
-                ? end(approval.id, .expired, by: "timeout", at: approval.expiresAt)
-                : end(approval.id, .unknown, at: now)
+    /// Where the gateway has a list, it decides whether the time of an approval is over: our clock may be wrong.
+    /// - Parameter listed: the kinds of which a list can be asked for now.
+    package mutating func tick(now: Timestamp, listed: Set<Approval.Kind> = []) -> [Approval] {
+        var news: [Approval] = []
+        for approval in pending {
+            guard let record = records[approval.id], record.attempt == nil, now >= record.lookAt else { continue }
+            if listed.contains(approval.kind), !record.isAsked {
+                records[approval.id]?.isAsked = true
+                records[approval.id]?.lookAt = now.adding(milliseconds: ApprovalLimits.askingMs)
+                wantsList = true
+            } else if record.endsWithItsTime {
+                news += end(approval.id, .expired, by: "timeout", at: approval.expiresAt)
+            } else {
+                news += end(approval.id, .unknown, at: now)
+            }
         }
+        return news
     }
 
     // MARK: Ends
@@ -269,7 +349,14 @@ package struct ApprovalRegister: Sendable {
         record.approval.end(state, decision, by: name, at: time, via: via)
         records[id] = record
         ended.append(id)
-        if ended.count > ApprovalLimits.ended { records[ended.removeFirst()] = nil }
+        if ended.count > ApprovalLimits.ended, let oldest = records.removeValue(forKey: ended.removeFirst()) {
+            forget(oldest.approval.question)
+        }
         return [record.approval]
+    }
+
+    private mutating func forget(_ question: Approval.Question) {
+        if past.updateValue(question, forKey: question.id) == nil { pastIDs.append(question.id) }
+        if pastIDs.count > ApprovalLimits.past { past[pastIDs.removeFirst()] = nil }
     }
 }

@@ -84,6 +84,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     // Approvals.
     case approvalNotFound = "APPROVAL_NOT_FOUND"
     case approvalResolved = "APPROVAL_RESOLVED"
+    case approvalChanged = "APPROVAL_CHANGED"
     case approvalExpired = "APPROVAL_EXPIRED"
     case decisionNotAllowed = "DECISION_NOT_ALLOWED"
 
@@ -229,6 +230,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
 
         case .approvalNotFound: Kind(.notFound, "Not found")
         case .approvalResolved: Kind(.conflict, "Already decided")
+        case .approvalChanged: Kind(.conflict, "Approval changed")
         case .approvalExpired: Kind(.gone, "Approval expired")
         case .decisionNotAllowed: Kind(.unprocessableContent, "Decision not offered")
 

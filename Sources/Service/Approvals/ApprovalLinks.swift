@@ -15,6 +15,8 @@ package final class ApprovalLinks {
     package struct Found {
         package let approval: String
         package let decision: Approval.Decision
+        /// The hash of the question that it was made for.
+        package let question: String?
         package let sender: String
         package let token: String?
         fileprivate let digest: SecretDigest
@@ -31,7 +33,7 @@ package final class ApprovalLinks {
 
     /// The secret is given away once its hash is durable.
     package func make(
-        _ approval: String,
+        _ approval: Approval,
         _ decision: Approval.Decision,
         by sender: String,
         token: String?,
@@ -41,8 +43,9 @@ package final class ApprovalLinks {
         let secret = LinkSecret.make()
         let link = StoredLink(
             digest: SecretDigest(of: secret),
-            approval: approval,
+            approval: approval.id,
             decision: decision.rawValue,
+            question: approval.commandSHA256,
             sender: sender,
             token: token
         )
@@ -70,6 +73,7 @@ package final class ApprovalLinks {
                     return Found(
                         approval: link.approval,
                         decision: decision,
+                        question: link.question,
                         sender: link.sender,
                         token: link.token,
                         digest: link.digest

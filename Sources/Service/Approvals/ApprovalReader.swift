@@ -36,6 +36,17 @@ package final class ApprovalReader {
         /// Newest first.
         package let approvals: [Approval]
         package let hasMore: Bool
+
+        /// As many as fit, but one at least.
+        fileprivate init(_ all: [Approval], limit: Int, isMore: Bool = false) {
+            var size = 0
+            let fitting = all.prefix(limit).prefix { approval in
+                defer { size += approval.byteCount }
+                return size < ApprovalLimits.pageBytes
+            }
+            approvals = Array(fitting)
+            hasMore = isMore || fitting.count < all.count
+        }
     }
 
     private let feed: EventFeed
@@ -74,30 +85,36 @@ package final class ApprovalReader {
                 guard let place = shown.firstIndex(where: { $0.id == before }) else { return completion(.success(nil)) }
                 shown = shown[(place + 1)...]
             }
-            let page = Page(approvals: Array(shown.prefix(query.limit)), hasMore: shown.count > query.limit)
-            return completion(.success(page))
+            return completion(.success(Page(Array(shown), limit: query.limit)))
         }
         let known = query.before.flatMap { approvals.approval($0, on: loop) }.flatMap { query.admits($0) ? $0 : nil }
-        feed.read(on: loop) { tables -> (rows: [Approval], before: Approval?) in
+        feed.read(on: loop) { tables -> (rows: [Approval], before: Approval?, last: Approval?) in
             var before = known
             if before == nil, let id = query.before {
                 before = try tables.approvals.approval(id: id).flatMap { Approval(kept: $0.body) }
-                guard let found = before, query.admits(found) else { return ([], nil) }
+                guard let found = before, query.admits(found) else { return ([], nil, nil) }
             }
             let place = before.map { ApprovalTable.Place($0.createdAt, $0.id) }
             var rows: [Approval] = []
+            // Behind the last row of a session that has more, nothing is known to be next.
+            var last: Approval?
             for session in query.sessions {
-                rows += try tables.approvals.ended(
+                let found = try tables.approvals.ended(
                     session: session,
                     kind: query.kind?.rawValue,
                     before: place,
-                    limit: query.limit + 1
-                ).compactMap { Approval(kept: $0.body) }
+                    limit: query.limit,
+                    bytes: ApprovalLimits.pageBytes
+                )
+                let read = found.rows.compactMap { Approval(kept: $0.body) }
+                rows += read
+                guard found.isMore, let end = read.last else { continue }
+                if last.map({ ($0.createdAt, $0.id) < (end.createdAt, end.id) }) ?? true { last = end }
             }
-            return (rows, before)
+            return (rows, before, last)
         } completion: { [approvals] result in
             completion(
-                result.map { rows, before in
+                result.map { rows, before, last in
                     guard query.before == nil || before != nil else { return nil }
                     // Memory knows what is still on its way to the disk.
                     var all = Dictionary(rows.map { ($0.id, $0) }) { first, _ in first }
@@ -106,8 +123,9 @@ package final class ApprovalReader {
                         if let before, (approval.createdAt, approval.id) >= (before.createdAt, before.id) { continue }
                         all[approval.id] = approval
                     }
-                    let shown = all.values.sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
-                    return Page(approvals: Array(shown.prefix(query.limit)), hasMore: shown.count > query.limit)
+                    var shown = all.values.sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
+                    if let last { shown.removeAll { ($0.createdAt, $0.id) < (last.createdAt, last.id) } }
+                    return Page(shown, limit: query.limit, isMore: last != nil)
                 }
             )
         }

@@ -37,6 +37,8 @@ package final class ApprovalService {
         case ended(Approval)
         case tooLate(Approval)
         case notFound
+        /// It is another question than the one that was shown.
+        case changed(Approval)
         case notOffered([Approval.Decision])
         /// The connected gateway has no method for it.
         case unsupported
@@ -62,7 +64,9 @@ package final class ApprovalService {
     private let runs: RunService
     private let clientName: String
     private var register = ApprovalRegister()
-    private var waiters: [String: [Waiter]] = [:]
+    private var waiters: [Approval.Question: [Waiter]] = [:]
+    /// The gateway's time at the last connection, and ours by a clock that nobody sets.
+    private var anchor: (gateway: Timestamp, now: UInt64)?
     private var timer: TimerID?
     private var wasConnected = false
     private var isConnected = false
@@ -85,10 +89,14 @@ package final class ApprovalService {
         self.clientName = clientName
     }
 
-    /// By the gateway's clock.
+    /// By the gateway's clock. Our own may be set at any time: that ends nothing.
     package func gatewayTime(on loop: isolated EventLoop) -> Timestamp {
-        loop.wallClock.adding(milliseconds: gateway.clockSkewMs)
+        guard let anchor else { return loop.wallClock.adding(milliseconds: gateway.clockSkewMs) }
+        return anchor.gateway.adding(milliseconds: Int64(clamping: (loop.now - anchor.now) / 1_000_000))
     }
+
+    /// The gateway holds back more than Ladle keeps.
+    package var isOverfull: Bool { register.isOverfull }
 
     // MARK: Reading
 
@@ -125,15 +133,21 @@ package final class ApprovalService {
     // MARK: Deciding
 
     /// Sends a decision at once. `completion` comes when its end is known and durable, or nothing comes of it.
-    /// - Parameter sender: the name of the one who decides.
+    /// - Parameters:
+    ///   - question: the hash of the question that was shown; nil where the sender does not tell.
+    ///   - sender: the name of the one who decides.
     package func decide(
         _ id: String,
         _ decision: Approval.Decision,
+        of question: String? = nil,
         by sender: String,
         on loop: isolated EventLoop,
         completion: @escaping (Outcome) -> Void
     ) {
         tick(on: loop)
+        if let question, let known = register[id], known.commandSHA256 != question {
+            return completion(.changed(known))
+        }
         if register[id]?.isPending == true {
             switch sight {
             case .whole, .unlisted, .unanswered: break
@@ -152,9 +166,10 @@ package final class ApprovalService {
         case .ended(let approval): completion(Outcome(approval, decision))
         case .tooLate(let approval): completion(.tooLate(approval))
         case .notOffered(let decisions): completion(.notOffered(decisions))
-        case .underWay: waiters[id, default: []].append(Waiter(decision: decision, completion: completion))
+        case .underWay(let approval):
+            waiters[approval.question, default: []].append(Waiter(decision: decision, completion: completion))
         case .send(let approval, let attempt):
-            waiters[id, default: []].append(Waiter(decision: decision, completion: completion))
+            waiters[approval.question, default: []].append(Waiter(decision: decision, completion: completion))
             send(approval, decision, attempt, on: loop)
         }
     }
@@ -176,7 +191,7 @@ package final class ApprovalService {
         let id = approval.id
         let completion = { [weak self] (result: Result<Void, CallFailure>) in
             guard let self else { return }
-            self.answered(id, attempt, result, on: loop)
+            self.answered(approval.question, id, attempt, result, on: loop)
         }
         switch approval.kind {
         case .exec:
@@ -187,6 +202,7 @@ package final class ApprovalService {
     }
 
     private func answered(
+        _ question: Approval.Question,
         _ id: String,
         _ attempt: Int,
         _ result: Result<Void, CallFailure>,
@@ -203,9 +219,11 @@ package final class ApprovalService {
             if case .ambiguous = failure { answer = .lost } else { answer = .nothing }
         }
         publish(register.answered(id, attempt: attempt, answer, now: gatewayTime(on: loop)), on: loop)
-        guard let approval = register[id], approval.isPending else { return arm(on: loop) }
+        guard let approval = register[id], approval.isPending, approval.question == question else {
+            return arm(on: loop)
+        }
         // It still waits: nothing came of the decision, or nobody knows.
-        let left = waiters.removeValue(forKey: id) ?? []
+        let left = waiters.removeValue(forKey: question) ?? []
         for waiter in left {
             let isOffered = approval.decisions.contains(waiter.decision)
             waiter.completion(fault.map { .failed($0) } ?? (isOffered ? .notReady : .notOffered(approval.decisions)))
@@ -229,6 +247,7 @@ package final class ApprovalService {
         isConnected = true
         wasConnected = true
         listWaitMs = Self.firstListWaitMs
+        anchor = (loop.wallClock.adding(milliseconds: gateway.clockSkewMs), loop.now)
         let hasList = hello.methods.contains(ExecApprovalList.method)
         let now = gatewayTime(on: loop)
         publish(
@@ -287,12 +306,15 @@ package final class ApprovalService {
         switch result {
         case .success(let rows):
             let now = gatewayTime(on: loop)
+            var unread: Set<String> = []
             let approvals = rows.compactMap { row -> Approval? in
                 // The run that waits shows it too, also where its event was missed.
-                if let id = row.id, register[id] == nil { runs.listed(row, on: loop) }
-                return approval(row, now: now)
+                if let id = row.id, !register.knows(id) { runs.listed(row, on: loop) }
+                if let approval = approval(row, now: now) { return approval }
+                if let id = row.id { unread.insert(id) }
+                return nil
             }
-            publish(register.listed(approvals, of: kind, asked: number, now: now), on: loop)
+            publish(register.listed(approvals, unread: unread, of: kind, asked: number, now: now), on: loop)
         case .failure(.gateway(let error, _)) where error.missingScope != nil:
             if kind == .exec { sight = .scopeMissing }
         case .failure: wasListAnswered = false
@@ -345,14 +367,14 @@ package final class ApprovalService {
     }
 
     private func approval(_ event: ApprovalEvent, now: Timestamp) -> Approval? {
-        let command = event.request?.wholeCommand
         var approval = Approval(
             event,
             session: event.sessionKey.map { runs.canonical($0).text },
-            commandSHA256: command.map { Hex.encode(Digest.sha256(Array($0.utf8))) },
+            commandSHA256: event.request.map { Hex.encode(Digest.sha256($0.fingerprint)) },
             now: now
         )
-        approval?.runID = runs.reading { $0.run(asking: event) } ?? event.request?.runId.map { runs.resolved($0) }
+        let run = runs.reading { $0.run(asking: event) } ?? event.request?.runId.map { runs.resolved($0) }
+        approval?.runID = run.map { Printable.escaped($0).text }
         return approval
     }
 
@@ -367,8 +389,19 @@ package final class ApprovalService {
     private var toleranceMs: Int64 { wasConnected ? 0 : Self.clockToleranceMs }
 
     private func tick(on loop: isolated EventLoop) {
-        publish(register.tick(now: gatewayTime(on: loop).adding(milliseconds: -toleranceMs)), on: loop)
+        let now = gatewayTime(on: loop).adding(milliseconds: -toleranceMs)
+        publish(register.tick(now: now, listed: listedKinds), on: loop)
+        if register.takeListWish(), let hello = gateway.hello { readLists(hello, on: loop) }
         arm(on: loop)
+    }
+
+    /// Of which the gateway can be asked now what waits.
+    private var listedKinds: Set<Approval.Kind> {
+        guard isConnected, sight != .scopeMissing, let hello = gateway.hello else { return [] }
+        var kinds: Set<Approval.Kind> = []
+        if hello.methods.contains(ExecApprovalList.method) { kinds.insert(.exec) }
+        if hello.methods.contains(PluginApprovalList.method) { kinds.insert(.plugin) }
+        return kinds
     }
 
     private func arm(on loop: isolated EventLoop) {
@@ -392,7 +425,7 @@ package final class ApprovalService {
             if !approval.isPending { endings[approval.state, default: 0] += 1 }
             var writer = JSONWriter(capacity: 1024)
             approval.write(to: &writer, now: now)
-            let stored = StoredApproval(approval)
+            let stored = StoredApproval(approval, now: loop.wallClock)
             let body = writer.bytes
             feed.publish("approval", session: approval.session, run: approval.runID, on: loop) { object in
                 object.member("approval", raw: body)
@@ -400,10 +433,17 @@ package final class ApprovalService {
                 try transaction.approvals.save(stored)
             } completion: { [weak self] in
                 guard !approval.isPending else { return }
-                for waiter in self?.waiters.removeValue(forKey: approval.id) ?? [] {
+                for waiter in self?.waiters.removeValue(forKey: approval.question) ?? [] {
                     waiter.completion(Outcome(approval, waiter.decision))
                 }
             }
+            // Another question under the same id waits in its place.
+            guard !approval.isPending, register[approval.id]?.isPending != true else { continue }
+            runs.approvalEnded(approval.id, approval.outcome, on: loop)
+        }
+        // There is room for what the gateway holds back besides.
+        if register.isOverfull, isConnected, news.contains(where: { !$0.isPending }), let hello = gateway.hello {
+            readLists(hello, on: loop)
         }
         arm(on: loop)
     }
@@ -411,10 +451,12 @@ package final class ApprovalService {
     /// Takes up what an earlier process left waiting.
     func load(on loop: isolated EventLoop) {
         feed.readSaved("approvals", on: loop) { tables in
-            try tables.approvals.waiting(limit: ApprovalLimits.pending).compactMap { Approval(kept: $0.body) }
+            let waiting = try tables.approvals.waiting(limit: ApprovalLimits.pending)
+            let ended = try tables.approvals.lastEnded(limit: ApprovalLimits.past) { Approval(kept: $0.body)?.question }
+            return (waiting.compactMap { Approval(kept: $0.body) }, ended.reversed().compactMap(\.self))
         } failed: { _ in
-        } completion: { [weak self] approvals in
-            self?.register.restore(approvals)
+        } completion: { [weak self] waiting, ended in
+            self?.register.restore(waiting, ended: ended)
             self?.arm(on: loop)
         }
     }
@@ -431,8 +473,20 @@ extension ApprovalService.Outcome {
     }
 }
 
+extension Approval {
+    /// For the step that waited.
+    fileprivate var outcome: ApprovalEvent.Decision {
+        switch state {
+        case .allowed: .allow
+        case .denied: .deny
+        case .pending, .expired, .cancelled, .unknown: .unknown
+        }
+    }
+}
+
 extension StoredApproval {
-    init(_ approval: Approval) {
+    /// - Parameter now: by our own clock: how long it is kept is no matter of the gateway's.
+    init(_ approval: Approval, now: Timestamp) {
         var writer = JSONWriter(capacity: 1024)
         approval.write(to: &writer)
         self.init(
@@ -440,7 +494,7 @@ extension StoredApproval {
             kind: approval.kind.rawValue,
             session: approval.session,
             createdAt: approval.createdAt,
-            endedAt: approval.isPending ? nil : approval.decidedAt ?? approval.expiresAt,
+            endedAt: approval.isPending ? nil : now,
             body: writer.bytes
         )
     }

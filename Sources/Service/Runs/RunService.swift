@@ -99,6 +99,11 @@ package final class RunService {
         publish(tracker.receive(.approval(approval), now: loop.wallClock), on: loop)
     }
 
+    /// Its step waits no more, also where no event told how it ended.
+    func approvalEnded(_ id: String, _ decision: ApprovalEvent.Decision, on loop: isolated EventLoop) {
+        publish(tracker.approvalEnded(id, decision, now: loop.wallClock), on: loop)
+    }
+
     package func refused(key: String) { tracker.sendFailed(key) }
 
     package func linkLost() {

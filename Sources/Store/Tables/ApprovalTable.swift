@@ -64,6 +64,15 @@ package struct ApprovalTable {
                 CREATE INDEX approval_link_approval ON approval_link(approval);
                 """
         ),
+        // A link that does not tell its question answers none.
+        Migration(
+            module: "approvals",
+            version: 3,
+            script: """
+                DELETE FROM approval_link;
+                ALTER TABLE approval_link ADD COLUMN question TEXT;
+                """
+        ),
     ]
 
     /// Where an approval stands among those that were asked for earlier and later.
@@ -106,12 +115,13 @@ package struct ApprovalTable {
     /// False where the approval has as many as it may have, or does not wait.
     package func add(_ link: StoredLink, limit: Int) throws(SQLiteError) -> Bool {
         try connection.run(
-            "INSERT INTO approval_link(digest, approval, decision, sender, token) SELECT ?1, ?2, ?3, ?4, ?5 "
-                + "WHERE (SELECT count(*) FROM approval_link WHERE approval = ?2) < ?6 "
+            "INSERT INTO approval_link(digest, approval, decision, question, sender, token) "
+                + "SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM approval_link WHERE approval = ?2) < ?7 "
                 + "AND EXISTS (SELECT 1 FROM approval WHERE id = ?2 AND ended_at IS NULL)",
             link.digest.bytes,
             link.approval,
             link.decision,
+            link.question,
             link.sender,
             link.token,
             limit
@@ -121,15 +131,16 @@ package struct ApprovalTable {
 
     package func link(_ digest: SecretDigest) throws(SQLiteError) -> StoredLink? {
         try connection.first(
-            "SELECT approval, decision, sender, token FROM approval_link WHERE digest = ?",
+            "SELECT approval, decision, question, sender, token FROM approval_link WHERE digest = ?",
             digest.bytes
         ) { row in
             StoredLink(
                 digest: digest,
                 approval: row.string(0),
                 decision: row.string(1),
-                sender: row.string(2),
-                token: row.optionalString(3)
+                question: row.optionalString(2),
+                sender: row.string(3),
+                token: row.optionalString(4)
             )
         }
     }
@@ -153,27 +164,46 @@ package struct ApprovalTable {
         )
     }
 
-    /// Those that ended, the newest question first; `before` is the last one of the page before.
+    /// What the caller needs of those that ended last, the newest end first.
+    package func lastEnded<Element>(limit: Int, _ map: (StoredApproval) -> Element) throws(SQLiteError) -> [Element] {
+        try connection.all(
+            "SELECT \(Self.columns) FROM approval WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT ?",
+            limit
+        ) { row in map(Self.approval(row)) }
+    }
+
+    /// Those that ended, the newest question first, as many as fit into `bytes`, but one at least; `before` is the last one of the
+    /// page before.
     package func ended(
         session: String?,
         kind: String?,
         before: Place?,
-        limit: Int
-    ) throws(SQLiteError) -> [StoredApproval] {
+        limit: Int,
+        bytes: Int
+    ) throws(SQLiteError) -> (rows: [StoredApproval], isMore: Bool) {
         let conditions = [
             "ended_at IS NOT NULL", session == nil ? nil : "session = ?1", kind == nil ? nil : "kind = ?2",
             before == nil ? nil : "(created_at, id) < (?3, ?4)",
         ].compactMap(\.self)
-        return try connection.all(
+        var rows: [StoredApproval] = []
+        var size = 0
+        var isMore = false
+        try connection.scan(
             "SELECT \(Self.columns) FROM approval WHERE \(conditions.joined(separator: " AND ")) "
                 + "ORDER BY created_at DESC, id DESC LIMIT ?5",
             session,
             kind,
             before?.at.milliseconds,
             before?.id,
-            limit,
-            row: Self.approval
-        )
+            limit + 1
+        ) { row in
+            isMore = rows.count == limit || (size >= bytes && !rows.isEmpty)
+            guard !isMore else { return false }
+            rows.append(Self.approval(row))
+            size += rows[rows.count - 1].body.count
+            return true
+        }
+        return (rows, isMore)
     }
 
     /// Deletes at most `slice` approvals that ended before the given time.

@@ -47,6 +47,11 @@ extension ServiceBench {
         data("approval").filter { $0["approval"]?["id"]?.string == id }.map { $0["approval"]?["state"]?.string }
     }
 
+    /// The states of the steps that waited for it, in their order.
+    func steps(waitingFor id: String) -> [String?] {
+        data("run.step").filter { $0["step"]?["approvalId"]?.string == id }.map { $0["step"]?["state"]?.string }
+    }
+
     /// Decides and waits until nothing is under way.
     func decide(_ id: String, _ decision: Approval.Decision, on loop: isolated EventLoop) async throws -> String {
         var answer = "none"
@@ -61,6 +66,7 @@ extension ServiceBench {
         case .ended(let approval): "ended \(approval.state.rawValue)"
         case .tooLate: "too late"
         case .notFound: "not found"
+        case .changed: "changed"
         case .notOffered(let decisions): "not offered \(decisions.map(\.rawValue))"
         case .unsupported: "unsupported"
         case .notReady: "not ready"

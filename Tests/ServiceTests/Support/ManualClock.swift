@@ -8,6 +8,7 @@ final class ManualClock: Sendable {
     private static let monotonicStart: UInt64 = 1_000_000_000_000
 
     private let elapsed = Mutex<UInt64>(0)
+    private let stepMs = Mutex<Int64>(0)
     private let wallStart: Timestamp
 
     init(wallStart: Timestamp = start) {
@@ -16,11 +17,14 @@ final class ManualClock: Sendable {
 
     var monotonic: UInt64 { Self.monotonicStart + elapsed.withLock { $0 } }
     var elapsedMs: Int64 { Int64(elapsed.withLock { $0 } / 1_000_000) }
-    var wall: Timestamp { wallStart.adding(milliseconds: elapsedMs) }
+    var wall: Timestamp { wallStart.adding(milliseconds: elapsedMs + stepMs.withLock { $0 }) }
 
     var loopClock: LoopClock {
         LoopClock(monotonic: { self.monotonic }, wall: { self.wall })
     }
+
+    /// Somebody sets the clock on the wall.
+    func set(forwardMs: Int64) { stepMs.withLock { $0 += forwardMs } }
 
     /// Moves to a later monotonic time; an earlier one changes nothing.
     func move(to monotonic: UInt64) {
