@@ -567,6 +567,7 @@ struct ApprovalServiceTests {
                 let age = uptime + bench.clock.elapsedMs
                 try await bench.open(uptimeMs: age, methods: Asked.listing, on: loop)
             }
+            waiting = [:]
             try await bench.advance(2_000_000, on: loop)
             #expect(applied.values.allSatisfy { $0 == 1 })
             let epoch = bench.journal.newest.epoch

@@ -45,7 +45,7 @@ final class ApprovalQuestions {
     func take(_ approval: JSONValue, prefix: String = "") {
         let id = ApprovalText.id(approval)
         guard approval["state"]?.string == "pending" else { return close(approval, id, prefix) }
-        guard known.insert(id) else { return }
+        guard known.insert(ApprovalText.question(approval)) else { return }
         waiting.append((approval, prefix))
         if waiting.count == 1 { ask() }
     }
@@ -54,7 +54,7 @@ final class ApprovalQuestions {
         let isAsked = waiting.first.map { ApprovalText.id($0.approval) == id } ?? false
         waiting.removeAll { ApprovalText.id($0.approval) == id }
         if isAsked { withdraw() }
-        if answered.insert(id) {
+        if answered.insert(ApprovalText.question(approval)) {
             let text = ApprovalText(approval, invocation.time, style)
             view.line("\(prefix)\(text.end): \(ApprovalText.title(approval))", on: stream)
         }
@@ -123,7 +123,7 @@ final class ApprovalQuestions {
         waiting.removeFirst()
         do throws(CommandFailure) {
             let final = try ApprovalCommands.decide(decision, approval, invocation)
-            _ = answered.insert(ApprovalText.id(approval))
+            _ = answered.insert(ApprovalText.question(approval))
             view.line("  " + ApprovalText(final, invocation.time, style).end, on: stream)
         } catch {
             let detail = error.detail.map { ": " + Printable.line($0) } ?? ""

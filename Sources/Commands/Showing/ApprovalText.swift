@@ -17,6 +17,10 @@ struct ApprovalText {
 
     static func id(_ approval: JSONValue) -> String { Printable.line(approval["id"]?.string ?? "") }
     static func title(_ approval: JSONValue) -> String { Printable.line(approval["title"]?.string ?? "") }
+    /// One id can stand for one question after another.
+    static func question(_ approval: JSONValue) -> String {
+        "\(id(approval)) \(approval["commandSha256"]?.string ?? "")"
+    }
     static func offers(_ decision: String, _ approval: JSONValue) -> Bool {
         approval["decisions"].list.contains { $0.string == decision }
     }
@@ -29,8 +33,12 @@ struct ApprovalText {
             text("host").map { $0 == "node" ? "on node \(text("node") ?? "?")" : "on the \($0)" },
         ].compactMap(\.self).joined(separator: " ")
         let warnings = approval["warnings"].list.compactMap(\.string).map(Printable.line)
-        var lines = [style.bold(text("command") ?? Self.title(approval))]
-        if isCut { lines.append(style.warning("… it is longer than can be shown, so it can only be denied")) }
+        let command = text("command")
+        let isPlugin = approval["kind"]?.string == "plugin"
+        var lines = [style.bold(isPlugin ? Self.title(approval) : command ?? Self.title(approval))]
+        if isPlugin, let tool = text("tool") { lines.append("with \(tool)") }
+        if isPlugin, let command { lines.append(command) }
+        if isCut { lines.append(style.warning("… a part of it is too long to be shown, so it can only be denied")) }
         if let description = text("description") { lines.append(description) }
         if !place.isEmpty { lines.append(style.dim(place)) }
         let names = approval["env"].words

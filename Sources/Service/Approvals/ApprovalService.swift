@@ -315,6 +315,7 @@ package final class ApprovalService {
                 return nil
             }
             publish(register.listed(approvals, unread: unread, of: kind, asked: number, now: now), on: loop)
+            arm(on: loop)
         case .failure(.gateway(let error, _)) where error.missingScope != nil:
             if kind == .exec { sight = .scopeMissing }
         case .failure: wasListAnswered = false
