@@ -402,6 +402,12 @@ struct ApprovalRouteTests {
             for _ in 0..<20 { statuses.append(try await api.post(wrong, [], nil, on: loop).status) }
             #expect(statuses.first == 404)
             #expect(statuses.last == 429)
+            // Nothing is looked up for an address that guesses, and a good link stays good.
+            try await api.bench.asks(Asked.exec("b"), on: loop)
+            let good = try #require(try await link("b", "deny", [], api, on: loop)["url"])
+            #expect(try await api.post(good, [], nil, on: loop).status == 429)
+            try await api.advance(60_000, on: loop)
+            #expect(try await api.post(good, [], nil, on: loop).status == 200)
             await audit.finish()
             let text = String(decoding: try folder.bytes(of: "audit.log"), as: UTF8.self)
             #expect(text.contains(#""who":"link:owner","#))

@@ -20,6 +20,17 @@ struct RateLimiterTests {
         #expect(limiter.take(.sends, key, now: 60_000).remaining == 4)
     }
 
+    @Test func `an attempt that proved good costs nothing`() {
+        var limiter = RateLimiter(policies: [.auth: RateLimitPolicy(burst: 2, intervalMilliseconds: 1000)])
+        for _ in 0..<10 {
+            #expect(limiter.take(.auth, .uid(1), now: 0).allowed)
+            limiter.giveBack(.auth, .uid(1))
+        }
+        limiter.giveBack(.auth, .uid(2))
+        let verdicts = (0..<3).map { _ in limiter.take(.auth, .uid(1), now: 0).allowed }
+        #expect(verdicts == [true, true, false])
+    }
+
     @Test func `the headers say quota, window, rest and time to full`() {
         var limiter = RateLimiter()
         let verdict = limiter.take(.sends, .caller("a"), now: 0)

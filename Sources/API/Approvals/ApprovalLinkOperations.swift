@@ -78,7 +78,9 @@ enum ApprovalLinkOperations {
         }
         links.find(call.parameters.first ?? "", on: loop) { result in
             switch result {
-            case .failure(let error): call.fail(.storage(error), on: loop)
+            case .failure(let error):
+                api.access.authenticator.limiter.giveBack(.auth, key)
+                call.fail(.storage(error), on: loop)
             case .success(nil):
                 call.subject = "unknown"
                 call.fail(.noLink, on: loop)

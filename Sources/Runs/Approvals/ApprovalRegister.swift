@@ -143,7 +143,8 @@ package struct ApprovalRegister: Sendable {
             let isSame = known.commandSHA256 == approval.commandSHA256 && known.session == approval.session
             if isSame, !approval.isCreatedAtTold || known.createdAt == approval.createdAt { return [] }
         }
-        guard pending.count < ApprovalLimits.pending else {
+        // The others have ended.
+        guard records.count - ended.count < ApprovalLimits.pending else {
             isOverfull = true
             return news
         }
