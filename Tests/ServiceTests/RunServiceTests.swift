@@ -167,9 +167,26 @@ struct RunServiceTests {
             try await bench.advance(17_000, on: loop)
             #expect(bench.gateway.openCalls("chat.history") == 16)
             for _ in 0..<16 { bench.gateway.answer("chat.history") }
-            try await bench.advance(1000, on: loop)
+            bench.gateway.silent = []
+            try await bench.advance(10_000, on: loop)
             let asked = Set(bench.gateway.requests("chat.history").compactMap { $0["sessionKey"] })
             #expect(asked.count == 20)
+        }
+    }
+
+    @Test func `a slow gateway is asked for few histories at a time`() async throws {
+        try await withLinkedServices { bench, loop in
+            bench.gateway.responder = { request in
+                guard request.method == "chat.history" else { return nil }
+                return .after(milliseconds: 100, ok(#"{"messages":[]}"#))
+            }
+            for number in 10..<60 {
+                try await bench.event("agent", Frame.start("run-\(number)", session: "agent:main:s\(number)"), on: loop)
+            }
+            try await bench.advance(20_000, on: loop)
+            let before = bench.gateway.requests("chat.history").count
+            try await bench.advance(10_000, on: loop)
+            #expect((5...25).contains(bench.gateway.requests("chat.history").count - before))
         }
     }
 
@@ -231,6 +248,27 @@ struct RunServiceTests {
             let run = bench.services.runs.run(entry?.runID ?? "")
             #expect(run?.state == .completed)
             #expect(run?.text == "Hello you.")
+        }
+    }
+
+    /// Ladle was killed before the answer to its send came; the run was seen after that.
+    @Test func `a run whose message is in doubt does not end before its message is sent again`() async throws {
+        try await withLinkedServices { bench, loop in
+            bench.gateway.silent = ["chat.send"]
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.kill(on: loop)
+            bench.gateway.silent = []
+            bench.gateway.historyMembers = #","inFlightRun":{"runId":"\#(id)","text":"Half"}"#
+            try await bench.open(on: loop)
+            try await bench.advance(1_000, on: loop)
+            #expect(bench.services.runs.run(id)?.state == .running)
+            bench.gateway.historyMembers = ""
+            try await bench.drop(on: loop)
+            try await bench.advance(20_000, on: loop)
+            try await bench.open(uptimeMs: 4_000, on: loop)
+            try await bench.advance(120_000, on: loop)
+            #expect(bench.data("run.ended").isEmpty)
+            #expect(bench.gateway.sentTexts.count > 1)
         }
     }
 

@@ -16,6 +16,8 @@ package final class RunService {
     private static let pageRows = RunTracker.pageRows
     /// Sessions whose history is on its way at a time, so that other questions find room.
     private static let mostLooks = 16
+    /// A gateway answers one question at a time, 2026.6.11 in 70 ms and more: looks of many sessions must leave it time for its work.
+    private static let looksMilliseconds: Int64 = 250
     /// At a start, runs are looked for that began this long ago, among the newest messages that the gateway took.
     private static let recoveryMilliseconds: Int64 = 600_000
     private static let recoveryEntries = 100
@@ -30,6 +32,8 @@ package final class RunService {
     private let publisher: RunPublisher
     private var tracker: RunTracker
     private var looking: Set<SessionKey> = []
+    /// How long the gateway took for the last look.
+    private var lookMilliseconds: Int64 = 0
     private var ticker: TimerID?
     private var isOnline = false
     /// Whether the gateway's process is the one before the last connection; nil where that cannot be known.
@@ -260,12 +264,14 @@ package final class RunService {
     private func look(on loop: isolated EventLoop) {
         guard gateway.isOnline else { return }
         let now = loop.wallClock
-        let room = Self.mostLooks - looking.count
+        let asked = loop.now
+        let room = min(Self.mostLooks, max(1, Int(Self.looksMilliseconds / max(1, lookMilliseconds)))) - looking.count
         for session in tracker.takeLooks(now: now, room: room, except: looking) {
             looking.insert(session)
             transcript.read(session.text, rows: Self.pageRows, longTexts: true, on: loop) { [weak self] result in
                 guard let self else { return }
                 self.looking.remove(session)
+                self.lookMilliseconds = Int64(clamping: (loop.now - asked) / 1_000_000)
                 guard case .success(let page) = result else { return }
                 let changes = self.tracker.receive(page, session: session, askedAt: now, now: loop.wallClock)
                 self.publish(changes, on: loop)
@@ -299,7 +305,7 @@ package final class RunService {
 
         /// Runs without an end.
         var runs: [Open]
-        /// Messages that the gateway took and whose run nobody saw.
+        /// Messages that the gateway took, or may have taken, and whose run nobody saw.
         var entries: [OutboxEntry]
         /// A message waits for the cure of a session conflict.
         var hasConflict: Bool
@@ -322,10 +328,11 @@ package final class RunService {
                 )
             }
             var recent = OutboxTable.Query()
-            recent.states = [.delivered, .accepted]
+            // One in doubt may be at work, too; its run must not end while its message may be sent again.
+            recent.states = [.delivered, .accepted, .sending, .unconfirmed]
             recent.limit = Self.recoveryEntries
             let entries = try tables.outbox.list(recent).filter { entry in
-                try (entry.state == .accepted || entry.updatedAt >= since) && Self.lacksRun(entry, tables)
+                try (entry.state != .delivered || entry.updatedAt >= since) && Self.lacksRun(entry, tables)
             }
             recent.states = [.retrying]
             let hasConflict = try tables.outbox.list(recent).contains(where: \.wasRefused)
