@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// c0bda8a2cc82ed7bb9d1efae7b476e06ff0ce613fc6cfe6a50d68d69a04a0bf1
+// daba31829f3782945a08413494c0868102cee7b9a58b4c6c15bc146fbc9385fe
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

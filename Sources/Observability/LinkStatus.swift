@@ -30,6 +30,8 @@ package struct LinkStatus: Sendable, Equatable, JSONWritable {
     package var gatewayVersion: String?
     /// The scopes in effect, which may be fewer than the approved ones.
     package var scopes: [String]
+    /// Names of what the connected gateway can do; none while there is no link.
+    package var features: [String] = []
     package var retryAt: Timestamp?
     package var requestId: String?
     /// How far the gateway's clock is ahead of ours, in whole seconds; nil if the clocks agree well enough.
@@ -55,6 +57,7 @@ package struct LinkStatus: Sendable, Equatable, JSONWritable {
             writer.member("protocol", protocolVersion)
             if let gatewayVersion { writer.object("gateway") { $0.member("version", gatewayVersion) } }
             writer.array("scopes", of: scopes)
+            writer.array("features", of: features)
             writer.member("retryAt", retryAt)
             writer.member("requestId", requestId)
             writer.member("clockSkewMs", clockSkewMs)

@@ -202,7 +202,7 @@ struct DocumentServiceTests {
         try await withFile { bench, loop in
             bench.gateway.next("agents.files.set", Self.missingScope)
             let outcome = try await bench.write(Self.patch(#"{"name":"Ann"}"#), on: loop)
-            guard case .failure(.gateway(.missingScope("operator.admin", _, _), _)) = outcome else {
+            guard case .failure(.gateway(.missingScope("operator.admin", _, _, _), _)) = outcome else {
                 Issue.record("\(String(describing: outcome))")
                 return
             }

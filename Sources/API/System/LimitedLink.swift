@@ -10,6 +10,7 @@ extension LinkStatus {
         guard caller.sessions != nil else { return self }
         var status = LinkStatus(state: state, detail: state.sentence, since: since, url: nil)
         status.scopes = scopes
+        status.features = features
         status.protocolVersion = protocolVersion
         status.retryAt = retryAt
         return status
@@ -29,7 +30,7 @@ extension LinkState {
 }
 
 extension StreamEvent {
-    private static let shownMembers: Set<String> = ["state", "since", "protocol", "scopes", "retryAt"]
+    private static let shownMembers: Set<String> = ["state", "since", "protocol", "scopes", "features", "retryAt"]
 
     /// The same for a `link` event; every other event is for its readers as it is.
     func shown(to caller: Caller) -> StreamEvent {

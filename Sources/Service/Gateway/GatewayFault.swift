@@ -14,7 +14,9 @@ package enum GatewayFault: Error {
     }
 
     /// The link lacks a scope; `hint` is the command that gives it this one.
-    case missingScope(String, required: [String], hint: String)
+    case missingScope(String, required: [String], hint: String, capability: String? = nil)
+    /// This release of the gateway cannot do it.
+    case unsupported(capability: String, needs: String, gateway: String?)
     case refused(Refusal)
     case tooLarge(bytes: Int, limit: Int)
     case notConnected

@@ -57,6 +57,7 @@ struct StatusTracker {
         next.protocolVersion = hello.protocolVersion
         next.gatewayVersion = hello.serverVersion
         next.scopes = hello.scopes
+        next.features = Capability.names(with: hello)
         next.clockSkewMs = notableSkewMs
         nameMissingScopes(in: &next)
         return show(next)

@@ -127,6 +127,7 @@ final class ServiceBench: ServiceEventReceiver {
         gateway.hello = hello
         gateway.isOnline = true
         gateway.status = status(.online, on: loop)
+        gateway.status.features = Capability.names(with: hello)
         services.events.notify(.linkChanged(gateway.status), on: loop)
         services.events.notify(.linkOpened(hello), on: loop)
         try await settle(on: loop)

@@ -1,0 +1,45 @@
+package import EventLoops
+package import Gateway
+
+extension GatewayCalls {
+    /// Every call that changes something at once, or that not every release answers, goes through here: never through the outbox,
+    /// because it acts on a state that may have moved by the time the gateway is back.
+    package func control<Call: GatewayCall>(
+        _ call: Call,
+        needing capability: Capability,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Call.Output, GatewayFault>) -> Void
+    ) {
+        if let fault = obstacle(to: capability) { return completion(.failure(fault)) }
+        self.call(call, on: loop) { [self] result in
+            completion(result.mapError { GatewayFault($0, of: capability, over: self) })
+        }
+    }
+
+    /// Why nothing can come of a call now; nil where it may be sent.
+    package func obstacle(to capability: Capability) -> GatewayFault? {
+        guard isOnline, let hello else { return .notConnected }
+        return capability.works(with: hello) ? nil : GatewayFault(lacking: capability, hello)
+    }
+}
+
+extension GatewayFault {
+    init(_ failure: CallFailure, of capability: Capability, over gateway: any GatewayCalls) {
+        // What an admin link is told; every other is told of a scope.
+        if case .gateway(let error, _) = failure, error.message.hasPrefix("unknown method") {
+            self.init(lacking: capability, gateway.hello)
+            return
+        }
+        self.init(failure, over: gateway)
+        guard case .missingScope(let scope, let required, let hint, nil) = self else { return }
+        self = .missingScope(scope, required: required, hint: hint, capability: capability.rawValue)
+    }
+
+    init(lacking capability: Capability, _ hello: Hello?) {
+        self = .unsupported(
+            capability: capability.rawValue,
+            needs: capability.firstRelease,
+            gateway: hello?.serverVersion
+        )
+    }
+}
