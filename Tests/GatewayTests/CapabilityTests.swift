@@ -11,9 +11,9 @@ struct CapabilityTests {
     }
 
     private func recorded(_ release: String) throws -> Hello {
-        let frames = try TestData.capture("sessions.v\(release)")
-        let hellos = frames.compactMap { Hello($0["frame"]?["payload"], requested: []) }
-        return try #require(hellos.first)
+        let recorded = try #require(try TestData.document("gateway-methods.json")[release])
+        let methods = try #require(recorded["methods"]).elements.compactMap(\.string)
+        return try hello(methods, version: Int(recorded["protocol"]?.int ?? 0))
     }
 
     @Test func `recorded gateways can do what their releases have`() throws {

@@ -17,7 +17,7 @@ extension GatewayCalls {
     }
 
     /// Why nothing can come of a call now; nil where it may be sent.
-    package func obstacle(to capability: Capability) -> GatewayFault? {
+    func obstacle(to capability: Capability) -> GatewayFault? {
         guard isOnline, let hello else { return .notConnected }
         return capability.works(with: hello) ? nil : GatewayFault(lacking: capability, hello)
     }
