@@ -63,6 +63,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         router = Router(routes)
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
         services.events.add(self)
+        services.usage.isFollowed = { [unowned hub] in hub.isNamed("usage") }
     }
 
     var feed: EventFeed { services.feed }

@@ -1,5 +1,5 @@
 /// A day of the proleptic Gregorian calendar, converted to and from days since 1970-01-01 by whole-number arithmetic.
-package struct CivilDate: Sendable, Equatable {
+package struct CivilDate: Sendable, Hashable {
     package let year: Int64
     package let month: Int64
     package let day: Int64
@@ -8,6 +8,20 @@ package struct CivilDate: Sendable, Equatable {
         self.year = year
         self.month = month
         self.day = day
+    }
+
+    /// Reads `2026-11-23`; nil for a day that no calendar has.
+    package init?(iso text: String) {
+        let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        guard parts.map(\.count) == [4, 2, 2], parts.joined().allSatisfy(\.isASCIIDigit) else { return nil }
+        let numbers = parts.map { $0.reduce(Int64(0)) { $0 * 10 + Int64($1 - 0x30) } }
+        self.init(year: numbers[0], month: numbers[1], day: numbers[2])
+        guard (1...12).contains(month), day >= 1, day <= Self.days(inMonth: month, year: year) else { return nil }
+    }
+
+    /// `2026-11-23`, for years of four digits.
+    package var iso: String {
+        String(Timestamp(milliseconds: daysSinceEpoch * 86_400_000).rfc3339.prefix(10))
     }
 
     /// Years are counted from March, so that the leap day is the last of its year; 400 years are 146,097 days.

@@ -80,6 +80,11 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     }
 }
 
+extension Int64 {
+    /// The quotient, rounded towards the past.
+    package func dividedDown(by divisor: Int64) -> Int64 { Timestamp.floorDivide(self, divisor) }
+}
+
 private struct DigitReader {
     private let bytes: [UInt8]
     private var position = 0

@@ -1,7 +1,11 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// daba31829f3782945a08413494c0868102cee7b9a58b4c6c15bc146fbc9385fe
+<<<<<<< HEAD
+// 1f918301be1fcdd8ed8a8ade08688d951e516ae578680f731a7ced6f0991a2ff
+=======
+// 1f918301be1fcdd8ed8a8ade08688d951e516ae578680f731a7ced6f0991a2ff
+>>>>>>> 2a881b2 (Service: models and usage of the gateway)
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

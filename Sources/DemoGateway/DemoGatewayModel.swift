@@ -13,6 +13,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
     private let dispatcher: DemoDispatcher
     private let chat: DemoChat
     private let presence: DemoPresence
+    private let usage: DemoUsage
     private var admission: DemoAdmission
     private var hasStopped = false
 
@@ -31,6 +32,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         dispatcher = DemoDispatcher(host)
         chat = DemoChat(host, dispatcher)
         presence = DemoPresence(host)
+        usage = DemoUsage(host)
         admission = DemoAdmission(options, primitives, devices: disk?.devices)
         tickLater()
         announceHealthLater()
@@ -290,10 +292,14 @@ package final class DemoGatewayModel: DemoGatewayCore {
         case "exec.approval.list": host.approvals.list(request)
         case "exec.approval.resolve": host.approvals.resolve(request)
         case "health": .ok(host.health)
+        case "models.list": usage.models(request)
         case "plugin.approval.list": .ok(.array([]))
         case "sessions.reset": dispatcher.reset(request)
         case "sessions.list": host.sessions.list(request)
         case "sessions.subscribe": host.sessions.subscribe(request)
+        case "sessions.usage": usage.sessions(request)
+        case "usage.cost": usage.cost(request)
+        case "usage.status": usage.status()
         default: .invalid("unknown method: \(request.method)")
         }
     }

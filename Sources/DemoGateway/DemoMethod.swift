@@ -28,13 +28,15 @@ struct DemoMethod: Sendable {
     /// nil: the parameters are not checked.
     var rules: [ParamsRule]?
     var since = DemoRelease.march
+    /// Gateways have methods that their hello does not name.
+    var isListed = true
 
     static func named(_ name: String, release: DemoRelease) -> DemoMethod? {
         all.first { $0.name == name && $0.since <= release }
     }
 
     static func listed(for release: DemoRelease) -> [String] {
-        all.filter { $0.since <= release }.map(\.name)
+        all.filter { $0.since <= release && $0.isListed }.map(\.name)
     }
 
     /// Methods of the node role. An operator who calls one is refused, and disconnected after ten in a row.
@@ -50,6 +52,11 @@ struct DemoMethod: Sendable {
 
     private static let laterAgentID = ParamsRule.text("agentId").since(.june)
     private static let file: [ParamsRule] = [.text("agentId").required, .text("name").required]
+
+    private static let range: [ParamsRule] = [
+        .date("startDate"), .date("endDate"), .choice("mode", ["utc", "gateway", "specific"]),
+        ParamsRule(name: "utcOffset", kind: .utcOffset), laterAgentID, .choice("agentScope", ["all"]).since(.june),
+    ]
 
     /// In the order of the hello's list.
     private static let all: [DemoMethod] = [
@@ -109,6 +116,27 @@ struct DemoMethod: Sendable {
             name: "sessions.reset",
             scope: admin,
             rules: [.text("key").required, .choice("reason", ["new", "reset"]), laterAgentID]
+        ),
+        DemoMethod(
+            name: "models.list",
+            scope: read,
+            rules: [.choice("view", ["default", "configured", "all"]).since(.june)]
+        ),
+        DemoMethod(name: "usage.status", scope: read, rules: []),
+        DemoMethod(
+            name: "usage.cost",
+            scope: read,
+            rules: range + [.number("days"), .text("timeZone").since(.autumn)]
+        ),
+        DemoMethod(
+            name: "sessions.usage",
+            scope: read,
+            rules: range + [
+                .text("key"), .number("limit", from: 1), .flag("includeContextWeight"),
+                .choice("range", ["7d", "30d", "90d", "1y", "all"]).since(.june),
+                .choice("groupBy", ["instance", "family"]).since(.june), .flag("includeHistorical").since(.june),
+            ],
+            isListed: false
         ),
         DemoMethod(name: "agents.list", scope: read, rules: []),
         DemoMethod(name: "agents.files.get", scope: read, rules: file),

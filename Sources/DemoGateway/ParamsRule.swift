@@ -14,6 +14,10 @@ struct ParamsRule: Sendable {
         case nullable(Kind)
         /// Sixty-four lowercase hexadecimal digits.
         case hash
+        /// `2026-11-23`, or anything of that form.
+        case date
+        /// `UTC+2`, `UTC-9:30`.
+        case utcOffset
     }
 
     let name: String
@@ -27,6 +31,7 @@ struct ParamsRule: Sendable {
     static func number(_ name: String, from: Int64 = 0, to: Int64? = nil) -> ParamsRule {
         ParamsRule(name: name, kind: .integer(from: from, to: to))
     }
+    static func date(_ name: String) -> ParamsRule { ParamsRule(name: name, kind: .date) }
     static func flag(_ name: String) -> ParamsRule { ParamsRule(name: name, kind: .bool) }
     static func open(_ name: String) -> ParamsRule { ParamsRule(name: name, kind: .any) }
     static func choice(_ name: String, _ values: [String]) -> ParamsRule {
@@ -128,6 +133,26 @@ extension ParamsRule.Kind {
                     && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
             }
             return isHash == true ? nil : "must match pattern \"^[a-f0-9]{64}$\""
+        case .date:
+            let isDate = value.string.map { text in
+                let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+                return parts.map(\.count) == [4, 2, 2] && parts.joined().allSatisfy { (0x30...0x39).contains($0) }
+            }
+            return isDate == true ? nil : "must match pattern \"^\\d{4}-\\d{2}-\\d{2}$\""
+        case .utcOffset:
+            return value.string.map(Self.isOffset) == true
+                ? nil : "must match pattern \"^UTC[+-]\\d{1,2}(?::[0-5]\\d)?$\""
         }
+    }
+
+    private static func isOffset(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        guard bytes.starts(with: "UTC+".utf8) || bytes.starts(with: "UTC-".utf8) else { return false }
+        let parts = bytes.dropFirst(4).split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        guard (1...2).contains(parts.count), parts.joined().allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return false
+        }
+        return (1...2).contains(parts[0].count)
+            && (parts.count == 1 || parts[1].count == 2 && parts[1].first.map { $0 < 0x36 } == true)
     }
 }

@@ -40,6 +40,9 @@ package struct EventFilter: Sendable, Hashable {
         types.isEmpty || types.contains { $0.matches(type) }
     }
 
+    /// Whether the type was asked for by its name: who takes all types may not miss it.
+    package func names(_ type: String) -> Bool { types.contains(.exact(type)) }
+
     /// - Parameters session, run: what the event is about; an event about neither passes no filter on them.
     package func admits(type: String, session: String?, run: String?) -> Bool {
         if let wanted = self.session, wanted != session { return false }

@@ -8,4 +8,13 @@ package enum GatewayLimits {
     static let approvalLines = 256
     /// Most rows of a list of approvals. What a list does not show does not wait any more, so it has to be read whole.
     static let approvalRows = 4_096
+    /// Most models of a list: the whole catalogue of a release of 2026 has some hundreds.
+    static let models = 4_096
+    /// Most providers and most windows of one: each is a subscription of the gateway's owner.
+    static let usageProviders = 64
+    static let usageWindows = 32
+    /// Most days of a usage report: a year, and the days that another time zone adds at its ends.
+    static let usageDays = 400
+    /// Most sessions of a usage report, which is the most that is asked for.
+    package static let usageSessions = 1_000
 }

@@ -25,6 +25,9 @@ package struct ServiceSettings {
     /// The meaning of `main` and bare session keys until the gateway is reached.
     package var defaults: SessionDefaults
     package var log: Log
+    /// Seconds east of UTC, on this host, at a time in seconds: a day of the usage begins there at midnight.
+    package var utcOffset: @Sendable (_ seconds: Int64) -> Int = { _ in 0 }
+    package var timeZones: TimeZones.Reader = { _, completion in completion(nil) }
 
     package init(
         seed: UInt64 = 0,
@@ -64,6 +67,12 @@ package final class Services: ServiceEventReceiver {
     package let lists: GatewayLists
     package let documents: DocumentService
     package let avatars: AvatarStore
+    package let models: ModelService
+    package let timeZones: TimeZones
+    /// Seconds east of UTC, on this host, at a time in seconds.
+    package let utcOffset: @Sendable (_ seconds: Int64) -> Int
+    package let usageReports: UsageReports
+    package let usage: UsageService
 
     package init(_ settings: ServiceSettings, gateway: any GatewayCalls, journal: any Journal) {
         self.gateway = gateway
@@ -133,6 +142,11 @@ package final class Services: ServiceEventReceiver {
             mayAskByChat: settings.writesDocumentsByChat,
             refreshMilliseconds: settings.documentRefreshMilliseconds
         )
+        models = ModelService(gateway: gateway)
+        timeZones = TimeZones(settings.timeZones)
+        utcOffset = settings.utcOffset
+        usageReports = UsageReports(gateway: gateway, runs: runs)
+        usage = UsageService(gateway: gateway, feed: feed, reports: usageReports, utcOffset: settings.utcOffset)
         events.add(self)
     }
 
@@ -165,6 +179,9 @@ package final class Services: ServiceEventReceiver {
             if status.state != .online { outbox.linkIs(LinkCondition(status), on: loop) }
         case .linkOpened(let hello):
             lists.linkOpened()
+            models.linkOpened()
+            usageReports.linkOpened()
+            usage.linkOpened()
             runs.linkOpened(hello, on: loop)
             approvals.linkOpened(hello, on: loop)
             outbox.linkIs(.online(LinkFacts(hello)), on: loop)
@@ -176,6 +193,7 @@ package final class Services: ServiceEventReceiver {
             documents.received(event, on: loop)
             messages.received(event, on: loop)
             sessions.received(event, on: loop)
+            models.received(event)
         case .framesLost:
             runs.framesLost(on: loop)
             approvals.framesLost(on: loop)

@@ -37,7 +37,8 @@ STRANGER = 12345
 NEEDS = {
     None: "getHealth applyForPairing pollPairing actOnApproval",
     "read": "getMetrics getOpenAPIAsJSON getOpenAPIAsYAML getReadiness getActivity listAgents streamEvents getIdentity getAvatar "
-            "listApprovals getApproval listMessages listOutbox getEntry getProfile listRuns getRun listSessions getStatus createTicket",
+            "listApprovals getApproval listMessages listOutbox getEntry getProfile listRuns getRun listSessions getStatus createTicket "
+            "listModels getUsage getUsageCost listSessionUsage",
     "send": "sendMessage cancelEntry retryEntry abortRun abortSession",
     "identity": "patchIdentity putIdentity deleteAvatar putAvatar patchProfile putProfile",
     "approvals": "decideApproval linkApproval",

@@ -14,8 +14,8 @@ enum ApprovalOperations {
         do throws(Problem) {
             let query = ApprovalReader.Query(
                 sessions: try call.onlySessions(of: api.runs),
-                filter: try choice("state", of: call) ?? .pending,
-                kind: try choice("kind", of: call),
+                filter: try call.choice("state") ?? .pending,
+                kind: try call.choice("kind"),
                 before: call.text("before"),
                 limit: try call.number("limit", in: 1...200, default: 50)
             )
@@ -29,17 +29,6 @@ enum ApprovalOperations {
         } catch {
             call.fail(error, on: loop)
         }
-    }
-
-    private static func choice<Choice: RawRepresentable & CaseIterable>(
-        _ name: String,
-        of call: Call
-    ) throws(Problem) -> Choice? where Choice.RawValue == String {
-        guard let text = call.text(name) else { return nil }
-        if let choice = Choice(rawValue: text) { return choice }
-        let names = Choice.allCases.map(\.rawValue)
-        let near = NearestName.of(text, in: names).map { " Did you mean \($0)?" } ?? ""
-        throw .badParameter(name, "`\(name)` is one of \(names.joined(separator: ", "))." + near)
     }
 
     private static func answer(

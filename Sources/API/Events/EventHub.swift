@@ -245,6 +245,11 @@ package final class EventHub: TurnEndWork {
         groups.values.reduce(0) { $0 + ($1.plan.caller == caller ? $1.all.count : 0) }
     }
 
+    /// Whether an open stream asked for a type by its name.
+    func isNamed(_ type: String) -> Bool {
+        groups.values.contains { $0.plan.filter.names(type) && $0.plan.caller.sessions == nil }
+    }
+
     func recordResume(recovered: Bool) {
         if recovered { counters.recovered &+= 1 } else { counters.resets &+= 1 }
     }

@@ -1,15 +1,17 @@
+import Access
 import Basics
 import EventLoops
 import EventStream
 import HTTPModel
 import JSONBytes
 import Server
+import Service
 
 /// `GET /v1/events`: one stream for everything, in three forms, and the long poll on the same cursor.
 enum EventStreamOperation {
     static let types = [
         "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "run.corrected", "message", "outbox",
-        "approval", "identity", "profile", "session", "summary", "reset", "shutdown", "heartbeat",
+        "approval", "identity", "profile", "session", "usage", "summary", "reset", "shutdown", "heartbeat",
     ]
 
     /// The stream that a request asks for.
@@ -33,6 +35,7 @@ enum EventStreamOperation {
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
             let request = try request(of: call, api)
+            if request.filter.names("usage"), call.caller.sessions == nil { api.services.usage.follow(on: loop) }
             if let seconds = request.pollSeconds {
                 LongPoll(api, call, request, seconds: seconds).start(on: loop)
             } else {

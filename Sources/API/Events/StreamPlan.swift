@@ -24,8 +24,8 @@ extension StreamEvent {
     func isMeant(for caller: Caller) -> Bool {
         guard caller.sessions != nil else { return true }
         if let session { return caller.mayUse(session: session) }
-        // Of a session that the gateway does not tell.
-        if type == "approval" { return false }
+        // Of a session that the gateway does not tell, and of all of them.
+        if type == "approval" || type == "usage" { return false }
         guard type == DocumentKind.identity.rawValue || type == DocumentKind.profile.rawValue else { return true }
         return (try? JSONDocument(parsing: data).root["agent"]?.string).map(caller.mayUse(agent:)) ?? false
     }

@@ -128,6 +128,16 @@ package final class Call {
         }
     }
 
+    /// One of the names of a choice; nil where the parameter is not given.
+    func choice<Choice: RawRepresentable & CaseIterable>(_ name: String) throws(Problem) -> Choice?
+    where Choice.RawValue == String {
+        guard let text = text(name) else { return nil }
+        if let choice = Choice(rawValue: text) { return choice }
+        let names = Choice.allCases.map(\.rawValue)
+        let near = NearestName.of(text, in: names).map { " Did you mean \($0)?" } ?? ""
+        throw .badParameter(name, "`\(name)` is one of \(names.joined(separator: ", "))." + near)
+    }
+
     // MARK: Body
 
     package func json() throws(Problem) -> JSONValue { try Self.value(parsed) }

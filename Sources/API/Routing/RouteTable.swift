@@ -161,6 +161,7 @@ package enum RouteTable {
             query: ["force", "session", "thinking", "wait"],
             handler: AcceptMessage.handle
         ),
+        Route("listModels", .get, "/v1/models", scope: .read, query: ["view"], handler: ModelOperations.list),
         Route(
             "listOutbox",
             .get,
@@ -305,6 +306,30 @@ package enum RouteTable {
             scope: .admin,
             body: .unused,
             handler: TokenOperations.rotate
+        ),
+        Route(
+            "getUsage",
+            .get,
+            "/v1/usage",
+            scope: .read,
+            produces: [.json, .plain],
+            handler: UsageOperations.get
+        ),
+        Route(
+            "getUsageCost",
+            .get,
+            "/v1/usage/cost",
+            scope: .read,
+            query: ["agent", "from", "to", "tz"],
+            handler: UsageOperations.cost
+        ),
+        Route(
+            "listSessionUsage",
+            .get,
+            "/v1/usage/sessions",
+            scope: .read,
+            query: ["from", "limit", "to"],
+            handler: UsageOperations.sessions
         ),
     ]
 }

@@ -96,7 +96,10 @@ struct Invocation {
 
     /// The rows of a list; anything else is one row.
     private static func rows(_ answer: JSONValue) -> [JSONValue] {
-        let lists = ["entries", "runs", "approvals", "messages", "sessions", "agents", "tokens", "requests"]
+        let lists = [
+            "entries", "runs", "approvals", "messages", "sessions", "agents", "tokens", "requests", "models", "days",
+            "providers",
+        ]
         return lists.lazy.compactMap { answer[$0] }.first { $0.kind == .array }?.list ?? [answer]
     }
 

@@ -36,6 +36,14 @@ package enum CommandTable {
         ),
         client("agents", "List the agents of the gateway", run: ListCommands.agents),
         client(
+            "models",
+            "List the models that the gateway can use",
+            run: UsageCommands.models,
+            [],
+            [OptionSpec("--view", "NAME", "Which ones", values: .words(["default", "configured", "all"]))]
+        ),
+        usage,
+        client(
             "status",
             "Show the state of Ladle and of its connection to the gateway",
             run: StatusCommand.run,
@@ -253,6 +261,35 @@ package enum CommandTable {
             client("deny", "Deny it", run: ApprovalCommands.deny, [id]),
         ]
         $0.examples = ["ladle approvals", "ladle approvals allow 23f3fcf8"]
+    }
+
+    private static let usage = CommandSpec("usage", "What is used up of subscriptions, and what tokens cost").with {
+        let days = [
+            OptionSpec("--from", "DAY", "The first day, such as 2026-11-01; by default 30 days are shown"),
+            OptionSpec("--to", "DAY", "The last day; today by default"),
+        ]
+        $0.usual = "show"
+        $0.subcommands = [
+            client("show", "Show how far each subscription is used up, and what today cost", run: UsageCommands.show),
+            client(
+                "cost",
+                "Show tokens and cost by day",
+                run: UsageCommands.cost,
+                [],
+                days + [
+                    OptionSpec("--tz", "ZONE", "Time zone of the days, such as Europe/Berlin; by default the server's"),
+                    OptionSpec("--agent", "NAME", "Only this agent", values: .listed(.agents)),
+                ]
+            ),
+            client(
+                "sessions",
+                "Show tokens and cost by session, the latest first",
+                run: UsageCommands.sessions,
+                [],
+                days + [OptionSpec("--limit", "N", "How many")]
+            ),
+        ]
+        $0.examples = ["ladle usage", "ladle usage cost --from 2026-11-01"]
     }
 
     private static let outbox = CommandSpec("outbox", "Messages that wait or are on their way").with {

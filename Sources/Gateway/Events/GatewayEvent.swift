@@ -7,6 +7,9 @@ package struct GatewayEvent: Sendable {
     package let seq: Int64?
     package let payload: GatewayEventPayload
 
+    /// The host's administrator changed its configuration; the newest releases tell.
+    package static let configurationChanged = "config.changed"
+
     package init(name: String, _ frame: JSONValue) {
         self.name = name
         seq = frame["seq"]?.int

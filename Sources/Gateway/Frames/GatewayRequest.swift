@@ -5,7 +5,8 @@ package enum GatewayRequest {
     /// Methods that change nothing, so that a repeat can do no harm.
     package static let readMethods: Set<String> = [
         AgentWait.method, AgentsList.method, AgentsFilesGet.method, ChatHistory.method, SessionsList.method,
-        ExecApprovalList.method, PluginApprovalList.method,
+        ExecApprovalList.method, PluginApprovalList.method, ModelsList.method, UsageStatus.method, UsageCost.method,
+        SessionsUsage.method,
     ]
 
     /// `params` is one JSON object already.

@@ -79,6 +79,10 @@ struct ServeConfiguration: Sendable {
         services.outboxLimits.perSession = Int(settings.int(.outboxMaxPerSession))
         services.outboxLimits.payloadBytes = Int(settings.int(.outboxMaxAttachmentBytes))
         services.writesDocumentsByChat = settings.text(.identityWrite) == "chat"
+        services.utcOffset = { HostClock.utcOffset(atSeconds: $0) }
+        services.timeZones = { name, completion in
+            BackgroundWork.run { completion(ZoneFile.read(name)) }
+        }
         return services
     }
 

@@ -1,0 +1,34 @@
+import EventLoops
+import HTTPModel
+import JSONBytes
+import Server
+import Service
+
+/// `GET /v1/models`: what a session can be set to.
+enum ModelOperations {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let view: ModelView?
+        do throws(Problem) {
+            view = try call.choice("view")
+        } catch {
+            return call.fail(error, on: loop)
+        }
+        guard api.services.models.isSupported else { return call.fail(.unsupported("models", api), on: loop) }
+        api.services.models.read(view, on: loop) { result in
+            switch result {
+            case .success(let answer):
+                call.respondTagged(
+                    .json { writer in
+                        writer.object { object in
+                            object.array("models", of: answer.value)
+                            object.member("live", answer.isLive)
+                            if !answer.isLive { object.member("asOf", answer.at) }
+                        }
+                    },
+                    on: loop
+                )
+            case .failure(let fault): call.fail(Problem(fault, doing: "list models"), on: loop)
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+import Access
+import Basics
+import EventLoops
+import HTTPModel
+import JSONBytes
+import ReadableText
+import Server
+import Service
+
+/// `GET /v1/usage`, `GET /v1/usage/cost` and `GET /v1/usage/sessions`.
+enum UsageOperations {
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        guard call.caller.sessions == nil else { return call.fail(.ofAllSessions, on: loop) }
+        api.services.usage.read(on: loop) { result in
+            switch result {
+            case .success(let usage): answer(call, usage, api, on: loop)
+            case .failure(.unsupported): call.fail(.unsupported("usage.limits", api), on: loop)
+            case .failure(.gateway(let fault)): call.fail(Problem(fault, doing: "read the usage"), on: loop)
+            }
+        }
+    }
+
+    private static func answer(
+        _ call: Call,
+        _ usage: UsageService.Snapshot,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop
+    ) {
+        // The time that is left passes without anything else that changes.
+        var lasting = JSONWriter()
+        usage.write(to: &lasting, showsTimeLeft: false)
+        guard call.wantsText, let value = try? JSONDocument(parsing: lasting.bytes).root else {
+            let response = Response.json { usage.write(to: &$0, showsTimeLeft: true) }
+            return call.respond(response, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
+        }
+        let time = ReadableTime(now: loop.wallClock.milliseconds, utcOffset: api.services.utcOffset)
+        call.respondTagged(.text(.ok, UsageText.line(value, time) + "\n"), on: loop)
+    }
+
+    // MARK: Days
+
+    static func cost(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        guard call.caller.sessions == nil else { return call.fail(.ofAllSessions, on: loop) }
+        period(call, api, on: loop) { period in
+            let agent: String?
+            do throws(Problem) {
+                agent = try Self.agent(of: call)
+            } catch {
+                return call.fail(error, on: loop)
+            }
+            api.services.usageReports.cost(period, agent: agent, on: loop) { result in
+                switch result {
+                case .success(let answer):
+                    report(call, period, answer.at, isLive: answer.isLive, api, on: loop) { object in
+                        object.member("agent", agent)
+                        answer.value.writeMembers(to: &object)
+                    }
+                case .failure(let fault): fail(call, fault, api, on: loop)
+                }
+            }
+        }
+    }
+
+    private static func agent(of call: Call) throws(Problem) -> String? {
+        guard let agent = call.text("agent") else { return nil }
+        let isPlain = agent.utf8.allSatisfy { byte in
+            byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+        }
+        guard isPlain, (1...64).contains(agent.utf8.count) else {
+            throw .invalidField("agent", "`agent` is the id of an agent, such as main: GET /v1/agents.")
+        }
+        return agent
+    }
+
+    // MARK: Sessions
+
+    static func sessions(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let limit: Int
+        do throws(Problem) {
+            limit = try call.number("limit", in: 1...UsageReports.mostSessions, default: 50)
+        } catch {
+            return call.fail(error, on: loop)
+        }
+        period(call, api, on: loop) { period in
+            let own = call.caller.sessions
+            api.services.usageReports.sessions(period, only: own, limit: limit, on: loop) { result in
+                switch result {
+                case .success(let answer):
+                    let rows = answer.value.rows.filter { call.caller.mayUse(session: $0.key) }.prefix(limit)
+                    report(call, period, answer.at, isLive: answer.isLive, api, on: loop) { object in
+                        object.array("sessions", of: rows)
+                        object.member("totals", rows.totals)
+                        object.member("complete", answer.value.isComplete)
+                    }
+                case .failure(let fault): fail(call, fault, api, on: loop)
+                }
+            }
+        }
+    }
+
+    // MARK: Both
+
+    private static func period(
+        _ call: Call,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop,
+        then use: @escaping (UsagePeriod) -> Void
+    ) {
+        let dates: (from: CivilDate?, to: CivilDate?)
+        do throws(Problem) {
+            dates = (try date("from", of: call), try date("to", of: call))
+        } catch {
+            return call.fail(error, on: loop)
+        }
+        func finish(_ zone: String?, _ offset: (Int64) -> Int) {
+            do throws(UsagePeriod.Fault) {
+                use(try UsagePeriod(from: dates.from, to: dates.to, zone: zone, now: loop.wallClock, offset: offset))
+            } catch {
+                call.fail(.badPeriod(error), on: loop)
+            }
+        }
+        guard let name = call.text("tz") else { return finish(nil, api.services.utcOffset) }
+        api.services.timeZones.find(name, on: loop) { zone in
+            guard let zone else { return call.fail(.noTimeZone, on: loop) }
+            finish(name, zone.offset(at:))
+        }
+    }
+
+    private static func date(_ name: String, of call: Call) throws(Problem) -> CivilDate? {
+        guard let text = call.text(name) else { return nil }
+        guard let date = CivilDate(iso: text), date.year >= 1970 else {
+            throw .invalidField(name, "`\(name)` is a day such as 2026-11-23, from 1970 on.")
+        }
+        return date
+    }
+
+    private static func report(
+        _ call: Call,
+        _ period: UsagePeriod,
+        _ at: Timestamp,
+        isLive: Bool,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop,
+        _ body: (inout JSONWriter) -> Void
+    ) {
+        let isApproximate = period.spansChange && !api.services.usageReports.knowsZone(of: period)
+        call.respondTagged(
+            .json { writer in
+                writer.object { object in
+                    object.member("from", period.from.iso)
+                    object.member("to", period.to.iso)
+                    object.member("tz", period.zone)
+                    object.member("utcOffset", period.offsetText)
+                    object.member("tzApprox", isApproximate)
+                    body(&object)
+                    object.member("live", isLive)
+                    object.member("asOf", at)
+                }
+            },
+            on: loop
+        )
+    }
+
+    private static func fail(
+        _ call: Call,
+        _ fault: UsageReports.Fault,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop
+    ) {
+        switch fault {
+        case .unsupported: call.fail(.unsupported("usage.cost", api), on: loop)
+        case .allAgentsOnly: call.fail(.unsupported("usage.cost of one agent", api), on: loop)
+        case .gateway(let fault): call.fail(Problem(fault, doing: "read the usage"), on: loop)
+        }
+    }
+}
+
+extension Problem {
+    /// To a token that is limited to sessions.
+    fileprivate static let ofAllSessions = Problem(
+        .sessionNotAllowed,
+        "The credential is limited to sessions, and this is about all of them: GET /v1/usage/sessions has its own."
+    )
+
+    fileprivate static let noTimeZone = Problem.invalidField(
+        "tz",
+        "`tz` is a time zone that the host of Ladle knows, such as Europe/Berlin.",
+        hint: "the host's time zones are in /usr/share/zoneinfo; the package is called tzdata"
+    )
+
+    fileprivate static func badPeriod(_ fault: UsagePeriod.Fault) -> Problem {
+        switch fault {
+        case .endsBeforeItBegins: .invalidField("from", "`from` is a day that is not after `to`.")
+        case .tooLong: .invalidField("from", "From `from` to `to` there are at most \(UsagePeriod.mostDays) days.")
+        }
+    }
+}

@@ -1,0 +1,99 @@
+package import Basics
+import EventLoops
+import Gateway
+
+/// An answer of the gateway, and when it came.
+package struct KeptAnswer<Value> {
+    package let value: Value
+    package let at: Timestamp
+    /// False: an earlier answer, because the gateway could not be asked again.
+    package internal(set) var isLive = true
+}
+
+/// Answers to questions that cost the gateway much. Each question is on its way once, however many ask, and its answer is kept for a while.
+final class AnswerCache<Question: Hashable, Value> {
+    typealias Completion = (Result<KeptAnswer<Value>, GatewayFault>) -> Void
+
+    private struct Entry {
+        let answer: KeptAnswer<Value>
+        /// On the monotonic clock, in nanoseconds.
+        var until: UInt64
+    }
+
+    /// More questions are a client that counts through days; the answer that ends first gives way.
+    private let most: Int
+    private let life: (Value) -> Int64
+    private var entries: [Question: Entry] = [:]
+    private var waiting: [Question: [Completion]] = [:]
+
+    /// - Parameter life: milliseconds for which an answer is not asked for again.
+    init(most: Int, life: @escaping (Value) -> Int64) {
+        self.most = most
+        self.life = life
+    }
+
+    /// The last answer, of whatever age.
+    func latest(_ question: Question) -> KeptAnswer<Value>? { entries[question]?.answer }
+
+    /// All questions are asked again when somebody wants to know.
+    func expire() {
+        for question in entries.keys { entries[question]?.until = 0 }
+    }
+
+    /// The answer that is kept, or a new one; where the gateway cannot be asked, the last one.
+    /// - Parameter ask: sends the question. It is not called while an answer is kept or on its way.
+    func get(
+        _ question: Question,
+        over gateway: any GatewayCalls,
+        on loop: isolated EventLoop,
+        ask: (@escaping (Result<Value, CallFailure>) -> Void) -> Void,
+        completion: @escaping Completion
+    ) {
+        if let entry = entries[question], entry.until > loop.now { return completion(.success(entry.answer)) }
+        waiting[question, default: []].append(completion)
+        guard waiting[question]?.count == 1 else { return }
+        ask { [weak self] result in self?.answered(question, result, over: gateway, on: loop) }
+    }
+
+    private func answered(
+        _ question: Question,
+        _ result: Result<Value, CallFailure>,
+        over gateway: any GatewayCalls,
+        on loop: isolated EventLoop
+    ) {
+        let answer: Result<KeptAnswer<Value>, GatewayFault>
+        switch result {
+        case .success(let value):
+            let kept = KeptAnswer(value: value, at: loop.wallClock)
+            keep(question, kept, until: loop.now &+ UInt64(max(life(value), 0)) * 1_000_000)
+            answer = .success(kept)
+        case .failure(let failure):
+            if var last = entries[question]?.answer, failure.isOfTheLink {
+                last.isLive = false
+                answer = .success(last)
+            } else {
+                answer = .failure(GatewayFault(failure, over: gateway))
+            }
+        }
+        for completion in waiting.removeValue(forKey: question) ?? [] { completion(answer) }
+    }
+
+    private func keep(_ question: Question, _ answer: KeptAnswer<Value>, until: UInt64) {
+        if entries.count >= most, entries[question] == nil,
+            let first = entries.min(by: { $0.value.until < $1.value.until })?.key
+        {
+            entries[first] = nil
+        }
+        entries[question] = Entry(answer: answer, until: until)
+    }
+}
+
+extension CallFailure {
+    /// The gateway did not refuse; it could not be asked, or did not answer.
+    fileprivate var isOfTheLink: Bool {
+        switch self {
+        case .gateway, .unreadable: false
+        case .notDispatched, .ambiguous: true
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import Basics
+package import EventLoops
+package import Gateway
+package import JSONBytes
+
+/// A model as the list of models shows it.
+package struct ModelInfo: Sendable, Equatable, JSONWritable {
+    /// `PROVIDER/ID`, as sessions and configurations name it.
+    package let id: String
+    let name: String
+    let provider: String
+    let alias: String?
+    let contextTokens: Int64?
+    let reasoning: Bool?
+    let isAvailable: Bool?
+    let isDefault: Bool
+
+    /// In bytes, of a text that is shown.
+    private static let longestText = 512
+
+    init(_ model: ModelsList.Model, default named: DefaultModel.Name?) {
+        id = "\(model.provider)/\(model.id)"
+        name = model.name.map { $0.shown(bytes: Self.longestText) } ?? model.id
+        provider = model.provider
+        alias = model.alias.map { $0.shown(bytes: Self.longestText) }
+        contextTokens = model.contextWindow
+        reasoning = model.reasoning
+        isAvailable = model.available
+        isDefault = named.map { $0.provider == model.provider && $0.id == model.id } ?? false
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("id", id)
+            object.member("name", name)
+            object.member("provider", provider)
+            object.member("alias", alias)
+            object.member("contextTokens", contextTokens)
+            object.member("reasoning", reasoning)
+            object.member("available", isAvailable)
+            object.member("default", isDefault)
+        }
+    }
+}
+
+/// Which models are listed.
+package typealias ModelView = ModelsList.View
+
+/// The models that the gateway can use. It loads its catalogue for the first to ask, so an answer is kept.
+package final class ModelService {
+    /// A catalogue changes with the gateway's configuration, which is read anew with each connection.
+    private static let lifeMs: Int64 = 600_000
+
+    private unowned let gateway: any GatewayCalls
+    private let cache = AnswerCache<ModelsList.View?, [ModelInfo]>(most: ModelsList.View.allCases.count + 1) { _ in
+        ModelService.lifeMs
+    }
+
+    init(gateway: any GatewayCalls) { self.gateway = gateway }
+
+    /// False where the connected gateway has no list.
+    package var isSupported: Bool { gateway.hello.map { $0.methods.contains(ModelsList.method) } ?? true }
+
+    func linkOpened() { cache.expire() }
+
+    func received(_ event: GatewayEvent) {
+        if event.name == GatewayEvent.configurationChanged { cache.expire() }
+    }
+
+    package func read(
+        _ view: ModelsList.View?,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<KeptAnswer<[ModelInfo]>, GatewayFault>) -> Void
+    ) {
+        let takesViews = (gateway.hello?.protocolVersion ?? 0) >= ModelsList.firstProtocolWithViews
+        let view = takesViews ? view : nil
+        cache.get(view, over: gateway, on: loop) { answer in
+            self.ask(view, on: loop, completion: answer)
+        } completion: {
+            completion($0)
+        }
+    }
+
+    /// Without the name of the default one the list is of use all the same.
+    private func ask(
+        _ view: ModelsList.View?,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<[ModelInfo], CallFailure>) -> Void
+    ) {
+        gateway.call(ModelsList(view: view), on: loop) { [weak self] result in
+            guard let self, case .success(let models) = result else { return completion(result.map { _ in [] }) }
+            self.gateway.call(DefaultModel(), on: loop) { named in
+                let named = try? named.get()
+                completion(.success(models.map { ModelInfo($0, default: named ?? nil) }))
+            }
+        }
+    }
+}
+
+extension String {
+    /// For people: on one line, each character as itself or named, at most so many bytes.
+    func shown(bytes limit: Int) -> String { Printable.escaped(cut(toBytes: limit)).cut(toBytes: limit) }
+}

@@ -1,0 +1,99 @@
+import Basics
+import Gateway
+package import JSONBytes
+
+/// How far one subscription is used up, as it is shown.
+package struct ProviderUsage: Sendable, Equatable {
+    struct Window: Sendable, Equatable {
+        let name: String
+        let usedPercent: Double?
+        let resetsAt: Timestamp?
+
+        /// A window that has ended since the gateway asked is used by nobody knows how much.
+        func percent(now: Timestamp) -> Double? {
+            if let resetsAt, resetsAt <= now { return nil }
+            return usedPercent
+        }
+    }
+
+    let id: String
+    let name: String
+    let plan: String?
+    let error: String?
+    let windows: [Window]
+
+    /// In bytes, of a text that is shown.
+    private static let longestText = 512
+    private static let longestID = 64
+    /// A provider that lets its customers go on counts beyond 100; more than this is no figure of one.
+    private static let mostPercent = 10_000.0
+
+    init(_ provider: UsageStatus.Provider) {
+        id = Self.id(provider.id)
+        name = provider.name.map { $0.shown(bytes: Self.longestText) } ?? id
+        plan = provider.plan.map { $0.shown(bytes: Self.longestText) }
+        error = provider.error.map { $0.shown(bytes: Self.longestText) }
+        windows = provider.windows.map { window in
+            Window(
+                name: window.label.shown(bytes: Self.longestText),
+                usedPercent: window.usedPercent.map { (min(max($0, 0), Self.mostPercent) * 10).rounded() / 10 },
+                resetsAt: window.resetAt
+            )
+        }
+    }
+
+    /// Providers come with each release; their ids are of lower-case letters, digits and hyphens here.
+    private static func id(_ text: String) -> String {
+        let bytes = text.utf8.prefix(longestID).map { byte -> UInt8 in
+            if byte.isASCIILetter { return byte | 0x20 }
+            return byte.isASCIIDigit ? byte : UInt8(ascii: "-")
+        }
+        return bytes.isEmpty ? "unknown" : String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// - Parameter showsTimeLeft: false leaves out what changes from moment to moment.
+    func write(to writer: inout JSONWriter, now: Timestamp, showsTimeLeft: Bool) {
+        writer.object { object in
+            object.member("id", id)
+            object.member("name", name)
+            object.member("plan", plan)
+            object.member("error", error)
+            object.array("windows") { list in
+                for window in windows {
+                    list.object { object in
+                        object.member("name", window.name)
+                        if let percent = window.percent(now: now) {
+                            object.member("usedPercent", percent)
+                        } else {
+                            object.key("usedPercent")
+                            object.null()
+                        }
+                        object.member("resetsAt", window.resetsAt)
+                        guard showsTimeLeft, let end = window.resetsAt, end > now else { return }
+                        object.member("resetsInMs", end.milliseconds - now.milliseconds)
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension UsageFigures: JSONWritable {
+    /// The members of an object that is open.
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.member("tokens", tokens)
+        writer.member("input", input)
+        writer.member("output", output)
+        writer.member("cacheRead", cacheRead)
+        writer.member("cacheWrite", cacheWrite)
+        writeCost(to: &writer)
+    }
+
+    /// Where no price is known there is no cost to tell.
+    package func writeCost(to writer: inout JSONWriter) {
+        if cost > 0 || unpriced == 0 { writer.member("costUsd", (cost * 1_000_000).rounded() / 1_000_000) }
+        writer.member("costIsLowerBound", unpriced > 0)
+    }
+
+    package func write(to writer: inout JSONWriter) { writer.object { self.writeMembers(to: &$0) } }
+}

@@ -1,0 +1,40 @@
+package import Basics
+package import EventLoops
+
+/// Time zones by their names. Their files are read where reading blocks nobody, and each once.
+package final class TimeZones {
+    /// Reads the file of a zone, on any thread; nil where there is none.
+    package typealias Reader = @Sendable (_ name: String, _ completion: @escaping @Sendable ([UInt8]?) -> Void) -> Void
+
+    /// A household has a handful; who asks for all of them reads files.
+    private static let mostKept = 64
+
+    private let read: Reader
+    private var kept: [String: TimeZoneTable] = ["UTC": .utc]
+
+    init(_ read: @escaping Reader) { self.read = read }
+
+    /// Gives nil for a zone that this host does not have.
+    package func find(
+        _ name: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (TimeZoneTable?) -> Void
+    ) {
+        if let zone = kept[name] { return completion(zone) }
+        guard TimeZoneTable.isName(name) else { return completion(nil) }
+        let this = LoopBound((self, completion), on: loop)
+        read(name) { [weak loop] bytes in
+            let zone = bytes.flatMap { TimeZoneTable(parsing: $0) }
+            loop?.post { loop in
+                guard let (zones, completion) = this.value(on: loop) else { return }
+                if let zone { zones.keep(zone, as: name) }
+                completion(zone)
+            }
+        }
+    }
+
+    private func keep(_ zone: TimeZoneTable, as name: String) {
+        if kept.count >= Self.mostKept { kept = ["UTC": .utc] }
+        kept[name] = zone
+    }
+}

@@ -1,0 +1,214 @@
+import Basics
+package import EventLoops
+package import Gateway
+package import JSONBytes
+import Runs
+
+/// Tokens and cost by day and by session. The gateway reads transcripts for them, so an answer is kept.
+package final class UsageReports {
+    package enum Fault: Error {
+        /// The connected gateway has no such report.
+        case unsupported
+        /// It has, but not of one agent.
+        case allAgentsOnly
+        case gateway(GatewayFault)
+    }
+
+    package struct SessionRow: Sendable, JSONWritable {
+        /// Canonical.
+        package let key: String
+        fileprivate let row: SessionsUsage.Row
+
+        /// In bytes, of a text that is shown.
+        private static let longestText = 512
+
+        package func write(to writer: inout JSONWriter) {
+            let model = row.model.map { id in row.modelProvider.map { "\($0)/\(id)" } ?? id }
+            writer.object { object in
+                object.member("key", key)
+                object.member("label", row.label?.shown(bytes: Self.longestText))
+                object.member("agent", row.agentId)
+                object.member("channel", row.channel?.shown(bytes: Self.longestText))
+                object.member("model", model)
+                object.member("updatedAt", row.updatedAt)
+                row.figures?.writeMembers(to: &object)
+            }
+        }
+    }
+
+    package struct SessionReport: Sendable {
+        package let rows: [SessionRow]
+        package let isComplete: Bool
+    }
+
+    private struct CostQuestion: Hashable {
+        let period: UsagePeriod
+        let agent: String?
+    }
+
+    private struct SessionQuestion: Hashable {
+        let period: UsagePeriod
+        let key: String?
+        let limit: Int
+    }
+
+    package static let mostSessions = GatewayLimits.usageSessions
+    private static let lifeMs: Int64 = 300_000
+    /// While the gateway still counts.
+    private static let unfinishedLifeMs: Int64 = 15_000
+    private static let mostKept = 64
+
+    private unowned let gateway: any GatewayCalls
+    private let runs: RunService
+    private let costs = AnswerCache<CostQuestion, UsageCost.Output>(most: mostKept) {
+        $0.isComplete ? UsageReports.lifeMs : UsageReports.unfinishedLifeMs
+    }
+    private let sessions = AnswerCache<SessionQuestion, SessionReport>(most: mostKept) {
+        $0.isComplete ? UsageReports.lifeMs : UsageReports.unfinishedLifeMs
+    }
+    /// The connected gateway refused a named time zone.
+    private var refusesTimeZones = false
+
+    init(gateway: any GatewayCalls, runs: RunService) {
+        self.gateway = gateway
+        self.runs = runs
+    }
+
+    func linkOpened() {
+        costs.expire()
+        sessions.expire()
+        refusesTimeZones = false
+    }
+
+    private var lacksCost: Bool { gateway.hello.map { !$0.methods.contains(UsageCost.method) } ?? false }
+    private var namesAgents: Bool { (gateway.hello?.protocolVersion ?? 0) >= UsageCost.firstProtocolWithAgents }
+
+    /// The gateway itself counts the days of a named zone.
+    package func knowsZone(of period: UsagePeriod) -> Bool {
+        period.zone != nil && !refusesTimeZones && gateway.hello?.takesTimeZones == true
+    }
+
+    package func cost(
+        _ period: UsagePeriod,
+        agent: String?,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<KeptAnswer<UsageCost.Output>, Fault>) -> Void
+    ) {
+        guard !lacksCost else { return completion(.failure(.unsupported)) }
+        guard agent == nil || gateway.hello == nil || namesAgents else { return completion(.failure(.allAgentsOnly)) }
+        costs.get(CostQuestion(period: period, agent: agent), over: gateway, on: loop) { answer in
+            self.askCost(period, agent: agent, on: loop, completion: answer)
+        } completion: {
+            completion($0.mapError { .gateway($0) })
+        }
+    }
+
+    /// Of these days and all agents, of whatever age.
+    func latestCost(_ period: UsagePeriod) -> UsageCost.Output? {
+        costs.latest(CostQuestion(period: period, agent: nil))?.value
+    }
+
+    private func askCost(
+        _ period: UsagePeriod,
+        agent: String?,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<UsageCost.Output, CallFailure>) -> Void
+    ) {
+        let namesZone = knowsZone(of: period)
+        let call = UsageCost(dates: period.dates(namingZone: namesZone), agent: agent, namesAgents: namesAgents)
+        gateway.call(call, on: loop) { [weak self] result in
+            // Reading twice does no harm.
+            if let self, namesZone, case .failure(.gateway(let error, _)) = result, error.refusesMember {
+                self.refusesTimeZones = true
+                return self.askCost(period, agent: agent, on: loop, completion: completion)
+            }
+            completion(result)
+        }
+    }
+
+    /// - Parameter only: nil for all sessions, of which the gateway gives the latest.
+    package func sessions(
+        _ period: UsagePeriod,
+        only keys: Set<String>?,
+        limit: Int,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<KeptAnswer<SessionReport>, Fault>) -> Void
+    ) {
+        // No hello lists the method; the releases that have it list this one.
+        guard !lacksCost else { return completion(.failure(.unsupported)) }
+        guard let keys else { return ask(period, key: nil, limit: limit, on: loop, completion: completion) }
+        gather(period, keys.sorted().prefix(limit)[...], [], on: loop, completion: completion)
+    }
+
+    /// One after the other: the gateway gets one question of a caller at a time.
+    private func gather(
+        _ period: UsagePeriod,
+        _ keys: ArraySlice<String>,
+        _ found: [KeptAnswer<SessionReport>],
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<KeptAnswer<SessionReport>, Fault>) -> Void
+    ) {
+        guard let key = keys.first else {
+            let report = SessionReport(
+                rows: found.flatMap(\.value.rows),
+                isComplete: found.allSatisfy(\.value.isComplete)
+            )
+            var answer = KeptAnswer(value: report, at: found.map(\.at).min() ?? loop.wallClock)
+            answer.isLive = found.allSatisfy(\.isLive)
+            return completion(.success(answer))
+        }
+        ask(period, key: key, limit: 1, on: loop) { [weak self] result in
+            switch result {
+            case .success(let answer):
+                self?.gather(period, keys.dropFirst(), found + [answer], on: loop, completion: completion)
+            case .failure(let fault): completion(.failure(fault))
+            }
+        }
+    }
+
+    private func ask(
+        _ period: UsagePeriod,
+        key: String?,
+        limit: Int,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<KeptAnswer<SessionReport>, Fault>) -> Void
+    ) {
+        let question = SessionQuestion(period: period, key: key, limit: limit)
+        sessions.get(question, over: gateway, on: loop) { answer in
+            let call = SessionsUsage(dates: period.dates(namingZone: false), key: key, limit: limit)
+            gateway.call(call, on: loop) { [runs] result in
+                answer(
+                    result.map { output in
+                        let rows = output.rows.map { SessionRow(key: runs.canonical($0.key).text, row: $0) }
+                        return SessionReport(rows: rows, isComplete: output.isComplete)
+                    }
+                )
+            }
+        } completion: {
+            completion($0.mapError { .gateway($0) })
+        }
+    }
+}
+
+extension Collection<UsageReports.SessionRow> {
+    /// Of those that the gateway has counted.
+    package var totals: UsageFigures { compactMap(\.row.figures).reduce(UsageFigures(), +) }
+}
+
+extension UsageCost.Output {
+    /// The members of an object that is open.
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.array("days") { list in
+            for day in days {
+                list.object { row in
+                    row.member("date", day.date.iso)
+                    day.figures.writeMembers(to: &row)
+                }
+            }
+        }
+        writer.member("totals", totals)
+        writer.member("complete", isComplete)
+    }
+
+    package var totals: UsageFigures { days.map(\.figures).reduce(UsageFigures(), +) }
+}

@@ -1,0 +1,236 @@
+import Basics
+package import EventLoops
+import Gateway
+package import JSONBytes
+
+/// How far the subscriptions are used up, and what today cost. Earlier gateways ask each provider for every answer, so Ladle asks seldom,
+/// answers from memory, and never by itself unless a client follows.
+package final class UsageService {
+    /// The answer at one moment.
+    package struct Snapshot {
+        let providers: [ProviderUsage]
+        /// When the gateway told; nil before it did.
+        let asOf: Timestamp?
+        package let isStale: Bool
+        let today: (date: CivilDate, figures: UsageFigures)?
+        /// By the gateway's clock.
+        let now: Timestamp
+
+        /// - Parameter showsTimeLeft: false leaves out what changes from moment to moment.
+        package func write(to writer: inout JSONWriter, showsTimeLeft: Bool) {
+            writer.object { object in
+                object.member("asOf", asOf)
+                object.member("stale", isStale)
+                object.array("providers") { list in
+                    for provider in providers { provider.write(to: &list, now: now, showsTimeLeft: showsTimeLeft) }
+                }
+                guard let today else { return }
+                object.object("today") { day in
+                    day.member("date", today.date.iso)
+                    day.member("tokens", today.figures.tokens)
+                    today.figures.writeCost(to: &day)
+                }
+            }
+        }
+    }
+
+    package enum Fault: Error {
+        /// The connected gateway does not tell.
+        case unsupported
+        case gateway(GatewayFault)
+    }
+
+    private struct Known {
+        let providers: [ProviderUsage]
+        let at: Timestamp
+        /// On the monotonic clock, in nanoseconds.
+        let since: UInt64
+    }
+
+    /// Providers limit how often they are asked, too.
+    private static let shortestBetweenMs: Int64 = 60_000
+    private static let staleAfterMs: Int64 = 300_000
+    /// For the first answer of all; later ones come at once.
+    private static let longestWaitMs: Int64 = 5_000
+    /// While somebody follows the event.
+    private static let betweenLooksMs: Int64 = 300_000
+    /// An event tells that another part of a hundred this large is used.
+    private static let percentStep = 5.0
+
+    private unowned let gateway: any GatewayCalls
+    private let feed: EventFeed
+    private let reports: UsageReports
+    private let utcOffset: @Sendable (Int64) -> Int
+    private var known: Known?
+    /// Of the last call, where it failed before anything was known.
+    private var fault: GatewayFault?
+    private var isAsking = false
+    private var isCounting = false
+    private var lastAsked: UInt64?
+    private var lastCounted: (at: UInt64, period: UsagePeriod)?
+    private var waiters: [Int: () -> Void] = [:]
+    private var nextWaiter = 0
+    /// By provider and window: how many steps were used when last seen.
+    private var levels: [String: Int] = [:]
+    private var isLooking = false
+    /// Whether a stream is open that names the event.
+    package var isFollowed: () -> Bool = { false }
+
+    init(
+        gateway: any GatewayCalls,
+        feed: EventFeed,
+        reports: UsageReports,
+        utcOffset: @escaping @Sendable (Int64) -> Int
+    ) {
+        self.gateway = gateway
+        self.feed = feed
+        self.reports = reports
+        self.utcOffset = utcOffset
+    }
+
+    // MARK: Reading
+
+    /// Answers at once where anything is known, and otherwise within seconds.
+    package func read(
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Snapshot, Fault>) -> Void
+    ) {
+        if let hello = gateway.hello, gateway.isOnline, !hello.methods.contains(UsageStatus.method) {
+            return completion(.failure(.unsupported))
+        }
+        refresh(on: loop)
+        guard known == nil, isAsking || isCounting else { return completion(answer(on: loop)) }
+        let waiter = nextWaiter
+        nextWaiter += 1
+        let timer = loop.after(milliseconds: Self.longestWaitMs) { [weak self] in self?.waiters[waiter]?() }
+        waiters[waiter] = { [weak self] in
+            loop.cancel(timer)
+            guard let self, self.waiters.removeValue(forKey: waiter) != nil else { return }
+            completion(self.answer(on: loop))
+        }
+    }
+
+    private func answer(on loop: isolated EventLoop) -> Result<Snapshot, Fault> {
+        if known == nil, let fault { return .failure(.gateway(fault)) }
+        return .success(snapshot(on: loop))
+    }
+
+    private func snapshot(on loop: isolated EventLoop) -> Snapshot {
+        let period = today(on: loop)
+        let cost = reports.latestCost(period)
+        let age = known.map { (loop.now &- $0.since) / 1_000_000 }
+        return Snapshot(
+            providers: known?.providers ?? [],
+            asOf: known?.at,
+            isStale: age.map { $0 > UInt64(Self.staleAfterMs) } ?? true,
+            today: cost.map { (period.to, $0.totals) },
+            now: loop.wallClock.adding(milliseconds: gateway.clockSkewMs)
+        )
+    }
+
+    private func today(on loop: isolated EventLoop) -> UsagePeriod {
+        UsagePeriod(today: loop.wallClock, offset: utcOffset)
+    }
+
+    // MARK: Asking
+
+    private func refresh(on loop: isolated EventLoop) {
+        guard gateway.isOnline else { return }
+        count(on: loop)
+        guard !isAsking, !isEarly(lastAsked, on: loop) else { return }
+        isAsking = true
+        lastAsked = loop.now
+        gateway.call(UsageStatus(), on: loop) { [weak self] in self?.answered($0, on: loop) }
+    }
+
+    private func isEarly(_ last: UInt64?, on loop: isolated EventLoop) -> Bool {
+        last.map { (loop.now &- $0) / 1_000_000 < UInt64(Self.shortestBetweenMs) } ?? false
+    }
+
+    private func count(on loop: isolated EventLoop) {
+        let period = today(on: loop)
+        guard !isCounting else { return }
+        if let lastCounted, lastCounted.period == period, isEarly(lastCounted.at, on: loop) { return }
+        isCounting = true
+        lastCounted = (loop.now, period)
+        reports.cost(period, agent: nil, on: loop) { [weak self] _ in
+            self?.isCounting = false
+            self?.settle()
+        }
+    }
+
+    private func answered(_ result: Result<[UsageStatus.Provider], CallFailure>, on loop: isolated EventLoop) {
+        isAsking = false
+        switch result {
+        case .success(let providers):
+            fault = nil
+            known = Known(providers: providers.map { ProviderUsage($0) }, at: loop.wallClock, since: loop.now)
+            publish(on: loop)
+        case .failure(.gateway(let error, let payload)):
+            fault = GatewayFault(.gateway(error, payload: payload), over: gateway)
+        case .failure(.unreadable(let error)): fault = GatewayFault(.unreadable(error), over: gateway)
+        case .failure: break
+        }
+        settle()
+    }
+
+    private func settle() {
+        guard !isAsking, !isCounting else { return }
+        for waiter in waiters.sorted(by: { $0.key < $1.key }) { waiter.value() }
+    }
+
+    /// Another gateway may have other subscriptions.
+    func linkOpened() {
+        lastAsked = nil
+        lastCounted = nil
+        fault = nil
+    }
+
+    // MARK: The event
+
+    /// A stream that names the event has begun, or somebody waits for it.
+    package func follow(on loop: isolated EventLoop) {
+        refresh(on: loop)
+        lookLater(on: loop)
+    }
+
+    private func lookLater(on loop: isolated EventLoop) {
+        guard !isLooking else { return }
+        isLooking = true
+        loop.after(milliseconds: Self.betweenLooksMs) { [weak self] in
+            guard let self else { return }
+            self.isLooking = false
+            guard self.isFollowed() else { return }
+            self.follow(on: loop)
+        }
+    }
+
+    /// Nothing is told of a window that is seen for the first time.
+    private func publish(on loop: isolated EventLoop) {
+        let snapshot = snapshot(on: loop)
+        var seen: [String: Int] = [:]
+        for provider in snapshot.providers {
+            for window in provider.windows {
+                let key = "\(provider.id) \(window.name)"
+                let last = levels[key]
+                guard let percent = window.percent(now: snapshot.now) else {
+                    seen[key] = last
+                    continue
+                }
+                let level = Int(percent / Self.percentStep)
+                seen[key] = level
+                guard let last, last != level else { continue }
+                let event = StreamEvent(transient: "usage", at: loop.wallClock) { object in
+                    object.member("provider", provider.id)
+                    object.member("window", window.name)
+                    object.member("usedPercent", percent)
+                    object.member("resetsAt", window.resetsAt)
+                    object.key("usage")
+                    snapshot.write(to: &object, showsTimeLeft: true)
+                }
+                feed.pass(event, on: loop)
+            }
+        }
+        levels = seen
+    }
+}
