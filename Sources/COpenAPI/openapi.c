@@ -2,9 +2,9 @@
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
 <<<<<<< HEAD
-// 1f918301be1fcdd8ed8a8ade08688d951e516ae578680f731a7ced6f0991a2ff
+// 871e58719a18b131c8205c3944664fa084f81fa71b430a7631268c457139f56f
 =======
-// 1f918301be1fcdd8ed8a8ade08688d951e516ae578680f731a7ced6f0991a2ff
+// 871e58719a18b131c8205c3944664fa084f81fa71b430a7631268c457139f56f
 >>>>>>> 2a881b2 (Service: models and usage of the gateway)
 
 static const uint8_t yaml[] = {

@@ -11,8 +11,8 @@ package enum GatewayLimits {
     /// Most models of a list: the whole catalogue of a release of 2026 has some hundreds.
     static let models = 4_096
     /// Most providers and most windows of one: each is a subscription of the gateway's owner.
-    static let usageProviders = 64
-    static let usageWindows = 32
+    static let usageProviders = 32
+    static let usageWindows = 16
     /// Most days of a usage report: a year, and the days that another time zone adds at its ends.
     static let usageDays = 400
     /// Most sessions of a usage report, which is the most that is asked for.

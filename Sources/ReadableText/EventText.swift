@@ -44,7 +44,7 @@ package enum EventText {
             return "approval " + style.state(word(approval?["state"])) + who + ": " + text(approval?["title"])
                 + style.dim(" (" + word(approval?["id"]) + ")")
         case "identity", "profile": return "\(type) of \(word(event["agent"])) changed"
-        case "usage": return "usage of \(word(event["provider"])): " + UsageText.window(event, name: event["window"])
+        case "usage": return "usage: " + UsageText.crossed(event)
         case "session": return "session changed: " + word(event["reason"])
         case "reset":
             let oldest = event["oldest"]?.string.map { " before \(Printable.line($0))" } ?? ""

@@ -19,8 +19,19 @@ package enum UsageText {
         return parts.joined(separator: "  ")
     }
 
+    /// Of an event: `anthropic 5h 45%`, for each window that has crossed a step.
+    static func crossed(_ event: JSONValue) -> String {
+        let parts = event["crossed"]?.elements.prefix(mostCrossed).map { crossing in
+            "\(word(crossing["provider"])) \(window(crossing, name: crossing["window"]))"
+        }
+        return (parts ?? []).joined(separator: "  ")
+    }
+
+    /// More is more than a line.
+    private static let mostCrossed = 8
+
     /// `5h 42%`, with the time of the reset where it is wanted.
-    package static func window(_ window: JSONValue, name: JSONValue?, _ time: ReadableTime? = nil) -> String {
+    private static func window(_ window: JSONValue, name: JSONValue?, _ time: ReadableTime? = nil) -> String {
         let resets = time.flatMap { time in window["resetsAt"]?.string.map { " (resets \(time.short($0)))" } } ?? ""
         return "\(word(name)) \(percent(window["usedPercent"]))\(resets)"
     }

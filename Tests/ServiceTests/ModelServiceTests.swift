@@ -15,7 +15,7 @@ struct ModelServiceTests {
     private static let defaults = ok(#"{"sessions":[],"defaults":{"modelProvider":"p","model":"m-2"}}"#)
 
     private func read(
-        _ view: ModelView? = nil,
+        view: ModelView? = nil,
         _ bench: ServiceBench,
         on loop: isolated EventLoop
     ) async throws -> KeptAnswer<[ModelInfo]>? {
@@ -70,14 +70,14 @@ struct ModelServiceTests {
         try await withServices { bench, loop in
             bench.gateway.next("models.list", Self.list, Self.list, Self.list)
             try await bench.open(version: 3, methods: ["models.list"], on: loop)
-            _ = try await read(.all, bench, on: loop)
-            _ = try await read(.configured, bench, on: loop)
+            _ = try await read(view: .all, bench, on: loop)
+            _ = try await read(view: .configured, bench, on: loop)
             #expect(calls(bench) == [nil])
             #expect(bench.gateway.requests("models.list")[0].params.count == 0)
             try await bench.open(version: 4, methods: ["models.list"], on: loop)
-            _ = try await read(.all, bench, on: loop)
-            _ = try await read(.configured, bench, on: loop)
-            _ = try await read(.all, bench, on: loop)
+            _ = try await read(view: .all, bench, on: loop)
+            _ = try await read(view: .configured, bench, on: loop)
+            _ = try await read(view: .all, bench, on: loop)
             #expect(calls(bench) == [nil, "all", "configured"])
         }
     }

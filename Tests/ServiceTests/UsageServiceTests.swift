@@ -133,7 +133,7 @@ struct UsageServiceTests {
             #expect(second["id"]?.string == "open-ai----codex")
             #expect(second["name"]?.string == #"a\u{1B}[2J"#)
             #expect(second["windows"]?[0]?["usedPercent"]?.double == 120.3)
-            #expect(second["windows"]?[0]?["name"]?.string?.utf8.count == 512)
+            #expect(second["windows"]?[0]?["name"]?.string?.utf8.count == 64)
             #expect(providers[2]?["id"]?.string == "unknown")
             #expect(providers[2]?["error"]?.string == #"HTTP\u{A}401"#)
         }
@@ -177,9 +177,9 @@ struct UsageServiceTests {
                 try await bench.advance(60_000, on: loop)
             }
             let events = bench.data("usage")
-            #expect(events.map { $0["usedPercent"]?.double } == [45, 63, 0])
-            #expect(events[0]["provider"]?.string == "anthropic")
-            #expect(events[0]["window"]?.string == "5h")
+            #expect(events.map { $0["crossed"]?[0]?["usedPercent"]?.double } == [45, 63, 0])
+            #expect(events[0]["crossed"]?[0]?["provider"]?.string == "anthropic")
+            #expect(events[0]["crossed"]?[0]?["window"]?.string == "5h")
             #expect(events[0]["usage"]?["providers"]?.count == 1)
             #expect(bench.published.allSatisfy { $0.type != "usage" || $0.id == nil })
         }

@@ -22,20 +22,22 @@ package struct ProviderUsage: Sendable, Equatable {
     let error: String?
     let windows: [Window]
 
-    /// In bytes, of a text that is shown.
-    private static let longestText = 512
+    /// In bytes, of texts that are shown: a name stands in one line of a terminal with the others, an error is a sentence.
+    private static let longestWindowName = 64
+    private static let longestName = 128
+    private static let longestError = 300
     private static let longestID = 64
     /// A provider that lets its customers go on counts beyond 100; more than this is no figure of one.
     private static let mostPercent = 10_000.0
 
     init(_ provider: UsageStatus.Provider) {
         id = Self.id(provider.id)
-        name = provider.name.map { $0.shown(bytes: Self.longestText) } ?? id
-        plan = provider.plan.map { $0.shown(bytes: Self.longestText) }
-        error = provider.error.map { $0.shown(bytes: Self.longestText) }
+        name = provider.name.map { $0.shown(bytes: Self.longestName) } ?? id
+        plan = provider.plan.map { $0.shown(bytes: Self.longestName) }
+        error = provider.error.map { $0.shown(bytes: Self.longestError) }
         windows = provider.windows.map { window in
             Window(
-                name: window.label.shown(bytes: Self.longestText),
+                name: window.label.shown(bytes: Self.longestWindowName),
                 usedPercent: window.usedPercent.map { (min(max($0, 0), Self.mostPercent) * 10).rounded() / 10 },
                 resetsAt: window.resetAt
             )

@@ -205,10 +205,27 @@ package final class UsageService {
         }
     }
 
-    /// Nothing is told of a window that is seen for the first time.
+    private struct Crossing: JSONWritable {
+        let provider: String
+        let window: String
+        let usedPercent: Double
+        let resetsAt: Timestamp?
+
+        func write(to writer: inout JSONWriter) {
+            writer.object { object in
+                object.member("provider", provider)
+                object.member("window", window)
+                object.member("usedPercent", usedPercent)
+                object.member("resetsAt", resetsAt)
+            }
+        }
+    }
+
+    /// One event for all windows of an answer. Nothing is told of a window that is seen for the first time.
     private func publish(on loop: isolated EventLoop) {
         let snapshot = snapshot(on: loop)
         var seen: [String: Int] = [:]
+        var crossed: [Crossing] = []
         for provider in snapshot.providers {
             for window in provider.windows {
                 let key = "\(provider.id) \(window.name)"
@@ -220,17 +237,23 @@ package final class UsageService {
                 let level = Int(percent / Self.percentStep)
                 seen[key] = level
                 guard let last, last != level else { continue }
-                let event = StreamEvent(transient: "usage", at: loop.wallClock) { object in
-                    object.member("provider", provider.id)
-                    object.member("window", window.name)
-                    object.member("usedPercent", percent)
-                    object.member("resetsAt", window.resetsAt)
-                    object.key("usage")
-                    snapshot.write(to: &object, showsTimeLeft: true)
-                }
-                feed.pass(event, on: loop)
+                crossed.append(
+                    Crossing(
+                        provider: provider.id,
+                        window: window.name,
+                        usedPercent: percent,
+                        resetsAt: window.resetsAt
+                    )
+                )
             }
         }
         levels = seen
+        guard !crossed.isEmpty else { return }
+        let event = StreamEvent(transient: "usage", at: loop.wallClock) { object in
+            object.array("crossed", of: crossed)
+            object.key("usage")
+            snapshot.write(to: &object, showsTimeLeft: true)
+        }
+        feed.pass(event, on: loop)
     }
 }
