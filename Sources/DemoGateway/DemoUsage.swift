@@ -142,7 +142,8 @@ final class DemoUsage {
                 "messages": wireObject(["total": counted.count]), "byModel": [WireValue](), "byAgent": [WireValue](),
                 "daily": [WireValue](),
             ]),
-            "cacheStatus": cacheStatus,
+            // Of no session there is nothing to keep.
+            "cacheStatus": shown.isEmpty ? nil : cacheStatus,
         ])
     }
 

@@ -178,7 +178,7 @@ struct UsageRouteTests {
     @Test(arguments: DemoRelease.allCases)
     func `every demo gateway tells of models and usage`(_ release: DemoRelease) async throws {
         try await withAPI(APIBench.Setup(demo: { $0.release = release })) { api, loop in
-            try await api.say("echo one", "?wait=10", on: loop)
+            try await api.say("echo one", on: loop)
             try await api.advance(20_000, on: loop)
             let models = try await api.get("/v1/models?view=all", on: loop)
             #expect(models.json["models"]?.elements.map { $0["id"]?.string }.first == "demo/demo-1", "\(models)")

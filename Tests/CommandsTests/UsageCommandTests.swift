@@ -12,13 +12,20 @@ struct UsageCommandTests {
         "today":{"date":"2026-03-04","tokens":383928,"costUsd":0.384,"costIsLowerBound":true}}
         """#
 
+    /// Without the blanks at the ends of lines.
+    private static func withoutEnds(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            String(line.reversed().drop { $0 == " " }.reversed())
+        }.joined(separator: "\n")
+    }
+
     @Test func `usage is a table, and what today cost`() {
         let io = RecordedIO()
         io.replies = [.json(200, Self.usage)]
         #expect(io.run("usage") == .ok)
         #expect(io.requests[0].hasPrefix("GET /v1/usage HTTP"))
         #expect(
-            io.output == """
+            Self.withoutEnds(io.output) == """
                 PROVIDER  PLAN  WINDOW  USED              RESETS
                 Claude    Max   5h      42.5%             14:10
                 Claude    Max   Week    ?
@@ -87,7 +94,7 @@ struct UsageCommandTests {
         #expect(io.run("models", "--view", "all") == .ok)
         #expect(io.requests[0].hasPrefix("GET /v1/models?view=all HTTP"))
         #expect(
-            io.output == """
+            Self.withoutEnds(io.output) == """
                 MODEL  NAME  ALIAS  CONTEXT
                 p/m    M            1000     default
                 p/n    N     n               not available

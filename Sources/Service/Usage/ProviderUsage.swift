@@ -92,7 +92,7 @@ extension UsageFigures: JSONWritable {
     }
 
     /// Where no price is known there is no cost to tell.
-    package func writeCost(to writer: inout JSONWriter) {
+    func writeCost(to writer: inout JSONWriter) {
         if cost > 0 || unpriced == 0 { writer.member("costUsd", (cost * 1_000_000).rounded() / 1_000_000) }
         writer.member("costIsLowerBound", unpriced > 0)
     }

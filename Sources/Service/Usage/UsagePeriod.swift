@@ -11,7 +11,7 @@ package struct UsagePeriod: Hashable, Sendable {
     /// A year, and the day of the year before.
     package static let mostDays: Int64 = 366
     /// Where a request names no days.
-    package static let usualDays: Int64 = 30
+    static let usualDays: Int64 = 30
 
     package let from: CivilDate
     package let to: CivilDate

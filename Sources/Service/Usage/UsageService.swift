@@ -11,7 +11,7 @@ package final class UsageService {
         let providers: [ProviderUsage]
         /// When the gateway told; nil before it did.
         let asOf: Timestamp?
-        package let isStale: Bool
+        let isStale: Bool
         let today: (date: CivilDate, figures: UsageFigures)?
         /// By the gateway's clock.
         let now: Timestamp
