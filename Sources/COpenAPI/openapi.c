@@ -2,9 +2,9 @@
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
 <<<<<<< HEAD
-// 871e58719a18b131c8205c3944664fa084f81fa71b430a7631268c457139f56f
+// 144076dba1f413f5e4c7402d8cfeb2ab46d8ae77e61a8552fb815288f696c82d
 =======
-// 871e58719a18b131c8205c3944664fa084f81fa71b430a7631268c457139f56f
+// 144076dba1f413f5e4c7402d8cfeb2ab46d8ae77e61a8552fb815288f696c82d
 >>>>>>> 2a881b2 (Service: models and usage of the gateway)
 
 static const uint8_t yaml[] = {

@@ -157,6 +157,20 @@ struct UsageReportTests {
         }
     }
 
+    @Test func `a release that knows no word for all agents is asked without`() async throws {
+        try await withServices { bench, loop in
+            let refusal = refused(
+                "INVALID_REQUEST",
+                "invalid usage.cost params: at root: unexpected property 'agentScope'"
+            )
+            bench.gateway.next("usage.cost", refusal, UsageServiceTests.cost, UsageServiceTests.cost)
+            try await bench.open(methods: UsageServiceTests.methods, on: loop)
+            #expect(try await cost(Self.period(), bench, on: loop)?.get().value.totals.tokens == 15)
+            _ = try await cost(Self.period("2026-11-02"), bench, on: loop)
+            #expect(bench.gateway.requests("usage.cost").map { $0["agentScope"] } == ["all", nil, nil])
+        }
+    }
+
     // MARK: Sessions
 
     private func recorded() throws -> JSONValue {

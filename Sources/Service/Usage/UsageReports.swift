@@ -68,6 +68,8 @@ package final class UsageReports {
     }
     /// The connected gateway refused a named time zone.
     private var refusesTimeZones = false
+    /// It refused the word for all agents, and counts its default one.
+    private var refusesAllAgents = false
 
     init(gateway: any GatewayCalls, runs: RunService) {
         self.gateway = gateway
@@ -78,6 +80,7 @@ package final class UsageReports {
         costs.expire()
         sessions.expire()
         refusesTimeZones = false
+        refusesAllAgents = false
     }
 
     private var lacksCost: Bool { gateway.hello.map { !$0.methods.contains(UsageCost.method) } ?? false }
@@ -115,14 +118,18 @@ package final class UsageReports {
         completion: @escaping (Result<UsageCost.Output, CallFailure>) -> Void
     ) {
         let namesZone = knowsZone(of: period)
-        let call = UsageCost(dates: period.dates(namingZone: namesZone), agent: agent, namesAgents: namesAgents)
+        let namesAll = namesAgents && agent == nil && !refusesAllAgents
+        let call = UsageCost(
+            dates: period.dates(namingZone: namesZone),
+            agent: agent,
+            namesAgents: namesAll || agent != nil
+        )
         gateway.call(call, on: loop) { [weak self] result in
-            // Reading twice does no harm.
-            if let self, namesZone, case .failure(.gateway(let error, _)) = result, error.refusesMember {
-                self.refusesTimeZones = true
-                return self.askCost(period, agent: agent, on: loop, completion: completion)
-            }
-            completion(result)
+            // Reading again does no harm; each time one member less is sent.
+            guard let self, namesZone || namesAll, case .failure(.gateway(let error, _)) = result, error.refusesMember
+            else { return completion(result) }
+            if namesZone { self.refusesTimeZones = true } else { self.refusesAllAgents = true }
+            self.askCost(period, agent: agent, on: loop, completion: completion)
         }
     }
 
