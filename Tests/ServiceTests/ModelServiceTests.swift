@@ -60,6 +60,7 @@ struct ModelServiceTests {
             _ = try await read(bench, on: loop)
             #expect(calls(bench).count == 3)
             try await bench.drop(on: loop)
+            #expect(try await read(bench, on: loop)?.isLive == false)
             try await bench.advance(600_000, on: loop)
             let kept = try #require(try await read(bench, on: loop))
             #expect(!kept.isLive && kept.value.count == 2)

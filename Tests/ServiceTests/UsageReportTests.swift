@@ -88,7 +88,7 @@ struct UsageReportTests {
             _ = try await cost(period, bench, on: loop)
             #expect(bench.gateway.requests("usage.cost").count == 3)
             try await bench.drop(on: loop)
-            #expect(try await cost(period, bench, on: loop)?.get().isLive == true)
+            #expect(try await cost(period, bench, on: loop)?.get().isLive == false)
             try await bench.advance(300_000, on: loop)
             #expect(try await cost(period, bench, on: loop)?.get().isLive == false)
             guard case .failure(.gateway(.notConnected))? = try await cost(Self.period("2026-11-03"), bench, on: loop)

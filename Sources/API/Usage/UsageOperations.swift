@@ -169,7 +169,7 @@ enum UsageOperations {
     ) {
         switch fault {
         case .unsupported: call.fail(.unsupported("usage.cost", api), on: loop)
-        case .allAgentsOnly: call.fail(.unsupported("usage.cost of one agent", api), on: loop)
+        case .allAgentsOnly: call.fail(.unsupported("usage.agents", api), on: loop)
         case .gateway(let fault): call.fail(Problem(fault, doing: "read the usage"), on: loop)
         }
     }

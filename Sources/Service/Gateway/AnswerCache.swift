@@ -6,7 +6,7 @@ import Gateway
 package struct KeptAnswer<Value> {
     package let value: Value
     package let at: Timestamp
-    /// False: an earlier answer, because the gateway could not be asked again.
+    /// False: an earlier answer, because the gateway is away.
     package internal(set) var isLive = true
 }
 
@@ -49,7 +49,11 @@ final class AnswerCache<Question: Hashable, Value> {
         ask: (@escaping (Result<Value, CallFailure>) -> Void) -> Void,
         completion: @escaping Completion
     ) {
-        if let entry = entries[question], entry.until > loop.now { return completion(.success(entry.answer)) }
+        if let entry = entries[question], entry.until > loop.now {
+            var answer = entry.answer
+            answer.isLive = gateway.isOnline
+            return completion(.success(answer))
+        }
         waiting[question, default: []].append(completion)
         guard waiting[question]?.count == 1 else { return }
         ask { [weak self] result in self?.answered(question, result, over: gateway, on: loop) }
