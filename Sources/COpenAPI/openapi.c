@@ -1,11 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-<<<<<<< HEAD
 // 144076dba1f413f5e4c7402d8cfeb2ab46d8ae77e61a8552fb815288f696c82d
-=======
-// 144076dba1f413f5e4c7402d8cfeb2ab46d8ae77e61a8552fb815288f696c82d
->>>>>>> 2a881b2 (Service: models and usage of the gateway)
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
