@@ -169,7 +169,7 @@ enum ApprovalOperations {
         case .changed(let approval): call.fail(.approvalChanged(approval), on: loop)
         case .notFound: call.fail(.noApproval, on: loop)
         case .notOffered(let decisions): call.fail(.notOffered(decisions), on: loop)
-        case .unsupported: call.fail(.unsupported("approvals", api), on: loop)
+        case .unsupported: call.fail(.unsupported("approvals", needs: "2026.3", api), on: loop)
         case .notReady:
             call.fail(.notAsked, on: loop)
         case .failed(.unanswered):
@@ -245,11 +245,5 @@ extension Problem {
         return Problem(.decisionNotAllowed, detail, field: "decision").adding(member: "decisions") {
             $0.array(of: names)
         }
-    }
-
-    static func unsupported(_ capability: String, _ api: HTTPAPI) -> Problem {
-        let version = api.services.gateway.status.gatewayVersion.map { " (\($0))" } ?? ""
-        return Problem(.gatewayUnsupported, "The connected gateway\(version) cannot do that: \(capability).")
-            .adding(member: "capability") { $0.string(capability) }
     }
 }

@@ -13,7 +13,9 @@ enum ModelOperations {
         } catch {
             return call.fail(error, on: loop)
         }
-        guard api.services.models.isSupported else { return call.fail(.unsupported("models", api), on: loop) }
+        guard api.services.models.isSupported else {
+            return call.fail(.unsupported("models", needs: "2026.3", api), on: loop)
+        }
         api.services.models.read(view, on: loop) { result in
             switch result {
             case .success(let answer):

@@ -74,7 +74,11 @@ extension Problem {
         if let capability { self = adding(member: "capability") { $0.string(capability) } }
     }
 
-    init(unsupported capability: String, needs: String, by gateway: String?) {
+    static func unsupported(_ capability: String, needs release: String, _ api: HTTPAPI) -> Problem {
+        Problem(unsupported: capability, needs: release, by: api.services.gateway.status.gatewayVersion)
+    }
+
+    private init(unsupported capability: String, needs: String, by gateway: String?) {
         let version = gateway.map { " (\($0))" } ?? ""
         self.init(
             .gatewayUnsupported,

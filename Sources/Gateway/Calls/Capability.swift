@@ -67,7 +67,7 @@ package enum Capability: String, CaseIterable, Sendable {
     /// Whether Ladle has routes for it, so that clients may rely on the name.
     package var isServed: Bool {
         switch self {
-        case .approvals, .approvalsPending, .eventsSessions: true
+        case .approvals, .approvalsPending, .eventsSessions, .models, .usageCost, .usageLimits, .usageSessions: true
         default: false
         }
     }

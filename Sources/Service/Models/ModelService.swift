@@ -99,5 +99,5 @@ package final class ModelService {
 
 extension String {
     /// For people: on one line, each character as itself or named, at most so many bytes.
-    func shown(bytes limit: Int) -> String { Printable.escaped(cut(toBytes: limit)).cut(toBytes: limit) }
+    func shown(bytes limit: Int) -> String { Printable.escaped(cut(toBytes: limit)).text.cut(toBytes: limit) }
 }
