@@ -135,7 +135,8 @@ struct EventHubTests {
             #expect(texts[0].contains("10.0.0.7") && texts[0].contains("ECONNREFUSED"))
             #expect(
                 texts[1] == #"{"type":"link","at":"1970-01-01T00:00:00.000Z","link":{"state":"offline","#
-                    + #""since":"1970-01-01T00:00:00.000Z","scopes":[],"detail":"The gateway cannot be reached."}}"#
+                    + #""since":"1970-01-01T00:00:00.000Z","scopes":[],"features":[],"#
+                    + #""detail":"The gateway cannot be reached."}}"#
                     + "\n"
             )
         }
