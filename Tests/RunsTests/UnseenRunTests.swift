@@ -251,7 +251,8 @@ struct UnseenRunTests {
             if case .stepChanged(let step) = change, step.kind != .error { step } else { nil }
         }
         #expect(ended.map(\.state) == [.failed] && ended.first?.sequence == 3)
-        #expect(ended.first?.label == "Running make failed")
+        let label = state == .waiting ? "Asked for approval: Running make" : "Running make failed"
+        #expect(ended.first?.label == label)
         #expect(tracker.run(own)?.steps.contains { $0.state.isOpen } == false)
     }
 
