@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 144076dba1f413f5e4c7402d8cfeb2ab46d8ae77e61a8552fb815288f696c82d
+// d8d1876f3cab8142a0033eb3e15c23039ef56387beb7302a726b65eda2d4bf28
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
