@@ -15,9 +15,10 @@ package final class MessageService {
     /// A transcript may lag a moment behind the end of its run.
     private static let secondLookMilliseconds: Int64 = 700
     private static let rowsAfterRun = 60
-    private static let mostRemembered = 4096
     /// Sessions that are looked into after a break.
     private static let mostReloaded = 16
+    /// All that such looks can show: forgotten, it would be published twice.
+    private static let remembered = mostReloaded * rowsAfterRun
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
@@ -25,11 +26,11 @@ package final class MessageService {
     private let runs: RunService
     private let conversations: Conversations
     /// The last page saved of each session, to write it once.
-    private var saved: [String: UInt64] = [:]
+    private var saved = RecentValues<UInt64>(atLeast: remembered)
     /// Messages published of, with the state they were published in.
-    private var published: [String: ChatMessage.State] = [:]
+    private var published = RecentValues<ChatMessage.State>(atLeast: remembered)
     /// The rows in which our messages were found, by entry: another row with the same words is another message.
-    private var rows: [String: String] = [:]
+    private var rows = RecentValues<String>(atLeast: remembered)
     private var reloading: Set<SessionKey> = []
 
     init(
@@ -167,8 +168,7 @@ package final class MessageService {
     }
 
     private func remember(_ found: [String: String]) {
-        if rows.count + found.count > Self.mostRemembered { rows.removeAll() }
-        rows.merge(found) { _, new in new }
+        for (entry, row) in found { rows[entry] = row }
     }
 
     // MARK: The cache
@@ -183,7 +183,6 @@ package final class MessageService {
             rows.append(row)
         }
         guard saved[session] != hash else { return }
-        if saved.count > Self.mostRemembered { saved.removeAll() }
         saved[session] = hash
         let kept = MessageTable.Page(messages: rows, conversation: conversations.current(in: session))
         let cost = rows.reduce(512) { $0 + $1.body.count }
@@ -297,7 +296,6 @@ package final class MessageService {
         guard let message, published[message.id] != message.state else { return }
         // It was published as arrived; a page that still shows it on its way is older.
         if published[message.id] == .sent, message.state == .sending { return }
-        if published.count > Self.mostRemembered { published.removeAll() }
         published[message.id] = message.state
         let row = Self.row(message, session, ordinal: 0)
         let isLasting = message.state == .sent

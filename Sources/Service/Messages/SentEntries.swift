@@ -51,7 +51,7 @@ struct SentEntries: Sendable {
     /// - Parameters:
     ///   - rows: the rows in which messages were found before, by entry.
     ///   - clockSkewMs: how far the gateway's clock is ahead of ours.
-    func messages(rows: [String: String], clockSkewMs: Int64) -> [SentMessage] {
+    func messages(rows: RecentValues<String>, clockSkewMs: Int64) -> [SentMessage] {
         let own = entries.reversed().compactMap { entry -> SentMessage? in
             guard entry.kind == .message else { return nil }
             return SentMessage(
