@@ -30,6 +30,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     let log: RequestLog
     let status: StatusAnswer
     let startedAt: Timestamp
+    let warm = WarmAnswers()
     private(set) lazy var frames = FrameFeed(self)
     private struct Source {
         unowned let object: any MetricsSource

@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// d8d1876f3cab8142a0033eb3e15c23039ef56387beb7302a726b65eda2d4bf28
+// 8f4a166bf53be74f73f4cfaebcadfb7d695181f17e5f93d48d0fb688fedaee4d
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

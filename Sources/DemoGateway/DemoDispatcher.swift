@@ -343,6 +343,21 @@ final class DemoDispatcher {
         }
     }
 
+    // MARK: - Deletions
+
+    /// `sessions.delete`; it does not wait for the end of a run.
+    func delete(_ request: DemoRequest) -> DemoReply {
+        guard let canonical = request.string("key").flatMap({ sessions.canonical($0) }) else {
+            return .invalid("malformed session key")
+        }
+        if canonical == sessions.mainSessionKey { return .invalid("Cannot delete the main session (\(canonical)).") }
+        if let session = sessions[canonical], session.isActive {
+            let message = "Session \(canonical) is still active; try again in a moment."
+            return .failed(DemoError("UNAVAILABLE", message))
+        }
+        return sessions.delete(canonical, expected: request.string("expectedSessionId"))
+    }
+
     // MARK: - Resets
 
     /// `sessions.reset`, as the shape has it while a run is active.

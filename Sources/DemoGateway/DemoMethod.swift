@@ -138,6 +138,40 @@ struct DemoMethod: Sendable {
             ],
             isListed: false
         ),
+        DemoMethod(
+            name: "sessions.patch",
+            scope: admin,
+            rules: [
+                .text("key").required,
+                ParamsRule(name: "label", kind: .nullable(.string(atLeast: 1, atMost: 512))),
+                .clearable("model"), .clearable("thinkingLevel"), .clearable("verboseLevel"),
+                .clearable("reasoningLevel"),
+                laterAgentID, .text("expectedSessionId").since(.autumn), .flag("archived").since(.autumn),
+                .flag("pinned").since(.autumn), .flag("unread").since(.autumn),
+            ]
+        ),
+        DemoMethod(
+            name: "sessions.create",
+            scope: write,
+            rules: [
+                .text("key"), .text("agentId"), .text("label", atMost: 512), .text("model"), .text("parentSessionKey"),
+                .text("task"), .text("message"), .flag("emitCommandHooks").since(.june),
+            ],
+            since: .april
+        ),
+        DemoMethod(
+            name: "sessions.delete",
+            scope: admin,
+            rules: [
+                .text("key").required, .flag("deleteTranscript"), .flag("emitLifecycleHooks"), laterAgentID,
+                .text("expectedSessionId").since(.autumn),
+            ]
+        ),
+        DemoMethod(
+            name: "sessions.compact",
+            scope: admin,
+            rules: [.text("key").required, .number("maxLines", from: 1), laterAgentID]
+        ),
         DemoMethod(name: "agents.list", scope: read, rules: []),
         DemoMethod(name: "agents.files.get", scope: read, rules: file),
         DemoMethod(

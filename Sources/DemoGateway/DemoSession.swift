@@ -7,6 +7,11 @@ final class DemoSession {
     var verboseLevel: String?
     var reasoningLevel: String?
     var model: String?
+    var label: String?
+    /// Of the latest release alone.
+    var isArchived = false
+    var isPinned = false
+    var isUnread = false
     /// When commands of the session need an approval: `always`, `on-miss` or not at all.
     var execAsk: String?
     /// What its next message tells the agent first, with the time.
@@ -95,7 +100,9 @@ final class DemoSession {
         let models = release >= .april ? Self.thinkingChoices : [:]
         let runtime: WireValue =
             isLater ? Self.fastMode.adding(["agentRuntime": Self.agentRuntime, "hasActiveRun": isActive]) : [:]
-        return head.adding(summary(release)).adding(models).adding(runtime)
+        let marks: WireValue =
+            release == .autumn ? ["archived": isArchived, "pinned": isPinned, "unread": isUnread] : [:]
+        return head.adding(summary(release)).adding(models).adding(runtime).adding(marks)
     }
 
     /// No run of it has begun, and no process has found it.
@@ -111,7 +118,8 @@ final class DemoSession {
     /// The members that events of the session also carry at their top.
     func summary(_ release: DemoRelease) -> WireValue {
         let base: WireValue = [
-            "kind": "direct", "displayName": displayName, "chatType": "direct", "origin": origin,
+            "kind": "direct", "label": label, "displayName": label ?? displayName, "chatType": "direct",
+            "origin": origin,
             "updatedAt": updatedAt, "sessionId": sessionID, "systemSent": !rows.isEmpty,
             "abortedLastRun": wasAborted, "verboseLevel": verboseLevel, "inputTokens": inputTokens,
             "outputTokens": outputTokens, "totalTokens": inputTokens, "totalTokensFresh": true,

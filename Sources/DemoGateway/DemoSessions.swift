@@ -3,6 +3,8 @@ final class DemoSessions {
     /// Limits, so that a demo that runs for weeks does not grow.
     private static let limit = 1_000
     private static let rowLimit = 5_000
+    /// A model writes the summary.
+    private static let compactionMs = 1_800
 
     let mainKey: String
     private let release: DemoRelease
@@ -166,6 +168,29 @@ final class DemoSessions {
 
     // MARK: - Methods
 
+    /// The March release only cuts lines from transcripts.
+    var cutsLines: Bool { release == .march }
+    var compactionMs: Int { clock.paced(Self.compactionMs) }
+    func newID() -> String { primitives.uuid() }
+
+    func delete(_ canonical: String, expected: String?) -> DemoReply {
+        guard let session = sessions[canonical] else {
+            return .ok(["ok": true, "key": canonical, "deleted": false, "archived": WireValue.array([])])
+        }
+        if let expected, expected != session.sessionID {
+            return .invalid("expectedSessionId does not match the session")
+        }
+        sessions[canonical] = nil
+        if release.hasSubscriptions {
+            connections.send(
+                "sessions.changed",
+                ["sessionKey": canonical, "reason": "delete", "ts": clock.wallMs],
+                to: connections.subscribers
+            )
+        }
+        return .ok(["ok": true, "key": canonical, "deleted": true, "archived": WireValue.array([])])
+    }
+
     var modelDefaults: WireValue {
         let base: WireValue = ["modelProvider": "demo", "model": "demo-1", "contextTokens": 200_000]
         return release >= .april ? base.adding(DemoSession.thinkingChoices) : base
@@ -185,10 +210,13 @@ final class DemoSessions {
             found = found.filter { isOver || $0.updatedAt >= now - min(span, now) }
         }
         if let search = request.string("search")?.lowercased(), !search.isEmpty {
-            found = found.filter { $0.key.contains(search) }
+            found = found.filter { session in
+                [session.key, session.label, session.displayName].contains {
+                    $0?.lowercased().contains(search) ?? false
+                }
+            }
         }
-        // Nothing in the demo labels a session.
-        if request.string("label") != nil { found = [] }
+        if let label = request.string("label") { found = found.filter { $0.label == label } }
         let total = found.count
         let offset = min(Int(clamping: request.int("offset") ?? 0), total)
         let limit = Int(clamping: request.int("limit") ?? (release >= .june ? 100 : Int64(Self.limit)))

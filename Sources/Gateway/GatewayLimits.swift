@@ -4,6 +4,8 @@ package enum GatewayLimits {
     package static let identifierBytes = 256
     /// Most rows of a history page and most blocks of a row; the gateway's own limit of a page.
     package static let historyRows = 1_000
+    /// Most levels of thinking that one model has; gateways know six.
+    static let thinkingLevels = 32
     /// Most warnings, variables and words of one approval: more than a person reads.
     static let approvalLines = 256
     /// Most rows of a list of approvals. What a list does not show does not wait any more, so it has to be read whole.

@@ -6,7 +6,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
     case accessControlAllowPrivateNetwork, accessControlExposeHeaders, accessControlMaxAge
     case accessControlRequestHeaders, accessControlRequestMethod, accessControlRequestPrivateNetwork
     case allow, authorization, cacheControl, connection
-    case contentEncoding, contentLength, contentSecurityPolicy, contentType, contentDisposition
+    case contentEncoding, contentLength, contentLocation, contentSecurityPolicy, contentType, contentDisposition
     case cookie, date, deprecation, etag, expect, forwarded, host
     case idempotencyKey, idempotencyReplayed, ifMatch, ifModifiedSince, ifNoneMatch, ifUnmodifiedSince
     case keepAlive, ladleVersion, lastEventID, lastModified, link, location, origin, prefer, preferenceApplied
@@ -42,6 +42,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         case .contentDisposition: "Content-Disposition"
         case .contentEncoding: "Content-Encoding"
         case .contentLength: "Content-Length"
+        case .contentLocation: "Content-Location"
         case .contentSecurityPolicy: "Content-Security-Policy"
         case .contentType: "Content-Type"
         case .cookie: "Cookie"

@@ -59,11 +59,14 @@ package final class Services: ServiceEventReceiver {
     package let approvals: ApprovalService
     package let approvalReader: ApprovalReader
     package let approvalLinks: ApprovalLinks
+    package let readMarks: ReadMarks
     package let messages: MessageService
     package let messagePages: MessagePages
     package let intake: MessageIntake
     package let outboxReader: OutboxReader
+    package let sessionModel: SessionModel
     package let sessions: SessionService
+    package let sessionControl: SessionControl
     package let lists: GatewayLists
     package let documents: DocumentService
     package let avatars: AvatarStore
@@ -110,9 +113,11 @@ package final class Services: ServiceEventReceiver {
         approvals = ApprovalService(gateway: gateway, feed: feed, runs: runs, clientName: settings.clientName)
         approvalReader = ApprovalReader(feed: feed, approvals: approvals)
         approvalLinks = ApprovalLinks(feed: feed)
+        readMarks = ReadMarks(feed: feed, events: events)
         messages = MessageService(
             gateway: gateway,
             feed: feed,
+            events: events,
             transcript: transcript,
             runs: runs,
             conversations: conversations
@@ -125,15 +130,33 @@ package final class Services: ServiceEventReceiver {
             ttlMilliseconds: settings.outboxTTLMilliseconds
         )
         outboxReader = OutboxReader(feed: feed)
+        sessionModel = SessionModel(
+            gateway: gateway,
+            feed: feed,
+            events: events,
+            runs: runs,
+            clientName: settings.clientName
+        )
         sessions = SessionService(
             feed: feed,
             runs: runs,
             outbox: outbox,
             messages: messages,
+            marks: readMarks,
             conversations: conversations,
-            clientName: settings.clientName
+            model: sessionModel
         )
-        lists = GatewayLists(gateway: gateway, feed: feed, runs: runs, sessions: sessions)
+        lists = GatewayLists(gateway: gateway, feed: feed, events: events)
+        models = ModelService(gateway: gateway)
+        sessionControl = SessionControl(
+            gateway: gateway,
+            model: sessionModel,
+            service: sessions,
+            runs: runs,
+            outbox: outbox,
+            lists: lists,
+            models: models
+        )
         avatars = AvatarStore(feed: feed)
         documents = DocumentService(
             gateway: gateway,
@@ -142,7 +165,6 @@ package final class Services: ServiceEventReceiver {
             mayAskByChat: settings.writesDocumentsByChat,
             refreshMilliseconds: settings.documentRefreshMilliseconds
         )
-        models = ModelService(gateway: gateway)
         timeZones = TimeZones(settings.timeZones)
         utcOffset = settings.utcOffset
         usageReports = UsageReports(gateway: gateway, runs: runs)
@@ -162,6 +184,7 @@ package final class Services: ServiceEventReceiver {
         outbox.load(on: loop)
         documents.load(on: loop)
         sessions.load(on: loop)
+        readMarks.load(on: loop)
         approvals.load(on: loop)
         runs.load(on: loop, completion: completion)
     }
@@ -172,6 +195,7 @@ package final class Services: ServiceEventReceiver {
         case .linkChanged(let status):
             if status.state != .online {
                 runs.linkLost()
+                messages.forgetTranscripts()
                 documents.linkClosed()
                 approvals.linkLost(on: loop)
             }
@@ -185,6 +209,7 @@ package final class Services: ServiceEventReceiver {
             runs.linkOpened(hello, on: loop)
             approvals.linkOpened(hello, on: loop)
             outbox.linkIs(.online(LinkFacts(hello)), on: loop)
+            sessionModel.linkOpened(on: loop)
             documents.refreshAll(on: loop)
             runs.resumeWatching(on: loop)
         case .gatewayEvent(let event):
@@ -197,8 +222,11 @@ package final class Services: ServiceEventReceiver {
         case .framesLost:
             runs.framesLost(on: loop)
             approvals.framesLost(on: loop)
+            messages.forgetTranscripts()
+            sessionModel.invalidate()
         case .eventsMissed(let since): messages.reload(since: since, on: loop)
         case .conversationBegan(let session): sessions.began(session, on: loop)
+        case .sessionsListed(let before): sessions.compare(before, on: loop)
         case .defaultsChanged(let defaults): documents.defaultsChanged(defaults)
         case .messageDispatched(let entry, let key): runs.dispatched(entry, key: key, on: loop)
         case .messageRefused(let key): runs.refused(key: key)
@@ -208,6 +236,9 @@ package final class Services: ServiceEventReceiver {
         case .entryChanged(let entry):
             messages.entryChanged(entry, on: loop)
             runs.entryChanged(entry, on: loop)
+        case .messageSaid(let message, let session):
+            readMarks.said(message, in: session)
+            sessionModel.said(message, in: session)
         case .runEnded(let run):
             documents.runEnded(run, on: loop)
             messages.runEnded(run, on: loop)

@@ -15,7 +15,7 @@ struct HistoryServiceTests {
     private func read(_ bench: ServiceBench, limit: Int = 50, on loop: isolated EventLoop) async throws -> [JSONValue] {
         var page: MessagePages.Page?
         let query = MessagePages.Query(session: Self.main, limit: limit, before: nil, after: nil)
-        bench.services.messagePages.read(query, on: loop) { page = try? $0.get() }
+        bench.services.messagePages.read(query, refresh: true, on: loop) { page = try? $0.get() }
         try await bench.settle(on: loop)
         return (page?.messages ?? []).map { json(String(decoding: $0, as: UTF8.self)) }
     }
@@ -194,7 +194,7 @@ struct HistoryServiceTests {
             bench.gateway.silent = ["chat.history"]
             var page: MessagePages.Page?
             let query = MessagePages.Query(session: Self.main, limit: 50, before: nil, after: nil)
-            bench.services.messagePages.read(query, on: loop) { page = try? $0.get() }
+            bench.services.messagePages.read(query, refresh: true, on: loop) { page = try? $0.get() }
             let reset = #"{"sessionKey":"\#(Self.main)","reason":"reset","sessionId":"new"}"#
             try await bench.event("sessions.changed", reset, on: loop)
             bench.gateway.answer("chat.history")
@@ -261,7 +261,7 @@ struct HistoryServiceTests {
             bench.gateway.rows[Self.main] = (0..<33).map { Row.user(long, id: "r\($0)") }
             var page: MessagePages.Page?
             let query = MessagePages.Query(session: Self.main, limit: 20, before: nil, after: nil)
-            bench.services.messagePages.read(query, on: loop) { page = try? $0.get() }
+            bench.services.messagePages.read(query, refresh: true, on: loop) { page = try? $0.get() }
             try await bench.settle(on: loop)
             #expect(page?.before != nil)
             #expect(bench.gateway.requests("chat.history").count == 1)

@@ -17,6 +17,7 @@ struct SessionServiceTests {
                 (#","model":"small","status":"idle""#, 2), (#","model":"small","label":"Den""#, 3),
             ] {
                 try await bench.event("sessions.changed", changed(members), on: loop)
+                try await bench.advance(1000, on: loop)
                 #expect(bench.data("session").count == count)
             }
             #expect(bench.data("session").last?["sessionInfo"]?["label"]?.string == "Den")
@@ -26,17 +27,23 @@ struct SessionServiceTests {
     @Test func `a session that a list showed is known`() async throws {
         try await withLinkedServices { bench, loop in
             let row = json(#"{"model":"large"}"#)
-            _ = bench.services.sessions.info(SessionRow(row), SessionKey(canonical: "agent:main:den"))
+            let model = bench.services.sessionModel
+            model.note(model.info(SessionRow(row), SessionKey(canonical: "agent:main:den")))
             try await bench.event("sessions.changed", changed(#","model":"large""#), on: loop)
             #expect(bench.data("session").isEmpty)
         }
     }
 
-    @Test(arguments: ["create", "reset", "delete"])
-    func `a reason is always published`(reason: String) async throws {
+    @Test(arguments: [("create", "created"), ("reset", "reset"), ("delete", "deleted"), ("compact", "compacted")])
+    func `a turn is always published, once a second`(reason: String, told: String) async throws {
         try await withLinkedServices { bench, loop in
-            for _ in 0..<2 { try await bench.event("sessions.changed", changed(#","reason":"\#(reason)""#), on: loop) }
-            #expect(bench.data("session").map { $0["reason"]?.string } == [reason, reason])
+            for _ in 0..<2 {
+                for _ in 0..<2 {
+                    try await bench.event("sessions.changed", changed(#","reason":"\#(reason)""#), on: loop)
+                }
+                try await bench.advance(1000, on: loop)
+            }
+            #expect(bench.data("session").map { $0["reason"]?.string } == [told, told])
         }
     }
 
@@ -84,12 +91,11 @@ struct SessionServiceTests {
                 )
             )
             var titles: [String?] = []
-            bench.services.lists.readSessions(on: loop) { result in
-                let rows = (try? result.get())?.rows ?? []
-                titles = rows.map { json(String(decoding: $0.json, as: UTF8.self))["title"]?.string }
+            bench.services.sessionModel.read(on: loop) { result in
+                titles = (try? result.get())?.sessions.map(\.title) ?? []
             }
             try await bench.settle(on: loop)
-            #expect(titles == ["hello first", "agent:main:new"])
+            #expect(titles == ["hello first", "new"])
             try await bench.event("sessions.changed", changed(#","model":"large","displayName":"Ladle""#), on: loop)
             #expect(bench.data("session").last?["sessionInfo"]?["title"]?.string == "hello first")
         }

@@ -23,7 +23,7 @@ struct UnreadableStoreTests {
         }
         switch reading {
         case .picture: services.avatars.read("main", on: loop) { note($0) }
-        case .sessions: services.lists.readSessions(on: loop) { note($0) }
+        case .sessions: services.sessionModel.read(on: loop) { note($0) }
         case .agents: services.lists.readAgents(on: loop) { note($0) }
         case .run: services.runArchive.read("r", on: loop) { note($0) }
         case .runOfMessage: services.runArchive.find("r", on: loop) { note($0) }

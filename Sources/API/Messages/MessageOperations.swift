@@ -19,11 +19,13 @@ enum MessageOperations {
                 after: try place("after", call)
             )
             guard call.caller.mayUse(session: query.session) else { throw Problem(.foreignSession) }
-            api.services.messagePages.read(query, on: loop) { result in
+            let refresh = try call.flag("refresh")
+            if call.answersWarm(api, on: loop) { return }
+            api.services.messagePages.read(query, refresh: refresh, on: loop) { result in
                 switch result {
                 case .success(var page):
                     if !page.isLive { page.asOf = page.asOf ?? api.startedAt }
-                    answer(call, page, query.session, on: loop)
+                    answer(call, page, query.session, api, on: loop)
                 case .failure(.noPlace(let name)): call.fail(.noPlace(name, "message"), on: loop)
                 case .failure(.service(let fault)): call.fail(Problem(fault, doing: "read messages"), on: loop)
                 }
@@ -54,10 +56,12 @@ enum MessageOperations {
         _ call: Call,
         _ page: MessagePages.Page,
         _ session: String,
+        _ api: HTTPAPI,
         on loop: isolated EventLoop
     ) {
         if call.wantsText {
-            return call.respondTagged(.text(.ok, text(page.messages, asOf: page.asOf)), on: loop)
+            let response = Response.text(.ok, text(page.messages, asOf: page.asOf))
+            return call.respondTagged(response, warming: api, on: loop)
         }
         call.respondTagged(
             .json { writer in
@@ -72,6 +76,7 @@ enum MessageOperations {
                     object.member("asOf", page.asOf)
                 }
             },
+            warming: api,
             on: loop
         )
     }

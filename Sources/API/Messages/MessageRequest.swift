@@ -124,7 +124,7 @@ struct MessageRequest: Sendable {
         }
     }
 
-    private static func key(of call: Call) throws(Problem) -> IdempotencyKey? {
+    static func key(of call: Call) throws(Problem) -> IdempotencyKey? {
         guard let field = call.head.fields[.idempotencyKey] else { return nil }
         guard call.head.fields.count(of: .idempotencyKey) == 1 else {
             throw Problem(

@@ -13,6 +13,7 @@ enum ModelOperations {
         } catch {
             return call.fail(error, on: loop)
         }
+        if call.answersWarm(api, on: loop) { return }
         guard api.services.models.isSupported else {
             return call.fail(.unsupported("models", needs: "2026.3", api), on: loop)
         }
@@ -27,6 +28,7 @@ enum ModelOperations {
                             if !answer.isLive { object.member("asOf", answer.at) }
                         }
                     },
+                    warming: api,
                     on: loop
                 )
             case .failure(let fault): call.fail(Problem(fault, doing: "list models"), on: loop)

@@ -3,7 +3,9 @@ import Basics
 package import EventLoops
 package import HTTPModel
 package import JSONBytes
+import Observability
 package import Server
+import Service
 
 /// One request on its way through its handler: who asks, for what, in which form the answer shall be.
 package final class Call {
@@ -51,6 +53,23 @@ package final class Call {
     package func fail(_ problem: Problem, on loop: isolated EventLoop) {
         settle(problem.status, problem.code, on: loop)
         exchange.respond(problem, on: loop)
+    }
+
+    /// A change that the gateway did not make.
+    /// - Parameters:
+    ///   - isRepeatable: a second try does no more than the first.
+    ///   - hint: how to find out what became of it, where nobody knows.
+    func fail(
+        _ fault: GatewayFault,
+        changing action: String,
+        isRepeatable: Bool,
+        hint: String?,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop
+    ) {
+        let wait = api.services.gateway.status.retryAt.map { max($0.milliseconds - loop.wallClock.milliseconds, 1000) }
+        let problem = Problem(fault, changing: action, isRepeatable: isRepeatable, hint: hint, retryAfterMs: wait)
+        fail(problem, on: loop)
     }
 
     /// A resource with a validator: 304 where the client has it already (RFC 9110 §13.1.2).

@@ -99,3 +99,48 @@ extension Problem {
         self.init(.gatewayAnswerUnreadable, "The gateway's answer to \(method) lacks `\(missing)`.")
     }
 }
+
+extension Problem {
+    /// In characters: a refusal is a sentence or two, however much the gateway says.
+    private static let longestRefusal = 300
+
+    /// A change that the gateway did not make.
+    /// - Parameters:
+    ///   - isRepeatable: a second try does no more than the first.
+    ///   - hint: how to find out what became of it, where nobody knows.
+    ///   - retryAfterMs: until the link is tried again.
+    init(_ fault: GatewayFault, changing action: String, isRepeatable: Bool, hint: String?, retryAfterMs: Int64?) {
+        switch fault {
+        case .refused(let refusal):
+            let words = Self.withoutPaths(refusal.message).cut(to: Self.longestRefusal)
+            let isInvalid = refusal.isInvalid
+            self.init(
+                isInvalid ? .gatewayRefused : .gatewayError,
+                "The gateway did not \(action): \(words)",
+                status: isInvalid ? .unprocessableContent : nil,
+                retryable: isInvalid ? false : refusal.retryable,
+                retryAfterMs: isInvalid ? nil : refusal.retryAfterMs
+            )
+            self = adding(member: "gatewayCode") { $0.string(refusal.code) }
+        case .unanswered:
+            let detail = "The gateway did not answer whether it did \(action)."
+            self.init(.gatewayTimeout, detail, hint: hint, retryable: isRepeatable)
+        case .notConnected:
+            let detail = "The gateway is not connected, so it cannot \(action) now."
+            self.init(.gatewayUnavailable, detail, retryAfterMs: retryAfterMs)
+        default: self.init(fault, doing: action)
+        }
+    }
+
+    /// The gateway's words without places on its host, which are nobody's business here.
+    static func withoutPaths(_ text: String) -> String {
+        let ends: Set<Character> = [" ", "\n", "\t", "\"", "'", "`", "(", ")", ",", ";", "<", ">"]
+        var shown = ""
+        for word in text.split(omittingEmptySubsequences: false, whereSeparator: { ends.contains($0) }) {
+            let isPath = word.hasPrefix("/") || word.hasPrefix("~/") || word.dropFirst().hasPrefix(":\\")
+            shown += isPath && word.utf8.count > 1 ? "…" : word
+            if word.endIndex < text.endIndex { shown.append(text[word.endIndex]) }
+        }
+        return shown
+    }
+}

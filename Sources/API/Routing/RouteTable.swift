@@ -39,7 +39,7 @@ package enum RouteTable {
             produces: [.json, .plain],
             handler: RunOperations.activity
         ),
-        Route("listAgents", .get, "/v1/agents", scope: .read, handler: SessionOperations.agents),
+        Route("listAgents", .get, "/v1/agents", scope: .read, query: ["refresh"], handler: SessionOperations.agents),
         Route(
             "listApprovals",
             .get,
@@ -148,7 +148,7 @@ package enum RouteTable {
             "/v1/messages",
             scope: .read,
             produces: [.json, .plain],
-            query: ["after", "before", "limit", "session"],
+            query: ["after", "before", "limit", "refresh", "session"],
             handler: MessageOperations.list
         ),
         Route(
@@ -269,8 +269,40 @@ package enum RouteTable {
             .get,
             "/v1/sessions",
             scope: .read,
-            query: ["limit"],
-            handler: SessionOperations.sessions
+            query: ["active", "agent", "archived", "before", "kind", "limit", "refresh", "search"],
+            handler: SessionOperations.list
+        ),
+        Route(
+            "createSession",
+            .post,
+            "/v1/sessions",
+            scope: .control,
+            body: Route.json,
+            handler: NewSessionRequest.handle
+        ),
+        Route(
+            "deleteSession",
+            .delete,
+            "/v1/sessions/{key}",
+            scope: .control,
+            query: ["force", "transcript"],
+            handler: SessionChanges.delete
+        ),
+        Route(
+            "getSession",
+            .get,
+            "/v1/sessions/{key}",
+            scope: .read,
+            query: ["refresh"],
+            handler: SessionOperations.get
+        ),
+        Route(
+            "patchSession",
+            .patch,
+            "/v1/sessions/{key}",
+            scope: .control,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            handler: SessionChanges.patch
         ),
         Route(
             "abortSession",
@@ -279,6 +311,30 @@ package enum RouteTable {
             scope: .send,
             body: .unused,
             handler: AbortOperations.session
+        ),
+        Route(
+            "compactSession",
+            .post,
+            "/v1/sessions/{key}/compact",
+            scope: .control,
+            body: .unused,
+            handler: SessionChanges.compact
+        ),
+        Route(
+            "markSessionRead",
+            .put,
+            "/v1/sessions/{key}/read",
+            scope: .read,
+            body: Route.json,
+            handler: SessionOperations.read
+        ),
+        Route(
+            "resetSession",
+            .post,
+            "/v1/sessions/{key}/reset",
+            scope: .control,
+            body: .unused,
+            handler: SessionChanges.reset
         ),
         Route(
             "getStatus",

@@ -1,55 +1,223 @@
 import Access
+import Basics
 import EventLoops
 import HTTPModel
 import JSONBytes
+import Runs
 import Server
 import Service
 
-/// `GET /v1/sessions` and `GET /v1/agents`: what one can write to and subscribe to.
+/// `GET /v1/sessions`, `GET /v1/sessions/{key}` and `GET /v1/agents`: what one can write to and subscribe to.
 enum SessionOperations {
-    static func sessions(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+    private struct Query {
+        var kinds: Set<String>
+        var agent: String?
+        var words: String?
+        var isActive: Bool?
+        var isArchived: Bool
+        var before: Place?
+        var limit: Int
+
+        init(_ call: Call) throws(Problem) {
+            kinds = try Self.kinds(of: call.text("kind"))
+            agent = call.text("agent")?.lowercased()
+            words = call.text("search")?.lowercased()
+            isActive = call.text("active") == nil ? nil : try call.flag("active")
+            isArchived = try call.flag("archived")
+            limit = try call.number("limit", in: 1...SessionModel.mostSessions, default: 200)
+            if let text = call.text("before") {
+                guard let place = Place(text) else {
+                    throw .badParameter("before", "`before` is the place that the page before names.")
+                }
+                before = place
+            }
+        }
+
+        private static func kinds(of text: String?) throws(Problem) -> Set<String> {
+            guard let text else { return SessionInfo.kindsOfPeople }
+            if text == "all" { return Set(SessionInfo.kinds) }
+            let names = text.split(separator: ",").map(String.init)
+            for name in names where !SessionInfo.kinds.contains(name) {
+                let near = NearestName.of(name, in: SessionInfo.kinds).map { " Did you mean \($0)?" } ?? ""
+                let all = SessionInfo.kinds.joined(separator: ", ")
+                throw .badParameter("kind", "`kind` is all, or some of \(all), by comma." + near)
+            }
+            return Set(names)
+        }
+
+        func mayShow(_ info: SessionInfo) -> Bool {
+            if let agent, info.agent != agent { return false }
+            if (info.isArchived ?? false) != isArchived { return false }
+            guard let words else { return true }
+            return [info.title, info.label, info.key].contains { $0?.lowercased().containsText(words) ?? false }
+        }
+    }
+
+    /// A place in the list: behind the session of this time and key.
+    private struct Place {
+        let time: Int64
+        let key: String
+
+        init?(_ text: String) {
+            guard let bytes = Base64.decode(text, as: .url) else { return nil }
+            let parts = bytes.split(separator: UInt8(ascii: " "), maxSplits: 1)
+            guard parts.count == 2, let time = Int64(String(decoding: parts[0], as: UTF8.self)) else { return nil }
+            self.time = time
+            key = String(decoding: parts[1], as: UTF8.self)
+        }
+
+        init(_ info: SessionInfo) {
+            time = info.updatedAt?.milliseconds ?? 0
+            key = info.key
+        }
+
+        var text: String { Base64.encode(Array("\(time) \(key)".utf8), as: .url) }
+
+        func isBefore(_ info: SessionInfo) -> Bool {
+            let other = Place(info)
+            return (other.time, key) < (time, other.key)
+        }
+    }
+
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
-            let limit = try call.number("limit", in: 1...GatewayLists.mostSessions, default: 200)
-            api.services.lists.readSessions(on: loop) { result in
-                // A caller limited to sessions sees those.
-                answer(call, "sessions", result, limit, api, on: loop) { call.caller.mayUse(session: $0.key) }
+            let query = try Query(call)
+            let refresh = try call.flag("refresh")
+            if call.answersWarm(api, on: loop) { return }
+            api.services.sessionModel.read(refresh: refresh, on: loop) { result in
+                switch result {
+                case .success(let list): answer(call, list, query, api, on: loop)
+                case .failure(let fault): call.fail(Problem(fault, doing: "list sessions"), on: loop)
+                }
             }
         } catch {
             call.fail(error, on: loop)
         }
     }
 
-    static func agents(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        api.services.lists.readAgents(on: loop) { result in
-            answer(call, "agents", result, .max, api, on: loop) { call.caller.mayUse(agent: $0.key) }
+    private static func answer(
+        _ call: Call,
+        _ list: SessionModel.List,
+        _ query: Query,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop
+    ) {
+        var hidden: [String: Int] = [:]
+        var shown: [SessionView] = []
+        var isMore = false
+        let active = Set(api.runs.runs(activeOnly: true).map(\.session.text))
+        // A caller limited to sessions sees those, and learns of no others.
+        for info in list.sessions where call.caller.mayUse(session: info.key) && query.mayShow(info) {
+            if let wanted = query.isActive, active.contains(info.key) != wanted { continue }
+            guard query.kinds.contains(info.kindName) else {
+                hidden[info.kindName, default: 0] += 1
+                continue
+            }
+            if let before = query.before, !before.isBefore(info) { continue }
+            guard shown.count < query.limit else {
+                isMore = true
+                continue
+            }
+            shown.append(SessionView(info, for: call.caller, isActive: active.contains(info.key), api, on: loop))
+        }
+        let response = Response.json { writer in
+            writer.object { object in
+                object.array("sessions", of: shown)
+                if isMore, let last = shown.last { object.member("before", Place(last.info).text) }
+                object.object("hidden") { counts in
+                    for (kind, count) in hidden.sorted(by: { $0.key < $1.key }) { counts.member(kind, count) }
+                }
+                object.member("live", list.isLive)
+                if !list.isLive { object.member("asOf", list.asOf ?? api.startedAt) }
+            }
+        }
+        call.respondTagged(response, warming: api, on: loop)
+    }
+
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let key = try call.session(api)
+            let refresh = try call.flag("refresh")
+            if call.answersWarm(api, on: loop) { return }
+            show(key, refresh: refresh, api, call, on: loop)
+        } catch {
+            call.fail(error, on: loop)
         }
     }
 
-    private static func answer(
-        _ call: Call,
-        _ name: String,
-        _ result: Result<GatewayLists.List, ServiceFault>,
-        _ limit: Int,
-        _ api: HTTPAPI,
-        on loop: isolated EventLoop,
-        mayShow: (GatewayLists.Row) -> Bool
-    ) {
-        switch result {
-        case .success(let list):
-            let shown = list.rows.filter(mayShow).prefix(limit)
-            call.respondTagged(
-                .json { writer in
-                    writer.object { object in
-                        object.array(name) { items in
-                            for row in shown { items.raw(row.json) }
-                        }
-                        object.member("live", list.isLive)
-                        if !list.isLive { object.member("asOf", list.asOf ?? api.startedAt) }
-                    }
-                },
-                on: loop
-            )
-        case .failure(let fault): call.fail(Problem(fault, doing: "list \(name)"), on: loop)
+    /// `PUT /v1/sessions/{key}/read`: how far the caller has read.
+    static func read(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let key = try call.session(api)
+            let message = try messageID(in: call)
+            api.services.readMarks.set(call.caller.label, in: key, to: message, on: loop) { result in
+                switch result {
+                case .success(true): show(key, api, call, on: loop)
+                case .success(false) where message == nil: show(key, api, call, on: loop)
+                case .success(false): call.fail(.noPlace("messageId", "message"), on: loop)
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
         }
+    }
+
+    /// Nil where there is no body: all that is there was read.
+    private static func messageID(in call: Call) throws(Problem) -> String? {
+        guard !call.exchange.body.isEmpty else { return nil }
+        let body = try call.jsonObject(of: ["messageId"])
+        guard let value = body["messageId"] else { return nil }
+        guard let id = value.string, !id.isEmpty, id.utf8.count <= 512 else {
+            throw .invalidField("messageId", "`messageId` is the id of the last message that was read.")
+        }
+        return id
+    }
+
+    private static func show(
+        _ key: String,
+        refresh: Bool = false,
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop
+    ) {
+        api.services.sessionModel.read(refresh: refresh, on: loop) { result in
+            switch result {
+            case .success(let list):
+                guard let info = list.sessions.first(where: { $0.key == key }) else {
+                    return call.fail(.noSession, on: loop)
+                }
+                call.answer(info, api, on: loop)
+            case .failure(let fault): call.fail(Problem(fault, doing: "read the session"), on: loop)
+            }
+        }
+    }
+
+    static func agents(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let refresh = try call.flag("refresh")
+            if call.answersWarm(api, on: loop) { return }
+            api.services.lists.readAgents(refresh: refresh, on: loop) { result in
+                switch result {
+                case .success(let list): answer(call, list, api, on: loop)
+                case .failure(let fault): call.fail(Problem(fault, doing: "list agents"), on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func answer(_ call: Call, _ list: GatewayLists.List, _ api: HTTPAPI, on loop: isolated EventLoop) {
+        let response = Response.json { writer in
+            writer.object { object in
+                object.array("agents") { items in
+                    for row in list.rows where call.caller.mayUse(agent: row.key) { items.raw(row.json) }
+                }
+                object.member("live", list.isLive)
+                if !list.isLive { object.member("asOf", list.asOf ?? api.startedAt) }
+            }
+        }
+        call.respondTagged(response, warming: api, on: loop)
     }
 }

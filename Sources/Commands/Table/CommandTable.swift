@@ -27,13 +27,7 @@ package enum CommandTable {
             "The agent's knowledge of its user, USER.md",
             fields: "name, callName, pronouns, timezone, notes, context"
         ),
-        client(
-            "sessions",
-            "List the sessions of the gateway",
-            run: ListCommands.sessions,
-            [],
-            [OptionSpec("--limit", "N", "How many")]
-        ),
+        sessions,
         client("agents", "List the agents of the gateway", run: ListCommands.agents),
         client(
             "models",
@@ -233,6 +227,48 @@ package enum CommandTable {
         [ArgumentSpec("run", "Id of the run", optional: true, values: .listed(.runs))],
         [OptionSpec("--session", "KEY", "Stop the runs of this session", values: .listed(.sessions))]
     )
+
+    private static let sessions = CommandSpec("sessions", "The conversations of the gateway").with {
+        let key = ArgumentSpec("key", "Key of the session", values: .listed(.sessions))
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "list",
+                "List the sessions of the gateway",
+                run: SessionCommands.list,
+                [],
+                [
+                    OptionSpec("--all", nil, "Also those of cron jobs, subagents and other machines"),
+                    OptionSpec("--search", "WORDS", "Only those with this in title, label or key"),
+                    OptionSpec("--limit", "N", "How many"),
+                ]
+            ),
+            client(
+                "rename",
+                "Give a session a label",
+                run: SessionCommands.rename,
+                [key, ArgumentSpec("label", "The label")]
+            ),
+            client(
+                "model",
+                "Give a session another model",
+                run: SessionCommands.model,
+                [key, ArgumentSpec("model", "As PROVIDER/MODEL, or default")]
+            ),
+            client("reset", "Begin a session anew", run: SessionCommands.reset, [key]),
+            client("compact", "Shorten what the model reads of a session", run: SessionCommands.compact, [key]),
+            client(
+                "delete",
+                "Delete a session",
+                run: SessionCommands.delete,
+                [key],
+                [
+                    OptionSpec("--force", nil, "Also while messages wait for it in the outbox"),
+                    OptionSpec("--keep-transcript", nil, "The gateway keeps the transcript"),
+                ]
+            ),
+        ]
+    }
 
     private static let approvals = CommandSpec("approvals", "What the agent wants to do and may not do by itself").with
     {

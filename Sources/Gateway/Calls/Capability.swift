@@ -35,7 +35,8 @@ package enum Capability: String, CaseIterable, Sendable {
         case .models: ["models.list"]
         case .nodesInvoke: ["node.invoke"]
         case .questions: ["question.list"]
-        // It is a member of `sessions.patch`, which no hello tells of; these methods came with the same releases.
+        // It is a member of `sessions.patch`, which no hello tells of; these methods came with the same releases, which mostly tell
+        // their version too.
         case .sessionsArchive: ["approval.history", "question.list", "sessions.patchMany"]
         case .sessionsCompact: ["sessions.compact"]
         // Without `sessions.create`, a patch of a key that is new makes the session.
@@ -67,7 +68,10 @@ package enum Capability: String, CaseIterable, Sendable {
     /// Whether Ladle has routes for it, so that clients may rely on the name.
     package var isServed: Bool {
         switch self {
-        case .approvals, .approvalsPending, .eventsSessions, .models, .usageCost, .usageLimits, .usageSessions: true
+        case .approvals, .approvalsPending, .eventsSessions, .models, .sessionsArchive, .sessionsCompact,
+            .sessionsCreate,
+            .sessionsDelete, .sessionsPatch, .sessionsReset, .usageCost, .usageLimits, .usageSessions:
+            true
         default: false
         }
     }
@@ -78,7 +82,17 @@ package enum Capability: String, CaseIterable, Sendable {
     ]
 
     package func works(with hello: Hello) -> Bool {
-        methods.contains { hello.methods.contains($0) || Self.unlisted.contains($0) }
+        if self == .sessionsArchive, let version = hello.serverVersion, Self.isRelease(version, from: (2026, 7)) {
+            return true
+        }
+        return methods.contains { hello.methods.contains($0) || Self.unlisted.contains($0) }
+    }
+
+    /// Builds from source call themselves otherwise.
+    private static func isRelease(_ version: String, from first: (year: Int, month: Int)) -> Bool {
+        let parts = version.split(separator: ".").map { Int($0) }
+        guard parts.count >= 2, let year = parts[0], let month = parts[1] else { return false }
+        return (year, month) >= (first.year, first.month)
     }
 
     /// The names of all that work now, sorted.

@@ -21,9 +21,30 @@ package struct SessionRow: Sendable {
     package var derivedTitle: String? { value["derivedTitle"]?.string }
     package var lastMessagePreview: String? { value["lastMessagePreview"]?.string }
     package var model: String? { value["model"]?.string }
+    package var modelProvider: String? { value["modelProvider"]?.string }
     package var thinkingLevel: String? { value["thinkingLevel"]?.string }
+    /// The levels that the model has; none where the release does not tell.
+    package var thinkingLevels: [String] {
+        let levels = value["thinkingLevels"]?.elements.compactMap { $0["id"]?.string ?? $0.string } ?? []
+        return Array(levels.prefix(GatewayLimits.thinkingLevels))
+    }
     package var verboseLevel: String? { value["verboseLevel"]?.string }
     package var status: String? { value["status"]?.string }
+    package var wasAborted: Bool { value["abortedLastRun"]?.bool ?? false }
     /// Milliseconds since 1970.
     package var updatedAt: Int64? { value["updatedAt"]?.int }
+    package var inputTokens: Int64? { value["inputTokens"]?.int }
+    package var outputTokens: Int64? { value["outputTokens"]?.int }
+    /// What the next turn begins with.
+    package var totalTokens: Int64? { value["totalTokens"]?.int }
+    package var hasFreshTotal: Bool? { value["totalTokensFresh"]?.bool }
+    /// The room that the model has.
+    package var contextTokens: Int64? { value["contextTokens"]?.int }
+    package var estimatedCostUsd: Double? { value["estimatedCostUsd"]?.double }
+    /// These three came with one release.
+    package var isUnread: Bool? { value["unread"]?.bool }
+    package var isPinned: Bool? { value["pinned"]?.bool }
+    package var isArchived: Bool? { value["archived"]?.bool }
+    /// False of an event that names a session and does not describe it.
+    package var isWhole: Bool { value["updatedAt"] != nil && value["sessionId"] != nil }
 }

@@ -88,6 +88,15 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case approvalExpired = "APPROVAL_EXPIRED"
     case decisionNotAllowed = "DECISION_NOT_ALLOWED"
 
+    // Sessions.
+    case sessionNotFound = "SESSION_NOT_FOUND"
+    case sessionMoved = "SESSION_MOVED"
+    case sessionBusy = "SESSION_BUSY"
+    case mainSession = "MAIN_SESSION"
+    case labelTaken = "LABEL_TAKEN"
+    case outboxNotEmpty = "OUTBOX_NOT_EMPTY"
+    case unknownModel = "UNKNOWN_MODEL"
+
     // The gateway and its agents.
     case gatewayUnavailable = "GATEWAY_UNAVAILABLE"
     case gatewayTimeout = "GATEWAY_TIMEOUT"
@@ -233,6 +242,19 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .approvalChanged: Kind(.conflict, "Approval changed")
         case .approvalExpired: Kind(.gone, "Approval expired")
         case .decisionNotAllowed: Kind(.unprocessableContent, "Decision not offered")
+
+        case .sessionNotFound: Kind(.notFound, "Not found", hint: "ladle sessions")
+        case .sessionMoved:
+            Kind(
+                .preconditionFailed,
+                "Another conversation",
+                hint: "GET the session again and repeat the change with its ETag"
+            )
+        case .sessionBusy: Kind(.serviceUnavailable, "Session busy", retryAfterMs: 5000)
+        case .mainSession: Kind(.conflict, "Main session")
+        case .labelTaken: Kind(.conflict, "Label taken")
+        case .outboxNotEmpty: Kind(.conflict, "Outbox not empty")
+        case .unknownModel: Kind(.unprocessableContent, "Unknown model")
 
         case .gatewayUnavailable:
             Kind(.serviceUnavailable, "Gateway unavailable", retryAfterMs: 5000, hint: "ladle status")

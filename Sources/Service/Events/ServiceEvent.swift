@@ -20,6 +20,8 @@ package enum ServiceEvent {
     case frameLogged(LoggedFrame)
     /// A session goes on with another conversation, as a page of its transcript shows.
     case conversationBegan(session: String)
+    /// A list of the sessions has come, the first since the link was broken. Before it they were known like this.
+    case sessionsListed(before: [String: SessionInfo])
     /// The gateway issued device tokens that the next start needs.
     case tokensIssued(DeviceTokenStore)
     /// `main` and bare session keys have another meaning now.
@@ -32,6 +34,8 @@ package enum ServiceEvent {
     case entryAccepted(OutboxEntry)
     /// A change of an entry is durable.
     case entryChanged(OutboxEntry)
+    /// A message, of whoever, became known; its event is on its way to the streams.
+    case messageSaid(ChatMessage, session: String)
     /// A run has ended; its event is on its way to the streams.
     case runEnded(Run)
     /// More waits for the disk than should: the gateway has to wait too, until this comes again with `false`.
@@ -52,6 +56,8 @@ package final class ServiceEvents {
     }
 
     private var receivers: [Receiver] = []
+    /// Another number: something may have changed that clients can read.
+    package private(set) var revision: UInt64 = 0
 
     package init() {}
 
@@ -60,7 +66,11 @@ package final class ServiceEvents {
         receivers.append(Receiver(object: receiver))
     }
 
+    /// Something changed of which no other service has to know.
+    func changed() { revision &+= 1 }
+
     package func notify(_ event: ServiceEvent, on loop: isolated EventLoop) {
+        revision &+= 1
         for receiver in receivers { receiver.object.receive(event, on: loop) }
     }
 }

@@ -9,8 +9,12 @@ package enum GatewayFault: Error {
         package let message: String
         package let retryable: Bool?
         package let retryAfterMs: Int64?
+        /// The call itself is at fault, not the gateway's state.
+        package let isInvalid: Bool
         /// There is no agent of the id that was named.
         package let isUnknownAgent: Bool
+        /// Why a session was not changed; nil for every other reason.
+        package let session: SessionRefusal?
     }
 
     /// The link lacks a scope; `hint` is the command that gives it this one.
@@ -37,7 +41,9 @@ package enum GatewayFault: Error {
                     message: error.message,
                     retryable: error.retryable,
                     retryAfterMs: error.retryAfterMs,
-                    isUnknownAgent: error.message.contains("unknown agent") || error.code == "NOT_FOUND"
+                    isInvalid: error.code == "INVALID_REQUEST",
+                    isUnknownAgent: error.message.contains("unknown agent") || error.code == "NOT_FOUND",
+                    session: error.sessionRefusal
                 )
             )
         case .notDispatched(.tooLarge(let bytes, let limit)): self = .tooLarge(bytes: bytes, limit: limit)

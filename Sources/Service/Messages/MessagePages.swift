@@ -101,8 +101,15 @@ package final class MessagePages {
         self.conversations = conversations
     }
 
-    package func read(_ query: Query, on loop: isolated EventLoop, completion: @escaping Completion) {
+    /// - Parameter refresh: asks the gateway, whatever is known.
+    package func read(
+        _ query: Query,
+        refresh: Bool = false,
+        on loop: isolated EventLoop,
+        completion: @escaping Completion
+    ) {
         guard gateway.isOnline else { return readCache(query, on: loop, completion: completion) }
+        if refresh { messages.forgetTranscript(query.session, on: loop) }
         messages.history(
             query.session,
             messages: query.limit,

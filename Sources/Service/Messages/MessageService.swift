@@ -22,6 +22,7 @@ package final class MessageService {
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
+    private let events: ServiceEvents
     private let transcript: TranscriptReader
     private let runs: RunService
     private let conversations: Conversations
@@ -32,16 +33,19 @@ package final class MessageService {
     /// The rows in which our messages were found, by entry: another row with the same words is another message.
     private var rows = RecentValues<String>(atLeast: remembered)
     private var reloading: Set<SessionKey> = []
+    private let transcripts = KeptTranscripts()
 
     init(
         gateway: any GatewayCalls,
         feed: EventFeed,
+        events: ServiceEvents,
         transcript: TranscriptReader,
         runs: RunService,
         conversations: Conversations
     ) {
         self.gateway = gateway
         self.feed = feed
+        self.events = events
         self.transcript = transcript
         self.runs = runs
         self.conversations = conversations
@@ -71,7 +75,7 @@ package final class MessageService {
         then use: @escaping (Result<Page, Fault>) -> Void
     ) {
         let rows = min(max(Self.fewestRows, wanted * Self.rowsPerMessage), ChatHistory.limits.upperBound)
-        read(session, rows: rows, longTexts: true, on: loop) { [self] first in
+        readOrRecall(session, rows: rows, longTexts: true, on: loop) { [self] first in
             if case .success(let page) = first, page.hasOlder, !isEnough(page.page) {
                 readAll(session, on: loop, then: use)
             } else {
@@ -87,9 +91,35 @@ package final class MessageService {
         on loop: isolated EventLoop,
         then use: @escaping (Result<Page, Fault>) -> Void
     ) {
-        read(session, rows: ChatHistory.limits.upperBound, longTexts: false, on: loop) { [self] page in
+        readOrRecall(session, rows: ChatHistory.limits.upperBound, longTexts: false, on: loop) { [self] page in
             save(page, session, on: loop)
             use(page)
+        }
+    }
+
+    /// For people: a page in whose session nothing has happened since it came is as good as a new one.
+    private func readOrRecall(
+        _ session: String,
+        rows: Int,
+        longTexts: Bool,
+        on loop: isolated EventLoop,
+        then use: @escaping (Result<Page, Fault>) -> Void
+    ) {
+        if let output = transcripts.page(session, rows: rows, longTexts: longTexts, on: loop) {
+            return join(output, session, rows: rows, on: loop, then: use)
+        }
+        let question = transcripts.ask(session)
+        transcript.read(session, rows: rows, longTexts: longTexts, on: loop) { [self] result in
+            transcripts.keep(
+                try? result.get(),
+                of: session,
+                rows: rows,
+                longTexts: longTexts,
+                to: question,
+                tellsOfRows: gateway.hello.map { Capability.eventsSessions.works(with: $0) } ?? false,
+                on: loop
+            )
+            join(result, session, rows: rows, on: loop, then: use)
         }
     }
 
@@ -102,10 +132,20 @@ package final class MessageService {
         then use: @escaping (Result<Page, Fault>) -> Void
     ) {
         transcript.read(session, rows: rows, longTexts: longTexts, on: loop) { [self] result in
-            switch result {
-            case .failure(let failure): use(.failure(.call(failure)))
-            case .success(let output): join(output, session, rows: rows, on: loop, then: use)
-            }
+            join(result, session, rows: rows, on: loop, then: use)
+        }
+    }
+
+    private func join(
+        _ result: TranscriptReader.Page,
+        _ session: String,
+        rows: Int,
+        on loop: isolated EventLoop,
+        then use: @escaping (Result<Page, Fault>) -> Void
+    ) {
+        switch result {
+        case .failure(let failure): use(.failure(.call(failure)))
+        case .success(let output): join(output, session, rows: rows, on: loop, then: use)
         }
     }
 
@@ -201,6 +241,7 @@ package final class MessageService {
 
     /// The session goes on without what was said in it: it was reset or deleted upstream.
     func begin(_ session: String, on loop: isolated EventLoop) {
+        transcripts.changed(session, on: loop)
         saved[session] = nil
         let (conversation, now) = (conversations.current(in: session), loop.wallClock)
         feed.journal.cache { transaction in
@@ -212,6 +253,7 @@ package final class MessageService {
 
     /// A message of ours: on its way, arrived, or given up. One that was taken back was never said.
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
+        transcripts.changed(entry.session, on: loop)
         guard entry.kind == .message, let state = ChatMessage.State(entry.state), published[entry.id] != state,
             !runs.isHidden(entry.id)
         else { return }
@@ -254,6 +296,9 @@ package final class MessageService {
 
     /// Publishes at once the words of people who write through other clients, where the gateway reports them.
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
+        if let session = event.changedTranscript {
+            transcripts.changed(session.map { runs.canonical($0).text }, on: loop)
+        }
         guard case .sessionMessage(let event) = event.payload, event.isStored, let row = event.row, row.role == .user,
             let key = event.sessionKey
         else { return }
@@ -273,6 +318,11 @@ package final class MessageService {
             self.publish(found.message, session.text, on: loop)
         }
     }
+
+    func forgetTranscript(_ session: String, on loop: isolated EventLoop) { transcripts.changed(session, on: loop) }
+
+    /// Events may have been lost.
+    func forgetTranscripts() { transcripts.forget() }
 
     /// Publishes messages that were missed, from any sender. A turn under way is published at its end.
     package func reload(since: Timestamp, on loop: isolated EventLoop) {
@@ -305,6 +355,7 @@ package final class MessageService {
         } also: { transaction in
             if isLasting { try transaction.messages.save([row], session: session, asOf: now) }
         }
+        events.notify(.messageSaid(message, session: session), on: loop)
     }
 }
 

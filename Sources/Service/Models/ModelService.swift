@@ -29,6 +29,13 @@ package struct ModelInfo: Sendable, Equatable, JSONWritable {
         isDefault = named.map { $0.provider == model.provider && $0.id == model.id } ?? false
     }
 
+    /// A session may name it whole, by its alias, or without its provider.
+    func answers(to name: String) -> Bool {
+        let wanted = name.lowercased()
+        return id.lowercased() == wanted || alias?.lowercased() == wanted
+            || id.lowercased().hasSuffix("/" + wanted)
+    }
+
     package func write(to writer: inout JSONWriter) {
         writer.object { object in
             object.member("id", id)

@@ -2,13 +2,12 @@ package import Basics
 package import EventLoops
 import Gateway
 import JSONBytes
-import Runs
 import Store
 
-/// The gateway's sessions and agents. The last lists are kept in the database, for when the gateway is away.
+/// The gateway's agents. The last list is kept in the database, for when the gateway is away.
 package final class GatewayLists {
     package struct Row {
-        /// A session's key, or an agent's id.
+        /// The agent's id.
         package let key: String
         package let json: [UInt8]
     }
@@ -21,45 +20,38 @@ package final class GatewayLists {
         package let asOf: Timestamp?
     }
 
-    package static let mostSessions = 1000
+    /// No event tells of agents that came or went; a configuration is seldom changed.
+    private static let lifeMs: UInt64 = 30_000
     /// A message does not wait longer to learn whether its agent exists.
     private static let longestLookMilliseconds: Int64 = 2000
     private static let space = "gateway"
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
-    private let runs: RunService
-    private let sessions: SessionService
+    private let events: ServiceEvents
     /// Agents that the connected gateway has told of.
     private var agents: Set<String> = []
     /// Lists as last written to the database.
     private var kept: [String: [UInt8]] = [:]
 
-    init(gateway: any GatewayCalls, feed: EventFeed, runs: RunService, sessions: SessionService) {
+    /// The last answer of the connected gateway, and when it came on the loop's clock.
+    private var fresh: (rows: [Row], at: UInt64)?
+
+    init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents) {
         self.gateway = gateway
         self.feed = feed
-        self.runs = runs
-        self.sessions = sessions
+        self.events = events
     }
 
-    package func readSessions(
+    /// - Parameter refresh: asks the gateway, however young the last answer is.
+    package func readAgents(
+        refresh: Bool = false,
         on loop: isolated EventLoop,
         completion: @escaping (Result<List, ServiceFault>) -> Void
     ) {
-        // All of them, whatever part is wanted: all are kept, and a caller may be limited to the last.
-        let call = SessionsList(limit: Self.mostSessions, includeDerivedTitles: true, includeLastMessage: true)
-        read(call, name: "sessions", keyedBy: "key", on: loop, completion: completion) { [runs, sessions] rows in
-            let found = rows.compactMap { row in row.key.map { sessions.info(row, runs.defaults.tolerant($0)) } }
-            let active = Set(runs.runs(activeOnly: true).map(\.session.text))
-            return found.map { info in
-                var writer = JSONWriter()
-                info.write(to: &writer, isActive: active.contains(info.key))
-                return Row(key: info.key, json: writer.bytes)
-            }
+        if !refresh, gateway.isOnline, let fresh, loop.now < fresh.at + Self.lifeMs * 1_000_000 {
+            return completion(.success(List(rows: fresh.rows, isLive: true, asOf: nil)))
         }
-    }
-
-    package func readAgents(on loop: isolated EventLoop, completion: @escaping (Result<List, ServiceFault>) -> Void) {
         read(AgentsList(), name: "agents", keyedBy: "id", on: loop, completion: completion) { [self] output in
             agents = Set(output.agents.map { $0.id.lowercased() })
             return output.agents.map { agent in
@@ -78,7 +70,10 @@ package final class GatewayLists {
     }
 
     /// A gateway reads its configuration anew when it starts.
-    func linkOpened() { agents = [] }
+    func linkOpened() {
+        agents = []
+        fresh = nil
+    }
 
     /// Gateways of earlier protocols take messages for agents that are in no list.
     private static let firstProtocolThatRefuses = 4
@@ -103,7 +98,7 @@ package final class GatewayLists {
             completion(known)
         }
         let timer = loop.after(milliseconds: Self.longestLookMilliseconds) { settle(nil) }
-        readAgents(on: loop) { result in
+        readAgents(refresh: true, on: loop) { result in
             loop.cancel(timer)
             guard case .success(let list) = result, list.isLive, !list.rows.isEmpty else { return settle(nil) }
             let known = list.rows.map(\.key)
@@ -124,6 +119,8 @@ package final class GatewayLists {
             switch result {
             case .success(let output):
                 let rows = rows(output)
+                fresh = (rows, loop.now)
+                events.changed()
                 keep(rows, name, now: loop.wallClock)
                 completion(.success(List(rows: rows, isLive: true, asOf: nil)))
             case .failure(.gateway(let error, let payload)):

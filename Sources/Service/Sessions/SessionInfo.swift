@@ -2,56 +2,143 @@ package import Basics
 package import Gateway
 package import JSONBytes
 
-/// A conversation as the list of sessions shows it.
-package struct SessionInfo: Sendable {
+/// A conversation as the list of sessions shows it: named members of the gateway's row, never the row.
+package struct SessionInfo: Sendable, Equatable {
+    /// Where the title comes from.
+    package enum TitleSource: String, Sendable {
+        case label, displayName, derived, key
+    }
+
+    package enum State: String, Sendable {
+        case idle, running, failed, aborted
+    }
+
+    package struct Tokens: Sendable, Equatable {
+        package var input: Int64?
+        package var output: Int64?
+        package var total: Int64?
+        package var isFresh: Bool?
+    }
+
     package let key: String
-    var agent: String?
-    var kind: String?
-    var label: String?
+    package var agent: String?
+    package var kind: SessionKind
+    package var label: String?
     /// What people know it by.
-    var title: String?
-    var preview: String?
-    var model: String?
-    var thinking: String?
-    var verbose: String?
-    var status: String?
-    var updatedAt: Timestamp?
+    package var title: String?
+    package var titleFrom: TitleSource?
+    package var preview: String?
+    package var provider: String?
+    package var model: String?
+    package var thinking: String?
+    package var thinkingLevels: [String] = []
+    package var verbose: String?
+    package var status: String?
+    package var wasAborted = false
+    package var updatedAt: Timestamp?
+    /// The conversation that the key leads to.
+    package var sessionID: String?
+    package var tokens = Tokens()
+    package var contextTokens: Int64?
+    package var costUSD: Double?
+    package var isUnread: Bool?
+    package var isPinned: Bool?
+    package var isArchived: Bool?
 
     /// In bytes: a session is one line of a list, however long the gateway's texts are.
-    private static let longestText = 2000
+    private static let longestText = 512
+    /// In characters.
+    private static let longestTitle = 80
+    private static let longestPreview = 240
 
     /// - Parameter clientName: the name under which Ladle connects; the gateway gives it to every session made through us.
     package init(_ row: SessionRow, key: SessionKey, clientName: String) {
         func short(_ text: String?) -> String? { text.map { $0.cut(toBytes: Self.longestText) } }
-        self.key = key.text
-        agent = key.agent
-        kind = short(row.kind)
+        self.init(key: key, named: row.kind)
         label = short(row.label)
-        title = short(Self.title(row, clientName: clientName))
-        preview = short(Self.visible(row.lastMessagePreview))
+        (title, titleFrom) = Self.title(row, clientName: clientName)
+        title = title?.cut(to: Self.longestTitle)
+        preview = row.lastMessagePreview.flatMap { Self.preview(of: $0) }
+        provider = short(row.modelProvider)
         model = short(row.model)
         thinking = short(row.thinkingLevel)
+        thinkingLevels = row.thinkingLevels.map { $0.cut(toBytes: Self.longestText) }
         verbose = short(row.verboseLevel)
         status = short(row.status)
+        wasAborted = row.wasAborted
         updatedAt = row.updatedAt.map { Timestamp(milliseconds: $0) }
+        sessionID = row.sessionId
+        tokens = Tokens(
+            input: row.inputTokens,
+            output: row.outputTokens,
+            total: row.totalTokens,
+            isFresh: row.hasFreshTotal
+        )
+        contextTokens = row.contextTokens
+        costUSD = row.estimatedCostUsd
+        isUnread = row.isUnread
+        isPinned = row.isPinned
+        isArchived = row.isArchived
     }
 
     /// A session of which only the key is known.
-    init(key: SessionKey) {
+    init(key: SessionKey, named kind: String? = nil) {
         self.key = key.text
         agent = key.agent
+        self.kind = SessionKind(key, named: kind)
     }
 
+    /// The names of the kinds, for clients.
+    package static let kinds = SessionKind.allCases.map(\.rawValue)
+    /// Those that a list shows when nobody says otherwise.
+    package static let kindsOfPeople = Set(SessionKind.ofPeople.map(\.rawValue))
+
+    package var kindName: String { kind.rawValue }
+
     /// Members whose change is published; runs and messages have events of their own.
-    var lasting: [String?] { [kind, label, model, thinking, verbose] }
+    var lasting: [String?] {
+        [
+            label, provider, model, thinking, verbose, isUnread.map { "\($0)" }, isPinned.map { "\($0)" },
+            isArchived.map { "\($0)" },
+        ]
+    }
+
+    /// How full the model's context is; nil where the gateway's count is of another model or out of date.
+    package var contextUsedPercent: Int? {
+        guard let total = tokens.total, let room = contextTokens, room > 0, total >= 0, tokens.isFresh != false else {
+            return nil
+        }
+        return Int(min(Double(total) / Double(room) * 100, 100).rounded())
+    }
+
+    package func state(isActive: Bool?) -> State {
+        if isActive ?? (status == "running") { return .running }
+        switch status {
+        case "failed", "timeout": return .failed
+        case "killed": return .aborted
+        default: return wasAborted ? .aborted : .idle
+        }
+    }
 
     // MARK: Titles
 
-    private static func title(_ row: SessionRow, clientName: String) -> String? {
-        if let label = row.label, !label.trimmingBlanks().isEmpty { return label }
-        if let name = visible(row.displayName), !isClientName(name, row, clientName: clientName) { return name }
-        return visible(row.derivedTitle).flatMap { isMadeOfID($0, row) ? nil : $0 }
+    private static func title(_ row: SessionRow, clientName: String) -> (String?, TitleSource?) {
+        if let label = row.label, !label.trimmingBlanks().isEmpty { return (label, .label) }
+        if let name = visible(row.displayName), !isClientName(name, row, clientName: clientName) {
+            return (name, .displayName)
+        }
+        if let title = visible(row.derivedTitle), !isMadeOfID(title, row) { return (title, .derived) }
+        return (nil, nil)
     }
+
+    /// The last part of the key, for a session that has no other name.
+    mutating func nameAfterKey() {
+        let last = key.utf8.split(separator: UInt8(ascii: ":")).last.map { String(Substring($0)) }
+        title = (last ?? key).cut(to: Self.longestTitle)
+        titleFrom = .key
+    }
+
+    static func preview(of text: String) -> String? { visible(text)?.cut(to: longestPreview) }
 
     /// Without the gateway's stamp; nil for a text that no person wrote, and for one that is all metadata.
     private static func visible(_ text: String?) -> String? {
@@ -73,21 +160,99 @@ package struct SessionInfo: Sendable {
         return title.hasPrefix(id.prefix(8) + " (") && title.hasSuffix(")")
     }
 
-    /// - Parameter isActive: whether a run is under way, which we know better than a list of a moment ago.
-    package func write(to writer: inout JSONWriter, isActive: Bool?) {
+    // MARK: JSON
+
+    /// - Parameters:
+    ///   - isActive: whether a run is under way, which we know better than a list of a moment ago.
+    ///   - waiting: what waits in the outbox and for a decision; nil where nobody asked.
+    package func write(
+        to writer: inout JSONWriter,
+        isActive: Bool?,
+        waiting: (outbox: Int, approvals: Int)? = nil,
+        also: (inout JSONWriter) -> Void = { _ in }
+    ) {
         writer.object { object in
-            object.member("key", key)
-            object.member("agent", agent)
-            object.member("kind", kind)
-            object.member("label", label)
-            object.member("title", title)
-            object.member("preview", preview)
-            object.member("model", model)
-            object.member("thinking", thinking)
-            object.member("verbose", verbose)
-            object.member("status", status)
+            writeMembers(to: &object)
+            also(&object)
+            object.member("state", state(isActive: isActive).rawValue)
             object.member("active", isActive)
-            object.member("updatedAt", updatedAt)
+            object.member("contextUsedPercent", contextUsedPercent)
+            guard let waiting else { return }
+            object.object("pending") { pending in
+                pending.member("outbox", waiting.outbox)
+                pending.member("approvals", waiting.approvals)
+            }
         }
+    }
+
+    private func writeMembers(to object: inout JSONWriter) {
+        object.member("key", key)
+        object.member("agent", agent)
+        object.member("kind", kind.rawValue)
+        object.member("label", label)
+        object.member("title", title)
+        object.member("titleFrom", titleFrom?.rawValue)
+        object.member("preview", preview)
+        object.member("provider", provider)
+        object.member("model", model)
+        object.member("thinking", thinking)
+        if !thinkingLevels.isEmpty { object.array("thinkingLevels", of: thinkingLevels) }
+        object.member("verbose", verbose)
+        object.member("status", status)
+        object.member("updatedAt", updatedAt)
+        object.member("sessionId", sessionID)
+        if tokens != Tokens() {
+            object.object("tokens") { inner in
+                inner.member("input", tokens.input)
+                inner.member("output", tokens.output)
+                inner.member("total", tokens.total)
+                inner.member("fresh", tokens.isFresh)
+            }
+        }
+        object.member("contextTokens", contextTokens)
+        object.member("costUsd", costUSD)
+        object.member("unread", isUnread)
+        object.member("pinned", isPinned)
+        object.member("archived", isArchived)
+    }
+
+    /// As `init(kept:)` reads it.
+    func keep(in writer: inout JSONWriter) {
+        writer.object { object in
+            writeMembers(to: &object)
+            object.member("aborted", wasAborted)
+        }
+    }
+
+    /// A row of the list as it was last written to the database.
+    init?(kept row: JSONValue) {
+        guard let text = row["key"]?.string else { return nil }
+        self.init(key: SessionKey(canonical: text))
+        if let kind = row["kind"]?.string.flatMap(SessionKind.init(rawValue:)) { self.kind = kind }
+        label = row["label"]?.string
+        title = row["title"]?.string
+        titleFrom = row["titleFrom"]?.string.flatMap(TitleSource.init(rawValue:))
+        preview = row["preview"]?.string
+        provider = row["provider"]?.string
+        model = row["model"]?.string
+        thinking = row["thinking"]?.string
+        thinkingLevels = row["thinkingLevels"]?.elements.compactMap(\.string) ?? []
+        verbose = row["verbose"]?.string
+        status = row["status"]?.string
+        wasAborted = row["aborted"]?.bool ?? false
+        updatedAt = row["updatedAt"]?.string.flatMap { Timestamp(rfc3339: $0) }
+        sessionID = row["sessionId"]?.string
+        let counts = row["tokens"]
+        tokens = Tokens(
+            input: counts?["input"]?.int,
+            output: counts?["output"]?.int,
+            total: counts?["total"]?.int,
+            isFresh: counts?["fresh"]?.bool
+        )
+        contextTokens = row["contextTokens"]?.int
+        costUSD = row["costUsd"]?.double
+        isUnread = row["unread"]?.bool
+        isPinned = row["pinned"]?.bool
+        isArchived = row["archived"]?.bool
     }
 }

@@ -8,48 +8,58 @@ import Upstream
 
 /// Publishes the sessions of the gateway that came, changed, began anew or went.
 package final class SessionService {
-    private static let mostRemembered = 4096
+    enum Reason: String {
+        case created, changed, renamed, reset, deleted, compacted, archived
+
+        /// Clients load something anew: it is told at once, and nothing takes its place.
+        var isTurn: Bool { self == .created || self == .reset || self == .deleted }
+    }
+
+    /// An event that waits for its second to be over, or what was told in it.
+    private struct Told {
+        let number: Int
+        let reason: Reason
+        let conversation: String?
+        /// Comes when the second is over; nil where nothing changed meanwhile.
+        var next: (reason: Reason, info: SessionInfo)?
+    }
+
+    /// At most one event of a session in this time; a repeat of the same news in it is none.
+    private static let pauseMs: Int64 = 1_000
 
     private let feed: EventFeed
     private let runs: RunService
     private let outbox: OutboxService
     private let messages: MessageService
+    private let marks: ReadMarks
     private let conversations: Conversations
-    private let clientName: String
-    /// The sessions as last shown.
-    private var known: [String: SessionInfo] = [:]
+    private let model: SessionModel
+    /// Sessions that were told of in the last second.
+    private var told: [String: Told] = [:]
+    private var tellings = 0
+    /// The conversations that resets began, of sessions that were reset.
+    private var resets: [String: String] = [:]
 
     init(
         feed: EventFeed,
         runs: RunService,
         outbox: OutboxService,
         messages: MessageService,
+        marks: ReadMarks,
         conversations: Conversations,
-        clientName: String
+        model: SessionModel
     ) {
         self.feed = feed
         self.runs = runs
         self.outbox = outbox
         self.messages = messages
+        self.marks = marks
         self.conversations = conversations
-        self.clientName = clientName
+        self.model = model
     }
 
     package func load(on loop: isolated EventLoop) {
         conversations.load(on: loop) { [weak self] session in self?.began(session, on: loop) }
-    }
-
-    /// A row of a list. Its session is known now, and publishes only later changes.
-    func info(_ row: SessionRow, _ key: SessionKey) -> SessionInfo {
-        var info = SessionInfo(row, key: key, clientName: clientName)
-        if info.title == nil { info.title = key.text }
-        note(info)
-        return info
-    }
-
-    private func note(_ info: SessionInfo) {
-        if known.count >= Self.mostRemembered { known.removeAll() }
-        known[info.key] = info
     }
 
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
@@ -62,31 +72,28 @@ package final class SessionService {
     }
 
     private func changed(_ event: SessionsChangedEvent, on loop: isolated EventLoop) {
-        guard let written = event.sessionKey else { return }
+        // Without a key: the whole list may have changed.
+        guard let written = event.sessionKey else { return model.invalidate() }
         let key = runs.canonical(written)
-        var info = SessionInfo(event.session, key: key, clientName: clientName)
+        let last = model[key.text]
+        if event.reason == "delete" { return deleted(last ?? model.info(named: key), on: loop) }
+        let info = model.merged(event.session, key)
         switch event.reason {
-        case "delete":
-            known[key.text] = nil
-            conversations.begin(nil, in: key.text, now: loop.wallClock)
-            messages.begin(key.text, on: loop)
-            outbox.routeChanged(key.text, detail: "the session was deleted", on: loop)
-            return publish("delete", info, on: loop)
-        case "reset":
-            conversations.begin(event.session.sessionId, in: key.text, now: loop.wallClock)
-            note(info)
-            if !outbox.asked(toReset: key.text, now: loop.wallClock) {
-                outbox.routeChanged(key.text, detail: "the session was reset", on: loop)
-            }
-            began(key.text, on: loop)
+        case "reset", "new": reset(info, event.session.sessionId, on: loop)
         case let reason:
             see(event.session.sessionId, in: key, on: loop)
-            let last = known[key.text]
-            // Events have no title of a first message.
-            info.title = info.title ?? last?.title
-            note(info)
-            // Each run changes its session twice, and has events of its own.
-            if reason != nil || last?.lasting != info.lasting { publish(reason ?? "change", info, on: loop) }
+            model.note(info)
+            switch reason {
+            case "create":
+                model.invalidate()
+                publish(.created, info, on: loop)
+            case "compact": publish(.compacted, info, on: loop)
+            case nil:
+                // The first message gives it a title, which no event carries.
+                if event.phase == .end, info.titleFrom == .key { model.invalidate() }
+                publishDifference(last, info, on: loop)
+            default: publishDifference(last, info, on: loop)
+            }
         }
     }
 
@@ -99,18 +106,115 @@ package final class SessionService {
     /// unless somebody reset the session: a gateway that was killed before it wrote anything also begins anew.
     func began(_ session: String, on loop: isolated EventLoop) {
         messages.begin(session, on: loop)
-        var info = known[session] ?? SessionInfo(key: SessionKey(canonical: session))
-        info.title = info.label ?? session
+        marks.begin(session)
+        model.invalidate()
+        var info = model[session] ?? model.info(named: SessionKey(canonical: session))
         info.preview = nil
-        if known[session] != nil { note(info) }
-        publish("reset", info, on: loop)
+        info.sessionID = conversations.current(in: session) ?? info.sessionID
+        if info.titleFrom == .derived { info.nameAfterKey() }
+        if model[session] != nil { model.note(info) }
+        publish(.reset, info, on: loop)
     }
 
-    private func publish(_ reason: String, _ info: SessionInfo, on loop: isolated EventLoop) {
+    // MARK: What Ladle did itself
+
+    /// After a change that was asked for here; the gateway's own event about it, if there is one, is no second one.
+    func patched(_ info: SessionInfo, on loop: isolated EventLoop) {
+        let last = model[info.key]
+        model.note(info)
+        publishDifference(last, info, on: loop)
+    }
+
+    func created(_ info: SessionInfo, on loop: isolated EventLoop) {
+        model.note(info)
+        publish(.created, info, on: loop)
+    }
+
+    func compacted(_ info: SessionInfo, on loop: isolated EventLoop) {
+        model.note(info)
+        publish(.compacted, info, on: loop)
+    }
+
+    /// - Parameter id: the conversation that the key leads to now; nil where it is not known.
+    func reset(_ info: SessionInfo, _ id: String?, on loop: isolated EventLoop) {
+        let key = info.key
+        // An answer and an event tell of the same one.
+        if let id {
+            if resets[key] == id { return }
+            if resets.count >= SessionModel.mostSessions { resets = [:] }
+            resets[key] = id
+        }
+        let isSeen = id != nil && conversations.current(in: key) == id && conversations.begun(in: key) != nil
+        if !isSeen { conversations.begin(id, in: key, now: loop.wallClock) }
+        model.note(info)
+        if !outbox.asked(toReset: info.key, now: loop.wallClock) {
+            outbox.routeChanged(info.key, detail: "the session was reset", on: loop)
+        }
+        if !isSeen { began(info.key, on: loop) }
+    }
+
+    func deleted(_ info: SessionInfo, on loop: isolated EventLoop) {
+        model.remove(info.key)
+        conversations.begin(nil, in: info.key, now: loop.wallClock)
+        messages.begin(info.key, on: loop)
+        marks.begin(info.key)
+        outbox.routeChanged(info.key, detail: "the session was deleted", on: loop)
+        publish(.deleted, info, on: loop)
+    }
+
+    // MARK: Publishing
+
+    /// After a break of the link: what its events would have told.
+    func compare(_ before: [String: SessionInfo], on loop: isolated EventLoop) {
+        let after = model.sessions
+        for info in after {
+            see(info.sessionID, in: SessionKey(canonical: info.key), on: loop)
+            if let last = before[info.key] {
+                publishDifference(last, info, on: loop)
+            } else {
+                publish(.created, info, on: loop)
+            }
+        }
+        // A full list may lack more than what is gone.
+        guard after.count < SessionModel.mostSessions else { return }
+        let left = Set(after.map(\.key))
+        for (key, info) in before where !left.contains(key) { deleted(info, on: loop) }
+    }
+
+    /// Counters, previews and runs are no news here: each run changes them several times, and has events of its own.
+    private func publishDifference(_ last: SessionInfo?, _ info: SessionInfo, on loop: isolated EventLoop) {
+        guard last?.lasting != info.lasting else { return }
+        let isArchived = info.isArchived == true && last?.isArchived != true
+        let isRenamed = last != nil && last?.label != info.label
+        publish(isArchived ? .archived : isRenamed ? .renamed : .changed, info, on: loop)
+    }
+
+    private func publish(_ reason: Reason, _ info: SessionInfo, on loop: isolated EventLoop) {
+        guard let last = told[info.key] else { return tell(reason, info, on: loop) }
+        if reason.isTurn {
+            // The same again, by the gateway's event and by its answer.
+            if last.reason == reason, reason == .deleted || last.conversation == info.sessionID { return }
+            return tell(reason, info, on: loop)
+        }
+        if last.next == nil, last.reason == reason, reason == .compacted { return }
+        let first = last.next?.reason ?? reason
+        told[info.key]?.next = (first == .changed ? reason : first, info)
+    }
+
+    private func tell(_ reason: Reason, _ info: SessionInfo, on loop: isolated EventLoop) {
+        tellings += 1
+        let (key, number) = (info.key, tellings)
+        told[key] = Told(number: number, reason: reason, conversation: info.sessionID)
         feed.publish("session", session: info.key, on: loop) { object in
-            object.member("reason", reason)
+            object.member("reason", reason.rawValue)
             object.key("sessionInfo")
             info.write(to: &object, isActive: nil)
         }
+        loop.after(milliseconds: Self.pauseMs) { [weak self] in self?.secondPassed(key, number, on: loop) }
+    }
+
+    private func secondPassed(_ key: String, _ number: Int, on loop: isolated EventLoop) {
+        guard told[key]?.number == number, let next = told.removeValue(forKey: key)?.next else { return }
+        tell(next.reason, next.info, on: loop)
     }
 }

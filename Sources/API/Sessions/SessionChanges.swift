@@ -1,0 +1,210 @@
+import Access
+import Basics
+import EventLoops
+import HTTPModel
+import JSONBytes
+import Server
+import Service
+
+/// `PATCH`, `DELETE`, `reset` and `compact` of a session.
+enum SessionChanges {
+    private static let settings = ["label", "model", "thinking", "verbose", "unread", "pinned", "archived"]
+    /// The gateway's own limit.
+    private static let longestText = 512
+
+    // MARK: Requests
+
+    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let key = try call.session(api)
+            let body = try call.json()
+            try check(body, settings)
+            let change = try change(body, mayClear: true)
+            guard change != SessionControl.Change() else {
+                throw .invalidField("body", "It names none of \(settings.joined(separator: ", ")).")
+            }
+            let condition = try DocumentOperations.condition(of: call)
+            api.services.sessionControl.patch(key, change, if: condition.matches, on: loop) { result in
+                switch result {
+                case .success(let patched): call.answer(patched.info, api, changed: patched.changed, on: loop)
+                case .failure(let refusal): fail(call, refusal, doing: "change the session", api, on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let key = try call.session(api)
+            let isForced = try call.flag("force")
+            let transcript = call.text("transcript")
+            guard transcript == nil || transcript == "keep" else {
+                throw .badParameter("transcript", "`transcript` is keep, or not there.")
+            }
+            let condition = try DocumentOperations.condition(of: call)
+            api.services.sessionControl.delete(
+                key,
+                keepsTranscript: transcript != nil,
+                isForced: isForced,
+                if: condition.matches,
+                on: loop
+            ) { result in
+                switch result {
+                case .success(let info): call.answer(info, api, on: loop)
+                case .failure(let refusal): fail(call, refusal, doing: "delete the session", api, on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func reset(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let key = try call.session(api)
+            let condition = try DocumentOperations.condition(of: call)
+            api.services.sessionControl.reset(key, if: condition.matches, on: loop) { result in
+                switch result {
+                case .success(let info): call.answer(info, api, on: loop)
+                case .failure(let refusal): failOnce(call, refusal, key, doing: "reset the session", api, on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func compact(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let key = try call.session(api)
+            let condition = try DocumentOperations.condition(of: call)
+            api.services.sessionControl.compact(key, if: condition.matches, on: loop) { result in
+                switch result {
+                case .success(.done(let info)): call.answer(info, api, on: loop)
+                case .success(.underWay):
+                    let response = Response.json(.accepted) { writer in
+                        writer.object { object in
+                            object.member("session", key)
+                            object.member("state", "running")
+                        }
+                    }
+                    call.respond(response.adding(.location, "/v1/sessions/\(PercentCoding.encode(key))"), on: loop)
+                case .failure(let refusal): failOnce(call, refusal, key, doing: "compact the session", api, on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func path(_ info: SessionInfo) -> String { "/v1/sessions/\(PercentCoding.encode(info.key))" }
+
+    // MARK: Bodies
+
+    /// A slip of the pen would change nothing, and seem to.
+    static func check(_ body: JSONValue, _ fields: [String]) throws(Problem) {
+        guard body.kind == .object else { throw .invalidField("body", "The body is a JSON object.") }
+        for member in body.members where !fields.contains(member.key) {
+            let near = NearestName.of(member.key, in: fields).map { "did you mean `\($0)`? " } ?? ""
+            let shown = String(member.key.prefix(64))
+            let all = fields.joined(separator: ", ")
+            throw .invalidField(shown, "There is no field `\(shown)` here.", hint: near + "The fields are \(all).")
+        }
+    }
+
+    static func change(_ body: JSONValue, mayClear: Bool) throws(Problem) -> SessionControl.Change {
+        var change = SessionControl.Change()
+        change.label = try setting("label", in: body, mayClear)
+        change.model = try setting("model", in: body, mayClear)
+        change.thinking = try setting("thinking", in: body, mayClear)
+        change.verbose = try setting("verbose", in: body, mayClear)
+        change.unread = try flag("unread", in: body)
+        change.pinned = try flag("pinned", in: body)
+        change.archived = try flag("archived", in: body)
+        return change
+    }
+
+    private static func setting(
+        _ name: String,
+        in body: JSONValue,
+        _ mayClear: Bool
+    ) throws(Problem) -> SessionControl.Setting? {
+        guard let value = body[name] else { return nil }
+        if value.isNull, mayClear { return .clear }
+        return try text(name, in: body).map { .set($0) }
+    }
+
+    static func text(_ name: String, in body: JSONValue?) throws(Problem) -> String? {
+        guard let value = body?[name], !value.isNull else { return nil }
+        guard let text = value.string, !text.trimmingBlanks().isEmpty, text.utf16.count <= longestText else {
+            throw .invalidField(name, "`\(name)` is a text of 1 to \(longestText) characters.")
+        }
+        return text
+    }
+
+    private static func flag(_ name: String, in body: JSONValue) throws(Problem) -> Bool? {
+        guard let value = body[name] else { return nil }
+        guard let flag = value.bool else { throw .invalidField(name, "`\(name)` is true or false.") }
+        return flag
+    }
+
+    // MARK: Refusals
+
+    /// A second try might do more than the first.
+    private static func failOnce(
+        _ call: Call,
+        _ refusal: SessionControl.Refusal,
+        _ key: String,
+        doing action: String,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop
+    ) {
+        let hint = "GET /v1/sessions/\(PercentCoding.encode(key))?refresh=true shows how it stands"
+        fail(call, refusal, doing: action, isRepeatable: false, hint: hint, api, on: loop)
+    }
+
+    static func fail(
+        _ call: Call,
+        _ refusal: SessionControl.Refusal,
+        doing action: String,
+        isRepeatable: Bool = true,
+        hint: String? = nil,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop
+    ) {
+        switch refusal {
+        case .gateway(let fault):
+            call.fail(fault, changing: action, isRepeatable: isRepeatable, hint: hint, api, on: loop)
+        case .notFound: call.fail(.noSession, on: loop)
+        case .moved:
+            let detail = "The key leads to another conversation than the one that was meant."
+            call.fail(Problem(.sessionMoved, detail, field: "If-Match"), on: loop)
+        case .busy:
+            call.fail(Problem(.sessionBusy, "A run of the session has not ended yet. Nothing was changed."), on: loop)
+        case .mainSession:
+            let detail = "The main session of an agent cannot be deleted; it can be reset."
+            call.fail(Problem(.mainSession, detail), on: loop)
+        case .labelTaken:
+            call.fail(Problem(.labelTaken, "Another session has this label.", field: "label"), on: loop)
+        case .unknownModel(let near):
+            let detail = "The gateway does not know this model, or the agent may not use it."
+            let hint = near.map { "did you mean `\($0)`? GET /v1/models lists all" } ?? "GET /v1/models"
+            call.fail(Problem(.unknownModel, detail, hint: hint, field: "model"), on: loop)
+        case .outboxNotEmpty(let count):
+            let problem = Problem(
+                .outboxNotEmpty,
+                "\(count) \(count == 1 ? "message waits" : "messages wait") in the outbox for this session.",
+                hint: "?force=true deletes it all the same"
+            )
+            call.fail(problem, on: loop)
+        case .noSuchThinking(let levels):
+            let detail = "`thinking` is one of \(levels.joined(separator: ", ")) with this model."
+            call.fail(.invalidField("thinking", detail), on: loop)
+        case .unknownAgent(let known):
+            let agents = known.joined(separator: ", ")
+            call.fail(.invalidField("agent", "There is no such agent. The gateway's agents: \(agents)."), on: loop)
+        }
+    }
+}

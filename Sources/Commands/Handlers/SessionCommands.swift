@@ -1,0 +1,104 @@
+import HTTPModel
+import JSONBytes
+import ReadableText
+
+/// `ladle sessions`: the conversations of the gateway, and changes of one.
+enum SessionCommands {
+    static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let limit = try invocation.number("--limit").map(String.init)
+        let request = ClientRequest.get("/v1/sessions").adding("limit", limit)
+            .adding("kind", invocation.command.has("--all") ? "all" : nil)
+            .adding("search", invocation.command["--search"])
+        guard let answer = try invocation.value(request) else { return .ok }
+        invocation.tellAge(answer)
+        var table = TextTable("SESSION", "UPDATED", "MODEL", "TITLE")
+        for session in answer["sessions"].list {
+            let title = session["title"]?.string ?? session["label"]?.string ?? ""
+            table.add(
+                session["key"]?.string ?? "",
+                session["active"]?.bool == true ? "active" : invocation.time.short(session["updatedAt"]?.string),
+                session["model"]?.string ?? "",
+                session["titleFrom"]?.string == "key" ? "" : title
+            )
+        }
+        let hidden = answer["hidden"]?.members.compactMap { $0.value.int }.reduce(0, +) ?? 0
+        let code = invocation.print(table, orElse: "There are no sessions.")
+        if hidden > 0 {
+            let rest = "\(hidden) of cron jobs and other machines are not shown: ladle sessions --all\n"
+            invocation.io.writeError(invocation.io.errorStyle.dim(rest))
+        }
+        return code
+    }
+
+    static func rename(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        try patch(invocation) { $0.member("label", invocation.command.arguments[1]) }
+    }
+
+    static func model(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        try patch(invocation) { body in
+            let model = invocation.command.arguments[1]
+            if model == "default" {
+                body.key("model")
+                body.null()
+            } else {
+                body.member("model", model)
+            }
+        }
+    }
+
+    private static func patch(
+        _ invocation: Invocation,
+        _ write: (inout JSONWriter) -> Void
+    ) throws(CommandFailure) -> ExitCode {
+        let request = ClientRequest(.patch, path(invocation)).field("If-Match", "*").json(write)
+        guard let answer = try invocation.value(request) else { return .ok }
+        tell(answer["session"], "is", invocation)
+        let changed = answer["changed"].list.compactMap(\.string)
+        if !changed.isEmpty { invocation.print("The gateway also changed \(changed.joined(separator: ", ")).") }
+        return .ok
+    }
+
+    static func reset(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let request = ClientRequest(.post, path(invocation) + "/reset").field("If-Match", try tag(invocation))
+        guard let session = try invocation.value(request) else { return .ok }
+        tell(session, "begins anew:", invocation)
+        return .ok
+    }
+
+    static func compact(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let request = ClientRequest(.post, path(invocation) + "/compact").field("If-Match", try tag(invocation))
+        guard let answer = try invocation.value(request) else { return .ok }
+        if answer["state"]?.string == "running", answer["key"] == nil {
+            invocation.print("The summary is being written. `ladle watch --types session` shows when it is there.")
+        } else {
+            tell(answer, "is shorter now:", invocation)
+        }
+        return .ok
+    }
+
+    static func delete(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let request = ClientRequest(.delete, path(invocation)).field("If-Match", try tag(invocation))
+            .adding("force", invocation.command.has("--force") ? "true" : nil)
+            .adding("transcript", invocation.command.has("--keep-transcript") ? "keep" : nil)
+        guard let session = try invocation.value(request) else { return .ok }
+        tell(session, "is deleted:", invocation)
+        return .ok
+    }
+
+    // MARK: One session
+
+    private static func path(_ invocation: Invocation) -> String {
+        ClientRequest.path("v1", "sessions", invocation.command.arguments[0])
+    }
+
+    /// Of the conversation as it is now, so that none is hit that takes its place meanwhile.
+    private static func tag(_ invocation: Invocation) throws(CommandFailure) -> String {
+        try invocation.perform(.get(path(invocation))).head.fields.string(for: .etag) ?? "*"
+    }
+
+    private static func tell(_ session: JSONValue?, _ what: String, _ invocation: Invocation) {
+        let key = session?["key"]?.string ?? invocation.command.arguments[0]
+        let more = [session?["title"]?.string, session?["model"]?.string].compactMap(\.self)
+        invocation.print("\(key) \(what) \(more.joined(separator: ", "))")
+    }
+}

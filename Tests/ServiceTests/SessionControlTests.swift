@@ -1,0 +1,101 @@
+import EventLoops
+import JSONBytes
+import Testing
+
+@testable import Service
+
+struct SessionControlTests {
+    private static let methods = ["sessions.patch", "sessions.reset", "sessions.delete", "sessions.subscribe"]
+
+    /// The gateway's list holds the main session and `agent:main:den`, as long as the conversation is not empty.
+    private func linked(
+        _ test: @escaping @Sendable (ServiceBench, Gateway, isolated EventLoop) async throws -> Void
+    ) async throws {
+        try await withServices { bench, loop in
+            let gateway = Gateway()
+            bench.gateway.responder = { gateway.reply(to: $0) }
+            try await bench.open(methods: Self.methods, on: loop)
+            try await test(bench, gateway, loop)
+        }
+    }
+
+    private final class Gateway {
+        var conversation = "a"
+        var resets = 0
+
+        func reply(to request: ScriptedGateway.Request) -> ScriptedGateway.Reply? {
+            switch request.method {
+            case "sessions.list":
+                let den = #"{"key":"agent:main:den","sessionId":"\#(conversation)","updatedAt":1}"#
+                return .now(ok(#"{"sessions":[\#(conversation.isEmpty ? "" : den)]}"#))
+            case "sessions.reset":
+                resets += 1
+                conversation += "b"
+                return .after(milliseconds: 10, ok(#"{"ok":true,"entry":{"sessionId":"\#(conversation)"}}"#))
+            case "sessions.delete":
+                let found = !conversation.isEmpty
+                conversation = ""
+                return .after(milliseconds: 10, ok(#"{"ok":true,"deleted":\#(found)}"#))
+            default: return nil
+            }
+        }
+    }
+
+    @Test func `of two resets of one conversation one is done`() async throws {
+        try await linked { bench, gateway, loop in
+            var outcomes: [String] = []
+            for _ in 0..<2 {
+                bench.services.sessionControl.reset("agent:main:den", if: { $0.sessionID == "a" }, on: loop) { result in
+                    switch result {
+                    case .success(let info): outcomes.append(info.sessionID ?? "")
+                    case .failure(let refusal): outcomes.append("\(refusal)")
+                    }
+                }
+            }
+            try await bench.advance(100, on: loop)
+            #expect(outcomes == ["ab", "moved"] && gateway.resets == 1)
+            #expect(bench.data("session").map { $0["reason"]?.string } == ["reset"])
+            // The gateway's own event about it is no second one.
+            let event = #"{"sessionKey":"agent:main:den","reason":"reset","sessionId":"ab","updatedAt":2}"#
+            try await bench.event("sessions.changed", event, on: loop)
+            try await bench.advance(5000, on: loop)
+            #expect(bench.data("session").count == 1)
+        }
+    }
+
+    @Test func `what was deleted is not patched, whoever was first`() async throws {
+        try await linked { bench, _, loop in
+            var outcomes: [String] = []
+            let control = bench.services.sessionControl
+            control.delete("agent:main:den", keepsTranscript: false, isForced: false, if: { _ in true }, on: loop) {
+                outcomes.append((try? $0.get()) == nil ? "failed" : "deleted")
+            }
+            var change = SessionControl.Change()
+            change.label = .set("Den")
+            control.patch("agent:main:den", change, if: { _ in true }, on: loop) { result in
+                if case .failure(.notFound) = result { outcomes.append("not found") }
+            }
+            try await bench.advance(100, on: loop)
+            #expect(outcomes == ["deleted", "not found"])
+            #expect(bench.gateway.requests("sessions.patch").isEmpty)
+            #expect(bench.data("session").map { $0["reason"]?.string } == ["deleted"])
+        }
+    }
+
+    @Test func `a session for which messages wait is not deleted`() async throws {
+        try await linked { bench, _, loop in
+            try await bench.accept("later", session: "agent:main:den", notBeforeMs: 60_000, on: loop)
+            var refusal: SessionControl.Refusal?
+            bench.services.sessionControl.delete(
+                "agent:main:den",
+                keepsTranscript: false,
+                isForced: false,
+                if: { _ in true },
+                on: loop
+            ) { if case .failure(let found) = $0 { refusal = found } }
+            try await bench.settle(on: loop)
+            guard case .outboxNotEmpty(1)? = refusal else { return #expect(Bool(false), "\(refusal as Any)") }
+            #expect(bench.gateway.requests("sessions.delete").isEmpty)
+        }
+    }
+}
