@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 8f4a166bf53be74f73f4cfaebcadfb7d695181f17e5f93d48d0fb688fedaee4d
+// 1d77bab683d02b837eab18869c24db6a145f51dc73c5a2d40e59a33505016803
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -45,7 +45,7 @@ extension DemoHost {
         return ["connect.challenge", "agent", "chat"] + (release.hasSubscriptions ? later : []) + [
             "presence", "tick", "shutdown", "health", "device.pair.requested", "device.pair.resolved",
             "exec.approval.requested", "exec.approval.resolved",
-        ]
+        ] + (release.hasQuestions ? ["question.requested", "question.resolved"] : [])
     }
 
     var health: WireValue {

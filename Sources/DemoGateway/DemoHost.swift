@@ -7,6 +7,7 @@ final class DemoHost {
     let sessions: DemoSessions
     let agents: DemoAgents
     let approvals: DemoApprovals
+    let questions: DemoQuestions
     /// It found the disk of an earlier process.
     let isRestarted: Bool
     private var toolCalls = 0
@@ -19,6 +20,7 @@ final class DemoHost {
         connections = DemoConnections(options.release)
         sessions = DemoSessions(options, clock, primitives, connections, kept: disk?.sessions ?? [:])
         approvals = DemoApprovals(options.release, clock, primitives, connections)
+        questions = DemoQuestions(clock, primitives, connections)
         agents = DemoAgents(options.release, clock, primitives, workspaces: disk?.workspaces)
     }
 

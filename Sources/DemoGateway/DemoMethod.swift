@@ -49,6 +49,7 @@ struct DemoMethod: Sendable {
     private static let write = "operator.write"
     private static let admin = "operator.admin"
     private static let approvals = "operator.approvals"
+    private static let questions = "operator.questions"
 
     private static let laterAgentID = ParamsRule.text("agentId").since(.june)
     private static let file: [ParamsRule] = [.text("agentId").required, .text("name").required]
@@ -69,6 +70,16 @@ struct DemoMethod: Sendable {
             rules: [.text("id").required, .text("decision").required]
         ),
         DemoMethod(name: "plugin.approval.list", scope: approvals, rules: [], since: .june),
+        DemoMethod(name: "question.list", scope: questions, rules: [], since: .autumn),
+        DemoMethod(name: "question.get", scope: questions, rules: [.text("id").required], since: .autumn),
+        DemoMethod(
+            name: "question.resolve",
+            scope: questions,
+            rules: [
+                .text("id").required, ParamsRule(name: "answers", kind: .object), .flag("cancel"), .text("resolvedBy"),
+            ],
+            since: .autumn
+        ),
         DemoMethod(
             name: "chat.history",
             scope: read,

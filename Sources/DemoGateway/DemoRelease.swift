@@ -69,6 +69,8 @@ package enum DemoRelease: String, Sendable, CaseIterable, Comparable {
     var approvalLifeMs: Int { self == .march ? 120_000 : 1_800_000 }
     /// Approvals are told only to clients that say they can ask somebody.
     var gatesApprovalsByCap: Bool { self == .autumn }
+    /// Agents can ask people; without that their tool answers at once.
+    var hasQuestions: Bool { self == .autumn }
     /// Schema checks list every failure, or stop at the first missing field.
     var reportsAllFailures: Bool { self == .march }
 }

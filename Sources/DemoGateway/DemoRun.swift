@@ -111,6 +111,7 @@ final class DemoRun {
         case .toolStart(let planned):
             startTool(planned)
             if let ask = policy(of: planned.call) { return askLater(planned, ask) }
+            if let question = planned.call.asks, release.hasQuestions { return self.ask(planned, question) }
         case .toolUpdate(let planned, let output): updateTool(planned, output)
         case .toolResult(let planned): endTool(planned)
         case .burst(let count, let perSecond, let stream):
@@ -290,6 +291,28 @@ final class DemoRun {
         }
     }
 
+    private func ask(_ planned: RunTimeline.PlannedCall, _ question: DemoScript.Question) {
+        let asked = DemoQuestions.Asked(
+            text: question.text,
+            options: question.options,
+            isSecret: question.isSecret,
+            lifeMs: planned.call.approvalLifeMs,
+            session: session,
+            runID: id
+        )
+        host.questions.ask(asked) { [weak self] answers in
+            guard let self, !isOver else { return }
+            let text = question.isSecret && answers != nil ? "a secret" : answers?.joined(separator: ", ")
+            verdicts[planned.id] = ToolVerdict(
+                text: text ?? "Nobody answered.",
+                details: ["status": answers == nil ? "unanswered" : "answered"],
+                isRefusal: false
+            )
+            timeline.endAtOnce(planned.id, from: place, after: 75)
+            playLater()
+        }
+    }
+
     /// The gateway takes the run for stuck, and ends it without a word of the agent.
     private func stall() {
         frames.lifecycle([
@@ -378,6 +401,7 @@ final class DemoRun {
 
     private func end(_ ending: Ending) {
         isOver = true
+        host.questions.drop(run: id)
         onEnd(self, frames.isMuted ? .dropped : ending)
     }
 

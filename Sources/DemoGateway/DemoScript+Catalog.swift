@@ -7,6 +7,7 @@ extension DemoScript {
         if words.first == "burst" { return burst(words) }
         if words.first == "echo" { return echo(message) }
         if words.first == "approve" { return approve(message) }
+        if words.first == "ask" { return ask(message) }
         if text.contains("---identity---") || text.contains("---user---") { return identityFrame(message, read: read) }
         if text.contains("append the weather") { return appendWeather }
         if text.contains("train") { return bookTrain }
@@ -50,13 +51,7 @@ extension DemoScript {
     /// `approve COMMAND` or `approve 5s COMMAND`: a command that an operator must allow, within that time. It is not run.
     static func approve(_ message: String) -> DemoScript {
         var rest = message.drop { $0 == " " }.dropFirst(7).drop { $0 == " " || $0 == "\n" }
-        var life: Int?
-        if let word = rest.split(separator: " ", maxSplits: 1).first, word.last == "s",
-            let seconds = Int(word.dropLast())
-        {
-            life = min(max(seconds, 1), 86_400) * 1_000
-            rest = rest.dropFirst(word.count).drop { $0 == " " }
-        }
+        let life = takeLife(&rest)
         let command = rest.isEmpty ? "date -u" : String(rest)
         let isEcho = command.hasPrefix("echo ")
         var call = ToolCall.exec(
@@ -72,6 +67,39 @@ extension DemoScript {
             steps: [
                 .pause(ms: 200), .say("Let me run that.", wordMs: 40), .tools([call]), .pause(ms: 100), .sayOutput,
             ]
+        )
+    }
+
+    /// Takes the seconds of `5s` from the front.
+    private static func takeLife(_ rest: inout Substring) -> Int? {
+        guard let word = rest.split(separator: " ", maxSplits: 1).first, word.last == "s",
+            let seconds = Int(word.dropLast())
+        else { return nil }
+        rest = rest.dropFirst(word.count).drop { $0 == " " }
+        return min(max(seconds, 1), 86_400) * 1_000
+    }
+
+    /// `ask Which colour? red | green`, `ask 5s …` or `ask secret …`: a question to a person, which the newest release has.
+    static func ask(_ message: String) -> DemoScript {
+        var rest = message.drop { $0 == " " }.dropFirst(3).drop { $0 == " " || $0 == "\n" }
+        let life = takeLife(&rest)
+        let isSecret = rest.hasPrefix("secret ")
+        if isSecret { rest = rest.dropFirst(7) }
+        func words(_ text: Substring) -> String { text.split(separator: " ").joined(separator: " ") }
+        let end = rest.firstIndex(of: "?").map(rest.index(after:)) ?? rest.endIndex
+        let options = rest[end...].split(separator: "|").map(words).filter { !$0.isEmpty }
+        let text = words(rest[..<end])
+        var call = ToolCall(
+            name: "ask_user",
+            arguments: ["question": text],
+            meta: "ask a person",
+            durationMs: 200,
+            output: "Nobody can be asked."
+        )
+        call.asks = Question(text: text.isEmpty ? "Yes or no?" : text, options: options, isSecret: isSecret)
+        call.approvalLifeMs = life
+        return DemoScript(
+            steps: [.pause(ms: 200), .say("Let me ask.", wordMs: 40), .tools([call]), .pause(ms: 100), .sayOutput]
         )
     }
 

@@ -29,7 +29,9 @@ struct DemoScript {
         var effect: Effect?
         /// It needs an approval whatever its session's policy is.
         var needsApproval = false
-        /// How long its approval waits; by default as long as the release has it.
+        /// It asks a person, and its output is the answer.
+        var asks: Question?
+        /// How long its approval or question waits; by default as long as the release has it.
         var approvalLifeMs: Int?
 
         var isCommand: Bool { name == "exec" }
@@ -38,6 +40,13 @@ struct DemoScript {
             guard case .string(let text)? = members.first(where: { $0.name == "command" })?.value else { return nil }
             return text
         }
+    }
+
+    struct Question {
+        var text: String
+        /// None: a text of the person's own.
+        var options: [String]
+        var isSecret: Bool
     }
 
     /// A tool's change to the agent's files.

@@ -8,8 +8,12 @@ package enum GatewayLimits {
     static let thinkingLevels = 32
     /// Most warnings, variables and words of one approval: more than a person reads.
     static let approvalLines = 256
-    /// Most rows of a list of approvals. What a list does not show does not wait any more, so it has to be read whole.
-    static let approvalRows = 4_096
+    /// Most rows of a list of approvals or questions. What a list does not show does not wait any more, so it has to be read whole.
+    static let waitingRows = 4_096
+    /// Most questions that come as one; gateways have three.
+    package static let questionParts = 4
+    /// Most options and answers of each; gateways have four options.
+    package static let questionOptions = 8
     /// Most models of a list: the whole catalogue of a release of 2026 has some hundreds.
     static let models = 4_096
     /// Most providers and most windows of one: each is a subscription of the gateway's owner.

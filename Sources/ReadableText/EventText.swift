@@ -43,6 +43,11 @@ package enum EventText {
             let who = approval?["decidedBy"]?.string.map { " by " + Printable.line($0) } ?? ""
             return "approval " + style.state(word(approval?["state"])) + who + ": " + text(approval?["title"])
                 + style.dim(" (" + word(approval?["id"]) + ")")
+        case "question":
+            let question = event["question"]
+            let who = question?["endedBy"]?.string.map { " by " + Printable.line($0) } ?? ""
+            return "question " + style.state(word(question?["state"])) + who + ": "
+                + text(question?["questions"]?[0]?["question"]) + style.dim(" (" + word(question?["id"]) + ")")
         case "identity", "profile": return "\(type) of \(word(event["agent"])) changed"
         case "usage": return "usage: " + UsageText.crossed(event)
         case "session": return "session changed: " + word(event["reason"])

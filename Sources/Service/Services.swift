@@ -60,6 +60,7 @@ package final class Services: ServiceEventReceiver {
     package let approvalReader: ApprovalReader
     package let approvalLinks: ApprovalLinks
     package let readMarks: ReadMarks
+    package let questions: QuestionService
     package let messages: MessageService
     package let messagePages: MessagePages
     package let intake: MessageIntake
@@ -114,6 +115,13 @@ package final class Services: ServiceEventReceiver {
         approvalReader = ApprovalReader(feed: feed, approvals: approvals)
         approvalLinks = ApprovalLinks(feed: feed)
         readMarks = ReadMarks(feed: feed, events: events)
+        questions = QuestionService(
+            gateway: gateway,
+            feed: feed,
+            runs: runs,
+            approvals: approvals,
+            clientName: settings.clientName
+        )
         messages = MessageService(
             gateway: gateway,
             feed: feed,
@@ -198,6 +206,7 @@ package final class Services: ServiceEventReceiver {
                 messages.forgetTranscripts()
                 documents.linkClosed()
                 approvals.linkLost(on: loop)
+                questions.linkLost()
             }
             feed.pass(StreamEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) }, on: loop)
             if status.state != .online { outbox.linkIs(LinkCondition(status), on: loop) }
@@ -208,6 +217,7 @@ package final class Services: ServiceEventReceiver {
             usage.linkOpened()
             runs.linkOpened(hello, on: loop)
             approvals.linkOpened(hello, on: loop)
+            questions.linkOpened(hello, on: loop)
             outbox.linkIs(.online(LinkFacts(hello)), on: loop)
             sessionModel.linkOpened(on: loop)
             documents.refreshAll(on: loop)
@@ -215,6 +225,7 @@ package final class Services: ServiceEventReceiver {
         case .gatewayEvent(let event):
             runs.received(event, on: loop)
             approvals.received(event, on: loop)
+            questions.received(event, on: loop)
             documents.received(event, on: loop)
             messages.received(event, on: loop)
             sessions.received(event, on: loop)
@@ -224,6 +235,7 @@ package final class Services: ServiceEventReceiver {
             approvals.framesLost(on: loop)
             messages.forgetTranscripts()
             sessionModel.invalidate()
+            questions.framesLost(on: loop)
         case .eventsMissed(let since): messages.reload(since: since, on: loop)
         case .conversationBegan(let session): sessions.began(session, on: loop)
         case .sessionsListed(let before): sessions.compare(before, on: loop)
@@ -243,6 +255,7 @@ package final class Services: ServiceEventReceiver {
             documents.runEnded(run, on: loop)
             messages.runEnded(run, on: loop)
             approvals.runEnded(run, on: loop)
+            questions.runEnded(run, on: loop)
         case .diskFellBehind(let isBehind): gateway.holdInput(isBehind, on: loop)
         case .published(let event): runs.published(event)
         case .tokensIssued, .frameLogged: break

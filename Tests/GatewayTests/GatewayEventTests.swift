@@ -24,6 +24,7 @@ struct GatewayEventTests {
                     case .sessionMessage: "session.message"
                     case .sessionsChanged: "sessions.changed"
                     case .approval: "approval"
+                    case .question: "question"
                     case .challenge: "connect.challenge"
                     case .shutdown: "shutdown"
                     case .tick: "tick"

@@ -182,9 +182,9 @@ enum ApprovalOperations {
 
 extension ApprovalService.Sight {
     /// The gateway is there and was asked.
-    fileprivate var isConnected: Bool { self != .offline && self != .asking }
+    var isConnected: Bool { self != .offline && self != .asking }
 
-    fileprivate var reason: String? {
+    var reason: String? {
         switch self {
         case .whole: nil
         case .unlisted: "listed_unavailable"

@@ -71,6 +71,8 @@ package enum StreamFormat: Hashable, Sendable {
             object.member("bytes", event.data.count)
             if event.type == "approval", let id = whole?["approval"]?["id"]?.string {
                 object.member("href", "/v1/approvals/\(PercentCoding.encode(id))")
+            } else if event.type == "question", let id = whole?["question"]?["id"]?.string {
+                object.member("href", "/v1/questions/\(PercentCoding.encode(id))")
             } else if event.type == "usage" {
                 object.member("href", "/v1/usage")
             } else if let run = event.run {

@@ -20,6 +20,8 @@ package final class Call {
     var subject: String?
     /// The one who acts, for the audit file, where the request shows nobody.
     var actor: String?
+    /// Not even a hash of the body is for the audit file.
+    var isBodySecret = false
     /// The decision about an approval, for the audit file.
     var decision: AuditRecord.Decision?
     /// The revision of the tokens when the request was let in.
@@ -105,7 +107,7 @@ package final class Call {
         let outcome: AuditRecord.Outcome =
             status.code < 400 ? .done : status.code < 500 ? .refused(code) : .failed(code)
         guard let suppressed = audit.admits(outcome, by: caller, on: loop) else { return }
-        let body = exchange.body
+        let body = isBodySecret ? [] : exchange.body
         let (who, from, requestID) = (actor ?? caller.label, exchange.connection.remote, exchange.requestID)
         let which = subject ?? parameters.first ?? query["agent"]
         let what = route.operation

@@ -255,6 +255,23 @@ package enum RouteTable {
             handler: DocumentOperations.putProfile
         ),
         Route(
+            "listQuestions",
+            .get,
+            "/v1/questions",
+            scope: .read,
+            query: ["session", "state"],
+            handler: QuestionOperations.list
+        ),
+        Route("getQuestion", .get, "/v1/questions/{id}", scope: .read, handler: QuestionOperations.get),
+        Route(
+            "answerQuestion",
+            .post,
+            "/v1/questions/{id}",
+            scope: .approvals,
+            body: Route.json,
+            handler: QuestionOperations.resolve
+        ),
+        Route(
             "listRuns",
             .get,
             "/v1/runs",

@@ -3,7 +3,7 @@ import ReadableText
 
 /// The lists whose rows a command line names: for completions, and for ids of which only the beginning is typed.
 package enum ListedNames: String, CaseIterable, Sendable {
-    case entries, runs, approvals, sessions, agents, tokens, codes, contexts
+    case entries, runs, approvals, questions, sessions, agents, tokens, codes, contexts
 
     /// A Tab must not hang.
     private static let patienceMilliseconds = 2000
@@ -13,6 +13,7 @@ package enum ListedNames: String, CaseIterable, Sendable {
         case .entries: (.get("/v1/outbox").adding("limit", "500"), "entries", "id")
         case .runs: (.get("/v1/runs").adding("limit", "200"), "runs", "id")
         case .approvals: (.get("/v1/approvals").adding("limit", "200"), "approvals", "id")
+        case .questions: (.get("/v1/questions"), "questions", "id")
         case .sessions: (.get("/v1/sessions"), "sessions", "key")
         case .agents: (.get("/v1/agents"), "agents", "id")
         case .tokens: (.get("/v1/tokens"), "tokens", "id")

@@ -13,18 +13,22 @@ enum ApprovalCommands {
         let approvals = answer["approvals"].list
         for approval in approvals { show(approval, invocation) }
         if approvals.isEmpty { invocation.print("Nothing waits for a decision.") }
-        if let note = note(answer) { invocation.io.writeError(invocation.io.errorStyle.warning(note + "\n")) }
+        tellGaps(of: answer, scope: "operator.approvals", invocation)
         return .ok
     }
 
-    /// Why there may be more than the list has.
-    private static func note(_ answer: JSONValue) -> String? {
+    /// Says why there may be more than the list has.
+    static func tellGaps(of answer: JSONValue, scope: String, _ invocation: Invocation) {
+        guard let note = note(answer, scope) else { return }
+        invocation.io.writeError(invocation.io.errorStyle.warning(note + "\n"))
+    }
+
+    private static func note(_ answer: JSONValue, _ scope: String) -> String? {
         switch answer["reason"]?.string {
         case "offline": "The gateway is away: what still waits there is not known."
-        case "scope_missing":
-            "Ladle may not see approvals. The gateway's scope operator.approvals is missing: ladle doctor"
+        case "scope_missing": "Ladle may not see them. The gateway's scope \(scope) is missing: ladle doctor"
         case "listed_unavailable": "This gateway has no list: here is what it asked for while Ladle was connected."
-        case "too_many": "The gateway holds back more than Ladle keeps at a time: the rest comes as these are decided."
+        case "too_many": "The gateway holds back more than Ladle keeps at a time: the rest comes as these end."
         case "unanswered": "The gateway did not tell its list: here is what it asked for while Ladle was connected."
         default: nil
         }

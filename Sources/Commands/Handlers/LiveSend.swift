@@ -92,6 +92,9 @@ final class LiveSend {
             view.show(step, on: .error)
             questions.fetch(for: step)
         case "approval": if let approval = event["approval"] { questions.take(approval) }
+        case "question":
+            guard let question = event["question"] else { return }
+            for line in QuestionText(question, invocation.io.errorStyle).notice { view.line(line, on: .error) }
         case "run.delta": append(event)
         case "run.ended": if let run = event["run"] { end = RunEnd(run) }
         default: break

@@ -26,6 +26,7 @@ enum CommandHint {
         case ("POST", 4, "outbox", "retry"): command = "ladle outbox retry \(path[2])"
         case ("GET", 3, "approvals", let id?): command = "ladle approvals show \(id)"
         case ("POST", 3, "approvals", let id?): command = "ladle approvals allow \(id)"
+        case ("GET", 3, "questions", let id?): command = "ladle questions show \(id)"
         case ("POST", 4, "runs", "abort"): command = "ladle abort \(path[2])"
         case ("POST", 4, "sessions", "abort"): command = "ladle abort --session \(path[2])"
         default: return nil

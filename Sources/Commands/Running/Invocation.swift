@@ -97,9 +97,12 @@ struct Invocation {
     /// The rows of a list; anything else is one row.
     private static func rows(_ answer: JSONValue) -> [JSONValue] {
         let lists = [
-            "entries", "runs", "approvals", "messages", "sessions", "agents", "tokens", "requests", "models", "days",
+            "entries", "runs", "approvals", "questions", "messages", "sessions", "agents", "tokens", "requests",
+            "models", "days",
             "providers",
         ]
+        // A question has such a list of its own.
+        guard answer["id"] == nil else { return [answer] }
         return lists.lazy.compactMap { answer[$0] }.first { $0.kind == .array }?.list ?? [answer]
     }
 

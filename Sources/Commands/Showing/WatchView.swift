@@ -32,6 +32,14 @@ final class WatchView {
         if type == "approval", let approval = event["approval"] {
             return questions.take(approval, prefix: prefix(event))
         }
+        if type == "question", let question = event["question"] {
+            var start = prefix(event)
+            for line in QuestionText(question, invocation.style).notice {
+                view.line(start + line, on: .output)
+                start = ""
+            }
+            return
+        }
         // What waits already is asked too.
         if type == "hello" { questions.fetch(session: invocation.command["--session"]) { [self] in prefix($0) } }
         if isVerbose { return showLine(event, type) }

@@ -20,7 +20,7 @@ package enum CommandTable {
         },
         send, history, watch,
         client("activity", "Show the runs that are active now", run: RunCommands.activity),
-        runs, abort, approvals, outbox,
+        runs, abort, approvals, questions, outbox,
         document("identity", "The agent's IDENTITY.md", fields: "name, creature, vibe, theme, emoji, avatar"),
         document(
             "profile",
@@ -297,6 +297,40 @@ package enum CommandTable {
             client("deny", "Deny it", run: ApprovalCommands.deny, [id]),
         ]
         $0.examples = ["ladle approvals", "ladle approvals allow 23f3fcf8"]
+    }
+
+    private static let questions = CommandSpec("questions", "What the agent asks, with the newest gateways").with {
+        let id = ArgumentSpec("id", "Id of the question", values: .listed(.questions))
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "list",
+                "Show what waits for an answer",
+                run: QuestionCommands.list,
+                [],
+                [
+                    OptionSpec("--all", nil, "Also what does not wait any more"),
+                    OptionSpec("--session", "KEY", "Only this session", values: .listed(.sessions)),
+                ]
+            ),
+            client("show", "Show one, and what became of it", run: QuestionCommands.show, [id]),
+            client(
+                "answer",
+                "Answer it; without ANSWER the answer is read from standard input",
+                run: QuestionCommands.answer,
+                [
+                    id,
+                    ArgumentSpec(
+                        "answer",
+                        "An option or a text; with several questions NAME=ANSWER",
+                        optional: true,
+                        repeats: true
+                    ),
+                ]
+            ),
+            client("cancel", "Tell the agent that nobody will answer", run: QuestionCommands.cancel, [id]),
+        ]
+        $0.examples = ["ladle questions", "ladle questions answer 23f3fcf8 blue"]
     }
 
     private static let usage = CommandSpec("usage", "What is used up of subscriptions, and what tokens cost").with {

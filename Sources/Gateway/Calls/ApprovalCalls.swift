@@ -66,19 +66,26 @@ private enum ApprovalAnswers {
     /// Gateways answer from memory within milliseconds. A person waits for this one.
     static let timeoutMs: Int64 = 10_000
 
-    /// A bare array, and in some releases an object around it.
     static func rows(
         of payload: JSONValue,
         kind: ApprovalEvent.Kind,
         method: String
     ) throws(GatewayShapeError) -> [ApprovalEvent] {
-        guard let list = payload.kind == .array ? payload : payload["approvals"], list.kind == .array else {
-            throw GatewayShapeError(method: method, missing: "approvals")
+        try GatewayRows.list(of: payload, "approvals", method: method).elements.map { ApprovalEvent($0, kind: kind) }
+    }
+}
+
+/// The rows of what waits for a person.
+enum GatewayRows {
+    /// A bare array, and in some releases an object around it.
+    static func list(of payload: JSONValue, _ name: String, method: String) throws(GatewayShapeError) -> JSONValue {
+        guard let list = payload.kind == .array ? payload : payload[name], list.kind == .array else {
+            throw GatewayShapeError(method: method, missing: name)
         }
-        guard list.count <= GatewayLimits.approvalRows else {
-            throw GatewayShapeError(method: method, missing: "a list of no more than \(GatewayLimits.approvalRows)")
+        guard list.count <= GatewayLimits.waitingRows else {
+            throw GatewayShapeError(method: method, missing: "a list of no more than \(GatewayLimits.waitingRows)")
         }
-        return list.elements.map { ApprovalEvent($0, kind: kind) }
+        return list
     }
 }
 

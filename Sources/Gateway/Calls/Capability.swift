@@ -68,9 +68,8 @@ package enum Capability: String, CaseIterable, Sendable {
     /// Whether Ladle has routes for it, so that clients may rely on the name.
     package var isServed: Bool {
         switch self {
-        case .approvals, .approvalsPending, .eventsSessions, .models, .sessionsArchive, .sessionsCompact,
-            .sessionsCreate,
-            .sessionsDelete, .sessionsPatch, .sessionsReset, .usageCost, .usageLimits, .usageSessions:
+        case .approvals, .approvalsPending, .eventsSessions, .models, .questions, .sessionsArchive, .sessionsCompact,
+            .sessionsCreate, .sessionsDelete, .sessionsPatch, .sessionsReset, .usageCost, .usageLimits, .usageSessions:
             true
         default: false
         }

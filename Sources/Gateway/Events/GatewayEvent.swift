@@ -26,6 +26,7 @@ package enum GatewayEventPayload: Sendable {
     case sessionMessage(SessionMessageEvent)
     case sessionsChanged(SessionsChangedEvent)
     case approval(ApprovalEvent)
+    case question(QuestionEvent)
     case challenge(nonce: String?, timestampMs: Int64?)
     case shutdown(restartExpectedMs: Int64?)
     case tick
@@ -46,6 +47,8 @@ package enum GatewayEventPayload: Sendable {
         case ("plugin.approval.requested", let payload?): self = .approval(ApprovalEvent(payload, kind: .plugin))
         case ("plugin.approval.resolved", let payload?):
             self = .approval(ApprovalEvent(payload, kind: .plugin, isResolved: true))
+        case ("question.requested", let payload?): self = .question(QuestionEvent(payload))
+        case ("question.resolved", let payload?): self = .question(QuestionEvent(payload, isResolved: true))
         case ("connect.challenge", _):
             self = .challenge(nonce: payload?["nonce"]?.string, timestampMs: payload?["ts"]?.int)
         case ("shutdown", _): self = .shutdown(restartExpectedMs: payload?["restartExpectedMs"]?.int)

@@ -108,7 +108,7 @@ package struct Approval: Sendable, Equatable {
         guard let id = event.id, let request = event.request else { return nil }
         var isCut = !request.isReadable
         func shown(_ text: String, bytes: Int = ApprovalLimits.nameBytes) -> String {
-            let (start, isWhole) = Self.shown(text, bytes: bytes)
+            let (start, isWhole) = ShownText.of(text, bytes: bytes)
             if !isWhole { isCut = true }
             return start
         }
@@ -132,7 +132,7 @@ package struct Approval: Sendable, Equatable {
         command = whole.map { shown($0, bytes: ApprovalLimits.commandBytes) }
         let name =
             kind == .exec ? command ?? request.title.map { shown($0) } : request.title.map { shown($0) } ?? command
-        title = Self.line(name ?? "\(kind.rawValue) approval")
+        title = ShownText.line(name ?? "\(kind.rawValue) approval")
         // A command is shown beside its title, a plugin's words are not.
         if kind == .plugin, title != name ?? title { isCut = true }
         risk =
@@ -178,36 +178,8 @@ package struct Approval: Sendable, Equatable {
         self.state = state
         self.decision = decision
         self.via = via
-        decidedBy = name.map { Self.line(Self.shown($0, bytes: ApprovalLimits.nameBytes).text) }
+        decidedBy = name.map { ShownText.name($0) }
         decidedAt = time
-    }
-
-    // MARK: Texts
-
-    /// Characters that are spelt out are longer than they were: together they may double the text, so that memory has a bound.
-    private static func shown(_ text: String, bytes: Int) -> (text: String, isWhole: Bool) {
-        let start = start(of: text, bytes: bytes)
-        let (shown, isWhole) = Printable.escaped(start, limit: 2 * bytes)
-        return (shown, isWhole && start.utf8.count == text.utf8.count)
-    }
-
-    /// Cut between scalars, not characters: one character can have any number of them.
-    private static func start(of text: String, bytes: Int) -> String {
-        guard text.utf8.count > bytes else { return text }
-        var view = String.UnicodeScalarView()
-        var size = 0
-        for scalar in text.unicodeScalars {
-            size += UTF8.width(scalar)
-            guard size <= bytes else { break }
-            view.append(scalar)
-        }
-        return String(view)
-    }
-
-    private static func line(_ text: String) -> String {
-        let scalars = text.unicodeScalars
-        guard scalars.count > ApprovalLimits.titleCharacters else { return text }
-        return String(String.UnicodeScalarView(scalars.prefix(ApprovalLimits.titleCharacters - 1))) + "…"
     }
 }
 

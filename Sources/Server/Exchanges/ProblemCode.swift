@@ -97,6 +97,12 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case outboxNotEmpty = "OUTBOX_NOT_EMPTY"
     case unknownModel = "UNKNOWN_MODEL"
 
+    // Questions.
+    case questionNotFound = "QUESTION_NOT_FOUND"
+    case questionResolved = "QUESTION_RESOLVED"
+    case questionExpired = "QUESTION_EXPIRED"
+    case answerNotAllowed = "ANSWER_NOT_ALLOWED"
+
     // The gateway and its agents.
     case gatewayUnavailable = "GATEWAY_UNAVAILABLE"
     case gatewayTimeout = "GATEWAY_TIMEOUT"
@@ -255,6 +261,11 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .labelTaken: Kind(.conflict, "Label taken")
         case .outboxNotEmpty: Kind(.conflict, "Outbox not empty")
         case .unknownModel: Kind(.unprocessableContent, "Unknown model")
+
+        case .questionNotFound: Kind(.notFound, "Not found")
+        case .questionResolved: Kind(.conflict, "Already answered")
+        case .questionExpired: Kind(.gone, "Question expired")
+        case .answerNotAllowed: Kind(.unprocessableContent, "Answer not offered")
 
         case .gatewayUnavailable:
             Kind(.serviceUnavailable, "Gateway unavailable", retryAfterMs: 5000, hint: "ladle status")

@@ -29,7 +29,9 @@ package struct FrameRedaction: Sendable {
             writer.beginObject()
             for (key, member) in value.members where writer.bytes.count <= Self.longestFrame {
                 writer.key(shown(key))
-                write(member, name: key, inFile: inFile || Self.holdsFiles(key), to: &writer)
+                // To a question that may ask for a secret.
+                let inner = key == "answers" || name == "answers" ? "answers" : key
+                write(member, name: inner, inFile: inFile || Self.holdsFiles(key), to: &writer)
             }
             writer.endObject()
         case .array:
@@ -40,7 +42,7 @@ package struct FrameRedaction: Sendable {
             writer.endArray()
         case .string:
             // A token count is a number, so a string under a name that ends in "tokens" is redacted too.
-            if Self.isSecret(name) || name.lowercased().hasSuffix("tokens") {
+            if Self.isSecret(name) || name == "answers" || name.lowercased().hasSuffix("tokens") {
                 writer.string(Self.mark)
             } else if (inFile && Self.isFileContent(name)) || Self.isOpaque(name) {
                 writer.string("[\(value.utf8?.count ?? 0) bytes]")

@@ -1,0 +1,195 @@
+import Access
+import Basics
+import EventLoops
+import HTTPModel
+import JSONBytes
+import Runs
+import Server
+import Service
+
+/// `GET /v1/questions`, `GET /v1/questions/{id}` and `POST /v1/questions/{id}`.
+enum QuestionOperations {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let service = api.services.questions
+        let sessions: [String?]
+        let filter: ApprovalReader.Filter
+        do throws(Problem) {
+            sessions = try call.onlySessions(of: api.runs)
+            filter = try call.choice("state") ?? .pending
+        } catch {
+            return call.fail(error, on: loop)
+        }
+        guard service.isSupported else { return call.fail(.noQuestions(api), on: loop) }
+        let all = service.all(on: loop)
+        let seen = all.filter { question in sessions.contains { $0 == nil || $0 == question.session } }
+        let shown = seen.filter { filter == .all || ($0.endedAt == nil) == (filter == .pending) }
+        let sight = service.sight
+        func write(_ writer: inout JSONWriter, now: Timestamp?) {
+            writer.object { object in
+                object.array("questions") { list in
+                    for question in shown { question.write(to: &list, now: now) }
+                }
+                object.member("pending", seen.count(where: \.isPending))
+                object.member("live", sight.isConnected)
+                object.member("complete", sight == .whole && !service.isOverfull)
+                object.member("reason", sight.reason ?? (service.isOverfull ? "too_many" : nil))
+                if !sight.isConnected { object.member("asOf", api.services.approvals.asOf ?? api.startedAt) }
+            }
+        }
+        answer(call, api, on: loop, write)
+    }
+
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        find(api, call, on: loop) { question in answer(call, api, on: loop) { question.write(to: &$0, now: $1) } }
+    }
+
+    /// The time that is left passes without anything else that changes.
+    private static func answer(
+        _ call: Call,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop,
+        _ write: (inout JSONWriter, Timestamp?) -> Void
+    ) {
+        let now = api.services.approvals.gatewayTime(on: loop)
+        var lasting = JSONWriter()
+        write(&lasting, nil)
+        call.respond(.json { write(&$0, now) }, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
+    }
+
+    /// The question that the path names. Where there is none, or the caller may not see it, the request is answered.
+    private static func find(
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop,
+        then use: (Question) -> Void
+    ) {
+        guard api.services.questions.isSupported else { return call.fail(.noQuestions(api), on: loop) }
+        let question = api.services.questions.question(call.parameters.first ?? "", on: loop)
+        guard let question, call.caller.mayUse(session: question.session) else {
+            return call.fail(.noQuestion, on: loop)
+        }
+        use(question)
+    }
+
+    // MARK: Answering
+
+    static func resolve(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        // It may be a secret, and short enough to be guessed from its hash.
+        call.isBodySecret = true
+        let given: [String: [String]]?
+        do throws(Problem) {
+            given = try answers(call)
+        } catch {
+            return call.fail(error, on: loop)
+        }
+        find(api, call, on: loop) { question in
+            do throws(QuestionAnswer.Fault) {
+                try api.services.questions.answer(question.id, given, by: call.caller.shortName, on: loop) {
+                    settle(call, $0, api, on: loop)
+                }
+            } catch {
+                call.fail(.unfit(error), on: loop)
+            }
+        }
+    }
+
+    /// Nil cancels the question.
+    private static func answers(_ call: Call) throws(Problem) -> [String: [String]]? {
+        let body = try call.jsonObject(of: ["answers", "cancel"])
+        switch body["cancel"]?.bool {
+        case true? where body["answers"] == nil: return nil
+        case nil where body["cancel"] == nil: break
+        default: throw .invalidField("cancel", "`cancel` is true, and then there are no `answers`.")
+        }
+        guard let object = body["answers"], object.kind == .object else {
+            throw .invalidField(
+                "answers",
+                "`answers` is an object: the answer to each question by the question's `id`."
+            )
+        }
+        var answers: [String: [String]] = [:]
+        for (id, value) in object.members {
+            let texts = value.kind == .array ? value.elements.map(\.string) : [value.string]
+            guard !texts.contains(nil), texts.count <= QuestionLimits.answers else {
+                throw .invalidField(
+                    "answers.\(id.prefix(64))",
+                    "An answer is a text, or a list of up to \(QuestionLimits.answers) texts."
+                )
+            }
+            answers[id] = texts.compactMap(\.self)
+        }
+        return answers
+    }
+
+    private static func settle(
+        _ call: Call,
+        _ outcome: QuestionService.Outcome,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop
+    ) {
+        switch outcome {
+        case .answered(let question): answer(call, api, on: loop) { question.write(to: &$0, now: $1) }
+        case .ended(let question): call.fail(.questionResolved(question), on: loop)
+        case .tooLate(let question): call.fail(.questionExpired(question), on: loop)
+        case .notFound: call.fail(.noQuestion, on: loop)
+        case .notReady: call.fail(.notAsked, on: loop)
+        case .failed(.unanswered):
+            let path = "GET /v1/questions/\(PercentCoding.encode(call.parameters.first ?? "")) shows how it ended"
+            let detail = "The gateway did not answer; whether it has the answer is not known yet."
+            call.fail(Problem(.gatewayTimeout, detail, hint: path), on: loop)
+        case .failed(let fault): call.fail(Problem(fault, doing: "answer"), on: loop)
+        }
+    }
+}
+
+extension Problem {
+    fileprivate static func noQuestions(_ api: HTTPAPI) -> Problem {
+        .unsupported("questions", needs: "2026.7", api)
+    }
+
+    fileprivate static let noQuestion = Problem(.questionNotFound, "There is no question of this whole id.")
+
+    fileprivate static func questionResolved(_ question: Question) -> Problem {
+        let how =
+            switch question.state {
+            case .answered, .cancelled: "was \(question.state.rawValue) by \(question.endedBy ?? "somebody")"
+            default: "does not wait any more; how it ended is not known"
+            }
+        return Problem(.questionResolved, "The question \(how).").adding(member: "question") { $0.value(question) }
+    }
+
+    fileprivate static func questionExpired(_ question: Question) -> Problem {
+        Problem(.questionExpired, "The time to answer is over.").adding(member: "question") { $0.value(question) }
+    }
+
+    fileprivate static func unfit(_ fault: QuestionAnswer.Fault) -> Problem {
+        func problem(_ id: String, _ detail: String, _ options: [String]) -> Problem {
+            Problem(.answerNotAllowed, detail, field: "answers.\(id.prefix(64))").adding(member: "options") {
+                $0.array(of: options)
+            }
+        }
+        func choice(_ options: [String]) -> String {
+            options.isEmpty ? "It takes a text." : "The options are \(options.joined(separator: ", "))."
+        }
+        switch fault {
+        case .noSuchPart(let id, let ids):
+            return problem(
+                id,
+                "It does not ask `\(id.prefix(64))`. Its questions are \(ids.joined(separator: ", ")).",
+                []
+            )
+        case .unanswered(let id, let options): return problem(id, "`\(id)` has no answer. " + choice(options), options)
+        case .notOffered(let id, let options):
+            return problem(id, "`\(id)` does not offer that. " + choice(options), options)
+        case .onlyOne(let id, let options): return problem(id, "`\(id)` takes one answer. " + choice(options), options)
+        case .tooLong(let id):
+            return problem(id, "An answer has at most \(QuestionLimits.answerBytes) bytes.", [])
+        case .onlyCancel:
+            return Problem(
+                .answerNotAllowed,
+                "A part of the question cannot be shown, so it can only be cancelled.",
+                field: "answers"
+            )
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import Basics
+import HTTPModel
+import JSONBytes
+import ReadableText
+
+/// `ladle questions`: what the agent asks, and the answer.
+enum QuestionCommands {
+    /// The longest answer that the server takes, and the line end behind it.
+    private static let longestInput = 4_098
+
+    static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let request = ClientRequest.get("/v1/questions").adding("session", invocation.command["--session"])
+            .adding("state", invocation.command.has("--all") ? "all" : nil)
+        guard let answer = try invocation.value(request) else { return .ok }
+        let questions = answer["questions"].list
+        for question in questions { show(question, invocation) }
+        if questions.isEmpty { invocation.print("Nothing waits for an answer.") }
+        ApprovalCommands.tellGaps(of: answer, scope: "operator.questions", invocation)
+        return .ok
+    }
+
+    static func show(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        guard let question = try invocation.value(.get(path(try id(invocation)))) else { return .ok }
+        show(question, invocation)
+        return .ok
+    }
+
+    private static func show(_ question: JSONValue, _ invocation: Invocation) {
+        let style = invocation.style
+        let text = QuestionText(question, style)
+        let times = ApprovalText(question, invocation.time, style)
+        let until = question["state"]?.string == "pending" ? times.until : nil
+        let session = question["session"]?.string.map { Printable.line($0) + " " } ?? ""
+        let when = [times.since, until].compactMap(\.self).joined(separator: ", ")
+        invocation.print("\(ApprovalText.id(question)) \(text.end) \(session)" + style.dim(when))
+        for line in text.lines { invocation.print("  " + line) }
+    }
+
+    static func answer(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        let id = try id(invocation)
+        let response = try invocation.perform(.get(path(id)))
+        let parts: [String]
+        do throws(ClientError) {
+            parts = try response.json()["questions"].list.compactMap { $0["id"]?.string }
+        } catch {
+            throw CommandFailure(error)
+        }
+        let given = try answers(to: parts, invocation)
+        let request = ClientRequest(.post, path(id)).json { body in
+            body.object("answers") { object in
+                for (part, texts) in given { object.array(part, of: texts) }
+            }
+        }
+        return try settle(request, invocation)
+    }
+
+    static func cancel(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        try settle(ClientRequest(.post, path(try id(invocation))).json { $0.member("cancel", true) }, invocation)
+    }
+
+    private static func settle(_ request: ClientRequest, _ invocation: Invocation) throws(CommandFailure) -> ExitCode {
+        guard let question = try invocation.value(request) else { return .ok }
+        let end = QuestionText(question, invocation.style).end
+        invocation.print("\(ApprovalText.id(question)) is \(end)")
+        return .ok
+    }
+
+    /// `ID=TEXT` names one of several questions; a question that is alone needs no name. Several for one are several answers.
+    private static func answers(
+        to parts: [String],
+        _ invocation: Invocation
+    ) throws(CommandFailure) -> [(String, [String])] {
+        var words = Array(invocation.command.arguments.dropFirst())
+        // A secret does not belong on a command line, which others can see.
+        if words.isEmpty { words = [try typed(invocation)] }
+        var given: [(String, [String])] = []
+        for word in words {
+            let pieces = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            let isNamed = pieces.count == 2 && parts.contains(pieces[0])
+            guard isNamed || parts.count == 1 else {
+                throw CommandFailure(
+                    UsageError(
+                        "it asks several questions: \(Printable.line(parts.joined(separator: ", ")))",
+                        hint: "name each: \(parts.map { Printable.argument($0) + "=ANSWER" }.joined(separator: " "))",
+                        command: invocation.command.path
+                    )
+                )
+            }
+            let (part, text) = isNamed ? (pieces[0], pieces[1]) : (parts[0], word)
+            if let index = given.firstIndex(where: { $0.0 == part }) {
+                given[index].1.append(text)
+            } else {
+                given.append((part, [text]))
+            }
+        }
+        return given
+    }
+
+    private static func typed(_ invocation: Invocation) throws(CommandFailure) -> String {
+        if invocation.io.isInputTerminal { invocation.io.writeError("Type the answer; Ctrl-D ends it.\n") }
+        let input = invocation.io.readInput(limit: longestInput)
+        guard var text = input.flatMap({ String(validating: $0, as: UTF8.self) }) else {
+            throw CommandFailure(
+                UsageError("the answer is no text of up to 4096 bytes", command: invocation.command.path)
+            )
+        }
+        while text.last?.isNewline == true { text.removeLast() }
+        return text
+    }
+
+    private static func id(_ invocation: Invocation) throws(CommandFailure) -> String {
+        try invocation.id(of: .questions)
+    }
+
+    private static func path(_ id: String) -> String { ClientRequest.path("v1", "questions", id) }
+}

@@ -1,0 +1,33 @@
+import Basics
+
+/// Texts of an agent before a person who decides: no character of theirs can hide or move another.
+enum ShownText {
+    /// Characters that are spelt out are longer than they were: together they may double the text, so that memory has a bound.
+    static func of(_ text: String, bytes: Int) -> (text: String, isWhole: Bool) {
+        let start = start(of: text, bytes: bytes)
+        let (shown, isWhole) = Printable.escaped(start, limit: 2 * bytes)
+        return (shown, isWhole && start.utf8.count == text.utf8.count)
+    }
+
+    /// Of a client.
+    static func name(_ text: String) -> String { line(of(text, bytes: ApprovalLimits.nameBytes).text) }
+
+    static func line(_ text: String) -> String {
+        let scalars = text.unicodeScalars
+        guard scalars.count > ApprovalLimits.titleCharacters else { return text }
+        return String(String.UnicodeScalarView(scalars.prefix(ApprovalLimits.titleCharacters - 1))) + "…"
+    }
+
+    /// Cut between scalars, not characters: one character can have any number of them.
+    private static func start(of text: String, bytes: Int) -> String {
+        guard text.utf8.count > bytes else { return text }
+        var view = String.UnicodeScalarView()
+        var size = 0
+        for scalar in text.unicodeScalars {
+            size += UTF8.width(scalar)
+            guard size <= bytes else { break }
+            view.append(scalar)
+        }
+        return String(view)
+    }
+}

@@ -1,0 +1,217 @@
+package import Basics
+package import Gateway
+package import JSONBytes
+
+/// What the agent asks a person: one to three questions that are answered together. All its texts are made visible: no character
+/// of theirs can hide or move another. Gateways keep questions in memory alone.
+package struct Question: Sendable, Equatable {
+    package enum State: String, Sendable, CaseIterable {
+        case pending, answered, cancelled, expired, unknown
+    }
+
+    package struct Option: Sendable, Hashable {
+        package let label: String
+        let explanation: String?
+        /// As the gateway knows it.
+        let sent: String
+    }
+
+    package struct Part: Sendable, Equatable {
+        package let id: String
+        let header: String?
+        let text: String
+        package let options: [Option]
+        package let takesSeveral: Bool
+        /// A person's own words will do.
+        package let takesOther: Bool
+        /// Its answer is shown to nobody.
+        package let isSecret: Bool
+        package var isAnswered = false
+        /// As far as they are known and shown.
+        package var answers: [String]?
+    }
+
+    package let id: String
+    package let session: String?
+    let agent: String?
+    package let runID: String?
+    package private(set) var state = State.pending
+    package private(set) var parts: [Part]
+    /// A part of the question is not shown.
+    package let isTruncated: Bool
+    /// Both by the gateway's clock.
+    package let createdAt: Timestamp
+    package internal(set) var expiresAt: Timestamp
+    package private(set) var endedAt: Timestamp?
+    package private(set) var endedBy: String?
+    package private(set) var via: Approval.Via?
+    let isCreatedAtTold: Bool
+    /// The gateway told the end; else it is when it has to be asked again.
+    let isEndTold: Bool
+
+    /// Tells it from another question under the same id.
+    package struct Identity: Sendable, Hashable {
+        let id: String
+        let createdAt: Timestamp
+        let texts: Int
+    }
+
+    package let identity: Identity
+
+    package var isPending: Bool { state == .pending }
+
+    /// Nil where the event does not tell what it asks.
+    /// - Parameters:
+    ///   - session: in its canonical form.
+    ///   - now: by the gateway's clock.
+    package init?(_ event: QuestionEvent, session: String?, run: String?, now: Timestamp) {
+        guard let id = event.id, event.partCount > 0 else { return nil }
+        var isCut = event.partCount > GatewayLimits.questionParts
+        func shown(_ text: String, bytes: Int) -> String {
+            let (start, isWhole) = ShownText.of(text, bytes: bytes)
+            if !isWhole { isCut = true }
+            return start
+        }
+        var parts: [Part] = []
+        for part in event.parts {
+            guard let id = part.id, let text = part.text, !parts.contains(where: { $0.id == id }) else {
+                isCut = true
+                continue
+            }
+            if part.optionCount > GatewayLimits.questionOptions { isCut = true }
+            var options: [Option] = []
+            for option in part.options {
+                let label = option.label.map { shown($0, bytes: QuestionLimits.labelBytes) } ?? ""
+                // Two that look alike cannot be told apart.
+                guard let sent = option.label, !label.isEmpty, !options.contains(where: { $0.label == label }) else {
+                    isCut = true
+                    continue
+                }
+                let explanation = option.explanation.map { shown($0, bytes: QuestionLimits.explanationBytes) }
+                options.append(
+                    Option(
+                        label: label,
+                        explanation: explanation,
+                        sent: sent.utf8.count > QuestionLimits.labelBytes ? label : sent
+                    )
+                )
+            }
+            parts.append(
+                Part(
+                    id: id,
+                    header: part.header.map { shown($0, bytes: QuestionLimits.headerBytes) },
+                    text: shown(text, bytes: QuestionLimits.textBytes),
+                    options: options,
+                    takesSeveral: part.takesSeveral,
+                    takesOther: part.takesOther || part.optionCount == 0,
+                    isSecret: part.isSecret
+                )
+            )
+        }
+        self.id = id
+        self.parts = parts
+        self.session = session.map { Printable.escaped($0).text }
+        runID = run.map { Printable.escaped($0).text }
+        agent = event.agent.map { ShownText.of($0, bytes: ApprovalLimits.nameBytes).text }
+        isTruncated = isCut
+        createdAt = event.createdAt ?? now
+        isCreatedAtTold = event.createdAt != nil
+        let longest = now.adding(milliseconds: ApprovalLimits.longestLifeMs)
+        isEndTold = event.expiresAt.map { $0 <= longest } ?? false
+        expiresAt = min(event.expiresAt ?? now.adding(milliseconds: QuestionLimits.usualLifeMs), longest)
+        var hasher = Hasher()
+        hasher.combine(self.session)
+        for part in parts {
+            hasher.combine(part.id)
+            hasher.combine(part.text)
+            hasher.combine(part.options)
+            hasher.combine(part.takesSeveral)
+            hasher.combine(part.isSecret)
+        }
+        identity = Identity(id: id, createdAt: createdAt, texts: hasher.finalize())
+    }
+
+    /// It is another question under an id that was used before.
+    func differs(from known: Question) -> Bool {
+        identity.texts != known.identity.texts
+            || (isCreatedAtTold && known.isCreatedAtTold && createdAt != known.createdAt)
+    }
+
+    /// - Parameter answers: by the id of each part, as the gateway has them; nil where they are not known.
+    mutating func end(
+        _ state: State,
+        _ answers: [String: [String]]? = nil,
+        by name: String? = nil,
+        at time: Timestamp,
+        via: Approval.Via? = nil
+    ) {
+        self.state = state
+        self.via = via
+        endedBy = name.map { ShownText.name($0) }
+        endedAt = time
+        guard state == .answered else { return }
+        for index in parts.indices {
+            let part = parts[index]
+            guard let given = answers?[part.id] else { continue }
+            parts[index].isAnswered = true
+            guard !part.isSecret else { continue }
+            parts[index].answers = given.prefix(QuestionLimits.answers).map { text in
+                part.options.first { $0.sent == text }?.label
+                    ?? ShownText.of(text, bytes: QuestionLimits.answerBytes).text
+            }
+        }
+    }
+
+    /// As a reader without the link sees it.
+    package var unseen: Question {
+        var copy = self
+        if isPending { copy.state = .unknown }
+        return copy
+    }
+}
+
+extension Question: JSONWritable {
+    package func write(to writer: inout JSONWriter) { write(to: &writer, now: nil) }
+
+    /// - Parameter now: by the gateway's clock; with it the time that is left is told.
+    package func write(to writer: inout JSONWriter, now: Timestamp?) {
+        writer.object { writer in
+            writer.member("id", id)
+            writer.member("session", session)
+            writer.member("agent", agent)
+            writer.member("runId", runID)
+            writer.member("state", state.rawValue)
+            if isTruncated { writer.member("truncated", true) }
+            writer.array("questions", of: parts)
+            writer.member("createdAt", createdAt)
+            writer.member("expiresAt", expiresAt)
+            if isPending, let now { writer.member("expiresInMs", max(0, expiresAt.milliseconds - now.milliseconds)) }
+            writer.member("endedBy", endedBy)
+            writer.member("endedAt", endedAt)
+            writer.member("via", via?.rawValue)
+        }
+    }
+}
+
+extension Question.Part: JSONWritable {
+    package func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("id", id)
+            writer.member("header", header)
+            writer.member("question", text)
+            writer.array("options") { list in
+                for option in options {
+                    list.object {
+                        $0.member("label", option.label)
+                        $0.member("description", option.explanation)
+                    }
+                }
+            }
+            writer.member("multiSelect", takesSeveral)
+            writer.member("other", takesOther)
+            writer.member("secret", isSecret)
+            if isAnswered { writer.member("answered", true) }
+            if let answers { writer.array("answers", of: answers) }
+        }
+    }
+}

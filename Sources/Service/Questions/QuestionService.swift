@@ -1,0 +1,333 @@
+import Basics
+package import EventLoops
+import Gateway
+import JSONBytes
+package import Runs
+
+/// The agent's questions to people: what waits, and the answers of our clients. Only the newest gateways have them, in memory, so
+/// nothing is kept here either: after a restart their list tells what waits.
+package final class QuestionService {
+    package enum Outcome {
+        /// It ended so, by this answer or by the same one before.
+        case answered(Question)
+        /// It ended otherwise.
+        case ended(Question)
+        case tooLate(Question)
+        case notFound
+        /// What waits is being asked for.
+        case notReady
+        case failed(GatewayFault)
+    }
+
+    private struct Waiter {
+        let answer: QuestionAnswer
+        let completion: (Outcome) -> Void
+    }
+
+    /// A gateway that has just started may not answer.
+    private static let firstListWaitMs: Int64 = 2_000
+    /// The wall clock may be set, so that a long wait is looked at in between.
+    private static let longestWaitMs: Int64 = 60_000
+
+    private unowned let gateway: any GatewayCalls
+    private let feed: EventFeed
+    private let runs: RunService
+    /// It knows the gateway's clock.
+    private let approvals: ApprovalService
+    private let clientName: String
+    private var register = QuestionRegister()
+    private var waiters: [Question.Identity: [Waiter]] = [:]
+    private var timer: TimerID?
+    private var isConnected = false
+    /// Of the list that is on its way; answers of earlier ones count no more.
+    private var listing = 0
+    private var listWaitMs = QuestionService.firstListWaitMs
+    /// The connected gateway takes answers one level higher.
+    private var takesFlatAnswers = false
+    package private(set) var sight = ApprovalService.Sight.offline
+
+    init(
+        gateway: any GatewayCalls,
+        feed: EventFeed,
+        runs: RunService,
+        approvals: ApprovalService,
+        clientName: String
+    ) {
+        self.gateway = gateway
+        self.feed = feed
+        self.runs = runs
+        self.approvals = approvals
+        self.clientName = clientName
+    }
+
+    /// False where the connected gateway is known to have none.
+    package var isSupported: Bool {
+        guard isConnected, let hello = gateway.hello else { return true }
+        return Capability.questions.works(with: hello)
+    }
+
+    /// The gateway holds more than Ladle keeps.
+    package var isOverfull: Bool { register.isOverfull }
+
+    // MARK: Reading
+
+    /// What waits and what ended of late, the newest first; without a link nobody knows whether it still waits.
+    package func all(on loop: isolated EventLoop) -> [Question] {
+        tick(on: loop)
+        return register.all.map(shown)
+    }
+
+    package func question(_ id: String, on loop: isolated EventLoop) -> Question? {
+        tick(on: loop)
+        return register[id].map(shown)
+    }
+
+    private func shown(_ question: Question) -> Question { sight.isLive ? question : question.unseen }
+
+    // MARK: Answering
+
+    /// Sends an answer at once. `completion` comes when the end is known and durable, or nothing comes of it.
+    /// - Parameters:
+    ///   - given: by the id of each part; nil cancels the question.
+    ///   - sender: the name of the one who answers.
+    package func answer(
+        _ id: String,
+        _ given: [String: [String]]?,
+        by sender: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (Outcome) -> Void
+    ) throws(QuestionAnswer.Fault) {
+        tick(on: loop)
+        guard let known = register[id] else { return completion(.notFound) }
+        guard known.isPending else {
+            let answer = given.map { try? QuestionAnswer($0, to: known) } ?? .cancel
+            return completion(Outcome(register.ended(known, answer)))
+        }
+        switch sight {
+        case .whole, .unlisted, .unanswered: break
+        case .asking: return completion(.notReady)
+        case .offline: return completion(.failed(.notConnected))
+        case .scopeMissing: return completion(.failed(missingScope))
+        }
+        var answer = QuestionAnswer.cancel
+        if let given { answer = try QuestionAnswer(given, to: known) }
+        switch register.answer(id, answer, by: sender, now: approvals.gatewayTime(on: loop)) {
+        case .underWay: waiters[known.identity, default: []].append(Waiter(answer: answer, completion: completion))
+        case .send(_, let attempt):
+            waiters[known.identity, default: []].append(Waiter(answer: answer, completion: completion))
+            send(known, answer, attempt, on: loop)
+        case let start: completion(Outcome(start))
+        }
+    }
+
+    private var missingScope: GatewayFault {
+        .missingScope(
+            Scopes.questions,
+            required: [Scopes.questions],
+            hint: gateway.hint(toGain: Scopes.questions)
+        )
+    }
+
+    private func send(
+        _ question: Question,
+        _ answer: QuestionAnswer,
+        _ attempt: Int,
+        isAgain: Bool = false,
+        on loop: isolated EventLoop
+    ) {
+        let call = QuestionResolve(id: question.id, answers: answer.parts, isFlat: takesFlatAnswers)
+        gateway.call(call, on: loop) { [weak self] result in
+            guard let self else { return }
+            // It was refused as it stood, so it can be sent in the other form.
+            if case .failure(.gateway(let error, _)) = result, error.questionRefusal == .otherForm, !isAgain,
+                answer.parts != nil
+            {
+                self.takesFlatAnswers = !call.isFlat
+                return self.send(question, answer, attempt, isAgain: true, on: loop)
+            }
+            self.answered(question, attempt, result, on: loop)
+        }
+    }
+
+    private func answered(
+        _ question: Question,
+        _ attempt: Int,
+        _ result: Result<Void, CallFailure>,
+        on loop: isolated EventLoop
+    ) {
+        var reply = QuestionRegister.Reply.accepted
+        var fault: GatewayFault?
+        switch result {
+        case .success, .failure(.unreadable): break
+        case .failure(let failure):
+            fault = GatewayFault(failure, over: gateway)
+            reply = .nothing
+            if case .ambiguous = failure { reply = .lost }
+            if case .gateway(let error, _) = failure, let refusal = error.questionRefusal { reply = .refused(refusal) }
+        }
+        publish(
+            register.answered(question.id, attempt: attempt, reply, now: approvals.gatewayTime(on: loop)),
+            on: loop
+        )
+        // Where it still waits nothing came of the answer, or nobody knows.
+        guard let known = register[question.id], known.isPending, known.identity == question.identity else {
+            return arm(on: loop)
+        }
+        for waiter in waiters.removeValue(forKey: question.identity) ?? [] {
+            waiter.completion(fault.map { .failed($0) } ?? .notReady)
+        }
+        tick(on: loop)
+    }
+
+    // MARK: The link
+
+    func linkLost() {
+        isConnected = false
+        sight = .offline
+        listing += 1
+        register.mayHaveMissed()
+    }
+
+    /// After the approvals: they take the gateway's time.
+    func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
+        isConnected = true
+        listWaitMs = Self.firstListWaitMs
+        takesFlatAnswers = false
+        readList(hello, on: loop)
+        tick(on: loop)
+    }
+
+    /// Frames of a connection that stands were lost, and an end may have been among them.
+    func framesLost(on loop: isolated EventLoop) {
+        register.mayHaveMissed()
+        readList(on: loop)
+    }
+
+    private func readList(on loop: isolated EventLoop) {
+        if isConnected, let hello = gateway.hello { readList(hello, on: loop) }
+    }
+
+    private func readList(_ hello: Hello, on loop: isolated EventLoop) {
+        listing += 1
+        guard Capability.questions.works(with: hello) else {
+            sight = .whole
+            return publish(register.endAll(now: approvals.gatewayTime(on: loop)), on: loop)
+        }
+        guard hello.scopes.isEmpty || Scopes.covers(hello.scopes, Scopes.questions) else {
+            sight = .scopeMissing
+            return
+        }
+        if !sight.isLive { sight = .asking }
+        let (number, current) = (register.askList(), listing)
+        gateway.call(QuestionList(), on: loop) { [weak self] in self?.listed($0, number, current, on: loop) }
+    }
+
+    private func listed(
+        _ result: Result<[QuestionEvent], CallFailure>,
+        _ number: Int,
+        _ current: Int,
+        on loop: isolated EventLoop
+    ) {
+        guard current == listing, isConnected else { return }
+        switch result {
+        case .success(let rows):
+            sight = .whole
+            listWaitMs = Self.firstListWaitMs
+            let now = approvals.gatewayTime(on: loop)
+            let waiting = rows.filter { $0.status == nil || $0.status == "pending" }
+            let questions = waiting.compactMap { question($0, now: now) }
+            let unread = Set(waiting.compactMap(\.id)).subtracting(questions.map(\.id))
+            publish(register.listed(questions, unread: unread, asked: number, now: now), on: loop)
+            arm(on: loop)
+        case .failure(.gateway(let error, _)) where error.missingScope != nil: sight = .scopeMissing
+        case .failure:
+            sight = .unanswered
+            let wait = listWaitMs
+            listWaitMs = min(2 * wait, Self.longestWaitMs)
+            _ = loop.after(milliseconds: wait) { [weak self] in
+                if current == self?.listing { self?.readList(on: loop) }
+            }
+        }
+    }
+
+    // MARK: Events
+
+    func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
+        guard case .question(let event) = event.payload else { return }
+        let now = approvals.gatewayTime(on: loop)
+        if event.isResolved {
+            publish(register.resolved(event, own: clientName, now: now), on: loop)
+        } else if let question = question(event, now: now) {
+            publish(register.requested(question, now: now), on: loop)
+        }
+    }
+
+    private func question(_ event: QuestionEvent, now: Timestamp) -> Question? {
+        Question(
+            event,
+            session: event.sessionKey.map { runs.canonical($0).text },
+            run: event.runId.map { runs.resolved($0) },
+            now: now
+        )
+    }
+
+    func runEnded(_ run: Run, on loop: isolated EventLoop) {
+        if register.runEnded(run.id) { readList(on: loop) }
+    }
+
+    // MARK: Time
+
+    private func tick(on loop: isolated EventLoop) {
+        let canList = isConnected && sight != .scopeMissing
+        publish(register.tick(now: approvals.gatewayTime(on: loop), canList: canList), on: loop)
+        if register.takeListWish() { readList(on: loop) }
+        arm(on: loop)
+    }
+
+    private func arm(on loop: isolated EventLoop) {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        guard let end = register.nextEnd else { return }
+        let left = end.milliseconds - approvals.gatewayTime(on: loop).milliseconds
+        timer = loop.after(milliseconds: min(max(left, 1), Self.longestWaitMs)) { [weak self] in
+            self?.timer = nil
+            self?.tick(on: loop)
+        }
+    }
+
+    // MARK: Events of ours
+
+    /// Those who wait for the end are answered once the event is durable.
+    private func publish(_ news: [Question], on loop: isolated EventLoop) {
+        guard !news.isEmpty else { return }
+        let now = approvals.gatewayTime(on: loop)
+        for question in news {
+            var writer = JSONWriter(capacity: 1024)
+            question.write(to: &writer, now: now)
+            let body = writer.bytes
+            feed.publish("question", session: question.session, run: question.runID, on: loop) { object in
+                object.member("question", raw: body)
+            } completion: { [weak self] in
+                guard let self, !question.isPending else { return }
+                for waiter in self.waiters.removeValue(forKey: question.identity) ?? [] {
+                    waiter.completion(Outcome(self.register.ended(question, waiter.answer)))
+                }
+            }
+        }
+        // There is room for what the gateway holds besides.
+        if register.isOverfull, news.contains(where: { !$0.isPending }) { readList(on: loop) }
+        arm(on: loop)
+    }
+}
+
+extension QuestionService.Outcome {
+    fileprivate init(_ start: QuestionRegister.Start) {
+        self =
+            switch start {
+            case .ended(let question, let isSame): isSame ? .answered(question) : .ended(question)
+            case .tooLate(let question): .tooLate(question)
+            case .notFound: .notFound
+            case .underWay, .send: .notReady
+            }
+    }
+}
