@@ -1,6 +1,7 @@
 import Access
 import Basics
 import EventLoops
+import EventStream
 import Gateway
 import HTTPModel
 import JSONBytes

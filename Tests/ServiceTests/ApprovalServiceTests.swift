@@ -453,6 +453,50 @@ struct ApprovalServiceTests {
         }
     }
 
+    @Test func `a gateway that remembers is asked how what it lists no more has ended`() async throws {
+        try await withServices { bench, loop in
+            let methods = Asked.listing + ["approval.get"]
+            try await bench.open(methods: methods, on: loop)
+            for id in ["a", "b", "c"] { try await bench.asks(Asked.exec(id), on: loop) }
+            try await bench.drop(on: loop)
+            bench.gateway.next("exec.approval.list", ok("[\(Asked.exec("d"))]"))
+            let at = ManualClock.start.milliseconds
+            bench.gateway.next(
+                "approval.get",
+                ok(#"{"approval":{"id":"a","status":"allowed","decision":"allow-once","resolvedAtMs":\#(at)}}"#)
+            )
+            bench.gateway.next("approval.get", ok(#"{"id":"b","status":"cancelled","reason":"gateway-restart"}"#))
+            bench.gateway.next("approval.get", refused("INVALID_REQUEST", "unknown"))
+            try await bench.open(methods: methods, on: loop)
+            #expect(bench.gateway.requests("approval.get").map { $0["id"] } == ["a", "b", "c"])
+            #expect(bench.states(of: "a") == ["pending", "allowed"])
+            #expect(bench.states(of: "b") == ["pending", "cancelled"])
+            #expect(bench.states(of: "c") == ["pending", "unknown"])
+            #expect(try await bench.decide("a", .allowOnce, on: loop) == "decided allowed")
+            // Of a decision that came too late, too.
+            bench.gateway.next("exec.approval.resolve", refused("INVALID_REQUEST", "approval already resolved"))
+            bench.gateway.next("approval.get", ok(#"{"id":"d","status":"denied","decision":"deny"}"#))
+            #expect(try await bench.decide("d", .allowOnce, on: loop) == "ended denied")
+            #expect(bench.states(of: "d") == ["pending", "denied"])
+        }
+    }
+
+    @Test func `a gateway with one call for all kinds gets it`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(methods: ["exec.approval.list", "approval.resolve"], on: loop)
+            for id in ["a", "b", "c"] { try await bench.asks(Asked.exec(id), on: loop) }
+            bench.gateway.next("approval.resolve", ok(#"{"applied":true,"approval":{"status":"denied"}}"#))
+            #expect(try await bench.decide("a", .deny, on: loop) == "decided denied")
+            let sent = try #require(bench.gateway.requests("approval.resolve").first)
+            #expect(sent["id"] == "a" && sent["kind"] == "exec" && sent["decision"] == "deny")
+            let first = #"{"applied":false,"approval":{"status":"allowed","decision":"allow-once"}}"#
+            bench.gateway.next("approval.resolve", ok(first))
+            #expect(try await bench.decide("b", .deny, on: loop) == "ended allowed")
+            bench.gateway.next("approval.resolve", ok(#"{"applied":false}"#))
+            #expect(try await bench.decide("c", .deny, on: loop) == "ended unknown")
+        }
+    }
+
     @Test func `a link without the scope sees nothing and says so`() async throws {
         try await withServices { bench, loop in
             let text = """

@@ -62,7 +62,7 @@ package struct PluginApprovalResolve: GatewayCall {
     package static func output(from payload: JSONValue) throws(GatewayShapeError) {}
 }
 
-private enum ApprovalAnswers {
+enum ApprovalAnswers {
     /// Gateways answer from memory within milliseconds. A person waits for this one.
     static let timeoutMs: Int64 = 10_000
 

@@ -26,7 +26,7 @@ package enum Capability: String, CaseIterable, Sendable {
     /// One of them is enough.
     package var methods: [String] {
         switch self {
-        case .approvals: ["exec.approval.resolve", "plugin.approval.resolve"]
+        case .approvals: ["exec.approval.resolve", "plugin.approval.resolve", "approval.resolve"]
         case .approvalsPending: ["exec.approval.list", "plugin.approval.list"]
         case .approvalsHistory: ["approval.history"]
         case .artifacts: ["artifacts.list"]

@@ -281,10 +281,7 @@ package struct ApprovalRegister: Sendable {
     ) -> [Approval] {
         var news: [Approval] = []
         let shown = unread.union(approvals.map(\.id))
-        for approval in pending where approval.kind == kind && !shown.contains(approval.id) {
-            guard let record = records[approval.id], record.seen < number, record.attempt == nil else { continue }
-            news += endMissing(approval.id, at: now)
-        }
+        for id in missing(from: shown, of: kind, asked: number) { news += endMissing(id, at: now) }
         for approval in approvals {
             news += requested(approval, now: now)
             guard let record = records[approval.id] else { continue }
@@ -294,6 +291,28 @@ package struct ApprovalRegister: Sendable {
             if let end = record.runEndedAt, end < number { records[approval.id]?.runEndedAt = nil }
         }
         return news
+    }
+
+    /// Ids of those that wait and that a list should have shown, and did not.
+    package func missing(from shown: Set<String>, of kind: Approval.Kind, asked number: Int) -> [String] {
+        records.values.filter {
+            let approval = $0.approval
+            return approval.isPending && approval.kind == kind && !shown.contains(approval.id) && $0.seen < number
+                && $0.attempt == nil
+        }.map(\.approval.id).sorted()
+    }
+
+    /// The gateway remembers how it ended.
+    package mutating func settled(_ id: String, _ snapshot: ApprovalSnapshot, now: Timestamp) -> [Approval] {
+        let time = snapshot.endedAt ?? now
+        let decision = snapshot.decision.flatMap { Approval.Decision(rawValue: $0) }
+        switch snapshot.status {
+        case .allowed where decision != .deny: return end(id, .allowed, decision, at: time)
+        case .denied: return end(id, .denied, .deny, at: time)
+        case .expired: return end(id, .expired, by: "timeout", at: time)
+        case .cancelled: return end(id, .cancelled, at: time)
+        case .pending, .allowed, nil: return []
+        }
     }
 
     private mutating func endMissing(_ id: String, at now: Timestamp) -> [Approval] {

@@ -156,9 +156,9 @@ package final class ApprovalService {
             case .scopeMissing: return completion(.failed(missingScope))
             }
         }
-        let kind = register[id]?.kind ?? .exec
-        let method = kind == .exec ? ExecApprovalResolve.method : PluginApprovalResolve.method
-        if register[id]?.isPending == true, let hello = gateway.hello, !hello.methods.contains(method) {
+        if let approval = register[id], approval.isPending, !offers(Self.method(for: approval.kind)),
+            !offers(ApprovalResolve.method)
+        {
             return completion(.unsupported)
         }
         switch register.decide(id, decision, by: sender, now: gatewayTime(on: loop)) {
@@ -193,12 +193,45 @@ package final class ApprovalService {
             guard let self else { return }
             self.answered(approval.question, id, attempt, result, on: loop)
         }
+        let text = decision.rawValue
         switch approval.kind {
-        case .exec:
-            gateway.call(ExecApprovalResolve(id: id, decision: decision.rawValue), on: loop, completion: completion)
-        case .plugin:
-            gateway.call(PluginApprovalResolve(id: id, decision: decision.rawValue), on: loop, completion: completion)
+        case .exec where offers(ExecApprovalResolve.method):
+            gateway.call(ExecApprovalResolve(id: id, decision: text), on: loop, completion: completion)
+        case .plugin where offers(PluginApprovalResolve.method):
+            gateway.call(PluginApprovalResolve(id: id, decision: text), on: loop, completion: completion)
+        case .exec, .plugin:
+            let kind = approval.kind == .plugin ? ApprovalEvent.Kind.plugin : .exec
+            gateway.call(ApprovalResolve(id: id, kind: kind, decision: text), on: loop) { [weak self] result in
+                guard case .success(let earlier?) = result else { return completion(result.map { _ in }) }
+                self?.settle(id, earlier, on: loop)
+                completion(.failure(.gateway(.approvalResolved, payload: nil)))
+            }
         }
+    }
+
+    private static func method(for kind: Approval.Kind) -> String {
+        kind == .exec ? ExecApprovalResolve.method : PluginApprovalResolve.method
+    }
+
+    private func offers(_ method: String) -> Bool { gateway.hello?.methods.contains(method) ?? true }
+
+    /// Asks the newest gateways, which remember, how these ended. Of others it asks nothing.
+    private func remember(_ ids: [String], on loop: isolated EventLoop, completion: @escaping () -> Void) {
+        guard !ids.isEmpty, isConnected, gateway.hello?.methods.contains(ApprovalGet.method) == true else {
+            return completion()
+        }
+        var left = ids.count
+        for id in ids {
+            gateway.call(ApprovalGet(id: id), on: loop) { [weak self] result in
+                if case .success(let snapshot) = result { self?.settle(id, snapshot, on: loop) }
+                left -= 1
+                if left == 0 { completion() }
+            }
+        }
+    }
+
+    private func settle(_ id: String, _ snapshot: ApprovalSnapshot, on loop: isolated EventLoop) {
+        publish(register.settled(id, snapshot, now: gatewayTime(on: loop)), on: loop)
     }
 
     private func answered(
@@ -218,6 +251,20 @@ package final class ApprovalService {
             fault = GatewayFault(failure, over: gateway)
             if case .ambiguous = failure { answer = .lost } else { answer = .nothing }
         }
+        let isOver = answer == .refused(.gone) || answer == .refused(.resolved)
+        remember(isOver ? [id] : [], on: loop) { [weak self] in
+            self?.take(answer, fault, of: question, id, attempt, on: loop)
+        }
+    }
+
+    private func take(
+        _ answer: ApprovalRegister.Answer,
+        _ fault: GatewayFault?,
+        of question: Approval.Question,
+        _ id: String,
+        _ attempt: Int,
+        on loop: isolated EventLoop
+    ) {
         publish(register.answered(id, attempt: attempt, answer, now: gatewayTime(on: loop)), on: loop)
         guard let approval = register[id], approval.isPending, approval.question == question else {
             return arm(on: loop)
@@ -314,8 +361,15 @@ package final class ApprovalService {
                 if let id = row.id { unread.insert(id) }
                 return nil
             }
-            publish(register.listed(approvals, unread: unread, of: kind, asked: number, now: now), on: loop)
-            arm(on: loop)
+            let missing = register.missing(from: unread.union(approvals.map(\.id)), of: kind, asked: number)
+            remember(missing, on: loop) { [weak self] in
+                guard let self, current == self.listing, self.isConnected else { return }
+                self.publish(
+                    self.register.listed(approvals, unread: unread, of: kind, asked: number, now: now),
+                    on: loop
+                )
+                self.arm(on: loop)
+            }
         case .failure(.gateway(let error, _)) where error.missingScope != nil:
             if kind == .exec { sight = .scopeMissing }
         case .failure: wasListAnswered = false

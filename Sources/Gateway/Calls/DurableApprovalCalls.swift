@@ -1,0 +1,67 @@
+package import Basics
+package import JSONBytes
+
+/// An approval as the newest gateways keep it, also after its end. From documentation alone.
+package struct ApprovalSnapshot: Sendable {
+    package enum Status: String, Sendable {
+        case pending, allowed, denied, expired, cancelled
+    }
+
+    package let status: Status?
+    /// As sent.
+    package let decision: String?
+    package let endedAt: Timestamp?
+
+    init(_ answer: JSONValue) {
+        let snapshot = answer["approval"] ?? answer
+        status = snapshot["status"]?.string.flatMap(Status.init)
+        decision = snapshot["decision"]?.string
+        endedAt = GatewayTime.read(snapshot["resolvedAtMs"])
+    }
+}
+
+/// One approval, whatever has become of it.
+package struct ApprovalGet: GatewayCall {
+    package static let method = "approval.get"
+    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package var id: String
+
+    package init(id: String) { self.id = id }
+
+    package func writeParams(to writer: inout JSONWriter) { writer.member("id", id) }
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> ApprovalSnapshot {
+        ApprovalSnapshot(payload)
+    }
+}
+
+extension GatewayError {
+    /// Of a decision that was not applied.
+    package static let approvalResolved = GatewayError(code: "INVALID_REQUEST", message: "approval already resolved")
+}
+
+/// A decision about an approval of any kind.
+package struct ApprovalResolve: GatewayCall {
+    package static let method = "approval.resolve"
+    package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
+    package var id: String
+    package var kind: ApprovalEvent.Kind
+    package var decision: String
+
+    package init(id: String, kind: ApprovalEvent.Kind, decision: String) {
+        self.id = id
+        self.kind = kind
+        self.decision = decision
+    }
+
+    package func writeParams(to writer: inout JSONWriter) {
+        writer.member("id", id)
+        writer.member("kind", kind == .plugin ? "plugin" : "exec")
+        writer.member("decision", decision)
+    }
+
+    /// Nil where the decision was taken; else how somebody who was first decided.
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> ApprovalSnapshot? {
+        payload["applied"]?.bool == false ? ApprovalSnapshot(payload) : nil
+    }
+}
