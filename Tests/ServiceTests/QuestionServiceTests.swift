@@ -162,7 +162,8 @@ struct QuestionServiceTests {
                 {"type":"hello-ok","protocol":4,"features":{"methods":["question.list","question.resolve"]},\
                 "auth":{"scopes":["operator.read","operator.write","operator.approvals"]}}
                 """
-            try await bench.open(try #require(Hello(json(text), requested: [])), on: loop)
+            let scopes = ["operator.read", "operator.write", "operator.approvals"]
+            try await bench.open(try #require(Hello(json(text), requested: scopes)), on: loop)
             #expect(bench.services.questions.sight == .scopeMissing)
             #expect(bench.gateway.requests("question.list").isEmpty)
             try await bench.open(methods: Asked.listing, on: loop)
