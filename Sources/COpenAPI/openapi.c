@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 1d77bab683d02b837eab18869c24db6a145f51dc73c5a2d40e59a33505016803
+// 00864f0fe4fa2007f35ecf2590025d4b68bd0af27c1f381f65cecba0e6b90aab
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -178,6 +178,9 @@ tally.check(as_json("approvals", "deny", second["id"])["state"] == "denied", "th
 tally.check(as_json("approvals", "allow", second["id"], code=69)["code"] == "APPROVAL_RESOLVED", "another decision")
 as_json("approvals", "deny", "no-such-approval", code=64)
 tally.check(len(as_json("approvals", "--all")["approvals"]) == 2, "also those that ended")
+# The newest releases alone have questions; approvals.py answers some.
+for words in (["list"], ["show", "some-question"], ["answer", "some-question", "yes"], ["cancel", "some-question"]):
+    tally.check(as_json("questions", *words, code=69)["code"] == "GATEWAY_UNSUPPORTED", f"questions {words[0]}")
 
 # Following what goes on, and stopping it.
 watch = subprocess.Popen([LADLE, "watch", "--json", "--limit", "3"], stdout=subprocess.PIPE, text=True,
