@@ -39,6 +39,16 @@ struct FrameLogTests {
         #expect(!text.contains("tok-in-use"))
     }
 
+    @Test func `answers to questions are in no frame of the log`() throws {
+        for frame in [
+            #"{"params":{"id":"q","answers":{"answers":{"key":["in-answer"]}}}}"#,
+            #"{"params":{"id":"q","answers":{"key":"in-answer"}}}"#,
+        ] {
+            let text = try Self.shown(frame)
+            #expect(!text.contains("in-answer") && text.contains(#""q""#))
+        }
+    }
+
     @Test func `contents of files are only counted`() throws {
         let frame =
             #"{"params":{"message":"hello","attachments":[{"fileName":"a.png","content":"QUJD"},{"source":{"type":"base64","data":"QUJD"}}],"sessionKey":"agent:main:main","idempotencyKey":"k","totalTokens":7},"payloadJSON":"QUJD","avatar":"data:image/png;base64,QUJD"}"#

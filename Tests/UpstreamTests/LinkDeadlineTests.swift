@@ -22,6 +22,8 @@ struct LinkDeadlineTests {
             #"{"type":"event","event":"shutdown","payload":{"reason":"update","restartExpectedMs":\#(figure)}}"#
         )
         #expect(link.statuses.last?.state == .offline && link.statuses.last?.code == "GATEWAY_RESTARTING")
+        // Up to the event nothing was missed, and those who hear of it know that.
+        #expect(link.events.last?.name == "shutdown" && link.statesBehindEvents.last == .online)
         #expect(link.machine.status.retryAt == link.now.wall.adding(milliseconds: wait))
         link.call(2)
         #expect(link.outcomes.map(\.outcome.name) == ["notDispatched offline"])

@@ -32,6 +32,8 @@ struct LinkHarness {
     var opened: [GatewayURL] = []
     var statuses: [LinkStatus] = []
     var events: [GatewayEvent] = []
+    /// The status that was reported last before each event.
+    var statesBehindEvents: [LinkState?] = []
     var gaps = 0
     var outcomes: [(id: CallID, outcome: CallOutcome)] = []
     var late: [(id: CallID, outcome: CallOutcome)] = []
@@ -97,7 +99,9 @@ struct LinkHarness {
                 if parsesAtOnce { parseNext() }
             case .status(let status): statuses.append(status)
             case .hello: hellos += 1
-            case .event(let event): events.append(event)
+            case .event(let event):
+                events.append(event)
+                statesBehindEvents.append(statuses.last?.state)
             case .gap: gaps += 1
             case .outcome(let id, let outcome): outcomes.append((id, outcome))
             case .late(let id, let outcome): late.append((id, outcome))

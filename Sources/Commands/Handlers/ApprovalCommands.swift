@@ -26,7 +26,7 @@ enum ApprovalCommands {
     private static func note(_ answer: JSONValue, _ scope: String) -> String? {
         switch answer["reason"]?.string {
         case "offline": "The gateway is away: what still waits there is not known."
-        case "scope_missing": "Ladle may not see them. The gateway's scope \(scope) is missing: ladle doctor"
+        case "scope_missing": "Ladle may not see what waits. The gateway's scope \(scope) is missing: ladle doctor"
         case "listed_unavailable": "This gateway has no list: here is what it asked for while Ladle was connected."
         case "too_many": "The gateway holds back more than Ladle keeps at a time: the rest comes as these end."
         case "unanswered": "The gateway did not tell its list: here is what it asked for while Ladle was connected."

@@ -24,7 +24,7 @@ extension ConfigurationKey {
         .means(
             "Scopes to ask the gateway for. read: history, runs, sessions, identity and profile; write: "
                 + "sending and aborting; admin: changing identity, profile and sessions; approvals: answering "
-                + "approvals, which the gateway then waits for. Default read,write, and on the gateway's own host "
+                + "approvals, which the gateway then waits for; questions, with the newest releases: answering those. Default read,write, and on the gateway's own host "
                 + "also admin"
         )
     package static let gatewayPin = ConfigurationKey("gateway.pin", .text)

@@ -422,7 +422,9 @@ struct LinkMachine {
             backoff.announceRestart(now: now.milliseconds, expectedMs: restartExpectedMs)
             let wait = connection.deadlines?.shutDown(expectedMs: restartExpectedMs, now: now.milliseconds) ?? 0
             let retryAt = now.wall.adding(milliseconds: wait)
-            actions += report(shown.failed(.restarting, retryAt: retryAt, now: now))
+            // First the event: up to here nothing was missed.
+            actions.append(.event(event))
+            return actions + report(shown.failed(.restarting, retryAt: retryAt, now: now))
         default: break
         }
         actions.append(.event(event))
