@@ -57,6 +57,14 @@ struct FaultTests {
         #expect(client.response("r1") == nil)
         bench.run(ms: 1_000)
         #expect(client.response("r1")?["payload"]?["status"]?.string == "started")
+
+        bench = try GatewayBench(faults: ["slowAnswersMs": "100"])
+        client = bench.client()
+        #expect(client.call("sessions.list") == nil)
+        bench.run(ms: 99)
+        #expect(client.response("r1") == nil)
+        bench.run(ms: 1)
+        #expect(client.response("r1")?["ok"]?.bool == true)
     }
 
     @Test

@@ -93,6 +93,7 @@ package struct ControlSurface {
         [
             "protocol": gateway.options.release.protocolVersion, "open": gateway.openConnections.count,
             "activeRuns": gateway.model.activeRuns, "accepted": gateway.recordedLines.count,
+            "requests": gateway.requestCount,
             "lastClose": gateway.lastClose.map { close -> WireValue in
                 ["code": Int(close.code), "reason": close.reason]
             },

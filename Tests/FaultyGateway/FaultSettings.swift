@@ -53,6 +53,8 @@ package struct FaultSettings: Sendable, Equatable {
     package var silence = false
     /// The delay of the answer to chat.send.
     package var slowAckMs = 0
+    /// The delay of every other answer but that to connect.
+    package var slowAnswersMs = 0
     /// Scopes that a client does not have although its hello lists them.
     package var strippedScopes: [String] = []
 
@@ -63,7 +65,8 @@ package struct FaultSettings: Sendable, Equatable {
         "garbage",
         "historyWithoutKeys", "loseDecision", "loseSend", "lostDedupe", "pairing", "refuse", "refuseConnections",
         "refuseUpgrades",
-        "retryAfterMs", "sendError", "sendErrorCode", "seqGapEvery", "silence", "slowAckMs", "strippedScopes",
+        "retryAfterMs", "sendError", "sendErrorCode", "seqGapEvery", "silence", "slowAckMs", "slowAnswersMs",
+        "strippedScopes",
     ]
 
     /// Whether a counted fault strikes now.
@@ -104,6 +107,7 @@ package struct FaultSettings: Sendable, Equatable {
         case "seqGapEvery": seqGapEvery = try Self.number(name, value, from: 0)
         case "silence": silence = try Self.flag(name, value)
         case "slowAckMs": slowAckMs = try Self.number(name, value, from: 0)
+        case "slowAnswersMs": slowAnswersMs = try Self.number(name, value, from: 0)
         case "strippedScopes": strippedScopes = value.split(separator: ",").map(String.init)
         default: throw .unknownName(name, known: Self.names)
         }

@@ -38,6 +38,8 @@ package final class FaultyGateway: DemoGatewayCore {
         }
     }
 
+    /// Requests of clients that have had their hello.
+    private(set) var requestCount = 0
     var openConnections: [DemoConnectionID] { connections.filter(\.value).keys.sorted() }
     package var recordedLines: [[UInt8]] { record.lines }
 
@@ -78,6 +80,7 @@ package final class FaultyGateway: DemoGatewayCore {
             return filtered(model.received(message, from: id, now: skewed(now)))
         }
         let request = Request(connection: id, id: requestID, params: frame["params"])
+        if isOpen { requestCount += 1 }
         if method == "connect", !isOpen, let refused = refuseConnect(request, now) { return refused }
         if method == "chat.send", let refused = refuseSend(request, now) { return refused }
         if method == "exec.approval.resolve", FaultSettings.strikes(&faults.loseDecision) {
@@ -88,6 +91,7 @@ package final class FaultyGateway: DemoGatewayCore {
         switch method {
         case "connect" where !isOpen: helloSent(&actions, request)
         case "chat.send": sendAnswered(&actions, request, now)
+        case _ where faults.slowAnswersMs > 0: delayAnswer(&actions, request, now)
         case "exec.approval.resolve": decisionAnswered(&actions, request, now)
         case "agents.files.get" where FaultSettings.strikes(&faults.editAfterRead): editFile(request, now)
         default: break
@@ -231,6 +235,12 @@ package final class FaultyGateway: DemoGatewayCore {
             if FaultSettings.strikes(&faults.ackThenClose) { answers += drop(id, now) }
             actions.insert(contentsOf: answers, at: place)
         }
+    }
+
+    private func delayAnswer(_ actions: inout [DemoAction], _ request: Request, _ now: DemoInstant) {
+        guard let place = answer(actions, to: request)?.place else { return }
+        let answer = actions.remove(at: place)
+        _ = held.add(deadline: now.monotonic + UInt64(faults.slowAnswersMs) * 1_000_000, answer)
     }
 
     private func note(_ request: Request, _ outcome: String, _ now: DemoInstant) {

@@ -11,6 +11,7 @@ import Service
 /// `GET /v1/messages`.
 enum MessageOperations {
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        if call.answersWarm(api, on: loop) { return }
         do throws(Problem) {
             let query = MessagePages.Query(
                 session: try api.runs.session(named: call.text("session") ?? "main", "session"),
@@ -20,7 +21,6 @@ enum MessageOperations {
             )
             guard call.caller.mayUse(session: query.session) else { throw Problem(.foreignSession) }
             let refresh = try call.flag("refresh")
-            if call.answersWarm(api, on: loop) { return }
             api.services.messagePages.read(query, refresh: refresh, on: loop) { result in
                 switch result {
                 case .success(var page):

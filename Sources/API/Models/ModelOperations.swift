@@ -7,13 +7,13 @@ import Service
 /// `GET /v1/models`: what a session can be set to.
 enum ModelOperations {
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        if call.answersWarm(api, on: loop) { return }
         let view: ModelView?
         do throws(Problem) {
             view = try call.choice("view")
         } catch {
             return call.fail(error, on: loop)
         }
-        if call.answersWarm(api, on: loop) { return }
         guard api.services.models.isSupported else {
             return call.fail(.unsupported("models", needs: "2026.3", api), on: loop)
         }

@@ -59,7 +59,7 @@ final class AccessMemo {
     }
 
     func covers(_ head: RequestHead) -> Bool {
-        guard head.method == .get || head.method == .head, head.query == nil else { return false }
+        guard head.method == .get || head.method == .head, head.ticket == nil else { return false }
         var sawHost = false
         for slot in head.fields.slots {
             switch slot.name {

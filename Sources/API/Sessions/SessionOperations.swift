@@ -80,10 +80,10 @@ enum SessionOperations {
     }
 
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        if call.answersWarm(api, on: loop) { return }
         do throws(Problem) {
             let query = try Query(call)
             let refresh = try call.flag("refresh")
-            if call.answersWarm(api, on: loop) { return }
             api.services.sessionModel.read(refresh: refresh, on: loop) { result in
                 switch result {
                 case .success(let list): answer(call, list, query, api, on: loop)
@@ -135,10 +135,10 @@ enum SessionOperations {
     }
 
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        if call.answersWarm(api, on: loop) { return }
         do throws(Problem) {
             let key = try call.session(api)
             let refresh = try call.flag("refresh")
-            if call.answersWarm(api, on: loop) { return }
             show(key, refresh: refresh, api, call, on: loop)
         } catch {
             call.fail(error, on: loop)
@@ -194,9 +194,9 @@ enum SessionOperations {
     }
 
     static func agents(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        if call.answersWarm(api, on: loop) { return }
         do throws(Problem) {
             let refresh = try call.flag("refresh")
-            if call.answersWarm(api, on: loop) { return }
             api.services.lists.readAgents(refresh: refresh, on: loop) { result in
                 switch result {
                 case .success(let list): answer(call, list, api, on: loop)

@@ -1,0 +1,90 @@
+"""What a read costs that the gateway was asked for before: with a gateway that takes 100 ms for each answer, lists and messages are
+answered at once, nobody asks it again until something happens, and a request costs the server at most 1.5 times `/healthz`."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import time
+
+import harness
+from harness import ROOT, FaultyGateway, Serve, Tally, options, until
+
+chosen = options(requests=(5_000, 40_000), rounds=(2, 5))
+tally = Tally()
+RELEASE = ROOT / ".build/release/ladle"
+if chosen.long and "LADLE" not in os.environ and RELEASE.exists():
+    harness.LADLE = str(RELEASE)
+subprocess.run([ROOT / "deploy/packages", "nghttp2-client"], check=True)
+SLOW = 0.1
+gateway = FaultyGateway()
+ladle = Serve(gateway=gateway.url).linked()
+for name in ("den", "attic", "shed", "porch"):
+    for number in range(5):
+        ladle.json("POST", "/v1/messages", {"text": f"say hello {number}", "session": name})
+until(lambda: ladle.json("GET", "/v1/status")[1]["outbox"]["pending"] == 0, 60, what="the answers")
+gateway.control("POST", "faults?slowAnswersMs=100")
+PATHS = ["/v1/sessions", "/v1/sessions/den", "/v1/agents", "/v1/models", "/v1/messages?session=den"]
+
+
+def asked():
+    return json.loads(gateway.control("GET", "state"))["requests"]
+
+
+def timed(path):
+    start = time.monotonic()
+    status, _, body = ladle.call("GET", path)
+    tally.check(status == 200, f"{path}: {status} {body[:200]}")
+    return time.monotonic() - start, body
+
+
+def quiet():
+    """What follows a message comes to rest: rows are read once more two seconds after the last of them."""
+    time.sleep(2.5)
+    for path in PATHS:
+        timed(path)
+
+
+def cpu():
+    """CPU seconds of the server so far, to the nanosecond."""
+    return sum(int(file.read_text().split()[0]) for file in pathlib.Path(f"/proc/{ladle.process.pid}/task").glob("*/schedstat")) / 1e9
+
+
+def load(path):
+    """CPU microseconds of the server for one request."""
+    before = cpu()
+    done = subprocess.run(["h2load", "--h1", "-n", str(chosen.requests), "-c", "8", "-t", "1", f"http://127.0.0.1:{ladle.port}{path}"],
+                          capture_output=True, text=True, timeout=300)
+    good = re.search(r"status codes: (\d+) 2xx", done.stdout)
+    assert good and int(good[1]) == chosen.requests, done.stdout + done.stderr
+    return (cpu() - before) / chosen.requests * 1e6
+
+
+took, _ = timed("/v1/sessions?refresh=true")
+tally.check(took >= SLOW, f"`refresh` asks the gateway: {took * 1000:.0f} ms")
+quiet()
+before = asked()
+for path in PATHS:
+    slowest = max(timed(path)[0] for _ in range(20))
+    tally.check(slowest < SLOW / 2, f"{path} is answered at once: {slowest * 1000:.1f} ms")
+tally.check(asked() - before <= 1, f"{asked() - before} calls for {20 * len(PATHS)} reads")
+
+ratios = {}
+for path in PATHS:
+    figures = [(load("/healthz"), load(path)) for _ in range(chosen.rounds)]
+    plain, warm = min(a for a, _ in figures), min(b for _, b in figures)
+    ratios[path] = warm / plain
+    print(f"{path}: {warm:.2f} us, /healthz {plain:.2f} us, {ratios[path]:.2f}x", flush=True)
+if chosen.long:
+    for path, ratio in ratios.items():
+        tally.check(ratio <= 1.5, f"{path} costs {ratio:.2f} times /healthz")
+
+# One event later it is true again.
+status, answer = ladle.json("POST", "/v1/messages?wait=20", {"text": "say the sky is blue", "session": "den"})
+tally.check(status == 200, f"a message: {status} {answer}")
+until(lambda: b"the sky is blue" in timed("/v1/messages?session=den")[1], 5, what="the message in the history")
+until(lambda: "sky is blue" in json.loads(timed("/v1/sessions/den")[1])["preview"], 5, what="the preview")
+ladle.json("PATCH", "/v1/sessions/den", {"label": "The den"}, headers={"If-Match": "*"})
+tally.check(json.loads(timed("/v1/sessions/den")[1])["title"] == "The den", "a change shows at once")
+tally.end()
