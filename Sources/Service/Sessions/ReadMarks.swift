@@ -1,6 +1,5 @@
 import Basics
 package import EventLoops
-import JSONBytes
 import Runs
 import Store
 
@@ -34,7 +33,7 @@ package final class ReadMarks {
     /// A household has some ten clients and some hundred sessions; the mark of the oldest message gives way.
     private static let most = 2_000
     /// Nobody needs to know more exactly.
-    package static let mostCounted = 500
+    private static let mostCounted = 500
 
     private let feed: EventFeed
     private let events: ServiceEvents
@@ -135,24 +134,17 @@ package final class ReadMarks {
         after place: MessageTable.Place
     ) throws -> Int {
         try messages.list(session: session, after: place, limit: mostCounted).reduce(0) { count, message in
-            let role = try? JSONDocument(parsing: message.body).root["role"]
-            return role?.equals("assistant") ?? false ? count + 1 : count
+            ChatMessage(cached: message.body)?.role == .assistant ? count + 1 : count
         }
     }
 
     private static func bytes(_ place: MessageTable.Place) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.object { object in
-            object.member("at", place.at)
-            object.member("ordinal", place.ordinal)
-        }
-        return writer.bytes
+        Array("\(place.at.milliseconds) \(place.ordinal)".utf8)
     }
 
     private static func place(_ bytes: [UInt8]) -> MessageTable.Place? {
-        guard let value = try? JSONDocument(parsing: bytes).root,
-            let at = value["at"]?.string.flatMap({ Timestamp(rfc3339: $0) }), let ordinal = value["ordinal"]?.int
-        else { return nil }
-        return MessageTable.Place(at: at, ordinal: ordinal)
+        let parts = String(decoding: bytes, as: UTF8.self).split(separator: " ").map { Int64($0) }
+        guard parts.count == 2, let at = parts[0], let ordinal = parts[1] else { return nil }
+        return MessageTable.Place(at: Timestamp(milliseconds: at), ordinal: ordinal)
     }
 }

@@ -40,7 +40,7 @@ package struct SessionInfo: Sendable, Equatable {
     package var sessionID: String?
     package var tokens = Tokens()
     package var contextTokens: Int64?
-    package var costUSD: Double?
+    var costUSD: Double?
     package var isUnread: Bool?
     package var isPinned: Bool?
     package var isArchived: Bool?
@@ -104,7 +104,7 @@ package struct SessionInfo: Sendable, Equatable {
     }
 
     /// How full the model's context is; nil where the gateway's count is of another model or out of date.
-    package var contextUsedPercent: Int? {
+    var contextUsedPercent: Int? {
         guard let total = tokens.total, let room = contextTokens, room > 0, total >= 0, tokens.isFresh != false else {
             return nil
         }
@@ -185,7 +185,7 @@ package struct SessionInfo: Sendable, Equatable {
         }
     }
 
-    private func writeMembers(to object: inout JSONWriter) {
+    func writeMembers(to object: inout JSONWriter) {
         object.member("key", key)
         object.member("agent", agent)
         object.member("kind", kind.rawValue)
@@ -214,45 +214,5 @@ package struct SessionInfo: Sendable, Equatable {
         object.member("unread", isUnread)
         object.member("pinned", isPinned)
         object.member("archived", isArchived)
-    }
-
-    /// As `init(kept:)` reads it.
-    func keep(in writer: inout JSONWriter) {
-        writer.object { object in
-            writeMembers(to: &object)
-            object.member("aborted", wasAborted)
-        }
-    }
-
-    /// A row of the list as it was last written to the database.
-    init?(kept row: JSONValue) {
-        guard let text = row["key"]?.string else { return nil }
-        self.init(key: SessionKey(canonical: text))
-        if let kind = row["kind"]?.string.flatMap(SessionKind.init(rawValue:)) { self.kind = kind }
-        label = row["label"]?.string
-        title = row["title"]?.string
-        titleFrom = row["titleFrom"]?.string.flatMap(TitleSource.init(rawValue:))
-        preview = row["preview"]?.string
-        provider = row["provider"]?.string
-        model = row["model"]?.string
-        thinking = row["thinking"]?.string
-        thinkingLevels = row["thinkingLevels"]?.elements.compactMap(\.string) ?? []
-        verbose = row["verbose"]?.string
-        status = row["status"]?.string
-        wasAborted = row["aborted"]?.bool ?? false
-        updatedAt = row["updatedAt"]?.string.flatMap { Timestamp(rfc3339: $0) }
-        sessionID = row["sessionId"]?.string
-        let counts = row["tokens"]
-        tokens = Tokens(
-            input: counts?["input"]?.int,
-            output: counts?["output"]?.int,
-            total: counts?["total"]?.int,
-            isFresh: counts?["fresh"]?.bool
-        )
-        contextTokens = row["contextTokens"]?.int
-        costUSD = row["costUsd"]?.double
-        isUnread = row["unread"]?.bool
-        isPinned = row["pinned"]?.bool
-        isArchived = row["archived"]?.bool
     }
 }
