@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 00864f0fe4fa2007f35ecf2590025d4b68bd0af27c1f381f65cecba0e6b90aab
+// 234796d6c06ebecf2cf96bfa1507afbc3a0c42a1aab944b7d402785416ea5f6d
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

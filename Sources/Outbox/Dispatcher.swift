@@ -35,6 +35,11 @@ package struct Dispatcher: Sendable {
 
     package func entry(id: String) -> OutboxEntry? { deliveries[id]?.entry }
 
+    /// The entries of the session that have not ended, in order of acceptance.
+    package func entries(of session: String) -> [OutboxEntry] {
+        deliveries.values.map(\.entry).filter { $0.session == session }.sorted { $0.ordinal < $1.ordinal }
+    }
+
     // MARK: Inputs
 
     package mutating func receive(_ input: DispatcherInput, now: Moment) -> [DispatcherAction] {

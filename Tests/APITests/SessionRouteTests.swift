@@ -84,7 +84,8 @@ struct SessionRouteTests {
         try await withAPI(.demo) { api, loop in
             _ = try await made(#"{"label":"Kitchen"}"#, api, on: loop)
             #expect(try await patchMain(#"{"label":"Kitchen"}"#, api, on: loop)["code"] == "LABEL_TAKEN")
-            #expect(try await patchMain(#"{"model":"demo/none"}"#, api, on: loop)["code"] == "UNKNOWN_MODEL")
+            let model = try await patchMain(#"{"model":"demo/demo-11"}"#, api, on: loop)
+            #expect(model["code"] == "UNKNOWN_MODEL" && model.body.contains("`demo/demo-1`"))
             #expect(try await patchMain(#"{"thinking":"utter"}"#, api, on: loop)["code"] == "INVALID_FIELD")
             #expect(try await patchMain(#"{"verbose":"much"}"#, api, on: loop)["code"] == "GATEWAY_REFUSED")
             #expect(
@@ -93,6 +94,50 @@ struct SessionRouteTests {
             #expect(try await patchMain("{}", api, on: loop).status == 422)
             let main = try await api.request("DELETE", "/v1/sessions/main", ["If-Match: *"], on: loop)
             #expect(main.status == 409 && main["code"] == "MAIN_SESSION")
+        }
+    }
+
+    @Test(arguments: DemoRelease.allCases)
+    func `the same key makes the same session and says the first message once`(_ release: DemoRelease) async throws {
+        try await withAPI(Self.setup(release)) { api, loop in
+            let fields = Field.json + ["Idempotency-Key: den"]
+            let body = #"{"label":"Den","text":"hello"}"#
+            let first = try await api.post("/v1/sessions", fields, body, on: loop)
+            #expect(first.status == 201 && first.json["entry"]?["text"]?.string == "hello", "\(first.body)")
+            let again = try await api.post("/v1/sessions", fields, body, on: loop)
+            #expect(again.status == 201 && again.field("idempotency-replayed") == "true")
+            #expect(again.field("location") == first.field("location"))
+            #expect(again.json["entry"]?["id"]?.string == first.json["entry"]?["id"]?.string)
+            let other = try await api.post("/v1/sessions", fields, #"{"text":"good night"}"#, on: loop)
+            #expect(other.status == 422 && other["code"] == "IDEMPOTENCY_KEY_REUSED")
+            #expect(other.field("location") == first.field("location"))
+            let stop = try await api.post("/v1/sessions", Field.json, #"{"text":"stop"}"#, on: loop)
+            #expect(stop.status == 422 && stop["code"] == "STOP_WORD")
+            let list = try await api.get("/v1/sessions?refresh=true", on: loop).json
+            #expect(list["sessions"]?.count == 2)
+        }
+    }
+
+    @Test func `what a caller has read is its own`() async throws {
+        try await withAPI(.demo) { api, loop in
+            let none = try await api.request("PUT", "/v1/sessions/main/read", on: loop)
+            #expect(none.status == 200 && none.json["unread"] == nil)
+            let missing = try await api.request(
+                "PUT",
+                "/v1/sessions/main/read",
+                Field.json,
+                body: #"{"messageId":"none"}"#,
+                on: loop
+            )
+            #expect(missing.status == 404 && missing["code"] == "PLACE_NOT_FOUND")
+            let wrong = try await api.request(
+                "PUT",
+                "/v1/sessions/main/read",
+                Field.json,
+                body: #"{"mesageId":"x"}"#,
+                on: loop
+            )
+            #expect(wrong.status == 422 && wrong.body.contains("`messageId`"))
         }
     }
 

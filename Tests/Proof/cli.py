@@ -178,6 +178,22 @@ tally.check(as_json("approvals", "deny", second["id"])["state"] == "denied", "th
 tally.check(as_json("approvals", "allow", second["id"], code=69)["code"] == "APPROVAL_RESOLVED", "another decision")
 as_json("approvals", "deny", "no-such-approval", code=64)
 tally.check(len(as_json("approvals", "--all")["approvals"]) == 2, "also those that ended")
+# Sessions: each change on a session of its own, by key.
+as_json("send", "--wait", "--session", "attic", "hello")
+tally.check(any(s["key"] == "agent:main:attic" for s in as_json("sessions", "list", "--all", "--search", "ATT")["sessions"]), "one that was looked for")
+tally.check(as_json("sessions", "rename", "attic", "The attic")["session"]["title"] == "The attic", "a label")
+tally.check(as_json("sessions", "model", "attic", "demo/demo-2")["session"]["model"] == "demo-2", "a model")
+tally.check(as_json("sessions", "model", "attic", "demo/demo-22", code=64)["code"] == "UNKNOWN_MODEL", "no model")
+tally.check("The attic, demo-1" in pipe("sessions", "model", "attic", "default")[0], "the default model, in words")
+as_json("sessions", "compact", "attic")
+before = server.json("GET", "/v1/sessions/attic")[1]["sessionId"]
+tally.check(as_json("sessions", "reset", "attic")["sessionId"] != before, "anew")
+as_json("send", "--session", "attic", "--not-before", LATER, "later")
+tally.check(as_json("sessions", "delete", "attic", code=69)["code"] == "OUTBOX_NOT_EMPTY", "something waits for it")
+tally.check(as_json("sessions", "delete", "--force", "--keep-transcript", "attic")["key"] == "agent:main:attic", "deleted")
+as_json("sessions", "reset", "attic", code=64)
+fits("sessions", "list", "--all", whole=["agent:main:main"])
+
 # The newest releases alone have questions; approvals.py answers some.
 for words in (["list"], ["show", "some-question"], ["answer", "some-question", "yes"], ["cancel", "some-question"]):
     tally.check(as_json("questions", *words, code=69)["code"] == "GATEWAY_UNSUPPORTED", f"questions {words[0]}")

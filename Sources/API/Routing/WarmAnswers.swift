@@ -47,8 +47,8 @@ final class WarmAnswers {
     }
 
     private static func question(of call: Call) -> Question? {
-        // Who asks for a new answer gets one.
-        guard call.caller.sessions == nil, call.text("refresh") == nil else { return nil }
+        // Who asks for a new answer gets one; a ticket is good for one.
+        guard call.caller.sessions == nil, call.text("ticket") == nil, call.text("refresh") == nil else { return nil }
         let target = Array(call.head.fields.bytes[call.head.targetRange])
         return Question(target: target, type: call.answerType.essence, caller: call.caller.label)
     }

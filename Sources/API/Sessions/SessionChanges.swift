@@ -196,7 +196,7 @@ enum SessionChanges {
             let problem = Problem(
                 .outboxNotEmpty,
                 "\(count) \(count == 1 ? "message waits" : "messages wait") in the outbox for this session.",
-                hint: "?force=true deletes it all the same"
+                hint: "?force=true takes them back and deletes it"
             )
             call.fail(problem, on: loop)
         case .noSuchThinking(let levels):

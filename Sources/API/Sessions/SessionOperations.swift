@@ -26,9 +26,7 @@ enum SessionOperations {
             isArchived = try call.flag("archived")
             limit = try call.number("limit", in: 1...SessionModel.mostSessions, default: 200)
             if let text = call.text("before") {
-                guard let place = Place(text) else {
-                    throw .badParameter("before", "`before` is the place that the page before names.")
-                }
+                guard let place = Place(text) else { throw .noPlace("before", "session") }
                 before = place
             }
         }
@@ -36,7 +34,7 @@ enum SessionOperations {
         private static func kinds(of text: String?) throws(Problem) -> Set<String> {
             guard let text else { return SessionInfo.kindsOfPeople }
             if text == "all" { return Set(SessionInfo.kinds) }
-            let names = text.split(separator: ",").map(String.init)
+            let names = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             for name in names where !SessionInfo.kinds.contains(name) {
                 let near = NearestName.of(name, in: SessionInfo.kinds).map { " Did you mean \($0)?" } ?? ""
                 let all = SessionInfo.kinds.joined(separator: ", ")
@@ -167,8 +165,7 @@ enum SessionOperations {
     private static func messageID(in call: Call) throws(Problem) -> String? {
         guard !call.exchange.body.isEmpty else { return nil }
         let body = try call.jsonObject(of: ["messageId"])
-        guard let value = body["messageId"] else { return nil }
-        guard let id = value.string, !id.isEmpty, id.utf8.count <= 512 else {
+        guard let id = body["messageId"]?.string, !id.isEmpty, id.utf8.count <= 512 else {
             throw .invalidField("messageId", "`messageId` is the id of the last message that was read.")
         }
         return id

@@ -139,6 +139,13 @@ package final class OutboxService {
         give(.cancel(id: id, force: force, expectedVersion: expectedVersion, token), on: loop)
     }
 
+    /// Takes back what waits for a session that somebody deleted all the same. What is at the gateway already is left to it.
+    func cancelAll(of session: String, on loop: isolated EventLoop) {
+        for entry in dispatcher.entries(of: session) {
+            cancel(entry.id, force: true, expectedVersion: nil, on: loop) { _ in }
+        }
+    }
+
     package func retry(
         _ id: String,
         expectedVersion: Int64?,

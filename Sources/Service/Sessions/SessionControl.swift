@@ -328,7 +328,7 @@ package final class SessionControl {
             self.check(key, if: isMeant, finish, on: loop) { before in
                 let waiting = self.outbox.summary(of: [key], now: loop.wallClock).counts.pending
                 guard isForced || waiting == 0 else { return finish(.failure(.outboxNotEmpty(waiting))) }
-                self.delete(before, keepsTranscript: keepsTranscript, on: loop, finish)
+                self.delete(before, keepsTranscript: keepsTranscript, isForced: isForced, on: loop, finish)
             }
         }
     }
@@ -336,6 +336,7 @@ package final class SessionControl {
     private func delete(
         _ before: SessionInfo,
         keepsTranscript: Bool,
+        isForced: Bool,
         on loop: isolated EventLoop,
         _ finish: @escaping Completion<SessionInfo>
     ) {
@@ -349,6 +350,8 @@ package final class SessionControl {
             case .failure(let fault): finish(.failure(Refusal(fault)))
             case .success(let wasThere):
                 guard wasThere else { return finish(.failure(.notFound)) }
+                // Before the others learn of it: they would be held back for a decision.
+                if isForced { self.outbox.cancelAll(of: before.key, on: loop) }
                 self.service.deleted(before, on: loop)
                 finish(.success(before))
             }
