@@ -92,6 +92,20 @@ struct SessionModelTests {
         }
     }
 
+    @Test func `a list that comes after the first events tells of no new sessions`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(on: loop)
+            try await changed(bench, #""label":"1""#, on: loop)
+            #expect(bench.data("session").count == 1)
+            try await bench.drop(on: loop)
+            let other = #"{"key":"agent:main:other","sessionId":"o","updatedAt":5}"#
+            bench.gateway.next("sessions.list", ok(Self.list(Self.den, other)))
+            try await bench.open(on: loop)
+            _ = try await keys(bench, on: loop)
+            #expect(bench.data("session").count == 1)
+        }
+    }
+
     @Test func `changes of one second are one event, and counters are none`() async throws {
         try await withLinkedServices { bench, loop in
             for number in 1...20 { try await changed(bench, #""label":"\#(number)""#, on: loop) }

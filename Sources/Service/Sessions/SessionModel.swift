@@ -45,6 +45,8 @@ package final class SessionModel {
     private var kept: [UInt8] = []
     /// The link was broken since the last list: its events are lost.
     private var hasGap = false
+    /// Before the first list nobody knows which sessions are new.
+    private(set) var wasListed = false
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, runs: RunService, clientName: String) {
         self.gateway = gateway
@@ -132,7 +134,7 @@ package final class SessionModel {
         readAt = nil
         isAsking = false
         asked += 1
-        hasGap = !rows.isEmpty
+        hasGap = wasListed
         if hasGap || !waiters.isEmpty { ask(on: loop) }
     }
 
@@ -207,6 +209,7 @@ package final class SessionModel {
             after[key] = newer
         }
         rows = after
+        wasListed = true
         events.changed()
         readAt = isWhole ? loop.now : nil
         keep(now: loop.wallClock)

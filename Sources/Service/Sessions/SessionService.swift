@@ -184,6 +184,7 @@ package final class SessionService {
     /// Counters, previews and runs are no news here: each run changes them several times, and has events of its own.
     private func publishDifference(_ last: SessionInfo?, _ info: SessionInfo, on loop: isolated EventLoop) {
         guard last?.lasting != info.lasting else { return }
+        guard last != nil || !model.wasListed else { return publish(.created, info, on: loop) }
         let isArchived = info.isArchived == true && last?.isArchived != true
         let isRenamed = last != nil && last?.label != info.label
         publish(isArchived ? .archived : isRenamed ? .renamed : .changed, info, on: loop)
