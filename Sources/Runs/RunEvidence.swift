@@ -80,9 +80,15 @@ struct RunEvidence: Sendable {
     mutating func settled(_ state: Run.State, error: String?) { row = (state, error) }
 
     mutating func isOver(_ reason: Over, session state: Run.State? = nil) {
-        guard over == nil else { return }
+        guard over == nil || isLate(reason) else { return }
         over = reason
         sessionState = state
+    }
+
+    /// A gateway that is busy after its start may take a run up long after it was given up here.
+    private func isLate(_ reason: Over) -> Bool {
+        guard over == .processGone, case .takenUp = reason else { return false }
+        return true
     }
 
     /// True when the deadline has just passed.

@@ -8,7 +8,8 @@ struct RunLooks: Sendable {
 
     /// How long after the last look the next one is due; nil where events tell everything.
     func interval(_ runs: SessionRuns, in memory: RunMemory, now: Timestamp) -> Int64? {
-        var wait: Int64?
+        // A run that was given up may have been taken up while the link was away.
+        var wait: Int64? = runs.active.isEmpty && !runs.interrupted.isEmpty && runs.looks == 0 ? 0 : nil
         for id in runs.active {
             guard let reducer = memory[id], let own = interval(reducer, looks: runs.looks, now: now) else { continue }
             wait = min(wait ?? own, own)

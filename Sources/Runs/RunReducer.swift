@@ -67,6 +67,7 @@ struct RunReducer: Sendable {
     private var publishedText: [UInt8] = []
     private var publishedUnits = 0
     private var publishedState: Run.State?
+    private var publishedOver: RunEvidence.Over?
     /// `started` was published, in this process or in an earlier one.
     private(set) var isStartPublished = false
     /// An earlier process followed this run.
@@ -99,6 +100,12 @@ struct RunReducer: Sendable {
     var isClosed: Bool { publishedState != nil }
     var isGone: Bool { goneAt != nil }
     var isOver: Bool { evidence.over != nil }
+    /// It counts as interrupted, with or without an end so far.
+    var mayBeTakenUp: Bool { isActive || (evidence.isInterrupted && evidence.over == .processGone) }
+    func mayBeTakenUpLate(now: Timestamp) -> Bool {
+        guard isClosed, mayBeTakenUp, let goneAt else { return false }
+        return now.milliseconds - goneAt.milliseconds < Self.lateMilliseconds
+    }
     var isProven: Bool { evidence.isProven }
     var isEndHeld: Bool { endHeldUntil != nil }
     /// Events were lost, or the transcript alone has a result.
@@ -511,6 +518,11 @@ struct RunReducer: Sendable {
     }
 
     /// The gateway began it anew; its rows are all that is seen of that.
+    /// - Parameter now: by then its rows were written, where its end was published.
+    mutating func takenUpUnseen(now: Timestamp) {
+        if isClosed { overAt = now } else { beginAgainUnseen() }
+    }
+
     mutating func beginAgainUnseen() {
         evidence = RunEvidence()
         steps.abandonOpen()
@@ -524,6 +536,8 @@ struct RunReducer: Sendable {
     /// Gateways write the row of an aborted run up to 3 s after its end.
     private static let lastRowMilliseconds: Int64 = 3_000
     private static let mostStarts = 8
+    /// 2026.6.11 took a run up nine minutes after its start, when several restarts had interrupted many sessions.
+    private static let lateMilliseconds: Int64 = 3_600_000
     /// The start of a process is reckoned from its age, which a hello names some time after it was read.
     private static let processTolerance: Int64 = 1_000
 
@@ -565,8 +579,8 @@ struct RunReducer: Sendable {
         let hasEnded = !state.isActive
         let end = endTime(state)
         if let closed = publishedState {
-            guard closed != state, hasEnded else { return nil }
-            publishedState = state
+            guard hasEnded, closed != state || (state == .failed && publishedOver != evidence.over) else { return nil }
+            (publishedState, publishedOver) = (state, evidence.over)
             publishedText = Self.limited(visibleText(isFinal: true))
             changes.append(.corrected(run))
             return nil
@@ -578,7 +592,7 @@ struct RunReducer: Sendable {
         }
         steps.publish(of: state, end: end, to: &changes)
         guard hasEnded else { return nil }
-        publishedState = state
+        (publishedState, publishedOver) = (state, evidence.over)
         if evidence.isProven { changes.append(.proven(id, .end)) }
         changes.append(.ended(run))
         return session

@@ -93,7 +93,7 @@ struct RunTies: Sendable {
             memory[session: session]?.interrupted.removeAll { $0 == id }
             // Before its end, so that nobody who waits for the answer takes the end for it.
             changes.append(.reassigned(from: id, to: answer))
-            if memory[id]?.isActive == true { memory[id]?.end(.takenUp(as: answer), now: time) }
+            if memory[id]?.mayBeTakenUp == true { memory[id]?.end(.takenUp(as: answer), now: time) }
             memory.publish(id, to: &changes)
         }
     }
@@ -110,7 +110,7 @@ struct RunTies: Sendable {
         guard let runs = memory[session: session], !runs.interrupted.isEmpty else { return [:] }
         for (place, turn) in turns.enumerated() where owned[place] == nil {
             guard let user = turn.user, user.resumesTurn, turn.rows.last?.stopReason == .completed,
-                let id = interrupted(by: user, runs, in: memory), memory[id]?.isActive == true
+                let id = interrupted(by: user, runs, in: memory), memory[id]?.mayBeTakenUp == true
             else { continue }
             // A prompt without words takes up the turn just before it.
             let isBefore =
@@ -127,6 +127,7 @@ struct RunTies: Sendable {
         let named = runs.interrupted.last {
             memory[$0]?.sentText.map { !$0.isEmpty && user.text.rangeOfText($0) != nil } ?? false
         }
-        return named ?? (user.resumesUnnamedTurn ? runs.interrupted.last : nil)
+        guard named == nil, user.resumesUnnamedTurn else { return named }
+        return runs.interrupted.last { memory[$0]?.isActive == true }
     }
 }

@@ -223,7 +223,7 @@ package struct RunTracker: Sendable {
     ///   - isSameProcess: as the one before; nil where the gateway does not say how long it has been running.
     ///   - startedAt: of the process, by the gateway's clock.
     package mutating func linkOpened(isSameProcess: Bool?, startedAt: Timestamp? = nil, now: Timestamp) {
-        for (session, runs) in memory.sessions where !runs.active.isEmpty {
+        for (session, runs) in memory.sessions where !runs.active.isEmpty || !runs.interrupted.isEmpty {
             let gone = runs.active.filter { isSameProcess == false || memory[$0]?.began(before: startedAt) == true }
             for id in runs.active {
                 memory[id]?.reconnected(
@@ -237,8 +237,9 @@ package struct RunTracker: Sendable {
             // Only in the memory of that process.
             if isSameProcess == false { memory[session: session]?.deferred = [] }
             let interrupted = gone.filter { memory[$0]?.hasBegun == true }
+            let givenUp = runs.interrupted.filter { memory[$0]?.mayBeTakenUpLate(now: now) == true }
             if isSameProcess == false || !interrupted.isEmpty {
-                memory[session: session]?.interrupted = interrupted
+                memory[session: session]?.interrupted = givenUp + interrupted
             }
         }
     }
@@ -478,7 +479,7 @@ package struct RunTracker: Sendable {
         if page.rows.contains(where: { $0.role == .assistant }) { memory[session: session]?.hasTranscript = true }
         if let shown = page.conversation { endReplaced(by: shown, session: session, now: now, to: &changes) }
         let inFlight = takeInFlight(page, session: session, now: now, to: &changes)
-        let found = take(page.rows, session: session, isPage: true, to: &changes)
+        let found = take(page.rows, session: session, pageAt: now, to: &changes)
         // The session's word on its last run is about the run of the last turn alone.
         let lastEnd = Self.state(page.lastRunEnd)
         for id in found.rows.keys where memory[id]?.isStored == true { prove(id, .row, to: &changes) }
@@ -545,10 +546,11 @@ package struct RunTracker: Sendable {
     }
 
     /// Gives the rows of each turn to its run.
+    /// - Parameter pageAt: when they came as a page.
     private mutating func take(
         _ rows: [HistoryRow],
         session: SessionKey,
-        isPage: Bool = false,
+        pageAt: Timestamp? = nil,
         to changes: inout [RunChange]
     ) -> Found {
         var found = Found()
@@ -556,20 +558,20 @@ package struct RunTracker: Sendable {
         let turns = HistoryTurn.split(rows)
         ties.tie(turns, session: session, in: &memory, to: &changes)
         // A page of fewer rows is the whole transcript.
-        let beginsInside = !isPage || rows.count >= Self.pageRows
+        let beginsInside = pageAt == nil || rows.count >= Self.pageRows
         let match = ties.match(turns, session: session, beginsInside: beginsInside, in: memory) {
             isHidden($0) ? nil : resolved($0)
         }
         var owners = match.owners
-        if isPage {
+        if let pageAt {
             let unseen = ties.answeredUnseen(turns, owned: owners, session: session, in: memory)
-            for id in unseen.values { memory[id]?.beginAgainUnseen() }
+            for id in unseen.values { memory[id]?.takenUpUnseen(now: pageAt) }
             owners.merge(unseen) { known, _ in known }
         }
         for (place, turn) in turns.enumerated() {
             guard let id = owners[place], memory[id]?.session == session else { continue }
             memory[id]?.take(turn.rows)
-            if isPage, turn.user != nil { memory[id]?.isStored = true }
+            if pageAt != nil, turn.user != nil { memory[id]?.isStored = true }
             found.rows[id, default: []] += turn.rows
             if place == turns.count - 1 { found.last = id }
         }

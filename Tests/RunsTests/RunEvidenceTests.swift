@@ -181,6 +181,55 @@ struct RunEvidenceTests {
         #expect(ends(tracker.receive(history: left, session: main, now: after(115_000))).first?.code == .interrupted)
     }
 
+    private func takenUp(_ words: String, at time: Int64) -> String {
+        let opening = "[Queued user message that arrived while the previous turn was still active]"
+        let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+        return user("\(opening)\\n\(words)\\n\\n\(note)", at: time)
+    }
+
+    private func corrected(_ changes: [RunChange]) -> Run? {
+        changes.compactMap { if case .corrected(let run) = $0 { run } else { nil } }.last
+    }
+
+    /// Given up 60 s after the restart.
+    private func givenUp() -> RunTracker {
+        var tracker = half(GatewayTraits())
+        tracker.relink(isSameProcess: false, now: after(5_000))
+        #expect(tracker.takeLooks(now: after(5_000), room: 5, except: []) == [main])
+        let left = page([user("story", at: 0, key: "k")], status: "running")
+        #expect(ends(tracker.receive(history: left, session: main, now: after(65_000))).first?.code == .interrupted)
+        return tracker
+    }
+
+    @Test func `a run that the gateway takes up after it was given up names the one that goes on`() {
+        var tracker = givenUp()
+        tracker.relink(isSameProcess: false, now: after(200_000))
+        _ = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.start("g", now.milliseconds + 540_000),
+            now: after(540_000)
+        )
+        let row = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(takenUp("story", at: 540_000))}"#
+        )
+        let changes = tracker.receive(event: "session.message", payload: row, now: after(540_010))
+        #expect(changes.contains(.reassigned(from: "k", to: "g")))
+        let run = corrected(changes)
+        #expect(run?.id == "k" && run?.state == .failed && run?.error?.contains("run g") == true)
+        #expect(corrected(tracker.receive(event: "session.message", payload: row, now: after(540_020))) == nil)
+    }
+
+    @Test func `a run that was given up and answered while the link was away is corrected`() {
+        var tracker = givenUp()
+        #expect(tracker.takeLooks(now: after(70_000), room: 5, except: []).isEmpty)
+        tracker.relink(isSameProcess: true, now: after(500_000))
+        #expect(tracker.takeLooks(now: after(500_000), room: 5, except: []) == [main])
+        #expect(tracker.takeLooks(now: after(900_000), room: 5, except: []).isEmpty, "once is enough")
+        let rows = [user("story", at: 0, key: "k"), takenUp("story", at: 400_000), answer("Whole.", at: 401_000)]
+        let run = corrected(tracker.receive(history: page(rows), session: main, now: after(500_100)))
+        #expect(run?.state == .completed && run?.text == "Whole.")
+    }
+
     @Test func `a message without a trace may be sent again, and its run begins anew`() {
         var tracker = half(march, isDelivered: false)
         tracker.relink(isSameProcess: false, now: after(5_000))
