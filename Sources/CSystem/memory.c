@@ -28,8 +28,18 @@ void cs_release_startup_pages(void) {
 void cs_release_startup_pages(void) {}
 #endif
 
-#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+#ifdef __GLIBC__
 #include <malloc.h>
+#include <stdlib.h>
+
+void cs_limit_arenas(int most) {
+    if (!getenv("MALLOC_ARENA_MAX")) mallopt(M_ARENA_MAX, most);
+}
+#else
+void cs_limit_arenas(int most) { (void)most; }
+#endif
+
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
 
 void cs_release_free_memory(size_t least) {
     if (mallinfo2().fordblks >= least) malloc_trim(0);

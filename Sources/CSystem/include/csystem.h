@@ -98,6 +98,9 @@ int cs_ignore_sigpipe(void);
 // Releases code pages that only the start needed; the system maps a page again from its cache when it is used.
 void cs_release_startup_pages(void);
 
+// The C library keeps at most so many heaps for the threads of the process. A value in the environment wins.
+void cs_limit_arenas(int most);
+
 // Gives the free pages inside the heap back to the system if they are at least so many bytes. glibc keeps them for ever
 // otherwise: one block that is in use above them is enough.
 void cs_release_free_memory(size_t least);

@@ -11,6 +11,7 @@ enum ServeCommand {
     private static let leastAddressSpace = 320 << 20
 
     static func run(_ settings: Settings, places: SettingsPlaces) async -> ExitCode {
+        ProcessLimits.limitHeaps()
         ProcessLimits.raiseDescriptors()
         ProcessLimits.forbidCoreFiles()
         ProcessLimits.ignoreBrokenPipes()
