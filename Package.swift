@@ -29,11 +29,12 @@ func layer(_ name: String, uses: [Target.Dependency] = []) -> Target {
 let tested = [
     "ValueTests": [
         "Basics", "JSONBytes", "HTTPModel", "HTTP1", "WebSocket", "EventStream", "Gateway", "Labels", "Runs",
-        "Documents", "Outbox",
+        "Documents", "Outbox", "Notifications",
     ],
     "WrapperTests": ["POSIX", "TLS", "EventLoops", "HTTP2", "Compression", "SQLite"],
     "ServiceTests": [
-        "Observability", "Configuration", "Server", "Access", "Store", "Discovery", "Upstream", "DemoGateway",
+        "Observability", "Configuration", "Outbound", "Server", "Access", "Store", "Discovery", "Upstream",
+        "DemoGateway",
         "Service", "API", "Commands",
     ],
 ]
@@ -94,6 +95,7 @@ let package = Package(
         layer("Runs", uses: ["Gateway", "Labels", "JSONBytes", "Basics"]),
         layer("Documents", uses: ["JSONBytes", "Basics"]),
         layer("Outbox", uses: ["JSONBytes", "Basics"]),
+        layer("Notifications", uses: ["Gateway", "JSONBytes", "Basics"]),
         // Wrappers: each over one C module. Only POSIX and EventLoops call the system.
         layer("POSIX", uses: ["CSystem", "Basics"]),
         layer("TLS", uses: ["COpenSSL", "Basics"]),
@@ -101,6 +103,11 @@ let package = Package(
         layer("HTTP2", uses: ["CNGHTTP2", "HTTPModel", "Basics"]),
         layer("Compression", uses: ["CZlib"]),
         layer("SQLite", uses: ["CSQLite"]),
+        // Requests to other servers and programs, for notifications.
+        layer(
+            "Outbound",
+            uses: ["Notifications", "EventLoops", "TLS", "HTTP1", "HTTPModel", "POSIX", "Basics"]
+        ),
         // Services.
         layer("Observability", uses: ["JSONBytes", "POSIX", "Basics"]),
         layer("Configuration", uses: ["JSONBytes", "POSIX", "Basics"]),
@@ -125,14 +132,15 @@ let package = Package(
         layer(
             "Service",
             uses: [
-                "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs", "Labels", "Documents", "EventStream",
-                "Observability", "TLS", "EventLoops", "JSONBytes", "Basics",
+                "Gateway", "Upstream", "Store", "Outbox", "Access", "Runs", "Labels", "Documents", "Notifications",
+                "Outbound", "EventStream", "Observability", "TLS", "EventLoops", "JSONBytes", "Basics",
             ]
         ),
         layer(
             "API",
             uses: [
-                "Service", "ReadableText", "Server", "Outbox", "Access", "Runs", "Documents", "EventStream",
+                "Service", "ReadableText", "Server", "Outbox", "Access", "Runs", "Documents", "Notifications",
+                "EventStream",
                 "Observability", "TLS", "EventLoops", "HTTPModel", "JSONBytes", "COpenAPI", "POSIX", "Basics",
             ]
         ),
@@ -144,7 +152,7 @@ let package = Package(
             name: "ladle",
             dependencies: [
                 "Runs", "Labels", "Commands", "Configuration", "API", "Service", "Server", "Upstream",
-                "DemoGateway", "Discovery", "Store", "Outbox", "Gateway", "EventStream", "Access",
+                "DemoGateway", "Discovery", "Store", "Outbox", "Notifications", "Gateway", "EventStream", "Access",
                 "Observability", "EventLoops", "TLS", "JSONBytes", "POSIX", "Basics",
             ],
             swiftSettings: strict
@@ -163,8 +171,9 @@ let package = Package(
         tests(
             "ServiceTests",
             uses: [
-                "FaultyGateway", "ReadableText", "Runs", "Labels", "Documents", "Outbox", "Gateway", "EventStream",
-                "WebSocket", "HTTP2", "HTTP1", "HTTPModel", "JSONBytes", "SQLite", "Compression", "TLS", "EventLoops",
+                "FaultyGateway", "ReadableText", "Runs", "Labels", "Documents", "Outbox", "Notifications", "Gateway",
+                "EventStream", "WebSocket", "HTTP2", "HTTP1", "HTTPModel", "JSONBytes", "SQLite", "Compression", "TLS",
+                "EventLoops",
                 "POSIX", "Basics",
             ]
         ),

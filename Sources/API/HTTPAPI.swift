@@ -64,7 +64,10 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         router = Router(routes)
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
         services.events.add(self)
-        services.usage.isFollowed = { [unowned hub] in hub.isNamed("usage") }
+        services.usage.isFollowed = { [unowned hub, unowned services] in
+            hub.isNamed("usage") || services.notifications.wantsUsage
+        }
+        services.notifications.isWatched = { [unowned hub] in hub.isNamed("message") }
     }
 
     var feed: EventFeed { services.feed }

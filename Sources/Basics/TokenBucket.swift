@@ -11,6 +11,11 @@ package struct TokenBucket: Sendable {
         interval = 1_000_000_000 / max(perSecond, 1)
     }
 
+    package init(burst: UInt64, perMinute: UInt64) {
+        self.burst = max(burst, 1)
+        interval = 60_000_000_000 / max(perMinute, 1)
+    }
+
     /// False when the rate is exceeded.
     package mutating func take(now: UInt64) -> Bool {
         let from = max(fullAt, now)

@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 234796d6c06ebecf2cf96bfa1507afbc3a0c42a1aab944b7d402785416ea5f6d
+// 0c0db4c8c34cdefd18790ee576f5c843bb22acfe25060579e7943e2be7c9b626
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -1,8 +1,14 @@
 #include "csystem.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,4 +75,116 @@ void cs_process_usage(struct cs_process_usage *usage) {
     usage->open_descriptors = open_descriptors();
     usage->started_at = started_at();
 #endif
+}
+
+static int64_t monotonic_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// A close-on-exec pipe; the ends that the child keeps are duplicated by its file actions.
+static int make_pipe(int ends[2]) {
+    if (pipe(ends) < 0) return -errno;
+    for (int i = 0; i < 2; i++) fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    return 0;
+}
+
+static int spawn_with(pid_t *child, char *const arguments[], char *const environment[], int input, int output) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&actions, input, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, 1);
+    posix_spawn_file_actions_adddup2(&actions, output, 2);
+    // A group of its own, so that its children can be ended with it; and none of our signal settings.
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    sigdelset(&all, SIGKILL);
+    sigdelset(&all, SIGSTOP);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int error = posix_spawn(child, arguments[0], &actions, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return -error;
+}
+
+int cs_run_program(char *const arguments[], char *const environment[], const void *input, size_t input_count,
+                   void *output, size_t output_capacity, size_t *output_count, int milliseconds) {
+    enum { GRACE_MS = 2000 };
+    int in[2], out[2];
+    *output_count = 0;
+    int result = make_pipe(in);
+    if (result < 0) return result;
+    result = make_pipe(out);
+    if (result < 0) {
+        close(in[0]);
+        close(in[1]);
+        return result;
+    }
+    pid_t child;
+    result = spawn_with(&child, arguments, environment, in[0], out[1]);
+    close(in[0]);
+    close(out[1]);
+    if (result < 0) {
+        close(in[1]);
+        close(out[0]);
+        return result;
+    }
+    fcntl(in[1], F_SETFL, O_NONBLOCK);
+    fcntl(out[0], F_SETFL, O_NONBLOCK);
+    size_t written = 0;
+    int64_t deadline = monotonic_ms() + milliseconds;
+    int signalled = 0, status = 0, has_ended = 0, is_open = 1, has_input = 1;
+    while (!has_ended) {
+        if (has_input && written == input_count) {
+            close(in[1]);
+            has_input = 0;
+        }
+        int64_t left = deadline - monotonic_ms();
+        if (left <= 0) {
+            if (signalled == SIGKILL) break;
+            signalled = signalled == 0 ? SIGTERM : SIGKILL;
+            kill(-child, signalled);
+            deadline = monotonic_ms() + GRACE_MS;
+            continue;
+        }
+        // The child may end while its own children hold the pipe, so that it is looked at now and then.
+        struct pollfd both[2] = {{.fd = is_open ? out[0] : -1, .events = POLLIN},
+                                 {.fd = has_input ? in[1] : -1, .events = POLLOUT}};
+        poll(both, 2, left < 20 ? (int)left : 20);
+        if (both[1].revents != 0) {
+            ssize_t count = write(in[1], (const char *)input + written, input_count - written);
+            if (count > 0) {
+                written += (size_t)count;
+            } else if (count < 0 && errno != EAGAIN && errno != EINTR) {
+                // It does not want to read.
+                written = input_count;
+            }
+        }
+        if (both[0].revents != 0) {
+            char piece[1024];
+            ssize_t count = read(out[0], piece, sizeof piece);
+            if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) is_open = 0;
+            for (ssize_t i = 0; i < count && *output_count < output_capacity; i++)
+                ((char *)output)[(*output_count)++] = piece[i];
+        }
+        pid_t found = waitpid(child, &status, WNOHANG);
+        if (found == child) has_ended = 1;
+        if (found < 0 && errno != EINTR) break;
+    }
+    if (has_input) close(in[1]);
+    close(out[0]);
+    if (signalled != 0) {
+        kill(-child, SIGKILL);
+        if (!has_ended) waitpid(child, &status, 0);
+        return -ETIMEDOUT;
+    }
+    if (!has_ended) return -ECHILD;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -41,6 +41,16 @@ package enum FileSystem {
         return FileFacts(raw)
     }
 
+    /// The text of a symbolic link; nil for anything else.
+    package static func linkTarget(_ path: String) -> String? {
+        var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = unsafe target.withUnsafeMutableBytes { buffer in
+            guard let start = buffer.baseAddress else { return -1 }
+            return unsafe readlink(path, start.assumingMemoryBound(to: CChar.self), buffer.count)
+        }
+        return count > 0 ? String(decoding: target.prefix(count), as: UTF8.self) : nil
+    }
+
     /// The start of a regular file. The file is opened without blocking, so that a FIFO is reported and not waited for.
     /// The facts are those of the opened file, even if the path names another file by now.
     package static func read(_ path: String, limit: Int) throws(SystemError) -> Contents {

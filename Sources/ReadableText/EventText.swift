@@ -48,6 +48,10 @@ package enum EventText {
             let who = question?["endedBy"]?.string.map { " by " + Printable.line($0) } ?? ""
             return "question " + style.state(word(question?["state"])) + who + ": "
                 + text(question?["questions"]?[0]?["question"]) + style.dim(" (" + word(question?["id"]) + ")")
+        case "notification":
+            let one = event["notification"]
+            let text = one?["text"].map { ": " + Self.text($0) } ?? ""
+            return "notification " + style.bold(word(one?["title"])) + text
         case "identity", "profile": return "\(type) of \(word(event["agent"])) changed"
         case "usage": return "usage: " + UsageText.crossed(event)
         case "session": return "session changed: " + word(event["reason"])

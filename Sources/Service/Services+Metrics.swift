@@ -1,4 +1,5 @@
 package import Basics
+import Notifications
 package import Observability
 import Outbox
 import Runs
@@ -22,7 +23,35 @@ extension Services {
                 (["state": $0.rawValue], approvals.endings[$0] ?? 0)
             }
         )
+        writeNotifications(to: &page)
         writeStore(to: &page)
+    }
+
+    private func writeNotifications(to page: inout MetricsPage) {
+        page.counters(
+            "ladle_notifications",
+            "Notifications made, by their type.",
+            NotificationType.allCases.map { (["type": $0.rawValue], notifications.made[$0] ?? 0) }
+        )
+        page.counters(
+            "ladle_notification_deliveries",
+            "Deliveries by sink and by how they ended.",
+            notifications.sinks.flatMap { sink in
+                SinkDelivery.State.allCases.filter { !$0.isOpen }.map { state in
+                    (["sink": sink.name, "result": state.rawValue], notifications.results[sink.id]?[state] ?? 0)
+                }
+            }
+        )
+        page.gauge(
+            "ladle_notification_deliveries_waiting",
+            "Deliveries that are still to be made.",
+            notifications.summary.waiting
+        )
+        page.gauge(
+            "ladle_notification_sinks_disabled",
+            "Sinks that their failures have disabled.",
+            notifications.summary.disabled.count
+        )
     }
 
     private func writeOutbox(to page: inout MetricsPage, now: Timestamp) {

@@ -28,6 +28,9 @@ package struct ServiceSettings {
     /// Seconds east of UTC, on this host, at a time in seconds: a day of the usage begins there at midnight.
     package var utcOffset: @Sendable (_ seconds: Int64) -> Int = { _ in 0 }
     package var timeZones: TimeZones.Reader = { _, completion in completion(nil) }
+    package var notifications = NotificationSettings()
+    /// Makes the way to the sinks.
+    package var sinkTransport: @Sendable () -> any SinkTransport = { OutboundTransport() }
 
     package init(
         seed: UInt64 = 0,
@@ -75,6 +78,7 @@ package final class Services: ServiceEventReceiver {
     package let timeZones: TimeZones
     /// Seconds east of UTC, on this host, at a time in seconds.
     package let utcOffset: @Sendable (_ seconds: Int64) -> Int
+    package let notifications: NotificationService
     package let usageReports: UsageReports
     package let usage: UsageService
 
@@ -174,6 +178,18 @@ package final class Services: ServiceEventReceiver {
             refreshMilliseconds: settings.documentRefreshMilliseconds
         )
         timeZones = TimeZones(settings.timeZones)
+        notifications = NotificationService(
+            settings: settings.notifications,
+            gateway: gateway,
+            feed: feed,
+            events: events,
+            approvals: approvals,
+            links: approvalLinks,
+            sessionModel: sessionModel,
+            timeZones: timeZones,
+            transport: settings.sinkTransport(),
+            log: settings.log
+        )
         utcOffset = settings.utcOffset
         usageReports = UsageReports(gateway: gateway, runs: runs)
         usage = UsageService(gateway: gateway, feed: feed, reports: usageReports, utcOffset: settings.utcOffset)
@@ -194,6 +210,7 @@ package final class Services: ServiceEventReceiver {
         sessions.load(on: loop)
         readMarks.load(on: loop)
         approvals.load(on: loop)
+        notifications.load(on: loop)
         runs.load(on: loop, completion: completion)
     }
 
@@ -210,6 +227,7 @@ package final class Services: ServiceEventReceiver {
             }
             feed.pass(StreamEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) }, on: loop)
             if status.state != .online { outbox.linkIs(LinkCondition(status), on: loop) }
+            notifications.linkChanged(status, on: loop)
         case .linkOpened(let hello):
             lists.linkOpened()
             models.linkOpened()
@@ -257,7 +275,9 @@ package final class Services: ServiceEventReceiver {
             approvals.runEnded(run, on: loop)
             questions.runEnded(run, on: loop)
         case .diskFellBehind(let isBehind): gateway.holdInput(isBehind, on: loop)
-        case .published(let event): runs.published(event)
+        case .published(let event):
+            runs.published(event)
+            notifications.published(event, on: loop)
         case .tokensIssued, .frameLogged: break
         }
     }

@@ -186,7 +186,9 @@ struct DatabaseFile {
         Int64(clamping: (try? FileSystem.facts(path))?.size ?? 0)
     }
 
-    static let migrations = EventLogSchema.migrations + OutboxSchema.migrations + ApprovalTable.migrations
+    static let migrations =
+        EventLogSchema.migrations + OutboxSchema.migrations + ApprovalTable.migrations
+        + NotificationTable.migrations
 
     static func storeError(_ error: any Error) -> StoreError {
         switch error {

@@ -50,6 +50,11 @@ struct Retention {
         let runLimit = max(oldestAllowed, oldest ?? oldestAllowed)
         let runsGone = try transaction.runs.prune(endedBefore: runLimit, slice: runSlice)
         let approvalsGone = try transaction.approvals.prune(endedBefore: runLimit, slice: runSlice)
+        let notificationsGone = try transaction.notifications.prune(
+            keeping: configuration.keepNotifications,
+            before: now.adding(milliseconds: -configuration.keepEventsMs),
+            slice: runSlice
+        )
         let entriesGone = try transaction.outbox.prune(
             before: now.adding(milliseconds: -configuration.keepFinalEntriesMs),
             keeping: configuration.keepFinalEntries,
@@ -58,6 +63,7 @@ struct Retention {
         let receiptsGone = try transaction.receipts.prune(now: now, slice: receiptSlice)
         return Outcome(
             isMore: eventsGone == eventSlice || runsGone == runSlice || approvalsGone == runSlice
+                || notificationsGone == runSlice
                 || entriesGone == entrySlice
                 || receiptsGone == receiptSlice,
             oldest: try events.bounds().oldest?.sequence ?? 0

@@ -10,6 +10,8 @@ package struct StoreConfiguration: Sendable {
     package var makeEpoch: @Sendable () -> EventEpoch
     package var keepEvents = 100_000
     package var keepEventsMs: Int64 = 7 * 86_400_000
+    /// As long as events, and at most so many.
+    var keepNotifications = 10_000
     var keepFinalEntries = 1_000
     var keepFinalEntriesMs: Int64 = 86_400_000
     /// Off in tests that need the log to stay as it is.

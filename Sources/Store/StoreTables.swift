@@ -12,6 +12,7 @@ package struct StoreTables {
     package var runs: RunTable { RunTable(connection) }
     package var messages: MessageTable { MessageTable(connection) }
     package var approvals: ApprovalTable { ApprovalTable(connection) }
+    package var notifications: NotificationTable { NotificationTable(connection) }
     package var values: ValueTable { ValueTable(connection) }
     package var outbox: OutboxTable { OutboxTable(connection) }
     var receipts: ReceiptTable { ReceiptTable(connection) }

@@ -33,7 +33,7 @@ package struct StoreTransaction {
     let epoch: EventEpoch
     let outboxRefusal: String?
     private(set) var lastSequence: Int64
-    private(set) var appended: [StoredEvent] = []
+    package private(set) var appended: [StoredEvent] = []
 
     init(
         connection: SQLiteConnection,
@@ -52,6 +52,7 @@ package struct StoreTransaction {
     package var runs: RunTable { RunTable(connection) }
     package var messages: MessageTable { MessageTable(connection) }
     package var approvals: ApprovalTable { ApprovalTable(connection) }
+    package var notifications: NotificationTable { NotificationTable(connection) }
     package var values: ValueTable { ValueTable(connection) }
     package var outbox: OutboxTable { OutboxTable(connection) }
     var receipts: ReceiptTable { ReceiptTable(connection) }

@@ -194,6 +194,17 @@ tally.check(as_json("sessions", "delete", "--force", "--keep-transcript", "attic
 as_json("sessions", "reset", "attic", code=64)
 fits("sessions", "list", "--all", whole=["agent:main:main"])
 
+# What a person is told: rules and sinks are notifications.py's.
+tally.check(as_json("notify", "send", "--priority", "2", "--text", "of all", "the washing", "is done")["title"] == "the washing is done", "a note")
+tally.check("0 sinks" in pipe("notify", "send", "again")[0], "a note, in words")
+tally.check("again" in [n["title"] for n in as_json("notify", "list", "--limit", "50")["notifications"]], "what was told")
+tally.check(as_json("notify", "list", "--delivery", "failed")["notifications"] == [], "by state")
+fits("notify", whole=["note"])
+tally.check(as_json("notify", "list", "--sinks")["sinks"] == [], "no sink")
+tally.check(as_json("notify", "test", "phone", code=64)["code"] == "SINK_NOT_FOUND", "no such sink")
+tally.check("mutedUntil" in as_json("notify", "mute", "2h"), "muted")
+tally.check(as_json("notify", "mute", "off") == {}, "not muted")
+as_json("notify", "mute", "soon", code=64)
 # The newest releases alone have questions; approvals.py answers some.
 for words in (["list"], ["show", "some-question"], ["answer", "some-question", "yes"], ["cancel", "some-question"]):
     tally.check(as_json("questions", *words, code=69)["code"] == "GATEWAY_UNSUPPORTED", f"questions {words[0]}")

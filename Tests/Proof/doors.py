@@ -38,12 +38,15 @@ NEEDS = {
     None: "getHealth applyForPairing pollPairing actOnApproval",
     "read": "getMetrics getOpenAPIAsJSON getOpenAPIAsYAML getReadiness getActivity listAgents streamEvents getIdentity getAvatar "
             "listApprovals getApproval listMessages listOutbox getEntry getProfile listRuns getRun listSessions getStatus createTicket "
-            "listModels getUsage getUsageCost listSessionUsage getSession markSessionRead listQuestions getQuestion",
-    "send": "sendMessage cancelEntry retryEntry abortRun abortSession",
+            "listModels getUsage getUsageCost listSessionUsage getSession markSessionRead listQuestions getQuestion "
+            "listNotifications getQuietHours listNotificationRules getNotificationRule listSinks getSink",
+    "send": "createNotification sendMessage cancelEntry retryEntry abortRun abortSession",
     "identity": "patchIdentity putIdentity deleteAvatar putAvatar patchProfile putProfile",
     "control": "createSession patchSession deleteSession resetSession compactSession",
     "approvals": "decideApproval linkApproval answerQuestion",
-    "admin": "getFrames listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken",
+    "admin": "getFrames listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken "
+             "muteNotifications unmuteNotifications putQuietHours createNotificationRule patchNotificationRule deleteNotificationRule "
+             "createSink patchSink deleteSink rotateSink testSink retryNotification",
 }
 SCOPES = ["read", "send", "identity", "control", "approvals", "nodes", "admin"]
 scope_of = {operation: scope for scope, names in NEEDS.items() for operation in names.split()}

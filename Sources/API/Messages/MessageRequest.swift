@@ -152,6 +152,7 @@ struct MessageRequest: Sendable {
         message.key = key.map { NewMessage.Key(scope: "\(call.caller.label) POST /v1/messages", value: $0.value) }
         message.body = call.exchange.body
         message.owner = call.caller.tokenID
+        message.isEcho = call.head.fields.string(for: NotificationOperations.echoHeader) != nil
         return message
     }
 }

@@ -163,6 +163,150 @@ package enum RouteTable {
         ),
         Route("listModels", .get, "/v1/models", scope: .read, query: ["view"], handler: ModelOperations.list),
         Route(
+            "listNotifications",
+            .get,
+            "/v1/notifications",
+            scope: .read,
+            query: ["before", "limit", "state"],
+            handler: NotificationOperations.list
+        ),
+        Route(
+            "createNotification",
+            .post,
+            "/v1/notifications",
+            scope: .send,
+            body: Route.json,
+            handler: NotificationOperations.create
+        ),
+        Route(
+            "unmuteNotifications",
+            .delete,
+            "/v1/notifications/mute",
+            scope: .admin,
+            handler: NotificationOperations.unmute
+        ),
+        Route(
+            "muteNotifications",
+            .post,
+            "/v1/notifications/mute",
+            scope: .admin,
+            body: Route.json,
+            handler: NotificationOperations.mute
+        ),
+        Route(
+            "getQuietHours",
+            .get,
+            "/v1/notifications/quiet-hours",
+            scope: .read,
+            handler: NotificationOperations.getQuietHours
+        ),
+        Route(
+            "putQuietHours",
+            .put,
+            "/v1/notifications/quiet-hours",
+            scope: .admin,
+            body: Route.json,
+            handler: NotificationOperations.putQuietHours
+        ),
+        Route(
+            "listNotificationRules",
+            .get,
+            "/v1/notifications/rules",
+            scope: .read,
+            handler: RuleOperations.list
+        ),
+        Route(
+            "createNotificationRule",
+            .post,
+            "/v1/notifications/rules",
+            scope: .admin,
+            body: Route.json,
+            handler: RuleOperations.create
+        ),
+        Route(
+            "deleteNotificationRule",
+            .delete,
+            "/v1/notifications/rules/{id}",
+            scope: .admin,
+            handler: RuleOperations.delete
+        ),
+        Route(
+            "getNotificationRule",
+            .get,
+            "/v1/notifications/rules/{id}",
+            scope: .read,
+            handler: RuleOperations.get
+        ),
+        Route(
+            "patchNotificationRule",
+            .patch,
+            "/v1/notifications/rules/{id}",
+            scope: .admin,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            handler: RuleOperations.patch
+        ),
+        Route(
+            "listSinks",
+            .get,
+            "/v1/notifications/sinks",
+            scope: .read,
+            handler: SinkOperations.list
+        ),
+        Route(
+            "createSink",
+            .post,
+            "/v1/notifications/sinks",
+            scope: .admin,
+            body: Route.json,
+            handler: SinkOperations.create
+        ),
+        Route(
+            "deleteSink",
+            .delete,
+            "/v1/notifications/sinks/{id}",
+            scope: .admin,
+            handler: SinkOperations.delete
+        ),
+        Route(
+            "getSink",
+            .get,
+            "/v1/notifications/sinks/{id}",
+            scope: .read,
+            handler: SinkOperations.get
+        ),
+        Route(
+            "patchSink",
+            .patch,
+            "/v1/notifications/sinks/{id}",
+            scope: .admin,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            handler: SinkOperations.patch
+        ),
+        Route(
+            "rotateSink",
+            .post,
+            "/v1/notifications/sinks/{id}/rotate",
+            scope: .admin,
+            body: .unused,
+            handler: SinkOperations.rotate
+        ),
+        Route(
+            "testSink",
+            .post,
+            "/v1/notifications/sinks/{id}/test",
+            scope: .admin,
+            body: .unused,
+            handler: SinkOperations.test
+        ),
+        Route(
+            "retryNotification",
+            .post,
+            "/v1/notifications/{id}/retry",
+            scope: .admin,
+            body: .unused,
+            handler: NotificationOperations.retry
+        ),
+        Route(
             "listOutbox",
             .get,
             "/v1/outbox",

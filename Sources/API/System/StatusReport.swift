@@ -21,6 +21,7 @@ struct StatusReport: JSONWritable, Equatable {
     /// Why the link stays closed: the runs of the earlier process could not be read.
     let runsFault: String?
     let pendingApprovals: Int
+    let notifications: NotificationService.Summary
     let first: EventID?
     let last: EventID
     let subscribers: Int
@@ -41,6 +42,7 @@ struct StatusReport: JSONWritable, Equatable {
         activeRuns = isLimited ? api.services.activity(for: caller).runs.count : api.runs.activeCount
         runsFault = api.runs.fault
         pendingApprovals = api.services.approvals.pendingCount(of: caller.sessions)
+        notifications = api.services.notifications.summary
         first = api.feed.oldest
         last = api.hub.last
         subscribers = isLimited ? api.hub.count(of: caller) : api.hub.count
@@ -87,6 +89,7 @@ struct StatusReport: JSONWritable, Equatable {
                 inner.member("configured", connections.configured)
             }
             object.array("listeners", of: listeners)
+            if !isLimited { object.member("notifications", notifications) }
         }
     }
 

@@ -105,6 +105,12 @@ void cs_limit_arenas(int most);
 // otherwise: one block that is in use above them is enough.
 void cs_release_free_memory(size_t least);
 
+// Runs a program, found by its whole path, with `input` on its standard input and its output in `output`, of which the rest is
+// dropped. After `milliseconds` the program and its children get SIGTERM, two seconds later SIGKILL. It blocks.
+// Returns the exit status, 128 and the signal's number, -ETIMEDOUT, or -errno where it did not start.
+int cs_run_program(char *const arguments[], char *const environment[], const void *input, size_t input_count,
+                   void *output, size_t output_capacity, size_t *output_count, int milliseconds);
+
 // The resources that the process uses; -1 where the system does not report a value.
 struct cs_process_usage {
     double cpu_seconds;

@@ -98,7 +98,7 @@ struct Invocation {
     private static func rows(_ answer: JSONValue) -> [JSONValue] {
         let lists = [
             "entries", "runs", "approvals", "questions", "messages", "sessions", "agents", "tokens", "requests",
-            "models", "days",
+            "models", "days", "notifications", "sinks",
             "providers",
         ]
         // A question has such a list of its own.

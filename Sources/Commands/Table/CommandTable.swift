@@ -20,7 +20,7 @@ package enum CommandTable {
         },
         send, history, watch,
         client("activity", "Show the runs that are active now", run: RunCommands.activity),
-        runs, abort, approvals, questions, outbox,
+        runs, abort, approvals, questions, notify, outbox,
         document("identity", "The agent's IDENTITY.md", fields: "name, creature, vibe, theme, emoji, avatar"),
         document(
             "profile",
@@ -331,6 +331,52 @@ package enum CommandTable {
             client("cancel", "Tell the agent that nobody will answer", run: QuestionCommands.cancel, [id]),
         ]
         $0.examples = ["ladle questions", "ladle questions answer 23f3fcf8 blue"]
+    }
+
+    private static let notify = CommandSpec("notify", "What you are told, and where: phone, webhook, desktop").with {
+        $0.usual = "list"
+        $0.subcommands = [
+            client(
+                "list",
+                "Show what was told, and how it was delivered",
+                run: NotifyCommands.list,
+                [],
+                [
+                    OptionSpec("--sinks", nil, "Show the sinks instead, with their state"),
+                    OptionSpec(
+                        "--delivery",
+                        "STATE",
+                        "Only what has a delivery in this state",
+                        values: .words(["pending", "held", "sent", "failed", "dropped"])
+                    ),
+                    OptionSpec("--limit", "N", "How many"),
+                ]
+            ),
+            client(
+                "test",
+                "Send a message to a sink at once",
+                run: NotifyCommands.test,
+                [ArgumentSpec("sink", "Name or id of the sink", values: .listed(.sinks))]
+            ),
+            client(
+                "send",
+                "Say something to your sinks, from a script",
+                run: NotifyCommands.send,
+                [ArgumentSpec("title", "What to say", repeats: true)],
+                [
+                    OptionSpec("--text", "TEXT", "More than the title"),
+                    OptionSpec("--priority", "N", "From 1 to 5; 3 by default"),
+                    OptionSpec("--sink", "NAME", "Only this sink; may be given several times", values: .listed(.sinks)),
+                ]
+            ),
+            client(
+                "mute",
+                "Be silent for a while, but for what is urgent",
+                run: NotifyCommands.mute,
+                [ArgumentSpec("duration", "Such as 2h; 1h by default; off ends it", optional: true)]
+            ),
+        ]
+        $0.examples = ["ladle notify test phone", "ladle notify send 'the washing is done'", "ladle notify mute 2h"]
     }
 
     private static let usage = CommandSpec("usage", "What is used up of subscriptions, and what tokens cost").with {

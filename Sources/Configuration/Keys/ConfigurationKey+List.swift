@@ -40,6 +40,18 @@ extension ConfigurationKey {
                 + "approval ends"
         )
 
+    // MARK: Notifications
+
+    package static let notificationsSinks = ConfigurationKey("notifications.sinks", .object)
+        .means(
+            "Sinks by name: {kind, url, topic, tokenFile, secretFile, command, detail, quietHours, perHour, priorityMap}. Only "
+                + "here a sink may run a command or lead into the own network without notifications.allowHosts"
+        )
+    package static let notificationsAllowHosts = ConfigurationKey("notifications.allowHosts", comma, default: "")
+        .means("Hosts inside the network that sinks made through the API may lead to: names, addresses, ranges")
+    package static let notificationsPublicURL = ConfigurationKey("notifications.publicUrl", .url)
+        .means("Address under which your devices reach Ladle, for the links and buttons of notifications")
+
     // MARK: Listeners and files
 
     package static let listen = ConfigurationKey("listen", comma, default: "127.0.0.1:18780")
@@ -330,7 +342,8 @@ extension ConfigurationKey {
     /// `ConfigurationTableTests` holds this list against the declarations above.
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
-        gatewayClientName, approvalsLinks, listen, insecureLAN, unixMode, unixOwner, state, demo, demoProtocol,
+        gatewayClientName, approvalsLinks, notificationsSinks, notificationsAllowHosts, notificationsPublicURL, listen,
+        insecureLAN, unixMode, unixOwner, state, demo, demoProtocol,
         demoPort, demoSpeed,
         accessLoopback, accessHosts, accessOrigins, accessTailnetAllow, accessTailnetCapability, accessTailnetSocket,
         accessTailnetServe, activityLabels, identityWrite, identityRefresh, audit, auditMaxBytes, auditKeep,

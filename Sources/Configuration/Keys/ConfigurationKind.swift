@@ -15,6 +15,8 @@ package enum ConfigurationKind: Sendable, Equatable {
     case choice([String])
     /// The separator in a text that holds the whole list.
     case list(separator: Character)
+    /// An object of the file, or its JSON as a text. The part that uses it reads its members.
+    case object
 
     /// The kind in the words of the reference.
     package var noun: String {
@@ -32,6 +34,7 @@ package enum ConfigurationKind: Sendable, Equatable {
             "size, \(ConfigurationUnits.size(range.lowerBound)) to \(ConfigurationUnits.size(range.upperBound))"
         case .choice(let words): words.joined(separator: " or ")
         case .list: "list"
+        case .object: "object"
         }
     }
 

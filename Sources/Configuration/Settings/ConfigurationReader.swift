@@ -31,6 +31,9 @@ enum ConfigurationReader {
         case .choice(let words):
             guard words.contains(text) else { throw refusal(key, text) }
             return .text(text)
+        case .object:
+            guard (try? JSONDocument(parsing: text))?.root.kind == .object else { throw refusal(key, text) }
+            return .text(text)
         case .list(let separator):
             return .list(text.split(separator: separator).map(trimmed).filter { !$0.isEmpty })
         }
@@ -50,6 +53,7 @@ enum ConfigurationReader {
         case (.list, .string), (.text, .string), (.url, .string), (.path, .string), (.secretFile, .string),
             (.choice, .string), (.duration, .string), (.size, .string):
             return try value(json.string ?? "", of: key)
+        case (.object, .object): return .text(String(decoding: json.raw, as: UTF8.self))
         case (.bool, .bool): return .bool(json.bool ?? false)
         case (.int, .number), (.fraction, .number), (.size, .number), (.choice, .number):
             return try value(String(decoding: json.raw, as: UTF8.self), of: key)
@@ -86,7 +90,7 @@ enum ConfigurationReader {
 
     private static func article(_ noun: String) -> String {
         guard let first = noun.first, first.isLetter, !noun.contains(" or ") else { return noun }
-        return "a " + noun
+        return (noun == "object" ? "an " : "a ") + noun
     }
 
     private static func trimmed(_ text: Substring) -> String {

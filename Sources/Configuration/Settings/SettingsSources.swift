@@ -44,6 +44,8 @@ package struct SettingsSources: Sendable {
     /// Names with the prefix that are no keys: the file itself, and where client commands find the server.
     private static let otherEnvironment: Set<String> = [
         "LADLE_CONFIG", "LADLE_SOCKET", "LADLE_URL", "LADLE_CONTEXT", "LADLE_CLIENT_TOKEN_FILE",
+        // Of a program that a notification starts, and that may call Ladle.
+        "LADLE_TYPE", "LADLE_TITLE", "LADLE_SESSION",
     ]
     private static let testPrefix = "LADLE_TEST_"
     /// Names under which somebody might give a secret itself; the error names the key for its file.

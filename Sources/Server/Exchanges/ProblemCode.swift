@@ -103,6 +103,16 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case questionExpired = "QUESTION_EXPIRED"
     case answerNotAllowed = "ANSWER_NOT_ALLOWED"
 
+    // Notifications.
+    case notificationNotFound = "NOTIFICATION_NOT_FOUND"
+    case notificationLoop = "NOTIFICATION_LOOP"
+    case notificationsFull = "NOTIFICATIONS_FULL"
+    case ruleNotFound = "RULE_NOT_FOUND"
+    case sinkNotFound = "SINK_NOT_FOUND"
+    case sinkInConfig = "SINK_IN_CONFIG"
+    case commandSinkInConfigOnly = "COMMAND_SINK_IN_CONFIG_ONLY"
+    case urlNotAllowed = "URL_NOT_ALLOWED"
+
     // The gateway and its agents.
     case gatewayUnavailable = "GATEWAY_UNAVAILABLE"
     case gatewayTimeout = "GATEWAY_TIMEOUT"
@@ -266,6 +276,15 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .questionResolved: Kind(.conflict, "Already answered")
         case .questionExpired: Kind(.gone, "Question expired")
         case .answerNotAllowed: Kind(.unprocessableContent, "Answer not offered")
+
+        case .notificationNotFound: Kind(.notFound, "Not found")
+        case .notificationLoop: Kind(.conflict, "Notification loop")
+        case .notificationsFull: Kind(.conflict, "Too many sinks or rules")
+        case .ruleNotFound: Kind(.notFound, "Not found")
+        case .sinkNotFound: Kind(.notFound, "Not found")
+        case .sinkInConfig: Kind(.conflict, "Sink in the configuration")
+        case .commandSinkInConfigOnly: Kind(.unprocessableContent, "Command sink in the configuration only")
+        case .urlNotAllowed: Kind(.unprocessableContent, "Address not allowed")
 
         case .gatewayUnavailable:
             Kind(.serviceUnavailable, "Gateway unavailable", retryAfterMs: 5000, hint: "ladle status")

@@ -23,6 +23,8 @@ package final class EventFeed {
     private static let mostBytesUnderWay = 8 << 20
 
     package let journal: any Journal
+    /// Turns events into notifications, in the events' own transactions; nil until its rules are read.
+    weak var notifications: NotificationService?
     private let events: ServiceEvents
     private let log: Log
     private var submitted: UInt64 = 0
@@ -58,13 +60,21 @@ package final class EventFeed {
             events.notify(.diskFellBehind(true), on: loop)
         }
         let this = LoopBound((self, completion), on: loop)
-        journal.commit(cost: cost, body) { [weak loop] result, logged in
+        let book = notifications?.currentBook
+        journal.commit(cost: cost) { transaction -> (Value, NotificationBook.Changes) in
+            let first = transaction.appended.count
+            let value = try body(&transaction)
+            return (value, try book?.note(transaction.appended[first...], in: &transaction) ?? .init())
+        } completion: { [weak loop] result, logged in
             loop?.post { loop in
                 guard let (feed, completion) = this.value(on: loop) else { return }
                 for event in logged { feed.events.notify(.published(StreamEvent(event)), on: loop) }
                 feed.operationEnded(cost: cost, on: loop)
                 if case .failure = result { feed.noteFailure() } else if feed.isFailing { feed.noteRecovery() }
-                completion(result)
+                if case .success((_, let changes)) = result, !changes.isEmpty {
+                    feed.notifications?.take(changes, on: loop)
+                }
+                completion(result.map(\.0))
             }
         }
     }

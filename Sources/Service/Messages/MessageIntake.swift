@@ -34,6 +34,8 @@ package struct NewMessage: Sendable {
     package var body: [UInt8] = []
     /// The id of the token that sends it.
     package var owner: String?
+    /// A notification caused it: its run makes none.
+    package var isEcho = false
 
     package init(session: String, text: String) {
         self.session = session
@@ -122,6 +124,7 @@ package final class MessageIntake {
             let claim = message.key.map { key in
                 ReceiptTable.Claim(scope: key.scope, key: key.value, bodyHash: Digest.sha256(meaning + body))
             }
+            if message.isEcho { try transaction.notifications.noteEcho(entry: entry.id, at: transaction.now) }
             return try transaction.enqueue(
                 entry,
                 payload: payload,

@@ -75,6 +75,11 @@ package final class SessionModel {
         return info
     }
 
+    /// The name by which people know a session; nil where only its key is known.
+    func title(of session: String) -> String? {
+        rows[session].flatMap { $0.titleFrom == .key ? nil : $0.title }
+    }
+
     func note(_ info: SessionInfo) {
         if rows.count >= Self.mostSessions * 4 {
             rows = [:]

@@ -33,6 +33,7 @@ struct Doctor {
                 let database = path + (status["demo"]?.bool == true ? "/demo" : "")
                 findings += outbox(status["outbox"], database: database)
                 findings += runs(status["runs"], database: database)
+                findings += notifications(status["notifications"])
                 findings += HostCheck.exposure(settings, listeners: status["listeners"])
             } catch {
                 findings += HostCheck.state(path, isServing: false)
@@ -111,6 +112,19 @@ struct Doctor {
         guard let fault = runs?["fault"]?.string else { return [] }
         let text = "the link stays closed, because the saved runs could not be read: \(fault)"
         return [.wrong("runs", text, Self.integrityCheck(database), .temporary)]
+    }
+
+    private func notifications(_ value: JSONValue?) -> [Finding] {
+        guard let value, (value["sinks"]?.int ?? 0) > 0 else { return [] }
+        let names = { (member: String) in value[member]?.elements.compactMap(\.string).joined(separator: ", ") ?? "" }
+        let (disabled, failing) = (names("disabled"), names("failing"))
+        if !disabled.isEmpty {
+            return [.wrong("notifications", "disabled by their failures: \(disabled)", "ladle notify list --sinks")]
+        }
+        if !failing.isEmpty {
+            return [.wrong("notifications", "not reached: \(failing)", "ladle notify list --sinks", .temporary)]
+        }
+        return [.fine("notifications", "\(value["sinks"]?.int ?? 0) sinks, none failing")]
     }
 
     private static func integrityCheck(_ database: String) -> String {

@@ -28,6 +28,7 @@ struct ServeConfiguration: Sendable {
     let listenRules: ListenAddress.Rules
     let tailnet: TailnetPolicy
     let origins: OriginList
+    let notifications: NotificationSettings
 
     init(_ settings: Settings, places: SettingsPlaces) throws {
         guard let state = places.stateDirectory(settings) else {
@@ -48,6 +49,7 @@ struct ServeConfiguration: Sendable {
         (listen, tailnetPorts) = try Self.listeners(settings, listenRules, state: state)
         tailnet = try Self.tailnetPolicy(settings)
         origins = try Self.origins(settings)
+        notifications = try NotificationConfiguration.read(settings)
     }
 
     // MARK: The parts' settings
@@ -79,6 +81,7 @@ struct ServeConfiguration: Sendable {
         services.outboxLimits.perSession = Int(settings.int(.outboxMaxPerSession))
         services.outboxLimits.payloadBytes = Int(settings.int(.outboxMaxAttachmentBytes))
         services.writesDocumentsByChat = settings.text(.identityWrite) == "chat"
+        services.notifications = notifications
         services.utcOffset = { HostClock.utcOffset(atSeconds: $0) }
         services.timeZones = { name, completion in
             BackgroundWork.run { completion(ZoneFile.read(name)) }

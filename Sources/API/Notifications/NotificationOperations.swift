@@ -1,0 +1,243 @@
+import Access
+import Basics
+import EventLoops
+import HTTPModel
+import JSONBytes
+import Notifications
+import Server
+import Service
+import TLS
+
+/// `GET` and `POST /v1/notifications`, retry, quiet hours and mute.
+enum NotificationOperations {
+    private static let noteFields = ["title", "text", "priority", "sinks"]
+    /// A delivery of a webhook has this header; a request that has it was caused by one.
+    static let echoHeader = "webhook-id"
+
+    // MARK: History
+
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let state: SinkDelivery.State? = try call.choice("state")
+            let limit = try call.number("limit", in: 1...200, default: 50)
+            api.services.notifications.page(
+                state: state,
+                sessions: call.caller.sessions,
+                before: call.text("before"),
+                limit: limit,
+                on: loop
+            ) { result in
+                switch result {
+                case .success(let page?): answer(call, page, api, on: loop)
+                case .success(nil): call.fail(.noPlace("before", "notification"), on: loop)
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func answer(
+        _ call: Call,
+        _ page: NotificationService.Page,
+        _ api: HTTPAPI,
+        on loop: isolated EventLoop
+    ) {
+        let muted = api.services.notifications.mutedUntil.flatMap { $0 > loop.wallClock ? $0 : nil }
+        call.respondTagged(
+            .json { writer in
+                writer.object { object in
+                    object.array("notifications") { list in
+                        for (one, deliveries) in page.notifications {
+                            list.object { object in
+                                one.writeMembers(to: &object)
+                                object.array("deliveries", of: deliveries)
+                            }
+                        }
+                    }
+                    object.member("mutedUntil", muted)
+                    if page.hasMore { object.member("before", page.notifications.last?.notification.id) }
+                }
+            },
+            on: loop
+        )
+    }
+
+    static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let id = call.parameters.first ?? ""
+        api.services.notifications.retry(id, on: loop) { result in
+            switch result {
+            case .success(let count?):
+                call.respond(
+                    .json { writer in
+                        writer.object { object in
+                            object.member("id", id)
+                            object.member("sinks", count)
+                        }
+                    },
+                    on: loop
+                )
+            case .success(nil): call.fail(.noNotification, on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
+            }
+        }
+    }
+
+    // MARK: Notes
+
+    /// A script says something.
+    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let service = api.services.notifications
+        do throws(Problem) {
+            guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
+            guard call.head.fields.string(for: echoHeader) == nil else {
+                throw Problem(.notificationLoop, "The request was caused by a notification, so it makes none.")
+            }
+            let body = try call.jsonObject(of: noteFields)
+            guard let title = body["title"]?.string?.trimmingBlanks(), !title.isEmpty else {
+                throw .invalidField("title", "`title` is a text.")
+            }
+            let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
+            var note = Notification(
+                id: id,
+                type: .note,
+                at: loop.wallClock,
+                title: Printable.line(title),
+                text: try text(body["text"])
+            )
+            if let priority = body["priority"], !priority.isNull {
+                guard let value = priority.int, (1...5).contains(value) else {
+                    throw .invalidField("priority", "`priority` is a whole number from 1 to 5.")
+                }
+                note.priority = Int(value)
+            }
+            let sinks = try sinks(body["sinks"], service)
+            call.subject = id
+            service.note(note, sinks: sinks, on: loop) { result in
+                switch result {
+                case .success(.made(let note, let sinks)): answer(call, note, sinks, on: loop)
+                case .success(.tooMany(let wait)):
+                    let detail = "A script may say ten things a minute."
+                    call.fail(Problem(.rateLimited, detail, retryAfterMs: wait), on: loop)
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func text(_ value: JSONValue?) throws(Problem) -> String? {
+        guard let value, !value.isNull else { return nil }
+        guard let text = value.string else { throw .invalidField("text", "`text` is a text.") }
+        return Printable.text(text)
+    }
+
+    private static func sinks(_ value: JSONValue?, _ service: NotificationService) throws(Problem) -> [String]? {
+        guard let value, !value.isNull else { return nil }
+        guard value.kind == .array else { throw .invalidField("sinks", "`sinks` is a list of ids or names of sinks.") }
+        var ids: [String] = []
+        for element in value.elements {
+            guard let name = element.string, let sink = service.sink(name) else {
+                throw .invalidField("sinks", "There is no sink `\(element.string?.prefix(64) ?? "")`.", hint: sinksHint)
+            }
+            ids.append(sink.id)
+        }
+        return ids
+    }
+
+    static let sinksHint = "GET /v1/notifications/sinks"
+
+    private static func answer(_ call: Call, _ note: Notification, _ sinks: [String], on loop: isolated EventLoop) {
+        call.respond(
+            .json(.created) { writer in
+                writer.object { object in
+                    note.writeMembers(to: &object)
+                    object.array("sinks", of: sinks)
+                }
+            },
+            on: loop
+        )
+    }
+
+    // MARK: Quiet hours
+
+    static func getQuietHours(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        guard call.caller.sessions == nil else { return call.fail(Problem(.foreignSession), on: loop) }
+        call.respondTagged(quietHours(api.services.notifications.quietHours), on: loop)
+    }
+
+    private static func quietHours(_ hours: QuietHours) -> Response { .json { hours.write(to: &$0) } }
+
+    static func putQuietHours(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let service = api.services.notifications
+        do throws(Problem) {
+            let body = try call.json()
+            try SessionChanges.check(body, QuietHours.fields)
+            // PUT sets all of it: a field that is left out gets its default.
+            var hours = QuietHours(timeZone: service.settings.timeZone)
+            do throws(FormFault) { try hours.take(body) } catch { throw Problem(error) }
+            try call.require(quietHours(service.quietHours), "The window is")
+            let wanted = hours
+            service.save(hours, on: loop) { result in
+                switch result {
+                case .success(true): call.respondTagged(quietHours(wanted), on: loop)
+                case .success(false):
+                    let detail = "This host has no time zone `\(wanted.timeZone)`."
+                    call.fail(.invalidField("timeZone", detail), on: loop)
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    // MARK: Mute
+
+    static func mute(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let body = try call.jsonObject(of: ["forSeconds"])
+            let most = NotificationLimits.longestMuteSeconds
+            guard let seconds = body["forSeconds"]?.int, (1...most).contains(seconds) else {
+                throw .invalidField("forSeconds", "`forSeconds` is a whole number from 1 to \(most).")
+            }
+            let until = loop.wallClock.adding(milliseconds: seconds * 1000)
+            api.services.notifications.mute(until: until, on: loop) { result in
+                switch result {
+                case .success:
+                    call.respond(.json { $0.object { $0.member("mutedUntil", until) } }, on: loop)
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func unmute(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        api.services.notifications.mute(until: nil, on: loop) { result in
+            switch result {
+            case .success: call.respond(Response(.noContent), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
+            }
+        }
+    }
+}
+
+extension Problem {
+    fileprivate static let noNotification = Problem(.notificationNotFound, "There is no notification of this id.")
+
+    init(_ fault: FormFault) { self = .invalidField(fault.field, fault.detail) }
+}
+
+extension Call {
+    /// A change names the version that it is meant for.
+    func require(_ current: Response, _ subject: String) throws(Problem) {
+        let tag = EntityTag(ofBytes: current.body)
+        guard try !DocumentOperations.condition(of: self).matchesStrongly(tag) else { return }
+        throw Problem(.preconditionFailed, "\(subject) not the version that If-Match names.", field: "If-Match")
+            .adding(.etag, tag.text)
+    }
+}

@@ -1,0 +1,138 @@
+import Access
+import Basics
+import EventLoops
+import HTTPModel
+import JSONBytes
+import Notifications
+import Server
+import Service
+import TLS
+
+/// `/v1/notifications/rules`: what becomes a notification. The first rule that matches takes a sink; the standard rule comes last.
+enum RuleOperations {
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        guard call.caller.sessions == nil else { return call.fail(Problem(.foreignSession), on: loop) }
+        let rules = api.services.notifications.rules
+        call.respondTagged(
+            .json { writer in
+                writer.object { object in
+                    object.array("rules") { list in
+                        for rule in rules { rule.write(to: &list) }
+                    }
+                }
+            },
+            on: loop
+        )
+    }
+
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            call.respondTagged(shown(try find(api, call)), on: loop)
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func find(_ api: HTTPAPI, _ call: Call) throws(Problem) -> NotificationRule {
+        guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
+        guard let rule = api.services.notifications.rule(call.parameters.first ?? "") else {
+            throw Problem(.ruleNotFound, "There is no rule of this id.", hint: "GET /v1/notifications/rules")
+        }
+        return rule
+    }
+
+    private static func shown(_ rule: NotificationRule, _ status: HTTPStatus = .ok) -> Response {
+        .json(status) { rule.write(to: &$0) }
+    }
+
+    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        let service = api.services.notifications
+        do throws(Problem) {
+            let body = try call.json()
+            try SessionChanges.check(body, NotificationRule.fields)
+            guard service.rules.count < NotificationLimits.rules else {
+                throw Problem(.notificationsFull, "There may be \(NotificationLimits.rules) rules.")
+            }
+            let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
+            var rule = NotificationRule(id: id, name: "", types: [])
+            try take(body, into: &rule, service)
+            call.subject = id
+            save(rule, .created, api, call, on: loop)
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            var rule = try find(api, call)
+            let body = try call.json()
+            try SessionChanges.check(body, NotificationRule.fields)
+            try call.require(shown(rule), "The rule is")
+            try take(body, into: &rule, api.services.notifications)
+            save(rule, .ok, api, call, on: loop)
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func take(
+        _ body: JSONValue,
+        into rule: inout NotificationRule,
+        _ service: NotificationService
+    ) throws(Problem) {
+        do throws(FormFault) { try rule.take(body) } catch { throw Problem(error) }
+        // Sinks that were deleted meanwhile trouble nobody until the list is given anew.
+        guard body["sinks"] != nil else { return }
+        var ids: [String] = []
+        for name in rule.sinks {
+            guard let sink = service.sink(name) else {
+                let detail = "There is no sink `\(name)`."
+                throw .invalidField("sinks", detail, hint: NotificationOperations.sinksHint)
+            }
+            ids.append(sink.id)
+        }
+        rule.sinks = ids
+    }
+
+    private static func save(
+        _ rule: NotificationRule,
+        _ status: HTTPStatus,
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop
+    ) {
+        api.services.notifications.save(rule, on: loop) { result in
+            switch result {
+            case .success:
+                let response = shown(rule, status)
+                call.respond(response.adding(.etag, EntityTag(ofBytes: shown(rule).body).text), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
+            }
+        }
+    }
+
+    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let rule = try find(api, call)
+            guard rule.id != NotificationRule.standardID else {
+                let hint = "PATCH /v1/notifications/rules/standard with {\"enabled\":false}"
+                throw Problem(
+                    .invalidField,
+                    "The standard rule can be switched off, not deleted.",
+                    hint: hint,
+                    field: "id"
+                )
+            }
+            try call.require(shown(rule), "The rule is")
+            api.services.notifications.delete(rule: rule.id, on: loop) { result in
+                switch result {
+                case .success: call.respond(Response(.noContent), on: loop)
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import Access
+import Basics
+import EventLoops
+import HTTPModel
+import JSONBytes
+import Notifications
+import Server
+import Service
+import TLS
+
+/// `/v1/notifications/sinks`: where notifications go. Secrets are given and never shown, but for the new key of a webhook.
+enum SinkOperations {
+    // MARK: Reading
+
+    static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        guard call.caller.sessions == nil else { return call.fail(Problem(.foreignSession), on: loop) }
+        let service = api.services.notifications
+        call.respondTagged(
+            .json { writer in
+                writer.object { object in
+                    object.array("sinks") { list in
+                        for sink in service.sinks { write(sink, service, to: &list) }
+                    }
+                }
+            },
+            on: loop
+        )
+    }
+
+    static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            call.respondTagged(shown(try find(api, call), api), on: loop)
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func find(_ api: HTTPAPI, _ call: Call) throws(Problem) -> NotificationSink {
+        guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
+        guard let sink = api.services.notifications.sink(call.parameters.first ?? "") else {
+            let detail = "There is no sink of this id or name."
+            throw Problem(.sinkNotFound, detail, hint: NotificationOperations.sinksHint)
+        }
+        return sink
+    }
+
+    private static func write(
+        _ sink: NotificationSink,
+        _ service: NotificationService,
+        secret: WebhookSecret? = nil,
+        to writer: inout JSONWriter
+    ) {
+        writer.object { object in
+            sink.writeMembers(to: &object)
+            service.health(of: sink.id).writeMembers(to: &object)
+            object.member("secret", secret?.text)
+        }
+    }
+
+    private static func shown(
+        _ sink: NotificationSink,
+        _ api: HTTPAPI,
+        _ status: HTTPStatus = .ok,
+        secret: WebhookSecret? = nil
+    ) -> Response {
+        .json(status) { write(sink, api.services.notifications, secret: secret, to: &$0) }
+    }
+
+    // MARK: Changing
+
+    static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        call.isBodySecret = true
+        let service = api.services.notifications
+        do throws(Problem) {
+            let body = try call.json()
+            try SessionChanges.check(body, NotificationSink.fields)
+            guard service.sinks.count < NotificationLimits.sinks else {
+                throw Problem(.notificationsFull, "There may be \(NotificationLimits.sinks) sinks.")
+            }
+            let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
+            let secret = WebhookSecret(key: SecureRandom.bytes(WebhookSecret.bytes))
+            var sink: NotificationSink
+            do throws(NotificationSink.Fault) {
+                sink = try NotificationSink(id: id, origin: .api, body)
+            } catch {
+                throw Problem(error)
+            }
+            if sink.kind == .webhook { sink.secret = secret }
+            try check(sink, service)
+            call.subject = id
+            save(sink, secret: sink.secret, .created, api, call, on: loop)
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        call.isBodySecret = true
+        let service = api.services.notifications
+        do throws(Problem) {
+            var sink = try find(api, call)
+            call.subject = sink.id
+            let body = try call.json()
+            try SessionChanges.check(body, NotificationSink.fields.filter { $0 != "kind" })
+            try call.require(shown(sink, api), "The sink is")
+            let isEnabled = body["enabled"]?.bool == true
+            if sink.origin == .config {
+                // A sink that its failures have disabled can be tried again; the rest stands in the file.
+                guard isEnabled, body.count == 1 else { throw .inConfiguration }
+                service.restart(sink, on: loop)
+                return call.respondTagged(shown(sink, api), on: loop)
+            }
+            do throws(NotificationSink.Fault) { try sink.take(body) } catch { throw Problem(error) }
+            try check(sink, service)
+            save(sink, isEnabledAnew: isEnabled, secret: nil, .ok, api, call, on: loop)
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func rotate(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            var sink = try find(api, call)
+            call.subject = sink.id
+            guard sink.origin == .api else { throw .inConfiguration }
+            guard sink.kind == .webhook else {
+                throw Problem(.invalidField, "Only a webhook has a secret of Ladle's making.", field: "kind")
+            }
+            let secret = WebhookSecret(key: SecureRandom.bytes(WebhookSecret.bytes))
+            sink.rotate(to: secret, now: loop.wallClock)
+            save(sink, secret: secret, .ok, api, call, on: loop)
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    static func delete(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let sink = try find(api, call)
+            call.subject = sink.id
+            guard sink.origin == .api else { throw .inConfiguration }
+            try call.require(shown(sink, api), "The sink is")
+            api.services.notifications.delete(sink: sink.id, on: loop) { result in
+                switch result {
+                case .success: call.respond(Response(.noContent), on: loop)
+                case .failure(let error): call.fail(.storage(error), on: loop)
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func save(
+        _ sink: NotificationSink,
+        isEnabledAnew: Bool = false,
+        secret: WebhookSecret?,
+        _ status: HTTPStatus,
+        _ api: HTTPAPI,
+        _ call: Call,
+        on loop: isolated EventLoop
+    ) {
+        api.services.notifications.save(sink, isEnabledAnew: isEnabledAnew, on: loop) { result in
+            switch result {
+            case .success:
+                let response = shown(sink, api, status, secret: secret)
+                let tag = EntityTag(ofBytes: shown(sink, api).body)
+                call.respond(response.unkept.adding(.etag, tag.text), on: loop)
+            case .failure(let error): call.fail(.storage(error), on: loop)
+            }
+        }
+    }
+
+    /// One name, one sink; and an address that a caller may name.
+    private static func check(_ sink: NotificationSink, _ service: NotificationService) throws(Problem) {
+        if let known = service.sink(sink.name), known.id != sink.id {
+            throw .invalidField("name", "There is a sink of this name.")
+        }
+        guard let url = sink.url else { return }
+        if let refusal = service.refusal(of: url) {
+            let hint = "notifications.allowHosts in the configuration allows hosts of the own network"
+            throw Problem(
+                .urlNotAllowed,
+                "A sink made through the API leads to a public address over https.",
+                hint: hint,
+                field: "url"
+            ).adding(member: "reason") { $0.string(refusal.rawValue) }
+        }
+    }
+
+    // MARK: Testing
+
+    static func test(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let sink = try find(api, call)
+            call.subject = sink.id
+            api.services.notifications.test(sink, on: loop) { outcome in
+                call.respond(
+                    .json { writer in
+                        writer.object { object in
+                            object.member("sink", sink.id)
+                            switch outcome {
+                            case .accepted(let status):
+                                object.member("ok", true)
+                                object.member("status", status)
+                            case .failed(let status, let error, _):
+                                object.member("ok", false)
+                                object.member("status", status)
+                                object.member("error", error)
+                            }
+                        }
+                    },
+                    on: loop
+                )
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+}
+
+extension Problem {
+    fileprivate static let inConfiguration = Problem(
+        .sinkInConfig,
+        "This sink stands in the configuration file and is changed there.",
+        hint: "notifications.sinks"
+    )
+
+    fileprivate init(_ fault: NotificationSink.Fault) {
+        switch fault {
+        case .field(let fault): self.init(fault)
+        case .url(let fault): self = .invalidField("url", fault.detail)
+        case .commandFromAPI:
+            self.init(
+                .commandSinkInConfigOnly,
+                "A sink that runs a command is made in the configuration file.",
+                hint:
+                    "notifications.sinks: {NAME: {kind: \"command\", command: [\"/usr/bin/notify-send\", \"Ladle\"]}}",
+                field: "kind"
+            )
+        }
+    }
+}

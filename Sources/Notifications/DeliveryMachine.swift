@@ -1,0 +1,383 @@
+package import Basics
+
+/// Decides what is sent to which sink and when: one message of a sink at a time, tries, quiet hours, mute, limits. It is given
+/// the time and the answers; it returns what is to be done. A message is sent at least once, under one id.
+package struct DeliveryMachine: Sendable {
+    package enum Outcome: Sendable, Equatable {
+        case accepted(status: Int?)
+        case failed(status: Int?, error: String, retryAfterMs: Int64?)
+    }
+
+    package struct Sending: Sendable, Equatable {
+        package var delivery: SinkDelivery
+        /// Others that the message stands for.
+        package var others: [SinkDelivery] = []
+        package var isDigest = false
+        /// Of a digest: those that nobody needs to hear of any more.
+        package var hiddenCount = 0
+    }
+
+    package enum Action: Sendable, Equatable {
+        case send(Sending)
+        /// Each is written as it stands now.
+        case write([SinkDelivery])
+        case health(sink: String, SinkHealth)
+        case disabled(sink: String, reason: String)
+    }
+
+    private struct Lane: Sendable {
+        var kind: NotificationSink.Kind
+        var ignoresQuiet: Bool
+        var perHour: Int
+        var isEnabled: Bool
+        var health: SinkHealth
+        var waiting: [SinkDelivery] = []
+        var inFlight: Sending?
+        var notBefore = Timestamp(milliseconds: 0)
+        /// When a whole hour's messages may be sent again.
+        var fullAt = Timestamp(milliseconds: 0)
+        /// The limit was reached, so that the next message stands for all that wait.
+        var isLimited = false
+        var hiddenCount = 0
+
+        var isOpen: Bool { isEnabled && health.state != .disabled }
+    }
+
+    /// The longest wait that a sink may ask for.
+    private static let longestRetryAfterMs: Int64 = 3_600_000
+    private static let hourMs: Int64 = 3_600_000
+    /// These are neither muted, limited nor joined.
+    private static let urgent = 5
+
+    private var lanes: [String: Lane] = [:]
+    private var actions: [Action] = []
+    private var writes: [SinkDelivery] = []
+    private var quietHours: QuietHours?
+    private var zone = TimeZoneTable.utc
+    private var mutedUntil: Timestamp?
+    /// The machine has to be stepped then.
+    package private(set) var wakeAt: Timestamp?
+    /// Since the start, by how they ended.
+    package private(set) var results: [SinkDelivery.State: UInt64] = [:]
+
+    package init() {}
+
+    // MARK: Settings
+
+    package mutating func set(_ quietHours: QuietHours?, _ zone: TimeZoneTable) {
+        self.quietHours = quietHours
+        self.zone = zone
+    }
+
+    package mutating func mute(until: Timestamp?) { mutedUntil = until }
+
+    /// Adds a sink or takes its new settings.
+    package mutating func set(_ sink: NotificationSink, _ health: SinkHealth) {
+        var lane =
+            lanes[sink.id]
+            ?? Lane(kind: sink.kind, ignoresQuiet: false, perHour: sink.perHour, isEnabled: true, health: health)
+        lane.ignoresQuiet = sink.quietHours == .ignore
+        lane.perHour = sink.perHour
+        lane.isEnabled = sink.isEnabled
+        if lane.health != health { lane.notBefore = Timestamp(milliseconds: 0) }
+        lane.health = health
+        lanes[sink.id] = lane
+        if !lane.isOpen { failAll(of: sink.id, "the sink is off") }
+    }
+
+    package mutating func remove(sink: String) {
+        failAll(of: sink, "the sink was deleted")
+        lanes[sink] = nil
+    }
+
+    package func health(of sink: String) -> SinkHealth? { lanes[sink]?.health }
+    package var waitingCount: Int { lanes.values.reduce(0) { $0 + $1.waiting.count + ($1.inFlight == nil ? 0 : 1) } }
+
+    // MARK: Input
+
+    package mutating func add(_ deliveries: [SinkDelivery]) {
+        for delivery in deliveries {
+            guard var lane = lanes[delivery.sink] else {
+                end(delivery, .failed, "the sink was deleted")
+                continue
+            }
+            guard lane.isOpen else {
+                end(delivery, .failed, "the sink is off")
+                continue
+            }
+            let isKnown = lane.waiting.contains { $0.notification == delivery.notification }
+            guard !isKnown, lane.inFlight?.delivery.notification != delivery.notification else { continue }
+            if let key = delivery.collapseKey, delivery.purpose == .tell {
+                for former in lane.waiting where former.collapseKey == key && former.purpose == .tell {
+                    end(former, .dropped, "a newer one took its place")
+                }
+                lane.waiting.removeAll { $0.collapseKey == key && $0.purpose == .tell }
+            }
+            lane.waiting.append(delivery)
+            if lane.waiting.count > NotificationLimits.queue,
+                let place = lane.waiting.indices.min(by: { left, right in
+                    let (one, other) = (lane.waiting[left], lane.waiting[right])
+                    return (one.priority, one.at, left) < (other.priority, other.at, right)
+                })
+            {
+                end(lane.waiting.remove(at: place), .dropped, "too many wait for this sink")
+            }
+            lanes[delivery.sink] = lane
+        }
+    }
+
+    /// Nobody needs to hear of this any more.
+    package mutating func ended(_ matter: Notification.Matter) {
+        for id in lanes.keys {
+            guard var lane = lanes[id] else { continue }
+            for one in lane.waiting where one.matter == matter && one.purpose == .tell {
+                if one.state == .held, quietHours?.mode == .digest { lane.hiddenCount += 1 }
+                end(one, .dropped, "its matter has ended")
+            }
+            lane.waiting.removeAll { $0.matter == matter && $0.purpose == .tell }
+            // What is being sent is taken back once it has arrived.
+            if var sending = lane.inFlight, sending.delivery.matter == matter, sending.delivery.purpose == .tell {
+                sending.delivery.error = Self.endedMark
+                lane.inFlight = sending
+            }
+            lanes[id] = lane
+        }
+    }
+
+    private static let endedMark = "its matter has ended"
+
+    package mutating func answered(_ sink: String, _ outcome: Outcome, now: Timestamp) {
+        guard var lane = lanes[sink], let sending = lane.inFlight else { return }
+        lane.inFlight = nil
+        var delivery = sending.delivery
+        let hasEnded = delivery.error == Self.endedMark
+        delivery.error = nil
+        switch outcome {
+        case .accepted(let status):
+            let before = lane.health
+            lane.health.succeeded(status, now: now)
+            lanes[sink] = lane
+            if before.state != lane.health.state || before.failures > 0 {
+                actions.append(.health(sink: sink, lane.health))
+            }
+            delivery.status = status
+            for other in sending.others { end(other, .sent, nil) }
+            end(delivery, .sent, nil)
+            if hasEnded, lane.kind == .ntfy { add([delivery.removal(now: now)]) }
+        case .failed(let status, let error, let retryAfterMs):
+            lane.health.failed(status, error, kind: lane.kind, now: now)
+            let pause = max(min(max(retryAfterMs ?? 0, 0), Self.longestRetryAfterMs), lane.health.pauseMs)
+            lane.notBefore = now.adding(milliseconds: pause)
+            lanes[sink] = lane
+            actions.append(.health(sink: sink, lane.health))
+            delivery.status = status
+            delivery.error = error
+            // The others are tried in their own right.
+            lanes[sink]?.waiting += sending.others
+            if lane.health.state == .disabled {
+                end(delivery, .failed, error)
+                failAll(of: sink, "the sink was disabled")
+                actions.append(.disabled(sink: sink, reason: error))
+            } else if hasEnded {
+                end(delivery, .dropped, Self.endedMark)
+            } else if let next = DeliverySchedule.next(
+                lane.kind,
+                after: delivery.attempts,
+                from: delivery.startedAt ?? now,
+                now: now,
+                seed: delivery.notification + sink
+            ) {
+                delivery.dueAt = next
+                delivery.state = .pending
+                lanes[sink]?.waiting.append(delivery)
+                writes.append(delivery)
+            } else if delivery.purpose == .remove {
+                // It was told; that it still shows is no failure of the notification.
+                end(delivery, .sent, nil)
+            } else {
+                end(delivery, .failed, error)
+            }
+        }
+    }
+
+    // MARK: Output
+
+    /// What is to be done now.
+    package mutating func step(now: Timestamp) -> [Action] {
+        wakeAt = nil
+        if let until = mutedUntil {
+            if until <= now { mutedUntil = nil } else { wake(at: until) }
+        }
+        let quietEnd = quietHours?.end(at: now, zone)
+        for id in lanes.keys.sorted() { step(id, quietEnd, now: now) }
+        if !writes.isEmpty { actions.append(.write(writes)) }
+        writes = []
+        defer { actions = [] }
+        return actions
+    }
+
+    private mutating func step(_ id: String, _ end: Timestamp?, now: Timestamp) {
+        guard var lane = lanes[id], lane.isOpen else { return }
+        let quietEnd = lane.ignoresQuiet ? nil : end
+        sort(&lane, quietEnd, now: now)
+        if let quietEnd { wake(at: quietEnd) }
+        defer { lanes[id] = lane }
+        guard lane.inFlight == nil, !lane.waiting.isEmpty else { return }
+        guard lane.notBefore <= now else { return wake(at: lane.notBefore) }
+        guard let next = next(&lane, now: now) else { return }
+        lane.inFlight = next
+        actions.append(.send(next))
+    }
+
+    /// Holds, releases and drops by the clock.
+    private mutating func sort(_ lane: inout Lane, _ quietEnd: Timestamp?, now: Timestamp) {
+        var kept: [SinkDelivery] = []
+        var released: [SinkDelivery] = []
+        let mode = quietHours?.mode ?? .hold
+        for var one in lane.waiting {
+            if one.purpose == .remove {
+                kept.append(one)
+            } else if let expiresAt = one.expiresAt, expiresAt <= now {
+                if one.state == .held, mode == .digest { lane.hiddenCount += 1 }
+                self.end(one, .dropped, "it has expired")
+            } else if let until = mutedUntil, now < until, one.priority < Self.urgent, one.dueAt <= now {
+                self.end(one, .dropped, "muted")
+            } else if quietEnd != nil, one.dueAt <= now, !passes(one) {
+                if mode == .drop {
+                    self.end(one, .dropped, "quiet hours")
+                    continue
+                }
+                if one.state != .held {
+                    one.state = .held
+                    writes.append(one)
+                }
+                kept.append(one)
+            } else if one.state == .held {
+                released.append(one)
+            } else {
+                kept.append(one)
+            }
+        }
+        lane.waiting = kept
+        if !released.isEmpty { release(released, mode, &lane, now: now) }
+    }
+
+    private func passes(_ one: SinkDelivery) -> Bool {
+        one.ignoresQuiet || quietHours?.admits(one.type, priority: one.priority) ?? true
+    }
+
+    /// The end of quiet hours: a digest, or the newest of each type and session.
+    private mutating func release(_ held: [SinkDelivery], _ mode: QuietHours.Mode, _ lane: inout Lane, now: Timestamp) {
+        let sorted = held.sorted { $0.at < $1.at }
+        if mode == .digest, held.count + lane.hiddenCount > 1, let lead = sorted.last {
+            // One that waits for its answer comes first; these stay held until then.
+            guard lane.inFlight == nil, lane.notBefore <= now, lead.dueAt <= now else {
+                lane.waiting += held
+                wake(at: max(lane.notBefore, lead.dueAt))
+                return
+            }
+            var sending = Sending(delivery: lead, others: Array(sorted.dropLast()), isDigest: true)
+            sending.hiddenCount = lane.hiddenCount
+            lane.hiddenCount = 0
+            begin(&sending, now: now)
+            lane.inFlight = sending
+            actions.append(.send(sending))
+            return
+        }
+        var newest: [String: SinkDelivery] = [:]
+        for one in sorted {
+            let key = "\(one.type.rawValue) \(one.session ?? "") \(one.matter.map { "\($0.kind) \($0.id)" } ?? "")"
+            let group = one.matter.map { $0.kind == .approval || $0.kind == .question } ?? false
+            // Each approval and each question is a thing of its own.
+            let name = group ? key : "\(one.type.rawValue) \(one.session ?? "")"
+            if let former = newest[name] { end(former, .dropped, "a newer one took its place") }
+            newest[name] = one
+        }
+        for var one in newest.values.sorted(by: { $0.at < $1.at }) {
+            one.state = .pending
+            writes.append(one)
+            lane.waiting.append(one)
+        }
+        lane.hiddenCount = 0
+    }
+
+    /// The most urgent that is due, the oldest of these first.
+    private mutating func next(_ lane: inout Lane, now: Timestamp) -> Sending? {
+        var best: Int?
+        for (place, one) in lane.waiting.enumerated() where one.state == .pending {
+            guard one.dueAt <= now else {
+                wake(at: one.dueAt)
+                continue
+            }
+            guard let known = best.map({ lane.waiting[$0] }) else {
+                best = place
+                continue
+            }
+            if (known.priority, one.at) < (one.priority, known.at) { best = place }
+        }
+        guard let best else { return nil }
+        let isUrgent = lane.waiting[best].priority >= Self.urgent
+        guard isUrgent || take(&lane, now: now) else { return nil }
+        var sending = Sending(delivery: lane.waiting.remove(at: best))
+        if lane.isLimited, !isUrgent {
+            lane.isLimited = false
+            sending.others = lane.waiting.filter(isJoinable(now))
+            lane.waiting.removeAll(where: isJoinable(now))
+        }
+        begin(&sending, now: now)
+        return sending
+    }
+
+    private func isJoinable(_ now: Timestamp) -> (SinkDelivery) -> Bool {
+        { $0.state == .pending && $0.dueAt <= now && $0.priority < Self.urgent && $0.purpose == .tell }
+    }
+
+    private func begin(_ sending: inout Sending, now: Timestamp) {
+        sending.delivery.attempts += 1
+        sending.delivery.startedAt = sending.delivery.startedAt ?? now
+    }
+
+    /// A bucket that fills in an hour. A clock that was set back empties it for an hour at most.
+    private mutating func take(_ lane: inout Lane, now: Timestamp) -> Bool {
+        let interval = Self.hourMs / Int64(lane.perHour)
+        let from = min(max(lane.fullAt, now), now.adding(milliseconds: Self.hourMs))
+        let free = from.adding(milliseconds: -(Int64(lane.perHour) - 1) * interval)
+        guard free <= now else {
+            lane.isLimited = true
+            wake(at: free)
+            return false
+        }
+        lane.fullAt = from.adding(milliseconds: interval)
+        return true
+    }
+
+    private mutating func wake(at time: Timestamp) { wakeAt = min(wakeAt ?? time, time) }
+
+    private mutating func end(_ delivery: SinkDelivery, _ state: SinkDelivery.State, _ error: String?) {
+        var delivery = delivery
+        delivery.state = state
+        delivery.error = error
+        writes.append(delivery)
+        if delivery.purpose == .tell { results[state, default: 0] += 1 }
+    }
+
+    private mutating func failAll(of sink: String, _ reason: String) {
+        guard let waiting = lanes[sink]?.waiting else { return }
+        lanes[sink]?.waiting = []
+        for one in waiting { end(one, one.purpose == .remove ? .sent : .failed, reason) }
+    }
+}
+
+extension SinkDelivery {
+    /// The same message, to be taken back.
+    package func removal(now: Timestamp) -> SinkDelivery {
+        var copy = self
+        copy.purpose = .remove
+        copy.state = .pending
+        copy.attempts = 0
+        copy.dueAt = now
+        copy.startedAt = nil
+        copy.status = nil
+        return copy
+    }
+}

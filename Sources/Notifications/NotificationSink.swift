@@ -1,0 +1,256 @@
+package import Basics
+package import JSONBytes
+
+/// A place that notifications are sent to.
+package struct NotificationSink: Sendable, Equatable {
+    package enum Kind: String, Sendable, CaseIterable {
+        case webhook, ntfy, gotify, command
+    }
+
+    /// How much a message tells.
+    package enum Detail: String, Sendable, CaseIterable {
+        /// Its type.
+        case `private`
+        /// Also the name of its session.
+        case identified
+        /// Also its text.
+        case detailed
+    }
+
+    package enum Origin: String, Sendable {
+        /// Made by a caller: its address has to be public, or be allowed by name.
+        case api
+        /// Of the owner's configuration, which may name anything.
+        case config
+    }
+
+    package enum Fault: Error, Equatable, Sendable {
+        case field(FormFault)
+        case url(SinkURL.Fault)
+        /// A caller may not make Ladle run programs.
+        case commandFromAPI
+    }
+
+    package let id: String
+    package var name: String
+    package let kind: Kind
+    package let origin: Origin
+    package var isEnabled = true
+    package var url: SinkURL?
+    package var topic: String?
+    /// Our priority, 1 to 5, to the service's own.
+    private var priorities: [Int: Int] = [:]
+    package private(set) var detail = Detail.identified
+    package private(set) var quietHours: NotificationRule.QuietRule?
+    /// Messages an hour beyond which several are joined.
+    package private(set) var perHour: Int
+    /// Of the service, for ntfy and gotify.
+    package private(set) var token: String?
+    /// The key of a webhook's signatures.
+    package var secret: WebhookSecret?
+    private var formerSecret: WebhookSecret?
+    private var formerSecretUntil: Timestamp?
+    /// A program and its arguments.
+    package private(set) var command: [String] = []
+
+    package init(id: String, name: String, kind: Kind, origin: Origin) {
+        self.id = id
+        self.name = name
+        self.kind = kind
+        self.origin = origin
+        // A program can take every one; a person cannot.
+        perHour = kind == .webhook ? 3600 : 60
+    }
+
+    func priority(_ ours: Int) -> Int {
+        let bounded = min(max(ours, 1), 5)
+        return priorities[bounded] ?? (kind == .gotify ? bounded * 2 : bounded)
+    }
+
+    package mutating func rotate(to secret: WebhookSecret, now: Timestamp) {
+        formerSecret = self.secret
+        formerSecretUntil = now.adding(milliseconds: NotificationLimits.rotationMs)
+        self.secret = secret
+    }
+
+    func secrets(now: Timestamp) -> [WebhookSecret] {
+        let former = formerSecretUntil.map { now < $0 } ?? false ? formerSecret : nil
+        return [secret, former].compactMap(\.self)
+    }
+
+    // MARK: JSON
+
+    package static let fields = [
+        "name", "kind", "enabled", "url", "topic", "token", "priorityMap", "detail", "quietHours", "perHour",
+    ]
+
+    /// Without secrets.
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.member("id", id)
+        writer.member("name", name)
+        writer.member("kind", kind.rawValue)
+        writer.member("origin", origin.rawValue)
+        writer.member("enabled", isEnabled)
+        // The path of a webhook is often its only secret.
+        writer.member("url", origin == .config || kind != .webhook ? url?.text : url?.origin)
+        writer.member("topic", topic)
+        if !priorities.isEmpty {
+            writer.object("priorityMap") { map in
+                for (ours, its) in priorities.sorted(by: { $0.key < $1.key }) { map.member("\(ours)", its) }
+            }
+        }
+        writer.member("detail", detail.rawValue)
+        writer.member("quietHours", quietHours?.rawValue)
+        writer.member("perHour", perHour)
+        if kind == .ntfy || kind == .gotify { writer.member("hasToken", token != nil) }
+    }
+
+    /// With its secrets: for the database, which only the owner can read.
+    package var kept: [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        writer.object { object in
+            object.member("id", id)
+            object.member("name", name)
+            object.member("kind", kind.rawValue)
+            object.member("enabled", isEnabled)
+            object.member("url", url?.text)
+            object.member("topic", topic)
+            object.member("token", token)
+            if !priorities.isEmpty {
+                object.object("priorityMap") { map in
+                    for (ours, its) in priorities.sorted(by: { $0.key < $1.key }) { map.member("\(ours)", its) }
+                }
+            }
+            object.member("detail", detail.rawValue)
+            object.member("quietHours", quietHours?.rawValue)
+            object.member("perHour", perHour)
+            object.member("secret", secret?.text)
+            object.member("formerSecret", formerSecret?.text)
+            object.member("formerSecretUntil", formerSecretUntil)
+        }
+        return writer.bytes
+    }
+
+    package init?(kept json: [UInt8]) {
+        guard let value = try? JSONDocument(parsing: json).root, let id = value["id"]?.string,
+            let kind = value["kind"]?.string.flatMap(Kind.init)
+        else { return nil }
+        self.init(id: id, name: id, kind: kind, origin: .api)
+        guard (try? take(value)) != nil else { return nil }
+        secret = value["secret"]?.string.flatMap(WebhookSecret.init)
+        formerSecret = value["formerSecret"]?.string.flatMap(WebhookSecret.init)
+        formerSecretUntil = value["formerSecretUntil"]?.string.flatMap { Timestamp(rfc3339: $0) }
+    }
+
+    /// A new sink as a caller or the configuration describes it.
+    /// - Parameters:
+    ///   - token: of a file, which the configuration names.
+    ///   - secret: likewise.
+    package init(
+        id: String,
+        name: String? = nil,
+        origin: Origin,
+        _ value: JSONValue,
+        token: String? = nil,
+        secret: WebhookSecret? = nil
+    ) throws(Fault) {
+        var kind: Kind?
+        do throws(FormFault) {
+            try NotificationForm(value).choice("kind", &kind)
+            guard kind != nil else {
+                throw FormFault("kind", "`kind` is one of webhook, ntfy, gotify; command in the configuration.")
+            }
+        } catch {
+            throw .field(error)
+        }
+        if kind == .command, origin == .api { throw .commandFromAPI }
+        self.init(id: id, name: name ?? "", kind: kind ?? .webhook, origin: origin)
+        try take(value)
+        if let token { self.token = token }
+        self.secret = secret
+        if kind == .command {
+            var words: [String] = []
+            do throws(FormFault) {
+                try NotificationForm(value).texts("command", &words) { !$0.utf8.contains(0) && $0.utf8.count <= 4096 }
+                guard words.first?.hasPrefix("/") ?? false else {
+                    throw FormFault("command", "`command` is a list: the whole path of a program and its arguments.")
+                }
+            } catch {
+                throw .field(error)
+            }
+            command = words
+        } else if url == nil {
+            throw .field(FormFault("url", "`url` says where to send, such as https://ntfy.sh."))
+        }
+        if kind == .ntfy, topic == nil { throw .field(FormFault("topic", "`topic` is the name of an ntfy topic.")) }
+        if kind == .gotify, self.token == nil {
+            throw .field(FormFault("token", "`token` is the token of a Gotify application."))
+        }
+    }
+
+    /// Takes the fields that are given. A new address does not get the secrets of the old one.
+    package mutating func take(_ value: JSONValue) throws(Fault) {
+        do throws(FormFault) {
+            let form = NotificationForm(value)
+            try form.name("name", &name)
+            try form.flag("enabled", &isEnabled)
+            try form.text("topic", &topic, bytes: 64)
+            if let topic, kind != .ntfy || !topic.utf8.allSatisfy(Self.isTopicByte) {
+                throw FormFault("topic", "`topic` is a name of ntfy: letters, digits, - and _, at most 64.")
+            }
+            let former = url
+            if let given = value["url"] {
+                guard let text = given.string, kind != .command else {
+                    throw FormFault("url", "`url` is the address of the sink.")
+                }
+                do throws(SinkURL.Fault) {
+                    url = try SinkURL(text)
+                } catch {
+                    throw FormFault("url", error.detail)
+                }
+            }
+            if let former, former.origin != url?.origin { token = nil }
+            try form.text("token", &token, bytes: NotificationLimits.tokenBytes)
+            if let token {
+                guard kind == .ntfy || kind == .gotify else {
+                    throw FormFault("token", "`token` is for ntfy and gotify.")
+                }
+                guard token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+                    throw FormFault("token", "`token` has printable characters of ASCII only.")
+                }
+            }
+            var detail: Detail? = detail
+            try form.choice("detail", &detail)
+            self.detail = detail ?? .identified
+            try form.choice("quietHours", &quietHours)
+            var perHour: Int? = perHour
+            try form.number("perHour", &perHour, 1...3600)
+            self.perHour = perHour ?? self.perHour
+            try takePriorities(value["priorityMap"])
+        } catch {
+            throw .field(error)
+        }
+    }
+
+    private mutating func takePriorities(_ map: JSONValue?) throws(FormFault) {
+        guard let map else { return }
+        var read: [Int: Int] = [:]
+        let most: Int64 = kind == .gotify ? 10 : 5
+        for (name, value) in map.members {
+            guard let ours = Int(name), (1...5).contains(ours), let its = value.int, (0...most).contains(its),
+                kind == .gotify || its > 0
+            else {
+                throw FormFault("priorityMap", "`priorityMap` leads from 1 to 5 to priorities of the service.")
+            }
+            read[ours] = Int(its)
+        }
+        guard map.kind == .object || map.isNull else {
+            throw FormFault("priorityMap", "`priorityMap` is an object such as {\"5\": 4}.")
+        }
+        priorities = read
+    }
+
+    private static func isTopicByte(_ byte: UInt8) -> Bool {
+        byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+    }
+}

@@ -1,0 +1,260 @@
+package import Basics
+package import Gateway
+import JSONBytes
+
+/// An event as the rules see it: something happened that may be worth a notification, or a matter has ended.
+package struct Occasion: Sendable, Equatable {
+    package var type: NotificationType
+    /// Names the matter: of one matter each rule tells once.
+    package var source: String
+    package var at: Timestamp
+    package var title: String
+    package var text: String?
+    package var session: String?
+    package var agent: String?
+    package var runID: String?
+    package var matter: Notification.Matter?
+    package var approval: Notification.Approval?
+    package var expiresAt: Timestamp?
+    /// Of a run.
+    package var durationMs: Int64?
+    /// By its agent alone, without a person's message: told only to rules that name its kind.
+    package var kind: SessionKind?
+    package var isReminder = false
+
+    package init(_ type: NotificationType, source: String, at: Timestamp, title: String? = nil, text: String? = nil) {
+        self.type = type
+        self.source = source
+        self.at = at
+        self.title = title ?? type.title
+        self.text = text
+    }
+
+    /// What an event means for notifications.
+    package struct Reading: Sendable, Equatable {
+        package var occasion: Occasion?
+        /// Notifications about this matter have no more to say.
+        package var ended: Notification.Matter?
+    }
+
+    /// Whether an event of this type can mean anything here, told before its JSON is read.
+    package static func concerns(_ type: String) -> Bool {
+        switch type {
+        case "approval", "question", "outbox", "run.started", "run.ended", "run.corrected", "message", "node",
+            "automation":
+            true
+        default: false
+        }
+    }
+
+    /// - Parameters:
+    ///   - id: the event's own.
+    ///   - run: of the event.
+    ///   - data: one JSON object.
+    package static func read(
+        _ type: String,
+        id: String,
+        at: Timestamp,
+        run name: String? = nil,
+        _ data: [UInt8]
+    ) -> Reading {
+        guard concerns(type) else { return Reading() }
+        // The gateway repeats a run that it called failed.
+        if type == "run.started" { return Reading(ended: name.map { Notification.Matter(.run, $0) }) }
+        guard let event = try? JSONDocument(parsing: data).root else { return Reading() }
+        switch type {
+        case "approval": return approval(event["approval"], at: at)
+        case "question": return question(event["question"], at: at)
+        case "outbox": return Reading(occasion: outbox(event["entry"], at: at))
+        case "run.ended": return Reading(occasion: run(event["run"], id: id, at: at))
+        case "run.corrected":
+            let ended = name.map { Notification.Matter(.run, $0) }
+            return Reading(occasion: run(event["run"], id: id, at: at), ended: ended)
+        case "message": return Reading(occasion: message(event, id: id, at: at))
+        case "node": return Reading(occasion: node(event, id: id, at: at))
+        case "automation": return Reading(occasion: automation(event, id: id, at: at))
+        default: return Reading()
+        }
+    }
+
+    /// Windows of a subscription that are almost used up: one occasion in each window and for each threshold.
+    /// - Parameter data: of a `usage` event.
+    package static func usage(at: Timestamp, _ data: [UInt8]) -> [Occasion] {
+        guard let event = try? JSONDocument(parsing: data).root, let crossed = event["crossed"] else { return [] }
+        return crossed.elements.compactMap { crossing in
+            guard let provider = crossing["provider"]?.string, let window = crossing["window"]?.string,
+                let percent = crossing["usedPercent"]?.double,
+                let threshold = thresholds.last(where: { Double($0) <= percent })
+            else { return nil }
+            // A window without an end is told once a day.
+            let end =
+                crossing["resetsAt"]?.string
+                ?? CivilDate(
+                    daysSinceEpoch: at.milliseconds.dividedDown(by: 86_400_000)
+                ).iso
+            var occasion = Occasion(
+                .usageThreshold,
+                source: "usage/\(provider)/\(window)/\(threshold)/\(end)",
+                at: at,
+                text: "\(provider): \(window) is used over \(threshold) %"
+            )
+            occasion.matter = Notification.Matter(.usage, provider)
+            return occasion
+        }
+    }
+
+    /// In percent.
+    private static let thresholds = [80, 90, 95]
+
+    // MARK: Events
+
+    private static func approval(_ value: JSONValue?, at: Timestamp) -> Reading {
+        guard let value, let id = value["id"]?.string else { return Reading() }
+        let matter = Notification.Matter(.approval, id)
+        guard value["state"]?.string == "pending" else { return Reading(ended: matter) }
+        return Reading(occasion: approval(value, matter, at: at))
+    }
+
+    private static func approval(_ value: JSONValue, _ matter: Notification.Matter, at: Timestamp) -> Occasion {
+        let created = value["createdAt"]?.string ?? ""
+        let command = value["command"]?.string ?? value["description"]?.string
+        let title = value["title"]?.string ?? "An approval"
+        var occasion = Occasion(
+            .approvalRequested,
+            source: "approval/\(matter.id)/\(created)",
+            at: at,
+            text: command ?? title
+        )
+        occasion.matter = matter
+        occasion.approval = Notification.Approval(
+            title: title,
+            decisions: value["decisions"]?.elements.compactMap(\.string) ?? []
+        )
+        occasion.take(value)
+        occasion.expiresAt = value["expiresAt"]?.string.flatMap { Timestamp(rfc3339: $0) }
+        return occasion
+    }
+
+    private static func question(_ value: JSONValue?, at: Timestamp) -> Reading {
+        guard let value, let id = value["id"]?.string else { return Reading() }
+        let matter = Notification.Matter(.question, id)
+        guard value["state"]?.string == "pending" else { return Reading(ended: matter) }
+        let created = value["createdAt"]?.string ?? ""
+        var occasion = Occasion(
+            .questionRequested,
+            source: "question/\(id)/\(created)",
+            at: at,
+            text: value["questions"]?[0]?["question"]?.string
+        )
+        occasion.matter = matter
+        occasion.take(value)
+        occasion.expiresAt = value["expiresAt"]?.string.flatMap { Timestamp(rfc3339: $0) }
+        return Reading(occasion: occasion)
+    }
+
+    private static func outbox(_ entry: JSONValue?, at: Timestamp) -> Occasion? {
+        let type: NotificationType
+        switch entry?["state"]?.string {
+        case "failed": type = .outboxFailed
+        case "unconfirmed": type = .outboxUnconfirmed
+        case "expired": type = .outboxExpired
+        default: return nil
+        }
+        guard let entry, let id = entry["id"]?.string else { return nil }
+        let reason = entry["error"]?["detail"]?.string
+        let said = entry["text"]?.string
+        var occasion = Occasion(
+            type,
+            source: "outbox/\(id)/\(entry["version"]?.int ?? 0)",
+            at: at,
+            text: [said.map { $0.cut(to: 200) }, reason].compactMap(\.self).joined(separator: "\n")
+        )
+        occasion.take(entry)
+        occasion.matter = Notification.Matter(.outbox, id)
+        // A person's own message, in whatever session.
+        occasion.kind = nil
+        return occasion
+    }
+
+    private static func run(_ run: JSONValue?, id: String, at: Timestamp) -> Occasion? {
+        guard let run, let name = run["id"]?.string else { return nil }
+        let type: NotificationType
+        switch run["state"]?.string {
+        case "completed": type = .runCompleted
+        case "failed": type = .runFailed
+        case "aborted": type = .runAborted
+        default: return nil
+        }
+        let text = run["text"]?.string ?? ""
+        // A silent reply is nothing to tell.
+        if type == .runCompleted, text.trimmingBlanks().isEmpty { return nil }
+        var occasion = Occasion(
+            type,
+            source: "event/\(id)",
+            at: at,
+            text: type == .runFailed ? run["error"]?.string ?? text : text
+        )
+        occasion.take(run)
+        occasion.runID = name
+        occasion.matter = Notification.Matter(.run, name)
+        if let start = run["startedAt"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
+            let end = run["endedAt"]?.string.flatMap({ Timestamp(rfc3339: $0) })
+        {
+            occasion.durationMs = end.milliseconds - start.milliseconds
+        }
+        return occasion
+    }
+
+    /// Of a run that Ladle followed the run's end tells.
+    private static func message(_ event: JSONValue, id: String, at: Timestamp) -> Occasion? {
+        guard let message = event["message"], message["role"]?.string == "assistant", message["runId"]?.string == nil,
+            let text = message["text"]?.string, !text.trimmingBlanks().isEmpty
+        else { return nil }
+        var occasion = Occasion(.messageReceived, source: "event/\(id)", at: at, text: text)
+        occasion.take(event)
+        return occasion
+    }
+
+    private static func node(_ event: JSONValue, id: String, at: Timestamp) -> Occasion? {
+        guard event["reason"]?.string == "disconnected", let node = event["node"], let name = node["id"]?.string else {
+            return nil
+        }
+        let shown = node["name"]?.string ?? node["displayName"]?.string ?? name
+        var occasion = Occasion(.nodeOffline, source: "event/\(id)", at: at, text: shown)
+        occasion.matter = Notification.Matter(.node, name)
+        return occasion
+    }
+
+    private static func automation(_ event: JSONValue, id: String, at: Timestamp) -> Occasion? {
+        guard event["reason"]?.string == "finished", let automation = event["automation"],
+            let name = automation["id"]?.string
+        else { return nil }
+        let run = event["run"] ?? automation["lastRun"]
+        let status = event["status"]?.string ?? run?["status"]?.string ?? automation["lastStatus"]?.string
+        let type: NotificationType
+        switch status {
+        case "error": type = .automationFailed
+        case "ok": type = .automationCompleted
+        default: return nil
+        }
+        let detail =
+            event["error"]?.string ?? run?["error"]?.string ?? event["summary"]?.string
+            ?? run?["summary"]?.string ?? automation["lastError"]?.string
+        let shown = automation["name"]?.string ?? name
+        var occasion = Occasion(
+            type,
+            source: "event/\(id)",
+            at: at,
+            text: [shown, detail].compactMap(\.self).joined(separator: ": ")
+        )
+        occasion.matter = Notification.Matter(.automation, name)
+        return occasion
+    }
+
+    private mutating func take(_ value: JSONValue) {
+        session = value["session"]?.string
+        agent = value["agent"]?.string ?? session.flatMap { SessionKey(canonical: $0).agent }
+        runID = value["runId"]?.string
+        kind = session.map { SessionKind(SessionKey(canonical: $0), named: nil) }
+    }
+}

@@ -1,0 +1,62 @@
+package import Basics
+
+/// One notification on its way to one sink, without its words: thousands of these may wait in memory.
+package struct SinkDelivery: Sendable, Equatable {
+    package enum State: String, Sendable, CaseIterable {
+        case pending, held, sent, failed, dropped
+
+        package var isOpen: Bool { self == .pending || self == .held }
+    }
+
+    package enum Purpose: String, Sendable {
+        case tell
+        /// Takes back a message whose matter has ended.
+        case remove
+    }
+
+    package let notification: String
+    package let sink: String
+    package var purpose = Purpose.tell
+    package var state = State.pending
+    package var attempts = 0
+    /// Nothing is tried before.
+    package var dueAt: Timestamp
+    package var startedAt: Timestamp?
+    package var status: Int?
+    package var error: String?
+
+    // Of the notification, for the rules.
+    let type: NotificationType
+    let priority: Int
+    let session: String?
+    let matter: Notification.Matter?
+    let expiresAt: Timestamp?
+    let ignoresQuiet: Bool
+    let collapseKey: String?
+    let at: Timestamp
+
+    package init(_ notification: Notification, sink: String, dueAt: Timestamp) {
+        self.notification = notification.id
+        self.sink = sink
+        self.dueAt = dueAt
+        type = notification.type
+        priority = notification.priority
+        session = notification.session
+        matter = notification.matter
+        expiresAt = notification.expiresAt
+        ignoresQuiet = notification.ignoresQuiet
+        collapseKey = notification.collapseKey
+        at = notification.at
+    }
+
+    /// A person wants it sent once more.
+    package mutating func restart(now: Timestamp) {
+        state = .pending
+        purpose = .tell
+        attempts = 0
+        dueAt = now
+        startedAt = nil
+        status = nil
+        error = nil
+    }
+}

@@ -1,0 +1,303 @@
+package import Basics
+import JSONBytes
+
+/// One HTTP request to a sink.
+package struct SinkRequest: Sendable, Equatable {
+    package var method: String
+    package var url: SinkURL
+    package var fields: [(name: String, value: String)]
+    package var body: [UInt8]
+    /// Any address will do: the owner's configuration names it.
+    package var isTrusted: Bool
+
+    package static func == (left: SinkRequest, right: SinkRequest) -> Bool {
+        left.method == right.method && left.url == right.url && left.body == right.body
+            && left.isTrusted == right.isTrusted && left.fields.elementsEqual(right.fields) { $0 == $1 }
+    }
+}
+
+/// One call of a program.
+package struct SinkCommand: Sendable, Equatable {
+    package var arguments: [String]
+    package var environment: [String]
+    package var input: [UInt8]
+}
+
+/// The message of one notification for one sink: how much of it is told, and in which form.
+package struct SinkMessage: Sendable {
+    /// A button of an approval: its label and the one-tap link.
+    package struct Button: Sendable, Equatable {
+        package let label: String
+        package let url: String
+
+        package init(label: String, url: String) {
+            self.label = label
+            self.url = url
+        }
+    }
+
+    private let notification: Notification
+    private let sink: NotificationSink
+    private let sessionTitle: String?
+    /// The address of Ladle as its clients see it.
+    private let base: String?
+    package var buttons: [Button] = []
+    /// Others that this message stands for.
+    package var others: [Notification] = []
+    /// It is sent at the end of quiet hours.
+    package var isDigest = false
+    package var hiddenCount = 0
+
+    package init(_ notification: Notification, for sink: NotificationSink, sessionTitle: String?, base: String?) {
+        self.notification = notification
+        self.sink = sink
+        self.sessionTitle = sessionTitle
+        self.base = base
+    }
+
+    // MARK: Words
+
+    /// In the words of a script there is nothing that it did not want told.
+    private var isOpen: Bool { notification.type == .note || notification.type == .test }
+    private var showsSession: Bool { sink.detail != .private }
+    private var showsText: Bool { sink.detail == .detailed || isOpen || isDigest }
+    private static let digestLines = 10
+
+    private var count: Int { others.count + hiddenCount + 1 }
+
+    private var title: String {
+        if isDigest { return "\(count) things while quiet" }
+        let shown = isOpen ? notification.title : notification.type.title
+        guard showsSession, !isOpen, let name = sessionTitle ?? notification.session else { return shown }
+        return (shown + " · " + Printable.line(name)).cut(to: NotificationLimits.title)
+    }
+
+    private var text: String? {
+        if isDigest { return digest }
+        let own = showsText ? notification.text : nil
+        guard count > 1 else { return own }
+        return [own, "and \(count - 1) more"].compactMap(\.self).joined(separator: "\n")
+    }
+
+    /// How many there were of each type, at most ten lines.
+    private var digest: String {
+        var counts: [NotificationType: Int] = [:]
+        for one in [notification] + others { counts[one.type, default: 0] += 1 }
+        let sorted = counts.sorted { ($1.value, $0.key.rawValue) < ($0.value, $1.key.rawValue) }
+        var lines = sorted.prefix(Self.digestLines - 1).map { "\($0.value) × \($0.key.title)" }
+        if hiddenCount > 0 { lines.append("\(hiddenCount) that ended or expired meanwhile") }
+        return lines.joined(separator: "\n")
+    }
+
+    private var link: String? {
+        guard let base else { return nil }
+        switch notification.matter {
+        case let matter? where matter.kind == .approval: return "\(base)/v1/approvals/\(Self.escaped(matter.id))"
+        case let matter? where matter.kind == .outbox: return "\(base)/v1/outbox/\(Self.escaped(matter.id))"
+        case let matter? where matter.kind == .run: return "\(base)/v1/runs/\(Self.escaped(matter.id))"
+        case let matter? where matter.kind == .question: return "\(base)/v1/questions/\(Self.escaped(matter.id))"
+        default: return notification.runID.map { "\(base)/v1/runs/\(Self.escaped($0))" }
+        }
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            if byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") {
+                bytes.append(byte)
+            } else {
+                bytes.append(UInt8(ascii: "%"))
+                bytes.append(contentsOf: Hex.encode([byte]).uppercased().utf8)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The same for all messages about one matter, so that a later one takes the place of an earlier one.
+    private var sequence: String? {
+        guard let matter = notification.matter, matter.kind == .approval || matter.kind == .question else {
+            return nil
+        }
+        return Self.sequence(of: matter)
+    }
+
+    private static func sequence(of matter: Notification.Matter) -> String {
+        let id = matter.id.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "-") }
+        return id && matter.id.utf8.count <= 48
+            ? matter.id : String(FNV1a.hash(Array(matter.id.utf8)), radix: 16)
+    }
+
+    // MARK: Forms
+
+    /// The body of a webhook, and the input of a command.
+    private func payload(_ now: Timestamp) -> [UInt8] {
+        var shown = text
+        while true {
+            let body = payload(shown, now)
+            // Marks and escapes may make a text longer than its characters.
+            guard body.count > NotificationLimits.payloadBytes, let longer = shown else { return body }
+            shown = longer.utf8.count > 64 ? longer.cut(toBytes: longer.utf8.count / 2) : nil
+        }
+    }
+
+    private func payload(_ text: String?, _ now: Timestamp) -> [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        writer.object { object in
+            object.member("type", notification.type.rawValue)
+            object.member("timestamp", notification.at)
+            object.object("data") { data in
+                data.member("id", notification.id)
+                data.member("title", title)
+                data.member("text", text)
+                data.member("priority", notification.priority)
+                data.member("chime", notification.type.chime.rawValue)
+                if showsSession, let session = notification.session {
+                    data.object("session") {
+                        $0.member("key", session)
+                        $0.member("title", sessionTitle)
+                    }
+                    data.member("agent", notification.agent)
+                }
+                if showsSession { data.member("runId", notification.runID) }
+                data.member("link", link)
+                if let approval = notification.approval, let matter = notification.matter {
+                    data.object("approval") {
+                        $0.member("id", matter.id)
+                        if showsText { $0.member("title", approval.title) }
+                        $0.member("expiresAt", notification.expiresAt)
+                        $0.array("decisions", of: approval.decisions)
+                    }
+                }
+                if count > 1 { data.member("count", count) }
+                if isDigest { data.member("digest", true) }
+            }
+        }
+        return writer.bytes
+    }
+
+    /// Nil for a command.
+    package func request(now: Timestamp, _ mac: ([UInt8], [UInt8]) -> [UInt8]) -> SinkRequest? {
+        guard let url = sink.url else { return nil }
+        switch sink.kind {
+        case .webhook: return webhook(url, now, mac)
+        case .ntfy: return ntfy(url)
+        case .gotify: return gotify(url)
+        case .command: return nil
+        }
+    }
+
+    private func webhook(_ url: SinkURL, _ now: Timestamp, _ mac: ([UInt8], [UInt8]) -> [UInt8]) -> SinkRequest {
+        let body = payload(now)
+        let id = "\(notification.id).\(sink.id)"
+        let seconds = now.milliseconds.dividedDown(by: 1000)
+        var request = json(url, body)
+        request.fields += [("webhook-id", id), ("webhook-timestamp", "\(seconds)")]
+        let signatures = sink.secrets(now: now).map { $0.signature(id: id, timestamp: seconds, body: body, mac) }
+        if !signatures.isEmpty {
+            request.fields.append(("webhook-signature", signatures.joined(separator: " ")))
+        }
+        return request
+    }
+
+    private func json(_ url: SinkURL, _ body: [UInt8]) -> SinkRequest {
+        SinkRequest(
+            method: "POST",
+            url: url,
+            fields: [("Content-Type", "application/json")],
+            body: body,
+            isTrusted: sink.origin == .config
+        )
+    }
+
+    /// JSON to the root of the server, as ntfy asks for.
+    private func ntfy(_ url: SinkURL) -> SinkRequest {
+        var writer = JSONWriter(capacity: 512)
+        writer.object { object in
+            object.member("topic", sink.topic)
+            object.member("title", title)
+            object.member("message", (text ?? notification.type.title).cut(toBytes: NotificationLimits.ntfyBytes))
+            object.member("priority", sink.priority(notification.priority))
+            object.array("tags", of: [notification.type.tag])
+            object.member("click", link)
+            object.member("sequence_id", sequence)
+            // ntfy shows three at most.
+            let shown = buttons.prefix(3)
+            if !shown.isEmpty || notification.approval != nil && link != nil {
+                object.array("actions") { list in
+                    for button in shown {
+                        list.object { action in
+                            action.member("action", "http")
+                            action.member("label", button.label)
+                            action.member("url", button.url)
+                            action.member("method", "POST")
+                            action.member("clear", true)
+                        }
+                    }
+                    if shown.isEmpty, let link {
+                        list.object { action in
+                            action.member("action", "view")
+                            action.member("label", "Show")
+                            action.member("url", link)
+                        }
+                    }
+                }
+            }
+        }
+        var request = json(url.at("/"), writer.bytes)
+        authorize(&request)
+        return request
+    }
+
+    private func authorize(_ request: inout SinkRequest) {
+        guard let token = sink.token else { return }
+        if sink.kind == .gotify {
+            request.fields.append(("X-Gotify-Key", token))
+        } else {
+            request.fields.append(("Authorization", "Bearer \(token)"))
+        }
+    }
+
+    private func gotify(_ url: SinkURL) -> SinkRequest {
+        var writer = JSONWriter(capacity: 512)
+        writer.object { object in
+            object.member("title", title)
+            object.member("message", text ?? notification.type.title)
+            object.member("priority", sink.priority(notification.priority))
+            if let link {
+                object.object("extras") { extras in
+                    extras.object("client::notification") { $0.object("click") { $0.member("url", link) } }
+                }
+            }
+        }
+        let folder = url.target.split(separator: "?", omittingEmptySubsequences: false)[0]
+        var request = json(url.at(String(folder) + (folder.hasSuffix("/") ? "message" : "/message")), writer.bytes)
+        authorize(&request)
+        return request
+    }
+
+    /// Takes a message back whose matter has ended; nil where the service cannot.
+    package func removal() -> SinkRequest? {
+        guard sink.kind == .ntfy, let url = sink.url, let topic = sink.topic, let sequence else { return nil }
+        var request = json(url.at("/\(topic)/\(sequence)"), [])
+        request.method = "DELETE"
+        request.fields = []
+        authorize(&request)
+        return request
+    }
+
+    /// Nil for all other kinds.
+    /// - Parameter environment: those of PATH and HOME that are set.
+    package func command(now: Timestamp, environment: [String]) -> SinkCommand? {
+        guard sink.kind == .command else { return nil }
+        let session = showsSession ? notification.session ?? "" : ""
+        // A variable is one line, and cannot have a zero byte.
+        return SinkCommand(
+            arguments: sink.command,
+            environment: [
+                "LADLE_TYPE=\(notification.type.rawValue)", "LADLE_TITLE=\(Printable.line(title))",
+                "LADLE_SESSION=\(Printable.line(session))",
+            ] + environment,
+            input: payload(now) + [0x0A]
+        )
+    }
+}

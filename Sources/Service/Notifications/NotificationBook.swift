@@ -1,0 +1,210 @@
+import Basics
+import EventStream
+import JSONBytes
+import Notifications
+import Store
+import TLS
+
+/// The rules and sinks as they stand at one moment. Used inside the transaction of an event: its notifications become durable with
+/// it, and each rule tells of one matter once.
+struct NotificationBook: Sendable {
+    struct Place: Sendable {
+        let id: String
+        let kind: NotificationSink.Kind
+        /// Enabled, and not disabled by its failures.
+        let isOpen: Bool
+    }
+
+    /// What a transaction brought; the delivery machine learns it once it is durable.
+    struct Changes: Sendable {
+        var deliveries: [SinkDelivery] = []
+        var ended: [Notification.Matter] = []
+        var created: [NotificationType] = []
+
+        var isEmpty: Bool { deliveries.isEmpty && ended.isEmpty && created.isEmpty }
+    }
+
+    /// In order: the first that matches takes a sink.
+    let rules: [NotificationRule]
+    let sinks: [Place]
+    /// Somebody watches the messages on an event stream.
+    let isWatched: Bool
+    /// How far the gateway's clock, which dates the ends of approvals, is ahead of ours.
+    let skewMs: Int64
+
+    /// Reads the events that a transaction has appended.
+    func note(_ events: ArraySlice<StoredEvent>, in transaction: inout StoreTransaction) throws -> Changes {
+        var changes = Changes()
+        for event in events where Occasion.concerns(event.type) {
+            let reading = Occasion.read(event.type, id: event.id.text, at: event.at, run: event.run, event.data)
+            if let matter = reading.ended, try end(matter, in: &transaction, &changes) { changes.ended.append(matter) }
+            if var occasion = reading.occasion {
+                occasion.expiresAt = occasion.expiresAt?.adding(milliseconds: -skewMs)
+                try create(occasion, in: &transaction, &changes)
+            }
+        }
+        return changes
+    }
+
+    // MARK: Making
+
+    func create(_ occasion: Occasion, in transaction: inout StoreTransaction, _ changes: inout Changes) throws {
+        if let matter = occasion.matter, matter.kind == .run || matter.kind == .outbox,
+            try transaction.notifications.isEcho(matter.id)
+        {
+            return
+        }
+        var free = Set(sinks.filter(\.isOpen).map(\.id))
+        var wasTold = false
+        for rule in rules where rule.matches(occasion, isWatched: isWatched) {
+            let won = rule.sinks.isEmpty ? free : free.intersection(rule.sinks)
+            // A matter that no sink hears of is still an event.
+            guard !won.isEmpty || !wasTold else { continue }
+            free.subtract(won)
+            wasTold = true
+            let cooldown = rule.cooldown(of: occasion.type)
+            if cooldown > 0,
+                let last = try transaction.notifications.last(
+                    rule: rule.id,
+                    type: occasion.type.rawValue,
+                    session: occasion.session
+                ), last.milliseconds <= occasion.at.milliseconds,
+                occasion.at.milliseconds - last.milliseconds < cooldown
+            {
+                continue
+            }
+            let one = notification(occasion, by: rule)
+            let due = occasion.at.adding(milliseconds: rule.delay(of: occasion.type))
+            try insert(one, source: occasion.source, sinks: won.sorted(), dueAt: due, in: &transaction, &changes)
+        }
+    }
+
+    private func notification(_ occasion: Occasion, by rule: NotificationRule) -> Notification {
+        var one = Notification(
+            id: UUIDv7.make(milliseconds: occasion.at.milliseconds, random: SecureRandom.bytes(10)),
+            type: occasion.type,
+            at: occasion.at,
+            title: occasion.title,
+            text: occasion.text
+        )
+        one.priority = rule.priority ?? occasion.type.priority
+        one.session = occasion.session
+        one.agent = occasion.agent
+        one.runID = occasion.runID
+        one.matter = occasion.matter
+        one.approval = occasion.approval
+        one.expiresAt = occasion.expiresAt
+        one.rule = rule.id
+        one.ignoresQuiet = rule.quietHours == .ignore
+        one.isReminder = occasion.isReminder
+        switch rule.collapse {
+        case .session: one.collapseKey = "\(rule.id) session \(occasion.session ?? "")"
+        case .type: one.collapseKey = "\(rule.id) type \(occasion.type.rawValue)"
+        case .some(.none), nil: break
+        }
+        return one
+    }
+
+    /// The row, the event and the deliveries of one notification; nothing where it is there already.
+    @discardableResult
+    func insert(
+        _ one: Notification,
+        source: String,
+        sinks: [String],
+        dueAt: Timestamp,
+        in transaction: inout StoreTransaction,
+        _ changes: inout Changes
+    ) throws -> Bool {
+        let row = StoredNotification(
+            id: one.id,
+            source: source,
+            rule: one.rule ?? "",
+            type: one.type.rawValue,
+            session: one.session,
+            matter: one.matter?.key,
+            at: one.at,
+            body: one.kept
+        )
+        guard try transaction.notifications.insert(row) else { return false }
+        let deliveries = sinks.map { SinkDelivery(one, sink: $0, dueAt: dueAt) }
+        for delivery in deliveries { try transaction.notifications.save(StoredDelivery(delivery, at: one.at)) }
+        var writer = JSONWriter(capacity: 768)
+        writer.object { object in
+            object.member("type", "notification")
+            object.member("at", one.at)
+            object.member("session", one.session)
+            object.member("runId", one.runID)
+            object.object("notification") { one.writeMembers(to: &$0) }
+        }
+        try transaction.append(
+            EventDraft(type: "notification", at: one.at, session: one.session, run: one.runID, body: writer.bytes)
+        )
+        changes.deliveries += deliveries
+        changes.created.append(one.type)
+        return true
+    }
+
+    // MARK: Ending
+
+    /// Messages that were sent are taken back where the service can. False where nobody was told.
+    private func end(
+        _ matter: Notification.Matter,
+        in transaction: inout StoreTransaction,
+        _ changes: inout Changes
+    ) throws -> Bool {
+        let ids = try transaction.notifications.end(matter: matter.key)
+        guard !ids.isEmpty else { return false }
+        guard matter.kind == .approval || matter.kind == .question else { return true }
+        let canRemove = Set(sinks.filter { $0.kind == .ntfy }.map(\.id))
+        for id in ids {
+            let sent = try transaction.notifications.deliveries(of: id).filter { row in
+                row.state == SinkDelivery.State.sent.rawValue && canRemove.contains(row.sink)
+                    && row.purpose == SinkDelivery.Purpose.tell.rawValue
+            }
+            guard !sent.isEmpty, let row = try transaction.notifications.notification(id: id),
+                let one = Notification(kept: row.body)
+            else { continue }
+            for row in sent {
+                let removal = SinkDelivery(one, row)?.removal(now: transaction.now)
+                guard let removal else { continue }
+                try transaction.notifications.save(StoredDelivery(removal, at: transaction.now))
+                changes.deliveries.append(removal)
+            }
+        }
+        return true
+    }
+}
+
+extension Notification.Matter {
+    var key: String { "\(kind.rawValue)/\(id)" }
+}
+
+extension StoredDelivery {
+    init(_ delivery: SinkDelivery, at time: Timestamp) {
+        self.init(
+            notification: delivery.notification,
+            sink: delivery.sink,
+            purpose: delivery.purpose.rawValue,
+            state: delivery.state.rawValue,
+            attempts: delivery.attempts,
+            dueAt: delivery.dueAt,
+            startedAt: delivery.startedAt,
+            updatedAt: time,
+            status: delivery.status,
+            error: delivery.error
+        )
+    }
+}
+
+extension SinkDelivery {
+    init?(_ notification: Notification, _ row: StoredDelivery) {
+        guard let state = State(rawValue: row.state), let purpose = Purpose(rawValue: row.purpose) else { return nil }
+        self.init(notification, sink: row.sink, dueAt: row.dueAt)
+        self.state = state
+        self.purpose = purpose
+        attempts = row.attempts
+        startedAt = row.startedAt
+        status = row.status
+        error = row.error
+    }
+}

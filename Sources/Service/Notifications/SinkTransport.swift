@@ -1,0 +1,46 @@
+package import EventLoops
+package import Notifications
+import Outbound
+
+/// The way to the sinks: servers and programs in the running Ladle, a script in tests.
+package protocol SinkTransport: AnyObject {
+    /// - Parameter completion: comes once, on the loop.
+    func send(
+        _ request: SinkRequest,
+        allowed policy: AddressPolicy,
+        on loop: isolated EventLoop,
+        completion: @escaping (DeliveryMachine.Outcome) -> Void
+    )
+
+    /// - Parameter completion: gets the beginning of the program's output, for the log.
+    func run(
+        _ command: SinkCommand,
+        on loop: isolated EventLoop,
+        completion: @escaping (DeliveryMachine.Outcome, [UInt8]) -> Void
+    )
+}
+
+/// Requests over sockets, and programs of this host.
+package final class OutboundTransport: SinkTransport {
+    private let sender = HTTPSender()
+    private let commands = CommandRunner()
+
+    package init() {}
+
+    package func send(
+        _ request: SinkRequest,
+        allowed policy: AddressPolicy,
+        on loop: isolated EventLoop,
+        completion: @escaping (DeliveryMachine.Outcome) -> Void
+    ) {
+        sender.send(request, allowed: policy, on: loop, completion: completion)
+    }
+
+    package func run(
+        _ command: SinkCommand,
+        on loop: isolated EventLoop,
+        completion: @escaping (DeliveryMachine.Outcome, [UInt8]) -> Void
+    ) {
+        commands.run(command, on: loop, completion: completion)
+    }
+}

@@ -1,0 +1,327 @@
+package import Basics
+package import SQLite
+
+/// A notification as it is kept: what is asked for by column, and its own JSON.
+package struct StoredNotification: Sendable, Equatable {
+    package var id: String
+    /// Names the event or matter: each rule tells of one once.
+    package var source: String
+    package var rule: String
+    package var type: String
+    package var session: String?
+    /// Kind and id of what it is about.
+    package var matter: String?
+    package var at: Timestamp
+    package var body: [UInt8]
+
+    package init(
+        id: String,
+        source: String,
+        rule: String,
+        type: String,
+        session: String?,
+        matter: String?,
+        at: Timestamp,
+        body: [UInt8]
+    ) {
+        self.id = id
+        self.source = source
+        self.rule = rule
+        self.type = type
+        self.session = session
+        self.matter = matter
+        self.at = at
+        self.body = body
+    }
+}
+
+/// A notification on its way to one sink, as it is kept.
+package struct StoredDelivery: Sendable, Equatable {
+    package var notification: String
+    package var sink: String
+    package var purpose: String
+    package var state: String
+    package var attempts: Int
+    package var dueAt: Timestamp
+    package var startedAt: Timestamp?
+    package var updatedAt: Timestamp
+    package var status: Int?
+    package var error: String?
+
+    package init(
+        notification: String,
+        sink: String,
+        purpose: String,
+        state: String,
+        attempts: Int,
+        dueAt: Timestamp,
+        startedAt: Timestamp?,
+        updatedAt: Timestamp,
+        status: Int?,
+        error: String?
+    ) {
+        self.notification = notification
+        self.sink = sink
+        self.purpose = purpose
+        self.state = state
+        self.attempts = attempts
+        self.dueAt = dueAt
+        self.startedAt = startedAt
+        self.updatedAt = updatedAt
+        self.status = status
+        self.error = error
+    }
+}
+
+/// Notifications and their deliveries: the history, and the queue of what is still to be sent.
+package struct NotificationTable {
+    package static let migrations = [
+        Migration(
+            module: "notifications",
+            version: 1,
+            script: """
+                CREATE TABLE notification(
+                    ordinal INTEGER PRIMARY KEY,
+                    id TEXT NOT NULL UNIQUE,
+                    source TEXT NOT NULL,
+                    rule TEXT NOT NULL,
+                    type TEXT NOT NULL,
+                    session TEXT,
+                    matter TEXT,
+                    at INTEGER NOT NULL,
+                    has_ended INTEGER NOT NULL DEFAULT 0,
+                    body BLOB NOT NULL
+                );
+                CREATE UNIQUE INDEX notification_source ON notification(source, rule);
+                CREATE INDEX notification_last ON notification(rule, type, session, at);
+                CREATE INDEX notification_matter ON notification(matter) WHERE has_ended = 0;
+                CREATE TABLE notification_delivery(
+                    notification TEXT NOT NULL,
+                    sink TEXT NOT NULL,
+                    purpose TEXT NOT NULL,
+                    state TEXT NOT NULL,
+                    attempts INTEGER NOT NULL,
+                    due_at INTEGER NOT NULL,
+                    started_at INTEGER,
+                    updated_at INTEGER NOT NULL,
+                    status INTEGER,
+                    error TEXT,
+                    PRIMARY KEY(notification, sink)
+                ) WITHOUT ROWID;
+                CREATE INDEX notification_open ON notification_delivery(state) WHERE state IN ('pending', 'held');
+                CREATE TABLE notification_echo(entry TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+                """
+        )
+    ]
+
+    private let connection: SQLiteConnection
+
+    package init(_ connection: SQLiteConnection) {
+        self.connection = connection
+    }
+
+    // MARK: Writing
+
+    /// False where this rule has told of it already.
+    package func insert(_ notification: StoredNotification) throws(SQLiteError) -> Bool {
+        try connection.run(
+            "INSERT INTO notification(id, source, rule, type, session, matter, at, body) VALUES(?, ?, ?, ?, ?, ?, ?, ?) "
+                + "ON CONFLICT(source, rule) DO NOTHING",
+            notification.id,
+            notification.source,
+            notification.rule,
+            notification.type,
+            notification.session,
+            notification.matter,
+            notification.at.milliseconds,
+            notification.body
+        )
+        return connection.changes == 1
+    }
+
+    /// When the rule last told of this type and session.
+    package func last(rule: String, type: String, session: String?) throws(SQLiteError) -> Timestamp? {
+        try connection.first(
+            "SELECT at FROM notification WHERE rule = ? AND type = ? AND session IS ? ORDER BY at DESC LIMIT 1",
+            rule,
+            type,
+            session
+        ) { row in Timestamp(milliseconds: row.int64(0)) }
+    }
+
+    /// Whether a rule has told of this.
+    package func has(source: String, rule: String) throws(SQLiteError) -> Bool {
+        try connection.first("SELECT 1 FROM notification WHERE source = ? AND rule = ?", source, rule) { _ in true }
+            ?? false
+    }
+
+    package func save(_ delivery: StoredDelivery) throws(SQLiteError) {
+        try connection.run(
+            "INSERT INTO notification_delivery(notification, sink, purpose, state, attempts, due_at, started_at, "
+                + "updated_at, status, error) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 "
+                // Its notification may have been too old meanwhile.
+                + "WHERE EXISTS (SELECT 1 FROM notification WHERE id = ?1) "
+                + "ON CONFLICT(notification, sink) DO UPDATE SET purpose = excluded.purpose, state = excluded.state, "
+                + "attempts = excluded.attempts, due_at = excluded.due_at, started_at = excluded.started_at, "
+                + "updated_at = excluded.updated_at, status = excluded.status, error = excluded.error",
+            delivery.notification,
+            delivery.sink,
+            delivery.purpose,
+            delivery.state,
+            delivery.attempts,
+            delivery.dueAt.milliseconds,
+            delivery.startedAt?.milliseconds,
+            delivery.updatedAt.milliseconds,
+            delivery.status,
+            delivery.error
+        )
+    }
+
+    /// The matter has ended. Gives the ids of the notifications about it that did not know.
+    package func end(matter: String) throws(SQLiteError) -> [String] {
+        let ids = try connection.all("SELECT id FROM notification WHERE matter = ? AND has_ended = 0", matter) { row in
+            row.string(0)
+        }
+        guard !ids.isEmpty else { return [] }
+        try connection.run("UPDATE notification SET has_ended = 1 WHERE matter = ? AND has_ended = 0", matter)
+        return ids
+    }
+
+    /// A message that came from a notification: its run tells nobody, or the two would talk for ever.
+    package func noteEcho(entry: String, at: Timestamp) throws(SQLiteError) {
+        try connection.run(
+            "INSERT INTO notification_echo(entry, at) VALUES(?, ?) ON CONFLICT(entry) DO NOTHING",
+            entry,
+            at.milliseconds
+        )
+    }
+
+    /// Whether a run or an entry came from a notification.
+    package func isEcho(_ id: String) throws(SQLiteError) -> Bool {
+        try connection.first(
+            "SELECT 1 FROM notification_echo AS echo WHERE echo.entry = ?1 "
+                + "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.id = echo.entry AND outbox.run_id = ?1) LIMIT 1",
+            id
+        ) { _ in true } ?? false
+    }
+
+    // MARK: Reading
+
+    package func notification(id: String) throws(SQLiteError) -> StoredNotification? {
+        try connection.first("SELECT \(Self.columns) FROM notification WHERE id = ?", id, row: Self.notification)
+    }
+
+    /// The newest first. A page holds those that admit `isShown`.
+    /// - Parameters:
+    ///   - state: of a delivery.
+    ///   - before: the last one of the page before.
+    package func page(
+        state: String?,
+        sessions: Set<String>?,
+        before: String?,
+        limit: Int
+    ) throws(SQLiteError) -> (rows: [StoredNotification], isMore: Bool)? {
+        var start = Int64.max
+        if let before {
+            let found = try connection.first("SELECT ordinal FROM notification WHERE id = ?", before) { row in
+                row.int64(0)
+            }
+            guard let found else { return nil }
+            start = found
+        }
+        var rows: [StoredNotification] = []
+        var isMore = false
+        try connection.scan(
+            "SELECT \(Self.columns) FROM notification WHERE ordinal < ?1 AND (?2 IS NULL OR EXISTS "
+                + "(SELECT 1 FROM notification_delivery WHERE notification = id AND state = ?2)) ORDER BY ordinal DESC",
+            start,
+            state
+        ) { row in
+            let one = Self.notification(row)
+            if let sessions, one.session.map({ !sessions.contains($0) }) ?? true { return true }
+            guard rows.count < limit else {
+                isMore = true
+                return false
+            }
+            rows.append(one)
+            return true
+        }
+        return (rows, isMore)
+    }
+
+    package func deliveries(of id: String) throws(SQLiteError) -> [StoredDelivery] {
+        try connection.all(
+            "SELECT \(Self.deliveryColumns) FROM notification_delivery WHERE notification = ? ORDER BY sink",
+            id,
+            row: Self.delivery
+        )
+    }
+
+    /// The newest that still have to be sent, at most `limit`, the oldest of these first.
+    package func open(limit: Int) throws(SQLiteError) -> [(delivery: StoredDelivery, body: [UInt8])] {
+        let columns = Self.deliveryColumns.split(separator: ",").map { "d.\($0.drop { $0 == " " })" }
+        let found = try connection.all(
+            "SELECT \(columns.joined(separator: ", ")), n.body FROM notification_delivery AS d "
+                + "JOIN notification AS n ON n.id = d.notification WHERE d.state IN ('pending', 'held') "
+                + "ORDER BY n.ordinal DESC LIMIT ?",
+            limit
+        ) { row in (Self.delivery(row), row.bytes(10)) }
+        return found.reversed()
+    }
+
+    // MARK: Retention
+
+    /// Deletes at most `slice` of the oldest beyond the limits, with their deliveries.
+    package func prune(keeping count: Int, before time: Timestamp, slice: Int) throws(SQLiteError) -> Int {
+        try connection.run(
+            "DELETE FROM notification_echo WHERE entry IN (SELECT entry FROM notification_echo WHERE at < ? LIMIT ?)",
+            time.milliseconds,
+            slice
+        )
+        let newest = try connection.first("SELECT max(ordinal) FROM notification") { row in row.int64(0) } ?? 0
+        let gone = try connection.all(
+            "SELECT id FROM notification WHERE ordinal <= ? OR at < ? ORDER BY ordinal LIMIT ?",
+            newest - Int64(count),
+            time.milliseconds,
+            slice
+        ) { row in row.string(0) }
+        for id in gone {
+            try connection.run("DELETE FROM notification_delivery WHERE notification = ?", id)
+            try connection.run("DELETE FROM notification WHERE id = ?", id)
+        }
+        return gone.count
+    }
+
+    private static let columns = "id, source, rule, type, session, matter, at, body"
+
+    private static func notification(_ row: SQLiteRow) -> StoredNotification {
+        StoredNotification(
+            id: row.string(0),
+            source: row.string(1),
+            rule: row.string(2),
+            type: row.string(3),
+            session: row.optionalString(4),
+            matter: row.optionalString(5),
+            at: Timestamp(milliseconds: row.int64(6)),
+            body: row.bytes(7)
+        )
+    }
+
+    private static let deliveryColumns =
+        "notification, sink, purpose, state, attempts, due_at, started_at, updated_at, status, error"
+
+    private static func delivery(_ row: SQLiteRow) -> StoredDelivery {
+        StoredDelivery(
+            notification: row.string(0),
+            sink: row.string(1),
+            purpose: row.string(2),
+            state: row.string(3),
+            attempts: row.int(4),
+            dueAt: Timestamp(milliseconds: row.int64(5)),
+            startedAt: row.optionalInt64(6).map { Timestamp(milliseconds: $0) },
+            updatedAt: Timestamp(milliseconds: row.int64(7)),
+            status: row.optionalInt64(8).map { Int($0) },
+            error: row.optionalString(9)
+        )
+    }
+}

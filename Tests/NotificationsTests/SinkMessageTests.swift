@@ -1,0 +1,155 @@
+import Basics
+import JSONBytes
+import Testing
+
+@testable import Notifications
+
+/// What leaves for each kind of sink.
+struct SinkMessageTests {
+    private static let now = Timestamp(milliseconds: 1_795_000_000_000)
+
+    private func sink(_ json: String) throws -> NotificationSink {
+        try NotificationSink(id: "s", origin: .api, JSONDocument(parsing: json).root)
+    }
+
+    private var approval: Notification {
+        var one = Notification(
+            id: "n1",
+            type: .approvalRequested,
+            at: Self.now,
+            title: "Approval needed",
+            text: "rm -rf build"
+        )
+        one.session = "agent:main:main"
+        one.matter = Notification.Matter(.approval, "a/1")
+        one.approval = Notification.Approval(title: "rm", decisions: ["allow-once", "deny"])
+        one.expiresAt = Self.now.adding(milliseconds: 60_000)
+        return one
+    }
+
+    private func body(_ request: SinkRequest?) throws -> JSONValue {
+        try JSONDocument(parsing: #require(request).body).root
+    }
+
+    private func mac(_ key: [UInt8], _ message: [UInt8]) -> [UInt8] { [UInt8(key.count), UInt8(message.count & 255)] }
+
+    @Test func `a webhook is signed with both secrets while one is replaced`() throws {
+        var sink = try sink(#"{"name":"hook","kind":"webhook","url":"https://example.org/secret"}"#)
+        sink.secret = WebhookSecret(key: Array(repeating: 1, count: 24))
+        sink.rotate(to: WebhookSecret(key: Array(repeating: 2, count: 32)), now: Self.now)
+        let message = SinkMessage(approval, for: sink, sessionTitle: "Kitchen", base: "https://ladle.example")
+        let request = try #require(message.request(now: Self.now, mac))
+        let fields = Dictionary(uniqueKeysWithValues: request.fields)
+        #expect(fields["webhook-id"] == "n1.s" && fields["webhook-timestamp"] == "1795000000")
+        let length = UInt8(("n1.s.1795000000.".utf8.count + request.body.count) & 255)
+        let signatures = [32, 24].map { "v1," + Base64.encode([$0, length]) }
+        #expect(fields["webhook-signature"] == signatures.joined(separator: " "))
+        let later = try #require(message.request(now: Self.now.adding(milliseconds: 86_400_000), mac))
+        #expect(later.fields.first { $0.name == "webhook-signature" }?.value.contains(" ") == false)
+        let data = try body(request)["data"]
+        #expect(data?["title"]?.string == "Approval needed · Kitchen")
+        #expect(data?["text"] == nil && data?["approval"]?["title"] == nil)
+        #expect(data?["approval"]?["decisions"]?.count == 2)
+        #expect(data?["link"]?.string == "https://ladle.example/v1/approvals/a%2F1")
+        var shown = JSONWriter()
+        shown.object { sink.writeMembers(to: &$0) }
+        let text = String(decoding: shown.bytes, as: UTF8.self)
+        #expect(!text.contains("whsec") && !text.contains("secret\""))
+        #expect(NotificationSink(kept: sink.kept) == sink)
+    }
+
+    @Test func `a sink tells as much as it may`() throws {
+        for (detail, title, text) in [
+            ("private", "Approval needed", nil), ("identified", "Approval needed · Kitchen", nil),
+            ("detailed", "Approval needed · Kitchen", "rm -rf build"),
+        ] as [(String, String, String?)] {
+            let sink = try sink(#"{"name":"h","kind":"webhook","url":"https://e.org","detail":"\#(detail)"}"#)
+            let message = SinkMessage(approval, for: sink, sessionTitle: "Kitchen", base: nil)
+            let data = try body(message.request(now: Self.now, mac))["data"]
+            #expect(data?["title"]?.string == title && data?["text"]?.string == text)
+            #expect((data?["session"] == nil) == (detail == "private"))
+        }
+    }
+
+    @Test func `ntfy gets JSON at its root, with buttons and a number that a later message takes over`() throws {
+        let sink = try sink(
+            #"{"name":"phone","kind":"ntfy","url":"https://ntfy.example/x","topic":"my_topic-1","token":"tk_1","priorityMap":{"5":4}}"#
+        )
+        var message = SinkMessage(approval, for: sink, sessionTitle: "Küche 🍳", base: "https://ladle.example")
+        message.buttons = ["Allow once", "Deny", "Show", "More"].map { .init(label: $0, url: "https://l/v1/act/x") }
+        let request = try #require(message.request(now: Self.now, mac))
+        #expect(request.url.text == "https://ntfy.example/")
+        #expect(request.fields.contains { $0 == ("Authorization", "Bearer tk_1") })
+        let json = try body(request)
+        #expect(json["topic"]?.string == "my_topic-1" && json["priority"]?.int == 4)
+        #expect(json["title"]?.string == "Approval needed · Küche 🍳")
+        #expect(json["message"]?.string == "Approval needed")
+        #expect(json["tags"]?[0]?.string == "lock" && json["actions"]?.count == 3)
+        #expect(json["actions"]?[0]?["clear"]?.bool == true)
+        let removal = try #require(message.removal())
+        let sequence = try #require(json["sequence_id"]?.string)
+        #expect(removal.method == "DELETE" && removal.url.target == "/my_topic-1/\(sequence)")
+        for topic in ["a b", "", String(repeating: "x", count: 65), "ü", "a/b"] {
+            #expect(throws: NotificationSink.Fault.self) {
+                try self.sink(#"{"name":"p","kind":"ntfy","url":"https://n","topic":"\#(topic)"}"#)
+            }
+        }
+    }
+
+    @Test func `long texts are cut between characters`() throws {
+        let long = String(repeating: "👩🏽‍🚀", count: 2_000)
+        let one = Notification(id: "n", type: .note, at: Self.now, title: long, text: long)
+        #expect(one.title.count == NotificationLimits.title)
+        #expect(try #require(one.text).utf8.count <= NotificationLimits.textBytes)
+        let marks = Notification(
+            id: "n",
+            type: .note,
+            at: Self.now,
+            title: "t",
+            text: String(repeating: "\u{202E}", count: 990)
+        )
+        for kind in [#""kind":"webhook""#, #""kind":"ntfy","topic":"t""#, #""kind":"gotify","token":"t""#] {
+            let sink = try sink(#"{"name":"h",\#(kind),"url":"https://e.org"}"#)
+            for one in [one, marks] {
+                let message = SinkMessage(one, for: sink, sessionTitle: nil, base: nil)
+                let request = try #require(message.request(now: Self.now, mac))
+                #expect(request.body.count <= NotificationLimits.payloadBytes)
+                let json = try body(request)
+                #expect((json["message"]?.string ?? "").utf8.count <= 4_096)
+            }
+        }
+    }
+
+    @Test func `gotify doubles the priority`() throws {
+        let sink = try sink(#"{"name":"g","kind":"gotify","url":"https://g.example/sub?x=1","token":"A"}"#)
+        let message = SinkMessage(approval, for: sink, sessionTitle: nil, base: nil)
+        let request = try #require(message.request(now: Self.now, mac))
+        #expect(request.url.target == "/sub/message")
+        #expect(request.fields.contains { $0 == ("X-Gotify-Key", "A") })
+        #expect(try body(request)["priority"]?.int == 10)
+    }
+
+    @Test func `a command comes from the configuration, with its words as they stand`() throws {
+        let json = #"{"kind":"command","command":["/usr/bin/notify-send","$(reboot)"]}"#
+        #expect(throws: NotificationSink.Fault.commandFromAPI) { try self.sink(json) }
+        let value = try JSONDocument(parsing: json).root
+        let sink = try NotificationSink(id: "config:desk", name: "desk", origin: .config, value)
+        let command = SinkMessage(approval, for: sink, sessionTitle: nil, base: nil)
+            .command(now: Self.now, environment: ["PATH=/bin"])
+        #expect(command?.arguments == ["/usr/bin/notify-send", "$(reboot)"])
+        #expect(command?.environment.contains("LADLE_TYPE=approval.requested") == true)
+        #expect(command?.environment.last == "PATH=/bin")
+        let relative = try JSONDocument(parsing: #"{"kind":"command","command":["notify-send"]}"#).root
+        #expect(throws: NotificationSink.Fault.self) {
+            try NotificationSink(id: "c", name: "c", origin: .config, relative)
+        }
+    }
+
+    @Test func `a new address does not get the token of the old one`() throws {
+        var sink = try sink(#"{"name":"p","kind":"ntfy","url":"https://ntfy.sh","topic":"t","token":"tk"}"#)
+        try sink.take(JSONDocument(parsing: #"{"url":"https://ntfy.sh/other"}"#).root)
+        #expect(sink.token == "tk")
+        try sink.take(JSONDocument(parsing: #"{"url":"https://evil.example"}"#).root)
+        #expect(sink.token == nil)
+    }
+}

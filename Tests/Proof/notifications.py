@@ -1,0 +1,242 @@
+"""Notifications to real receivers. A webhook is signed as the reference library (`standardwebhooks`) expects. Ladle dies at random
+instants: nothing is lost, and what is sent again carries the same id. Receivers that are slow, huge, redirecting or gone cost little;
+names that lead into the own network are refused.
+
+The ntfy server is a stand-in written from ntfy's documentation: JSON by POST to the root, DELETE /topic/sequence. The long form has
+200 rounds, and 10,000 notifications for a sink that takes none."""
+
+import http.server
+import json
+import pathlib
+import random
+import socket
+import threading
+import time
+
+import standardwebhooks
+
+from harness import Serve, Tally, free_port, options, scratch, until
+
+OPTIONS = options(rounds=(12, 200), seed=(0, 0), flood=(0, 10_000))
+SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
+
+
+class Receiver(http.server.ThreadingHTTPServer):
+    """Answers as the first part of the path says, and keeps what came."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.got = []
+        self.lock = threading.Lock()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def url(self, path):
+        return f"http://127.0.0.1:{self.server_port}/{path}"
+
+    def on(self, path):
+        with self.lock:
+            return [one for one in self.got if one[1].startswith("/" + path)]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_DELETE(self):
+        self.take()
+
+    def do_POST(self):
+        self.take()
+
+    def take(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        with self.server.lock:
+            self.server.got.append((self.command, self.path, dict(self.headers), body))
+        kind = self.path.strip("/").split("/")[0]
+        if kind == "huge":
+            self.send_response(200)
+            self.send_header("Content-Length", str(2 << 30))
+            self.end_headers()
+            sent = 0
+            try:
+                while sent < 2 << 30:
+                    sent += self.wfile.write(b"x" * 65_536)
+            except OSError:
+                pass
+            with self.server.lock:
+                self.server.huge = sent
+            self.close_connection = True
+            return
+        if kind == "slow":
+            try:
+                for piece in b"HTTP/1.1 200 OK\r\nX: ":
+                    self.wfile.write(bytes([piece]))
+                for _ in range(60):
+                    self.wfile.write(b"x")
+                    time.sleep(1)
+            except OSError:
+                pass
+            self.close_connection = True
+            return
+        status = {"moved": 301, "gone": 410}.get(kind, 200)
+        self.send_response(status)
+        if kind == "moved":
+            self.send_header("Location", self.server.url("stolen"))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+tally = Tally()
+receiver = Receiver()
+
+
+def serve(state, sinks, *more, port=0, **settings):
+    arguments = ["--demo", "--demo-speed", "0", "--notifications-sinks", json.dumps(sinks)]
+    return Serve(*arguments, *more, state=state, port=port)
+
+
+def note(server, title, **more):
+    return server.json("POST", "/v1/notifications", {"title": title, **more})
+
+
+# Forms and signatures.
+state = scratch()
+secret = "whsec_" + __import__("base64").b64encode(bytes(range(32))).decode()
+(pathlib.Path(state) / "secret").write_text(secret + "\n")
+(pathlib.Path(state) / "token").write_text("tk_secret\n")
+script = pathlib.Path(state) / "program"
+script.write_text("#!/bin/sh\n{ echo \"$LADLE_TYPE|$LADLE_TITLE|$(env | wc -l)|$1\"; cat; } >> \"$0.out\"\n")
+script.chmod(0o700)
+sinks = {
+    "hook": {"kind": "webhook", "url": receiver.url("hook?key=v"), "secretFile": f"{state}/secret"},
+    "phone": {"kind": "ntfy", "url": receiver.url(""), "topic": "agent", "tokenFile": f"{state}/token", "detail": "detailed"},
+    "moved": {"kind": "webhook", "url": receiver.url("moved")},
+    "gone": {"kind": "webhook", "url": receiver.url("gone")},
+    "huge": {"kind": "webhook", "url": receiver.url("huge")},
+    "slow": {"kind": "webhook", "url": receiver.url("slow")},
+    "program": {"kind": "command", "command": [str(script), "$(touch /tmp/never)"]},
+}
+server = serve(state, sinks, "--approvals-links", "--notifications-public-url", "http://127.0.0.1:1")
+server.linked()
+started = time.monotonic()
+slow = []
+threading.Thread(target=lambda: slow.append(server.json("POST", "/v1/notifications/sinks/slow/test")), daemon=True).start()
+status, made = note(server, "Größe 🍳", text="<&>\n" + "é" * 3000, sinks=["hook", "phone", "program"])
+tally.check(status == 201 and len(made["sinks"]) == 3, f"a note: {status} {made}")
+until(lambda: receiver.on("hook") and [r for r in receiver.got if r[1] == "/"], what="hook and phone")
+command, path, headers, body = receiver.on("hook")[0]
+standardwebhooks.Webhook(secret).verify(body.decode(), {k.lower(): v for k, v in headers.items()})
+tally.check(headers["webhook-id"].startswith(made["id"]) and path == "/hook?key=v", "the id of all tries, the whole path")
+tally.check(len(body) <= 16 << 10 and json.loads(body)["data"]["title"] == "Größe 🍳", "the body")
+try:
+    standardwebhooks.Webhook(secret).verify(body.decode() + " ", {k.lower(): v for k, v in headers.items()})
+    tally.check(False, "a changed body is accepted")
+except standardwebhooks.WebhookVerificationError:
+    pass
+phone = json.loads(next(r for r in receiver.got if r[1] == "/")[3])
+tally.check(phone["topic"] == "agent" and phone["title"] == "Größe 🍳" and len(phone["message"].encode()) <= 4096, f"ntfy: {phone}")
+tally.check(next(r for r in receiver.got if r[1] == "/")[2].get("Authorization") == "Bearer tk_secret", "the token")
+out = until(lambda: pathlib.Path(f"{script}.out").exists() and pathlib.Path(f"{script}.out").read_text(), what="the program")
+tally.check(out.startswith("note|Größe 🍳|") and "$(touch /tmp/never)" in out, f"the program: {out[:80]}")
+for name, wanted in (("moved", 301), ("gone", 410), ("huge", 200)):
+    answer = server.json("POST", f"/v1/notifications/sinks/{name}/test")[1]
+    tally.check(answer.get("status") == wanted and answer["ok"] == (wanted == 200), f"{name}: {answer}")
+tally.check(not receiver.on("stolen"), "a redirect is not followed")
+until(lambda: hasattr(receiver, "huge"), what="the end of the huge answer")
+tally.check(receiver.huge < 16 << 20, f"{receiver.huge} bytes of a huge answer left")
+note(server, "to gone", sinks=["gone"])
+until(lambda: server.json("GET", "/v1/notifications/sinks/gone")[1]["state"] == "disabled", what="410 disables")
+told = server.json("GET", "/v1/notifications?limit=50")[1]["notifications"]
+tally.check(any(n["type"] == "sink.disabled" for n in told), "another sink tells of it")
+
+# An approval on the phone: its buttons, and that it vanishes.
+server.json("POST", "/v1/messages", {"text": "approve echo hello"})
+asked = until(lambda: next((json.loads(r[3]) for r in receiver.got if b'"actions"' in r[3]), None), what="the approval")
+tally.check([a["label"] for a in asked["actions"]] == ["Allow once", "Deny"] and "echo hello" in asked["message"], f"{asked}")
+act = asked["actions"][1]["url"].removeprefix("http://127.0.0.1:1")
+tally.check(server.json("POST", act)[1]["state"] == "denied", "a tap decides")
+until(lambda: any(r[0] == "DELETE" and r[1] == f"/agent/{asked['sequence_id']}" for r in receiver.got), what="its removal")
+
+# Addresses.
+good = {"name": "x", "kind": "webhook"}
+for url, code in (
+    ("http://[::ffff:169.254.169.254]/", "URL_NOT_ALLOWED"), ("http://0x7f.1/", "INVALID_FIELD"), ("https://127.0.0.1/", "URL_NOT_ALLOWED"),
+    ("http://user@host/", "INVALID_FIELD"), ("http://example.org/", "URL_NOT_ALLOWED"), ("https://2130706433/", "INVALID_FIELD"),
+    ("https://10.0.0.1/", "URL_NOT_ALLOWED"), ("https://[fd00:ec2::254]/", "URL_NOT_ALLOWED"),
+):
+    status, problem = server.json("POST", "/v1/notifications/sinks", {**good, "url": url})
+    tally.check(status == 422 and problem["code"] == code, f"{url}: {status} {problem.get('code')}")
+status, problem = server.json("POST", "/v1/notifications/sinks", {"name": "x", "kind": "command", "command": ["/bin/sh"]})
+tally.check(status == 422 and problem["code"] in ("COMMAND_SINK_IN_CONFIG_ONLY", "INVALID_FIELD"), f"a command: {problem}")
+# Its name leads to loopback: seen at the look-up only.
+status, made = server.json("POST", "/v1/notifications/sinks", {**good, "url": f"https://localhost:{receiver.server_port}/stolen"})
+tally.check(status == 201 and made["secret"].startswith("whsec_"), f"{status} {made}")
+answer = server.json("POST", f"/v1/notifications/sinks/{made['id']}/test")[1]
+tally.check(not answer["ok"] and "loopback" in answer["error"] and not receiver.on("stolen"), f"{answer}")
+tally.check("secret" not in server.json("GET", f"/v1/notifications/sinks/{made['id']}")[1], "the secret is shown once")
+status, problem = server.json("POST", "/v1/notifications", {"title": "again"}, {"webhook-id": "x"})
+tally.check(status == 409 and problem["code"] == "NOTIFICATION_LOOP", "a loop")
+if OPTIONS.long:
+    until(lambda: slow, seconds=30, what="the slow one")
+    tally.check(not slow[0][1]["ok"] and time.monotonic() - started < 25, f"slow: {slow}")
+log = server.output()
+tally.check(secret not in log and "tk_secret" not in log and made["secret"] not in log, "a secret in the log")
+server.stop()
+
+# Death at any instant.
+print(f"seed {SEED}")
+chance = random.Random(SEED)
+state, port = scratch(), free_port()
+sinks = {"hook": {"kind": "webhook", "url": receiver.url("loop")}}
+accepted = {}
+for number in range(OPTIONS.rounds):
+    server = serve(state, sinks, port=port)
+    stop = time.monotonic() + chance.uniform(0.02, 0.15)
+    for part in range(9):
+        try:
+            status, made = note(server, f"{number}.{part}")
+        except (OSError, ValueError):
+            break
+        if status == 201:
+            accepted[made["id"]] = made["title"]
+        if time.monotonic() > stop:
+            break
+    server.kill()
+server = serve(state, sinks, port=port)
+
+
+def arrived():
+    ids = {}
+    for _, _, headers, body in receiver.on("loop"):
+        ids.setdefault(headers["webhook-id"].split(".")[0], set()).add(json.loads(body)["data"]["title"])
+    return ids
+
+
+until(lambda: set(accepted) <= set(arrived()), seconds=60, what="all of them")
+ids = arrived()
+tally.check(all(len(titles) == 1 for titles in ids.values()), "one id, one notification")
+titles = [title for found in ids.values() for title in found]
+tally.check(len(titles) == len(set(titles)), "one notification, one id")
+print(f"{OPTIONS.rounds} rounds, {len(accepted)} accepted, {len(receiver.on('loop'))} requests")
+server.stop()
+
+# Very many for a sink that takes none.
+if OPTIONS.flood:
+    with socket.create_server(("127.0.0.1", 0)) as dead:
+        state = scratch()
+        server = serve(state, {"dead": {"kind": "webhook", "url": f"http://127.0.0.1:{dead.getsockname()[1]}/"}})
+        server.linked()
+        server.json("POST", "/v1/notifications/rules", {"name": "all", "types": ["run.*"], "cooldownMs": 0, "minDurationMs": 0})
+        before = server.resident()
+        for number in range(OPTIONS.flood):
+            server.json("POST", "/v1/messages", {"text": f"fail {number}", "session": f"s{number % 50}"})
+        waiting = until(lambda: server.json("GET", "/v1/status")[1]["notifications"], what="the status")
+        tally.check(waiting["waiting"] <= 1001, f"{waiting}")
+        print(f"resident {before} -> {server.resident()}")
+        server.stop()
+
+tally.end()
