@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 0c0db4c8c34cdefd18790ee576f5c843bb22acfe25060579e7943e2be7c9b626
+// 80635909633da26f2d68ca3e63b2f9abb1b97ed4435e95f0478ad0aa1b3795d0
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

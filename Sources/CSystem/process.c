@@ -114,8 +114,8 @@ static int spawn_with(pid_t *child, char *const arguments[], char *const environ
     return -error;
 }
 
-int cs_run_program(char *const arguments[], char *const environment[], const void *input, size_t input_count,
-                   void *output, size_t output_capacity, size_t *output_count, int milliseconds) {
+static int run_program(char *const arguments[], char *const environment[], const void *input, size_t input_count,
+                       void *output, size_t output_capacity, size_t *output_count, int milliseconds) {
     enum { GRACE_MS = 2000 };
     int in[2], out[2];
     *output_count = 0;
@@ -187,4 +187,21 @@ int cs_run_program(char *const arguments[], char *const environment[], const voi
     }
     if (!has_ended) return -ECHILD;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int cs_run_program(char *const arguments[], char *const environment[], const void *input, size_t input_count,
+                   void *output, size_t output_capacity, size_t *output_count, int milliseconds) {
+    // A program that does not read its input must not end this process. The signal goes to the thread that writes.
+    sigset_t broken, former, pending;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken, &former);
+    int result = run_program(arguments, environment, input, input_count, output, output_capacity, output_count,
+                             milliseconds);
+    sigemptyset(&pending);
+    sigpending(&pending);
+    int number;
+    if (sigismember(&pending, SIGPIPE) && !sigismember(&former, SIGPIPE)) sigwait(&broken, &number);
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    return result;
 }

@@ -10,6 +10,15 @@ package struct SinkRequest: Sendable, Equatable {
     /// Any address will do: the owner's configuration names it.
     package var isTrusted: Bool
 
+    package init(method: String, url: SinkURL, fields: [(name: String, value: String)], body: [UInt8], isTrusted: Bool)
+    {
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.body = body
+        self.isTrusted = isTrusted
+    }
+
     package static func == (left: SinkRequest, right: SinkRequest) -> Bool {
         left.method == right.method && left.url == right.url && left.body == right.body
             && left.isTrusted == right.isTrusted && left.fields.elementsEqual(right.fields) { $0 == $1 }

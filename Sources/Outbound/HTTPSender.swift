@@ -75,7 +75,7 @@ private final class HTTPSending: StreamHandler {
     private var completion: ((HTTPSending, DeliveryMachine.Outcome) -> Void)?
     private var addresses: [SocketAddress] = []
     private var stream: StreamConnection?
-    private var parser = HTTP1ResponseParser(requestMethod: .post, limits: HTTP1Limits(body: answerBytes))
+    private var parser = HTTP1ResponseParser(requestMethod: .post, limits: HTTP1Limits(body: .max))
     private var hasHead = false
     private var taken = 0
     private var timers: [TimerID] = []

@@ -500,6 +500,8 @@ package final class NotificationService {
         on loop: isolated EventLoop,
         completion: @escaping (Result<NoteResult, any Error>) -> Void
     ) {
+        // Its sinks are not known yet.
+        guard isLoaded else { return completion(.failure(StoreError.unavailable("the sinks are still being read"))) }
         guard noteBucket.take(now: loop.now) else { return completion(.success(.tooMany(retryAfterMs: 6_000))) }
         let book = currentBook
         let sinks = book.sinks.filter { $0.isOpen && wanted?.contains($0.id) ?? true }.map(\.id)

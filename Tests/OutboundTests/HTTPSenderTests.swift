@@ -1,0 +1,94 @@
+import Basics
+import EventLoops
+import Notifications
+import POSIX
+import Synchronization
+import Testing
+
+@testable import Outbound
+
+/// Where a request may go, and what becomes of it where nobody answers.
+struct HTTPSenderTests {
+    private func outcome(
+        of text: String,
+        allowed: [String] = [],
+        isTrusted: Bool = false,
+        lookUps: [[String]]
+    ) async throws -> [DeliveryMachine.Outcome] {
+        let loop = try EventLoop(label: "test.outbound")
+        loop.start()
+        let left = Box(lookUps)
+        let policy = try AddressPolicy(allowed: allowed)
+        let request = SinkRequest(
+            method: "POST",
+            url: try SinkURL(text),
+            fields: [],
+            body: [],
+            isTrusted: isTrusted
+        )
+        var outcomes: [DeliveryMachine.Outcome] = []
+        for _ in lookUps {
+            let outcome = await withCheckedContinuation { (done: CheckedContinuation<DeliveryMachine.Outcome, Never>) in
+                loop.post { loop in
+                    let sender = HTTPSender { _, port, loop, completion in
+                        let found = left.next().compactMap { SocketAddress(host: $0, port: port) }
+                        loop.post { completion(found, $0) }
+                    }
+                    sender.send(request, allowed: policy, on: loop) { outcome in
+                        withExtendedLifetime(sender) { done.resume(returning: outcome) }
+                    }
+                }
+            }
+            outcomes.append(outcome)
+        }
+        await loop.stop()
+        return outcomes
+    }
+
+    private final class Box: Sendable {
+        private let left: Mutex<[[String]]>
+        init(_ all: [[String]]) { left = Mutex(all) }
+        func next() -> [String] { left.withLock { $0.isEmpty ? [] : $0.removeFirst() } }
+    }
+
+    private static func error(_ outcome: DeliveryMachine.Outcome) -> String {
+        if case .failed(_, let error, _) = outcome { error } else { "accepted" }
+    }
+
+    @Test func `a name that leads inside is refused at each try, whatever else it leads to`() async throws {
+        let found = try await outcome(
+            of: "https://hooks.example.org/",
+            lookUps: [["127.0.0.1"], ["93.184.216.34", "10.0.0.1"], ["::ffff:169.254.169.254"], []]
+        )
+        let refused = "the address is not allowed: "
+        #expect(
+            found.map(Self.error) == [
+                refused + "loopback", refused + "private", refused + "link_local", "the name is not known",
+            ]
+        )
+    }
+
+    @Test func `literals are checked without a look-up, and plaintext goes to allowed hosts alone`() async throws {
+        #expect(try await outcome(of: "https://[fd00::1]/", lookUps: [[]]).map(Self.error)[0].hasSuffix("private"))
+        #expect(
+            try await outcome(of: "http://example.org/", lookUps: [["93.184.216.34"]]).map(Self.error)[0].hasSuffix(
+                "plaintext"
+            )
+        )
+    }
+
+    @Test func `the owner's configuration may name anything, and a closed port is told`() async throws {
+        let found = try await outcome(
+            of: "http://inside.example:1/",
+            isTrusted: true,
+            lookUps: [["127.0.0.1", "127.0.0.2"]]
+        )
+        #expect(!Self.error(found[0]).contains("not allowed") && Self.error(found[0]) != "accepted")
+        let allowed = try await outcome(
+            of: "http://inside.example:1/",
+            allowed: ["inside.example"],
+            lookUps: [["127.0.0.1"]]
+        )
+        #expect(!Self.error(allowed[0]).contains("not allowed"))
+    }
+}
