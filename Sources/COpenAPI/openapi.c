@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 80635909633da26f2d68ca3e63b2f9abb1b97ed4435e95f0478ad0aa1b3795d0
+// 5cfac745fcb74bef1bcd488806d8a409095be220eca3c52cf10d193910181da8
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -14,6 +14,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
     private let chat: DemoChat
     private let presence: DemoPresence
     private let usage: DemoUsage
+    private let jobs: DemoJobs
     private var admission: DemoAdmission
     private var hasStopped = false
 
@@ -33,6 +34,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         chat = DemoChat(host, dispatcher)
         presence = DemoPresence(host)
         usage = DemoUsage(host)
+        jobs = DemoJobs(host, dispatcher)
         admission = DemoAdmission(options, primitives, devices: disk?.devices)
         tickLater()
         announceHealthLater()
@@ -288,6 +290,11 @@ package final class DemoGatewayModel: DemoGatewayCore {
         case "chat.abort": chat.abort(request)
         case "chat.history": chat.history(request)
         case "chat.send": chat.send(request)
+        case "cron.list": jobs.list(request)
+        case "cron.run": jobs.run(request)
+        case "cron.runs": jobs.runs(request)
+        case "cron.update": jobs.update(request)
+        case "wake": jobs.wake(request)
         case "exec.approval.get": host.approvals.get(request)
         case "exec.approval.list": host.approvals.list(request)
         case "exec.approval.resolve": host.approvals.resolve(request)

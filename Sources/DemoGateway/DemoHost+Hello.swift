@@ -43,7 +43,7 @@ extension DemoHost {
     private var eventNames: [String] {
         let later = ["session.message", "session.tool", "sessions.changed"]
         return ["connect.challenge", "agent", "chat"] + (release.hasSubscriptions ? later : []) + [
-            "presence", "tick", "shutdown", "health", "device.pair.requested", "device.pair.resolved",
+            "presence", "tick", "shutdown", "health", "cron", "device.pair.requested", "device.pair.resolved",
             "exec.approval.requested", "exec.approval.resolved",
         ] + (release.hasQuestions ? ["question.requested", "question.resolved"] : [])
     }

@@ -183,6 +183,42 @@ struct DemoMethod: Sendable {
             scope: admin,
             rules: [.text("key").required, .number("maxLines", from: 1), laterAgentID]
         ),
+        DemoMethod(
+            name: "wake",
+            scope: write,
+            rules: [
+                .choice("mode", ["now", "next-heartbeat"]).required, .text("text").required,
+                .text("sessionKey").since(.june),
+            ]
+        ),
+        DemoMethod(
+            name: "cron.list",
+            scope: read,
+            rules: [
+                .flag("includeDisabled"), .number("limit", from: 1, to: 200), .number("offset"),
+                .text("query", atLeast: 0), .choice("enabled", ["all", "enabled", "disabled"]),
+                .choice("sortBy", ["nextRunAtMs", "updatedAtMs", "name"]), .choice("sortDir", ["asc", "desc"]),
+                laterAgentID,
+            ]
+        ),
+        DemoMethod(
+            name: "cron.update",
+            scope: admin,
+            rules: [.text("id"), .text("jobId"), ParamsRule(name: "patch", kind: .object).required]
+        ),
+        DemoMethod(
+            name: "cron.run",
+            scope: admin,
+            rules: [.text("id"), .text("jobId"), .choice("mode", ["due", "force"])]
+        ),
+        DemoMethod(
+            name: "cron.runs",
+            scope: read,
+            rules: [
+                .choice("scope", ["job", "all"]), .text("id"), .text("jobId"), .number("limit", from: 1, to: 200),
+                .number("offset"), .choice("sortDir", ["asc", "desc"]), .text("runId").since(.june),
+            ]
+        ),
         DemoMethod(name: "agents.list", scope: read, rules: []),
         DemoMethod(name: "agents.files.get", scope: read, rules: file),
         DemoMethod(

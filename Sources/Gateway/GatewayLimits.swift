@@ -16,6 +16,8 @@ package enum GatewayLimits {
     package static let questionOptions = 8
     /// Most models of a list: the whole catalogue of a release of 2026 has some hundreds.
     static let models = 4_096
+    /// Most jobs of a list, and most of their runs on a page: a household has some ten.
+    package static let automations = 1_000
     /// Most providers and most windows of one: each is a subscription of the gateway's owner.
     static let usageProviders = 32
     static let usageWindows = 16

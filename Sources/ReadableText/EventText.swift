@@ -52,6 +52,14 @@ package enum EventText {
             let one = event["notification"]
             let text = one?["text"].map { ": " + Self.text($0) } ?? ""
             return "notification " + style.bold(word(one?["title"])) + text
+        case "automation":
+            let automation = event["automation"]
+            let reason = word(event["reason"])
+            let end = reason == "finished" ? automation?["last"] : nil
+            let status = end.map { " " + style.state(word($0["status"])) } ?? ""
+            let error = end?["error"]?.string.map { ": " + shortened($0) } ?? ""
+            return "automation " + text(automation?["name"]) + " \(reason)\(status)\(error)"
+                + style.dim(" (" + word(automation?["id"]) + ")")
         case "identity", "profile": return "\(type) of \(word(event["agent"])) changed"
         case "usage": return "usage: " + UsageText.crossed(event)
         case "session": return "session changed: " + word(event["reason"])

@@ -79,6 +79,8 @@ package final class Services: ServiceEventReceiver {
     /// Seconds east of UTC, on this host, at a time in seconds.
     package let utcOffset: @Sendable (_ seconds: Int64) -> Int
     package let notifications: NotificationService
+    package let receipts: ControlReceipts
+    package let automations: AutomationService
     package let usageReports: UsageReports
     package let usage: UsageService
 
@@ -177,6 +179,8 @@ package final class Services: ServiceEventReceiver {
             mayAskByChat: settings.writesDocumentsByChat,
             refreshMilliseconds: settings.documentRefreshMilliseconds
         )
+        receipts = ControlReceipts(feed: feed)
+        automations = AutomationService(gateway: gateway, feed: feed, events: events, runs: runs)
         timeZones = TimeZones(settings.timeZones)
         notifications = NotificationService(
             settings: settings.notifications,
@@ -238,6 +242,7 @@ package final class Services: ServiceEventReceiver {
             questions.linkOpened(hello, on: loop)
             outbox.linkIs(.online(LinkFacts(hello)), on: loop)
             sessionModel.linkOpened(on: loop)
+            automations.linkOpened(hello, on: loop)
             documents.refreshAll(on: loop)
             runs.resumeWatching(on: loop)
         case .gatewayEvent(let event):
@@ -248,12 +253,14 @@ package final class Services: ServiceEventReceiver {
             messages.received(event, on: loop)
             sessions.received(event, on: loop)
             models.received(event)
+            automations.received(event, on: loop)
         case .framesLost:
             runs.framesLost(on: loop)
             approvals.framesLost(on: loop)
             messages.forgetTranscripts()
             sessionModel.invalidate()
             questions.framesLost(on: loop)
+            automations.framesLost(on: loop)
         case .eventsMissed(let since): messages.reload(since: since, on: loop)
         case .conversationBegan(let session): sessions.began(session, on: loop)
         case .sessionsListed(let before): sessions.compare(before, on: loop)

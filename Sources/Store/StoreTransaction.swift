@@ -55,7 +55,7 @@ package struct StoreTransaction {
     package var notifications: NotificationTable { NotificationTable(connection) }
     package var values: ValueTable { ValueTable(connection) }
     package var outbox: OutboxTable { OutboxTable(connection) }
-    var receipts: ReceiptTable { ReceiptTable(connection) }
+    package var receipts: ReceiptTable { ReceiptTable(connection) }
     package var tokens: TokenTable { TokenTable(connection) }
 
     /// Logs an event. It is published, in order, once the transaction is on disk.

@@ -25,6 +25,7 @@ struct GatewayEventTests {
                     case .sessionsChanged: "sessions.changed"
                     case .approval: "approval"
                     case .question: "question"
+                    case .cron: "cron"
                     case .challenge: "connect.challenge"
                     case .shutdown: "shutdown"
                     case .tick: "tick"

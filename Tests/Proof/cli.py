@@ -205,6 +205,23 @@ tally.check(as_json("notify", "test", "phone", code=64)["code"] == "SINK_NOT_FOU
 tally.check("mutedUntil" in as_json("notify", "mute", "2h"), "muted")
 tally.check(as_json("notify", "mute", "off") == {}, "not muted")
 as_json("notify", "mute", "soon", code=64)
+# Automations: the demo gateway has three.
+jobs = as_json("automations")["automations"]
+job = next(row["id"] for row in jobs if row["name"] == "Check the backup")
+tally.check(len(jobs) == 3 and len(as_json("automations", "list", "--limit", "1")["automations"]) == 1, f"jobs: {jobs}")
+tally.check("every 1h" in terminal("automations") and "every 1h" in pipe("automations", "show", job[:8])[0], "in words")
+tally.check(as_json("automations", "show", job)["id"] == job, "one of them")
+started = as_json("automations", "run", "--idempotency-key", "cli-1", job)
+tally.check(as_json("automations", "run", "--idempotency-key", "cli-1", job) == started, "a repeat runs nothing")
+until(lambda: as_json("automations", "runs", job)["runs"], what="the end of a run")
+tally.check(len(as_json("automations", "runs", "--limit", "5", job)["runs"]) == 1, "run once")
+tally.check("ENOENT" in pipe("automations", "runs", job)[0] and "demo-secret" not in pipe("automations", "--json")[0], "no secret")
+tally.check(as_json("automations", "disable", job)["enabled"] is False and "next runs off" in pipe("automations", "disable", job)[0], "off")
+tally.check(as_json("automations", "enable", job)["enabled"] is True, "on")
+as_json("automations", "show", "no-such-job", code=64)
+tally.check(as_json("wake", "the", "door", "is", "open")["mode"] == "now", "a word to the agent")
+tally.check("at its next turn" in pipe("wake", "--later", "the door is open")[0], "in words")
+
 # The newest releases alone have questions; approvals.py answers some.
 for words in (["list"], ["show", "some-question"], ["answer", "some-question", "yes"], ["cancel", "some-question"]):
     tally.check(as_json("questions", *words, code=69)["code"] == "GATEWAY_UNSUPPORTED", f"questions {words[0]}")

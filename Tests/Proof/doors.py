@@ -38,11 +38,12 @@ NEEDS = {
     None: "getHealth applyForPairing pollPairing actOnApproval",
     "read": "getMetrics getOpenAPIAsJSON getOpenAPIAsYAML getReadiness getActivity listAgents streamEvents getIdentity getAvatar "
             "listApprovals getApproval listMessages listOutbox getEntry getProfile listRuns getRun listSessions getStatus createTicket "
-            "listModels getUsage getUsageCost listSessionUsage getSession markSessionRead listQuestions getQuestion "
-            "listNotifications getQuietHours listNotificationRules getNotificationRule listSinks getSink",
-    "send": "createNotification sendMessage cancelEntry retryEntry abortRun abortSession",
+             "listModels getUsage getUsageCost listSessionUsage getSession markSessionRead listQuestions getQuestion "
+             "listNotifications getQuietHours listNotificationRules getNotificationRule listSinks getSink listAutomations "
+             "getAutomation listAutomationRuns",
+    "send": "createNotification sendMessage cancelEntry retryEntry abortRun abortSession wakeAgent",
     "identity": "patchIdentity putIdentity deleteAvatar putAvatar patchProfile putProfile",
-    "control": "createSession patchSession deleteSession resetSession compactSession",
+    "control": "createSession patchSession deleteSession resetSession compactSession patchAutomation runAutomation",
     "approvals": "decideApproval linkApproval answerQuestion",
     "admin": "getFrames listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken "
              "muteNotifications unmuteNotifications putQuietHours createNotificationRule patchNotificationRule deleteNotificationRule "

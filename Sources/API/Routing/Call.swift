@@ -69,9 +69,14 @@ package final class Call {
         _ api: HTTPAPI,
         on loop: isolated EventLoop
     ) {
-        let wait = api.services.gateway.status.retryAt.map { max($0.milliseconds - loop.wallClock.milliseconds, 1000) }
+        let wait = untilNextTry(api, on: loop)
         let problem = Problem(fault, changing: action, isRepeatable: isRepeatable, hint: hint, retryAfterMs: wait)
         fail(problem, on: loop)
+    }
+
+    /// Milliseconds until the link is tried again; nil where that is not known.
+    func untilNextTry(_ api: HTTPAPI, on loop: isolated EventLoop) -> Int64? {
+        api.services.gateway.status.retryAt.map { max($0.milliseconds - loop.wallClock.milliseconds, 1000) }
     }
 
     /// A resource with a validator: 304 where the client has it already (RFC 9110 §13.1.2).

@@ -33,6 +33,12 @@ extension Problem {
 
     static let shuttingDown = Problem(.shuttingDown, "This process is ending and accepts no more messages.")
 
+    /// To a token that is limited to sessions.
+    static let ofNoSession = Problem(
+        .sessionNotAllowed,
+        "The credential is limited to sessions, and this belongs to none of them."
+    )
+
     /// - Parameter what: `entry`, `run` or `message`.
     static func noPlace(_ name: String, _ what: String) -> Problem {
         let detail = "`\(name)` is the id of a \(what) of the page before; there is none of that id."

@@ -112,7 +112,7 @@ extension Problem {
     init(_ fault: GatewayFault, changing action: String, isRepeatable: Bool, hint: String?, retryAfterMs: Int64?) {
         switch fault {
         case .refused(let refusal):
-            let words = Self.withoutPaths(refusal.message).cut(to: Self.longestRefusal)
+            let words = HostPaths.removed(from: refusal.message).cut(to: Self.longestRefusal)
             let isInvalid = refusal.isInvalid
             self.init(
                 isInvalid ? .gatewayRefused : .gatewayError,
@@ -130,17 +130,5 @@ extension Problem {
             self.init(.gatewayUnavailable, detail, retryAfterMs: retryAfterMs)
         default: self.init(fault, doing: action)
         }
-    }
-
-    /// The gateway's words without places on its host, which are nobody's business here.
-    static func withoutPaths(_ text: String) -> String {
-        let ends: Set<Character> = [" ", "\n", "\t", "\"", "'", "`", "(", ")", ",", ";", "<", ">"]
-        var shown = ""
-        for word in text.split(omittingEmptySubsequences: false, whereSeparator: { ends.contains($0) }) {
-            let isPath = word.hasPrefix("/") || word.hasPrefix("~/") || word.dropFirst().hasPrefix(":\\")
-            shown += isPath && word.utf8.count > 1 ? "…" : word
-            if word.endIndex < text.endIndex { shown.append(text[word.endIndex]) }
-        }
-        return shown
     }
 }

@@ -66,6 +66,46 @@ package enum RouteTable {
             handler: ApprovalLinkOperations.make
         ),
         Route(
+            "listAutomations",
+            .get,
+            "/v1/automations",
+            scope: .read,
+            query: ["agent", "before", "enabled", "limit", "refresh"],
+            handler: AutomationOperations.list
+        ),
+        Route(
+            "getAutomation",
+            .get,
+            "/v1/automations/{id}",
+            scope: .read,
+            query: ["refresh"],
+            handler: AutomationOperations.get
+        ),
+        Route(
+            "patchAutomation",
+            .patch,
+            "/v1/automations/{id}",
+            scope: .control,
+            body: .upTo(Route.jsonBytes, types: [.mergePatchJSON, .json]),
+            handler: AutomationOperations.patch
+        ),
+        Route(
+            "runAutomation",
+            .post,
+            "/v1/automations/{id}/run",
+            scope: .control,
+            body: .unused,
+            handler: AutomationOperations.run
+        ),
+        Route(
+            "listAutomationRuns",
+            .get,
+            "/v1/automations/{id}/runs",
+            scope: .read,
+            query: ["before", "limit"],
+            handler: AutomationOperations.runs
+        ),
+        Route(
             "getFrames",
             .get,
             "/v1/debug/frames",
@@ -548,5 +588,6 @@ package enum RouteTable {
             query: ["from", "limit", "to"],
             handler: UsageOperations.sessions
         ),
+        Route("wakeAgent", .post, "/v1/wake", scope: .send, body: Route.json, handler: WakeOperation.handle),
     ]
 }

@@ -98,8 +98,7 @@ struct Invocation {
     private static func rows(_ answer: JSONValue) -> [JSONValue] {
         let lists = [
             "entries", "runs", "approvals", "questions", "messages", "sessions", "agents", "tokens", "requests",
-            "models", "days", "notifications", "sinks",
-            "providers",
+            "models", "days", "notifications", "sinks", "providers", "automations",
         ]
         // A question has such a list of its own.
         guard answer["id"] == nil else { return [answer] }

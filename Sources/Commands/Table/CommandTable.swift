@@ -36,7 +36,7 @@ package enum CommandTable {
             [],
             [OptionSpec("--view", "NAME", "Which ones", values: .words(["default", "configured", "all"]))]
         ),
-        usage,
+        usage, automations, wake,
         client(
             "status",
             "Show the state of Ladle and of its connection to the gateway",
@@ -378,6 +378,35 @@ package enum CommandTable {
         ]
         $0.examples = ["ladle notify test phone", "ladle notify send 'the washing is done'", "ladle notify mute 2h"]
     }
+
+    private static let automations = CommandSpec("automations", "The jobs that the gateway runs by their schedules")
+        .with {
+            let id = ArgumentSpec("id", "Id of the automation", values: .listed(.automations))
+            let limit = OptionSpec("--limit", "N", "How many")
+            $0.usual = "list"
+            $0.subcommands = [
+                client("list", "List the automations of the gateway", run: AutomationCommands.list, [], [limit]),
+                client("show", "Show one", run: AutomationCommands.show, [id]),
+                client("runs", "List the runs of one that have ended", run: AutomationCommands.runs, [id], [limit]),
+                client("run", "Run one now", run: AutomationCommands.run, [id], [key]),
+                client("enable", "Let one run by its schedule", run: AutomationCommands.enable, [id]),
+                client("disable", "Let one run no more by its schedule", run: AutomationCommands.disable, [id]),
+            ]
+            $0.examples = ["ladle automations", "ladle automations run 5b1f0a7c"]
+        }
+
+    private static let key = OptionSpec("--idempotency-key", "KEY", "A repeat with the same key is not done again")
+
+    private static let wake = client(
+        "wake",
+        "Tell the agent something without waiting for a reply",
+        run: AutomationCommands.wake,
+        [ArgumentSpec("text", "What happened", repeats: true)],
+        [
+            session, OptionSpec("--later", nil, "At its next turn; without it the agent gets a turn now"),
+            key,
+        ]
+    ).with { $0.examples = ["ladle wake the washing machine is done"] }
 
     private static let usage = CommandSpec("usage", "What is used up of subscriptions, and what tokens cost").with {
         let days = [

@@ -6,6 +6,8 @@ package enum Capability: String, CaseIterable, Sendable {
     case approvalsPending = "approvals.pending"
     case approvalsHistory = "approvals.history"
     case artifacts
+    case automations
+    /// Running one now, and switching one on or off.
     case automationsRun = "automations.run"
     case eventsSessions = "events.sessions"
     case models
@@ -22,6 +24,9 @@ package enum Capability: String, CaseIterable, Sendable {
     case usageCost = "usage.cost"
     case usageLimits = "usage.limits"
     case usageSessions = "usage.sessions"
+    case wake
+    /// Another session than the main one.
+    case wakeSession = "wake.session"
 
     /// One of them is enough.
     package var methods: [String] {
@@ -30,6 +35,7 @@ package enum Capability: String, CaseIterable, Sendable {
         case .approvalsPending: ["exec.approval.list", "plugin.approval.list"]
         case .approvalsHistory: ["approval.history"]
         case .artifacts: ["artifacts.list"]
+        case .automations: ["cron.list"]
         case .automationsRun: ["cron.run"]
         case .eventsSessions: ["sessions.subscribe"]
         case .models: ["models.list"]
@@ -48,19 +54,21 @@ package enum Capability: String, CaseIterable, Sendable {
         case .usageCost: ["usage.cost"]
         case .usageLimits: ["usage.status"]
         case .usageSessions: ["sessions.usage"]
+        case .wake, .wakeSession: ["wake"]
         }
     }
 
     /// The first release known to have it.
     package var firstRelease: String {
         switch self {
-        case .approvals, .automationsRun, .models, .nodesInvoke, .sessionsCompact, .sessionsCreate, .sessionsDelete,
-            .sessionsPatch, .sessionsReset, .usageCost, .usageLimits, .usageSessions:
+        case .approvals, .automations, .automationsRun, .models, .nodesInvoke, .sessionsCompact, .sessionsCreate,
+            .sessionsDelete,
+            .sessionsPatch, .sessionsReset, .usageCost, .usageLimits, .usageSessions, .wake:
             "2026.3"
         case .speech: "2026.3.24"
         case .eventsSessions: "2026.3.24"
         case .approvalsPending: "2026.4"
-        case .artifacts: "2026.5"
+        case .artifacts, .wakeSession: "2026.5"
         case .approvalsHistory, .questions, .sessionsArchive: "2026.7"
         }
     }
@@ -68,8 +76,10 @@ package enum Capability: String, CaseIterable, Sendable {
     /// Whether Ladle has routes for it, so that clients may rely on the name.
     package var isServed: Bool {
         switch self {
-        case .approvals, .approvalsPending, .eventsSessions, .models, .questions, .sessionsArchive, .sessionsCompact,
-            .sessionsCreate, .sessionsDelete, .sessionsPatch, .sessionsReset, .usageCost, .usageLimits, .usageSessions:
+        case .approvals, .approvalsPending, .automations, .automationsRun, .eventsSessions, .models, .questions,
+            .sessionsArchive, .sessionsCompact,
+            .sessionsCreate, .sessionsDelete, .sessionsPatch, .sessionsReset, .usageCost, .usageLimits, .usageSessions,
+            .wake, .wakeSession:
             true
         default: false
         }
@@ -84,6 +94,8 @@ package enum Capability: String, CaseIterable, Sendable {
         if self == .sessionsArchive, let version = hello.serverVersion, Self.isRelease(version, from: (2026, 7)) {
             return true
         }
+        // A member of `wake`, which no hello tells of; it came with the protocol.
+        if self == .wakeSession, hello.protocolVersion < 4 { return false }
         return methods.contains { hello.methods.contains($0) || Self.unlisted.contains($0) }
     }
 

@@ -27,6 +27,7 @@ package enum GatewayEventPayload: Sendable {
     case sessionsChanged(SessionsChangedEvent)
     case approval(ApprovalEvent)
     case question(QuestionEvent)
+    case cron(CronEvent)
     case challenge(nonce: String?, timestampMs: Int64?)
     case shutdown(restartExpectedMs: Int64?)
     case tick
@@ -49,6 +50,7 @@ package enum GatewayEventPayload: Sendable {
             self = .approval(ApprovalEvent(payload, kind: .plugin, isResolved: true))
         case ("question.requested", let payload?): self = .question(QuestionEvent(payload))
         case ("question.resolved", let payload?): self = .question(QuestionEvent(payload, isResolved: true))
+        case ("cron", let payload?): self = .cron(CronEvent(payload))
         case ("connect.challenge", _):
             self = .challenge(nonce: payload?["nonce"]?.string, timestampMs: payload?["ts"]?.int)
         case ("shutdown", _): self = .shutdown(restartExpectedMs: payload?["restartExpectedMs"]?.int)

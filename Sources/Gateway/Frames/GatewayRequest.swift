@@ -6,7 +6,7 @@ package enum GatewayRequest {
     package static let readMethods: Set<String> = [
         AgentWait.method, AgentsList.method, AgentsFilesGet.method, ChatHistory.method, SessionsList.method,
         ExecApprovalList.method, PluginApprovalList.method, ModelsList.method, UsageStatus.method, UsageCost.method,
-        SessionsUsage.method,
+        SessionsUsage.method, CronList.method, CronRuns.method,
     ]
 
     /// `params` is one JSON object already.

@@ -113,6 +113,11 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case commandSinkInConfigOnly = "COMMAND_SINK_IN_CONFIG_ONLY"
     case urlNotAllowed = "URL_NOT_ALLOWED"
 
+    // Automations.
+    case automationNotFound = "AUTOMATION_NOT_FOUND"
+    case alreadyRunning = "ALREADY_RUNNING"
+    case idempotencyKeyRequired = "IDEMPOTENCY_KEY_REQUIRED"
+
     // The gateway and its agents.
     case gatewayUnavailable = "GATEWAY_UNAVAILABLE"
     case gatewayTimeout = "GATEWAY_TIMEOUT"
@@ -285,6 +290,16 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .sinkInConfig: Kind(.conflict, "Sink in the configuration")
         case .commandSinkInConfigOnly: Kind(.unprocessableContent, "Command sink in the configuration only")
         case .urlNotAllowed: Kind(.unprocessableContent, "Address not allowed")
+
+        case .automationNotFound: Kind(.notFound, "Not found", hint: "ladle automations")
+        case .alreadyRunning: Kind(.conflict, "Already running")
+        case .idempotencyKeyRequired:
+            Kind(
+                .badRequest,
+                "Idempotency-Key required",
+                hint:
+                    "send Idempotency-Key with a new text for each thing to be done, and the same one with each repeat"
+            )
 
         case .gatewayUnavailable:
             Kind(.serviceUnavailable, "Gateway unavailable", retryAfterMs: 5000, hint: "ladle status")

@@ -15,6 +15,8 @@ package enum GatewayFault: Error {
         package let isUnknownAgent: Bool
         /// Why a session was not changed; nil for every other reason.
         package let session: SessionRefusal?
+        /// Why a job was not run or changed.
+        package let automation: CronRefusal?
     }
 
     /// The link lacks a scope; `hint` is the command that gives it this one.
@@ -43,7 +45,8 @@ package enum GatewayFault: Error {
                     retryAfterMs: error.retryAfterMs,
                     isInvalid: error.code == "INVALID_REQUEST",
                     isUnknownAgent: error.message.contains("unknown agent") || error.code == "NOT_FOUND",
-                    session: error.sessionRefusal
+                    session: error.sessionRefusal,
+                    automation: error.cronRefusal
                 )
             )
         case .notDispatched(.tooLarge(let bytes, let limit)): self = .tooLarge(bytes: bytes, limit: limit)

@@ -1,7 +1,8 @@
 package import Basics
 package import SQLite
 
-/// Idempotency keys of clients: which entry the first request with a key made. Kept 24 h, also past the entry.
+/// Idempotency keys of clients: which entry the first request with a key made, or for a request that acts at once its answer, empty
+/// until it is known. Kept 24 h, also past the entry.
 package struct ReceiptTable {
     package static let lifetimeMs: Int64 = 24 * 3_600_000
 
@@ -51,6 +52,10 @@ package struct ReceiptTable {
             entry,
             now.milliseconds
         )
+    }
+
+    package func forget(_ claim: Claim) throws(SQLiteError) {
+        try connection.run("DELETE FROM receipt WHERE scope = ? AND key = ?", claim.scope, claim.key)
     }
 
     package func prune(now: Timestamp, slice: Int) throws(SQLiteError) -> Int {

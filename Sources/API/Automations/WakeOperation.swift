@@ -1,0 +1,72 @@
+import Access
+import Basics
+import EventLoops
+import HTTPModel
+import JSONBytes
+import Server
+import Service
+
+/// `POST /v1/wake`: a line for the agent, at its next turn or at once. No run of it can be followed, and the gateway cannot tell a repeat,
+/// so it never waits in the outbox.
+enum WakeOperation {
+    /// In UTF-16 units, as the gateway counts.
+    private static let longestText = 4_000
+
+    static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
+        do throws(Problem) {
+            let body = try call.json()
+            try SessionChanges.check(body, ["mode", "session", "text"])
+            guard let text = body["text"]?.string, !text.trimmingBlanks().isEmpty,
+                text.utf16.count <= longestText, !text.utf8.contains(0)
+            else { throw .invalidField("text", "`text` is a text of 1 to \(longestText) characters.") }
+            let mode = try mode(in: body)
+            let session = try session(in: body, api)
+            try api.access.admitSend(call.exchange, by: call.caller, to: session, on: loop)
+            call.subject = session
+            OnceOnly.perform(api, call, meaning: "", isKeyRequired: false, on: loop) { finish in
+                api.services.automations.wake(text, mode: mode, session: session, on: loop) { result in
+                    switch result {
+                    case .success: finish(.done(answer(mode, session)))
+                    case .failure(let fault):
+                        let problem = Problem(
+                            fault,
+                            changing: "wake the agent",
+                            isRepeatable: false,
+                            hint: nil,
+                            retryAfterMs: call.untilNextTry(api, on: loop)
+                        )
+                        finish(.failed(problem, isKept: fault.mayHaveActed))
+                    }
+                }
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+    }
+
+    private static func mode(in body: JSONValue) throws(Problem) -> WakeMode {
+        guard let value = body["mode"], !value.isNull else { return .now }
+        guard let mode = value.string.flatMap({ WakeMode(rawValue: $0) }) else {
+            let names = WakeMode.allCases.map(\.rawValue).joined(separator: " or ")
+            throw .invalidField("mode", "`mode` is \(names).")
+        }
+        return mode
+    }
+
+    private static func session(in body: JSONValue, _ api: HTTPAPI) throws(Problem) -> String {
+        let named = body["session"].flatMap { $0.isNull ? nil : $0 }
+        guard let key = (named.map(\.string) ?? "main").flatMap({ api.runs.session(named: $0) }) else {
+            throw .invalidField("session", "`session` is a session key such as main or agent:main:main.")
+        }
+        return key
+    }
+
+    private static func answer(_ mode: WakeMode, _ session: String) -> Response {
+        .json(.accepted) { writer in
+            writer.object { object in
+                object.member("session", session)
+                object.member("mode", mode.rawValue)
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+package import EventLoops
+import Store
+import TLS
+
+/// The Idempotency-Keys of requests that act on the gateway at once. A key is on disk before the frame leaves, so no repeat makes a
+/// second frame, not even one that comes to the next process.
+package final class ControlReceipts {
+    /// A key, with the caller and operation it belongs to, and what it was used for.
+    package struct Claim: Sendable {
+        fileprivate let scope: String
+        fileprivate let key: String
+        fileprivate let hash: [UInt8]
+
+        package init(scope: String, key: String, meaning: [UInt8]) {
+            self.scope = scope
+            self.key = key
+            hash = Digest.sha256(meaning)
+        }
+
+        fileprivate var name: String { "\(scope)\n\(key)" }
+        fileprivate var stored: ReceiptTable.Claim { ReceiptTable.Claim(scope: scope, key: key, bodyHash: hash) }
+    }
+
+    package enum Finding {
+        /// The first request of its key: `finish` has to follow.
+        case first
+        /// The answer of the first request, as it was kept.
+        case repeated([UInt8])
+        /// The first request failed before anything was sent.
+        case notSent
+        /// The process that sent it ended before the answer came.
+        case lost
+        /// The key came with another request.
+        case reused
+    }
+
+    package typealias Completion = (Result<Finding, any Error>) -> Void
+
+    private struct Open {
+        let hash: [UInt8]
+        /// The same request, while the first one is under way.
+        var waiting: [Completion] = []
+    }
+
+    private let feed: EventFeed
+    private var open: [String: Open] = [:]
+
+    init(feed: EventFeed) { self.feed = feed }
+
+    package func begin(_ claim: Claim, on loop: isolated EventLoop, completion: @escaping Completion) {
+        if let known = open[claim.name] {
+            guard known.hash == claim.hash else { return completion(.success(.reused)) }
+            open[claim.name]?.waiting.append(completion)
+            return
+        }
+        open[claim.name] = Open(hash: claim.hash)
+        feed.commit(on: loop) { transaction -> ReceiptTable.Finding in
+            let found = try transaction.receipts.find(claim.stored, now: transaction.now)
+            if found == .free { try transaction.receipts.record(claim.stored, entry: "", now: transaction.now) }
+            return found
+        } completion: { [self] result in
+            switch result {
+            case .success(.free): completion(.success(.first))
+            case .success(.other): end(claim, .success(.reused), completion)
+            case .success(.same(let answer)):
+                end(claim, .success(answer.isEmpty ? .lost : .repeated(Array(answer.utf8))), completion)
+            case .failure(let error): end(claim, .failure(error), completion)
+            }
+        }
+    }
+
+    /// - Parameters:
+    ///   - answer: what repeats get, a text; nil where nothing was sent, so that the key is free again.
+    ///   - completion: comes once that is on disk, or the disk failed: what was done stays done.
+    package func finish(
+        _ claim: Claim,
+        _ answer: [UInt8]?,
+        on loop: isolated EventLoop,
+        completion: @escaping () -> Void
+    ) {
+        feed.commit(cost: 1024 + (answer?.count ?? 0), on: loop) { transaction in
+            if let answer {
+                let text = String(decoding: answer, as: UTF8.self)
+                try transaction.receipts.record(claim.stored, entry: text, now: transaction.now)
+            } else {
+                try transaction.receipts.forget(claim.stored)
+            }
+        } completion: { [self] (_: Result<Void, any Error>) in
+            end(claim, .success(answer.map { .repeated($0) } ?? .notSent)) { _ in completion() }
+        }
+    }
+
+    private func end(_ claim: Claim, _ result: Result<Finding, any Error>, _ first: Completion) {
+        let waiting = open.removeValue(forKey: claim.name)?.waiting ?? []
+        first(result)
+        for completion in waiting { completion(result) }
+    }
+}
