@@ -39,6 +39,8 @@ class Network:
 
     def __init__(self):
         self.libc = ctypes.CDLL(None, use_errno=True)
+        # Each connection has a source port of its own: who stands behind an address and port is remembered for a while.
+        self.ports = iter(range(20_000, 60_000))
         far = subprocess.Popen(["unshare", "-n", "sleep", "1000"])
         atexit.register(far.kill)
         self.here = os.open("/proc/self/ns/net", os.O_RDONLY)
@@ -87,6 +89,7 @@ class Network:
         finally:
             self._enter(self.here)
         one.settimeout(timeout)
+        one.bind(("", next(self.ports)))
         one.connect((host, port))
         return one
 
