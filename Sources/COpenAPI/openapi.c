@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 5cfac745fcb74bef1bcd488806d8a409095be220eca3c52cf10d193910181da8
+// 0e3ace9f4445e463bd0101ed7429745ac5235585a18054004e0f302d713a17b9
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
