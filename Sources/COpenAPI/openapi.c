@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 0e3ace9f4445e463bd0101ed7429745ac5235585a18054004e0f302d713a17b9
+// 6ad90946c7f6274699f4d2233ec6ed2396f16a5c15171dcfba3954ecb9db0c7f
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"
