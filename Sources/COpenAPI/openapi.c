@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 6ad90946c7f6274699f4d2233ec6ed2396f16a5c15171dcfba3954ecb9db0c7f
+// 98b7715c7f0d5ccac4da14844bb848dec3b25590d3e1e918da8c42a9a65411a5
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

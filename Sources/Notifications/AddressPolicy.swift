@@ -16,6 +16,8 @@ package struct AddressPolicy: Sendable, Equatable {
         case reserved
         /// An IPv6 form of an IPv4 address.
         case translated
+        /// Ladle itself, or its gateway.
+        case ownPort = "own_port"
     }
 
     private struct Range: Sendable, Equatable {
@@ -33,9 +35,13 @@ package struct AddressPolicy: Sendable, Equatable {
 
     private var names: Set<String> = []
     private var ranges: [Range] = []
+    private let ownPorts: Set<UInt16>
 
-    /// - Parameter allowed: names, addresses and ranges such as 192.168.1.0/24.
-    package init(allowed: [String] = []) throws(FormFault) {
+    /// - Parameters:
+    ///   - allowed: names, addresses and ranges such as 192.168.1.0/24.
+    ///   - ownPorts: where Ladle and its gateway listen. No host that the owner allows may be asked there: it may be this one.
+    package init(allowed: [String] = [], ownPorts: Set<UInt16> = []) throws(FormFault) {
+        self.ownPorts = ownPorts
         for text in allowed {
             if let range = Self.range(text) {
                 ranges.append(range)
@@ -64,6 +70,8 @@ package struct AddressPolicy: Sendable, Equatable {
 
     /// Looked at before anything is sent, and as far as it can be told without a look-up when a sink is made.
     package func refusal(of url: SinkURL) -> Refusal? {
+        // All the world has a service at 443; at the other ports it may well be ours by a public address.
+        if ownPorts.contains(url.port), url.port != 443 || allows(name: url.host) { return .ownPort }
         if allows(name: url.host) { return nil }
         if let address = NetworkAddress(url.host) {
             if allows(address) { return nil }
@@ -75,6 +83,7 @@ package struct AddressPolicy: Sendable, Equatable {
     /// Of all addresses that the name has: one that is not public refuses all of them.
     package func refusal(of url: SinkURL, at addresses: [NetworkAddress]) -> Refusal? {
         if allows(name: url.host) { return nil }
+        if ownPorts.contains(url.port), addresses.contains(where: allows) { return .ownPort }
         for address in addresses where !allows(address) {
             if let refusal = Self.refusal(of: address) { return refusal }
             if !url.isTLS { return .plaintext }
@@ -110,6 +119,8 @@ package struct AddressPolicy: Sendable, Equatable {
         if bytes.prefix(12).allSatisfy({ $0 == 0 }) { return .translated }
         if bytes.starts(with: [0x00, 0x64, 0xFF, 0x9B]) || bytes.starts(with: [0x20, 0x02]) { return .translated }
         if bytes.starts(with: [0x20, 0x01, 0, 0]) { return .translated }
+        // The rest of 2001::/23: protocols and identifiers, no hosts (RFC 2928, RFC 7343).
+        if bytes.starts(with: [0x20, 0x01]), bytes[2] & 0xFE == 0 { return .reserved }
         if bytes[0] == 0xFF { return .multicast }
         // Unique local addresses, with the tailnet's and the metadata service of EC2.
         if bytes[0] & 0xFE == 0xFC { return .private }
@@ -117,7 +128,7 @@ package struct AddressPolicy: Sendable, Equatable {
         if bytes[0] == 0xFE, bytes[1] & 0xC0 == 0xC0 { return .private }
         // Documentation, benchmarks, discard.
         if bytes.starts(with: [0x20, 0x01, 0x0D, 0xB8]) || bytes.starts(with: [0x3F, 0xFF]) { return .reserved }
-        if bytes.starts(with: [0x20, 0x01, 0, 0x02]) || bytes.starts(with: [0x01, 0]) { return .reserved }
+        if bytes.starts(with: [0x01, 0]) { return .reserved }
         // The rest of what is given out is in 2000::/3.
         return bytes[0] & 0xE0 == 0x20 ? nil : .reserved
     }

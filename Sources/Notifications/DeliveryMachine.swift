@@ -15,6 +15,8 @@ package struct DeliveryMachine: Sendable {
         package var isDigest = false
         /// Of a digest: those that nobody needs to hear of any more.
         package var hiddenCount = 0
+        /// Since the last message that the sink took: those that found no room in its queue.
+        package var lostCount = 0
     }
 
     package enum Action: Sendable, Equatable {
@@ -97,10 +99,12 @@ package struct DeliveryMachine: Sendable {
 
     package mutating func add(_ deliveries: [SinkDelivery]) {
         for delivery in deliveries {
-            guard var lane = lanes[delivery.sink] else {
+            // Taken out, so that its queue is changed in place.
+            guard var lane = lanes.removeValue(forKey: delivery.sink) else {
                 end(delivery, .failed, "the sink was deleted")
                 continue
             }
+            defer { lanes[delivery.sink] = lane }
             guard lane.isOpen else {
                 end(delivery, .failed, "the sink is off")
                 continue
@@ -121,8 +125,9 @@ package struct DeliveryMachine: Sendable {
                 })
             {
                 end(lane.waiting.remove(at: place), .dropped, "too many wait for this sink")
+                lane.health.lost()
+                if lane.health.dropped == 1 { actions.append(.health(sink: delivery.sink, lane.health)) }
             }
-            lanes[delivery.sink] = lane
         }
     }
 
@@ -172,8 +177,9 @@ package struct DeliveryMachine: Sendable {
             actions.append(.health(sink: sink, lane.health))
             delivery.status = status
             delivery.error = error
-            // The others are tried in their own right.
+            // The others are tried in their own right, and those of a digest wait for its next try.
             lanes[sink]?.waiting += sending.others
+            lanes[sink]?.hiddenCount += sending.hiddenCount
             if lane.health.state == .disabled {
                 end(delivery, .failed, error)
                 failAll(of: sink, "the sink was disabled")
@@ -188,7 +194,7 @@ package struct DeliveryMachine: Sendable {
                 seed: delivery.notification + sink
             ) {
                 delivery.dueAt = next
-                delivery.state = .pending
+                delivery.state = sending.isDigest ? .held : .pending
                 lanes[sink]?.waiting.append(delivery)
                 writes.append(delivery)
             } else if delivery.purpose == .remove {
@@ -237,8 +243,7 @@ package struct DeliveryMachine: Sendable {
         for var one in lane.waiting {
             if one.purpose == .remove {
                 kept.append(one)
-            } else if let expiresAt = one.expiresAt, expiresAt <= now {
-                if one.state == .held, mode == .digest { lane.hiddenCount += 1 }
+            } else if one.hasExpired(at: now), one.state != .held || mode != .digest {
                 self.end(one, .dropped, "it has expired")
             } else if let until = mutedUntil, now < until, one.priority < Self.urgent, one.dueAt <= now {
                 self.end(one, .dropped, "muted")
@@ -269,7 +274,8 @@ package struct DeliveryMachine: Sendable {
     /// The end of quiet hours: a digest, or the newest of each type and session.
     private mutating func release(_ held: [SinkDelivery], _ mode: QuietHours.Mode, _ lane: inout Lane, now: Timestamp) {
         let sorted = held.sorted { $0.at < $1.at }
-        if mode == .digest, held.count + lane.hiddenCount > 1, let lead = sorted.last {
+        let isTold = held.count + lane.hiddenCount > 1 || held.contains { $0.hasExpired(at: now) }
+        if mode == .digest, isTold, let lead = sorted.last {
             // One that waits for its answer comes first; these stay held until then.
             guard lane.inFlight == nil, lane.notBefore <= now, lead.dueAt <= now else {
                 lane.waiting += held
@@ -278,6 +284,7 @@ package struct DeliveryMachine: Sendable {
             }
             var sending = Sending(delivery: lead, others: Array(sorted.dropLast()), isDigest: true)
             sending.hiddenCount = lane.hiddenCount
+            sending.lostCount = lane.health.dropped
             lane.hiddenCount = 0
             begin(&sending, now: now)
             lane.inFlight = sending
@@ -319,6 +326,7 @@ package struct DeliveryMachine: Sendable {
         let isUrgent = lane.waiting[best].priority >= Self.urgent
         guard isUrgent || take(&lane, now: now) else { return nil }
         var sending = Sending(delivery: lane.waiting.remove(at: best))
+        sending.lostCount = lane.health.dropped
         if lane.isLimited, !isUrgent {
             lane.isLimited = false
             sending.others = lane.waiting.filter(isJoinable(now))

@@ -20,6 +20,8 @@ package enum NotificationLimits {
     package static let payloadBytes = 16 << 10
     /// ntfy makes a file of longer messages.
     static let ntfyBytes = 4_096
+    /// Larger JSON is refused by ntfy with 413: twice its message, whatever quotes and line breaks make of it.
+    static let ntfyBodyBytes = 8_192
     /// Notifications that wait for one sink. The oldest of the least priority goes first.
     package static let queue = 1_000
     /// Tries of one notification end then.
@@ -34,6 +36,8 @@ package enum NotificationLimits {
     package static let longestMs: Int64 = 7 * 86_400_000
     /// The link may be away this long before anybody is told.
     package static let offlineMs: Int64 = 60_000
+    /// A gateway that says how long it restarts is waited for, but no longer than this.
+    package static let restartMs: Int64 = 600_000
     /// An approval that lives this long is told again when half of its life is over.
     package static let reminderLifeMs: Int64 = 600_000
     package static let longestMuteSeconds: Int64 = 7 * 86_400

@@ -84,16 +84,22 @@ package struct NotificationSink: Sendable, Equatable {
         "name", "kind", "enabled", "url", "topic", "token", "priorityMap", "detail", "quietHours", "perHour",
     ]
 
+    /// Of the address as much as is no secret: the path of a webhook is often its only one, and queries have tokens.
+    private var shownURL: String? {
+        guard kind == .gotify, let url else { return url?.origin }
+        return url.origin + url.target.prefix { $0 != "?" }
+    }
+
     /// Without secrets.
-    package func writeMembers(to writer: inout JSONWriter) {
+    /// - Parameter showsTopic: on a public server nothing but its name keeps strangers from a topic.
+    package func writeMembers(to writer: inout JSONWriter, showsTopic: Bool) {
         writer.member("id", id)
         writer.member("name", name)
         writer.member("kind", kind.rawValue)
         writer.member("origin", origin.rawValue)
         writer.member("enabled", isEnabled)
-        // The path of a webhook is often its only secret.
-        writer.member("url", origin == .config || kind != .webhook ? url?.text : url?.origin)
-        writer.member("topic", topic)
+        writer.member("url", shownURL)
+        if showsTopic { writer.member("topic", topic) }
         if !priorities.isEmpty {
             writer.object("priorityMap") { map in
                 for (ours, its) in priorities.sorted(by: { $0.key < $1.key }) { map.member("\(ours)", its) }
@@ -166,7 +172,10 @@ package struct NotificationSink: Sendable, Equatable {
         if kind == .command, origin == .api { throw .commandFromAPI }
         self.init(id: id, name: name ?? "", kind: kind ?? .webhook, origin: origin)
         try take(value)
-        if let token { self.token = token }
+        if let token {
+            do throws(FormFault) { try Self.check(token: token) } catch { throw .field(error) }
+            self.token = token
+        }
         self.secret = secret
         if kind == .command {
             var words: [String] = []
@@ -215,9 +224,7 @@ package struct NotificationSink: Sendable, Equatable {
                 guard kind == .ntfy || kind == .gotify else {
                     throw FormFault("token", "`token` is for ntfy and gotify.")
                 }
-                guard token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-                    throw FormFault("token", "`token` has printable characters of ASCII only.")
-                }
+                try Self.check(token: token)
             }
             var detail: Detail? = detail
             try form.choice("detail", &detail)
@@ -229,6 +236,15 @@ package struct NotificationSink: Sendable, Equatable {
             try takePriorities(value["priorityMap"])
         } catch {
             throw .field(error)
+        }
+    }
+
+    /// It becomes a header field.
+    private static func check(token: String) throws(FormFault) {
+        guard token.utf8.count <= NotificationLimits.tokenBytes,
+            token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else {
+            throw FormFault("token", "`token` has at most 512 printable characters of ASCII.")
         }
     }
 

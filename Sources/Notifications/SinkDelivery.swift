@@ -49,6 +49,8 @@ package struct SinkDelivery: Sendable, Equatable {
         at = notification.at
     }
 
+    func hasExpired(at now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
+
     /// A person wants it sent once more.
     package mutating func restart(now: Timestamp) {
         state = .pending

@@ -22,8 +22,12 @@ package struct SinkHealth: Sendable, Equatable {
     private var lastSuccessAt: Timestamp?
     package private(set) var lastError: String?
     private var lastStatus: Int?
+    /// Notifications that found no room in the queue since the last message that was taken.
+    package private(set) var dropped = 0
 
     package init() {}
+
+    mutating func lost() { dropped += 1 }
 
     mutating func succeeded(_ status: Int?, now: Timestamp) {
         self = SinkHealth()
@@ -59,6 +63,7 @@ package struct SinkHealth: Sendable, Equatable {
         writer.member("lastSuccessAt", lastSuccessAt)
         writer.member("lastStatus", lastStatus)
         writer.member("lastError", lastError)
+        if dropped > 0 { writer.member("dropped", dropped) }
     }
 
     package var kept: [UInt8] {
@@ -81,5 +86,6 @@ package struct SinkHealth: Sendable, Equatable {
         lastError = value["lastError"]?.string
         failingSince = value["failingSince"]?.string.flatMap { Timestamp(rfc3339: $0) }
         denials = value["denials"]?.int.map { Int(clamping: $0) } ?? 0
+        dropped = value["dropped"]?.int.map { Int(clamping: $0) } ?? 0
     }
 }

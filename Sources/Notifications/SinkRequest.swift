@@ -53,9 +53,10 @@ package struct SinkMessage: Sendable {
     package var buttons: [Button] = []
     /// Others that this message stands for.
     package var others: [Notification] = []
-    /// It is sent at the end of quiet hours.
-    package var isDigest = false
+    /// It is sent then, at the end of quiet hours.
+    package var digestAt: Timestamp?
     package var hiddenCount = 0
+    package var lostCount = 0
 
     package init(_ notification: Notification, for sink: NotificationSink, sessionTitle: String?, base: String?) {
         self.notification = notification
@@ -72,6 +73,7 @@ package struct SinkMessage: Sendable {
     private var showsText: Bool { sink.detail == .detailed || isOpen || isDigest }
     private static let digestLines = 10
 
+    private var isDigest: Bool { digestAt != nil }
     private var count: Int { others.count + hiddenCount + 1 }
 
     private var title: String {
@@ -84,18 +86,30 @@ package struct SinkMessage: Sendable {
     private var text: String? {
         if isDigest { return digest }
         let own = showsText ? notification.text : nil
-        guard count > 1 else { return own }
-        return [own, "and \(count - 1) more"].compactMap(\.self).joined(separator: "\n")
+        let lines = [own, count > 1 ? "and \(count - 1) more" : nil, lost].compactMap(\.self)
+        return lines.isEmpty ? nil : lines.joined(separator: "\n")
     }
 
-    /// How many there were of each type, at most ten lines.
+    private var lost: String? {
+        lostCount > 0 ? "\(lostCount) were dropped: more waited than are kept" : nil
+    }
+
+    /// How many there were of each type, and expired meanwhile, at most ten lines.
     private var digest: String {
-        var counts: [NotificationType: Int] = [:]
-        for one in [notification] + others { counts[one.type, default: 0] += 1 }
-        let sorted = counts.sorted { ($1.value, $0.key.rawValue) < ($0.value, $1.key.rawValue) }
-        var lines = sorted.prefix(Self.digestLines - 1).map { "\($0.value) × \($0.key.title)" }
-        if hiddenCount > 0 { lines.append("\(hiddenCount) that ended or expired meanwhile") }
-        return lines.joined(separator: "\n")
+        var counts: [String: Int] = [:]
+        for one in [notification] + others {
+            let hasExpired = one.expiresAt.map { expiry in digestAt.map { expiry <= $0 } ?? false } ?? false
+            counts[one.type.title + (hasExpired ? ", expired" : ""), default: 0] += 1
+        }
+        let sorted = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        let last = [hiddenCount > 0 ? "\(hiddenCount) that ended meanwhile" : nil, lost].compactMap(\.self)
+        let room = Self.digestLines - last.count
+        var lines = sorted.map { "\($0.value) × \($0.key)" }
+        if lines.count > room {
+            let rest = sorted[(room - 1)...].reduce(0) { $0 + $1.value }
+            lines = lines.prefix(room - 1) + ["\(rest) more"]
+        }
+        return (lines + last).joined(separator: "\n")
     }
 
     private var link: String? {
@@ -178,6 +192,7 @@ package struct SinkMessage: Sendable {
                     }
                 }
                 if count > 1 { data.member("count", count) }
+                if lostCount > 0 { data.member("dropped", lostCount) }
                 if isDigest { data.member("digest", true) }
             }
         }
@@ -220,11 +235,23 @@ package struct SinkMessage: Sendable {
 
     /// JSON to the root of the server, as ntfy asks for.
     private func ntfy(_ url: SinkURL) -> SinkRequest {
+        var shown = (text ?? notification.type.title).cut(toBytes: NotificationLimits.ntfyBytes)
+        var body = ntfyBody(shown)
+        while body.count > NotificationLimits.ntfyBodyBytes, shown.utf8.count > 64 {
+            shown = shown.cut(toBytes: shown.utf8.count / 2)
+            body = ntfyBody(shown)
+        }
+        var request = json(url.at("/"), body)
+        authorize(&request)
+        return request
+    }
+
+    private func ntfyBody(_ message: String) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
         writer.object { object in
             object.member("topic", sink.topic)
             object.member("title", title)
-            object.member("message", (text ?? notification.type.title).cut(toBytes: NotificationLimits.ntfyBytes))
+            object.member("message", message)
             object.member("priority", sink.priority(notification.priority))
             object.array("tags", of: [notification.type.tag])
             object.member("click", link)
@@ -252,9 +279,7 @@ package struct SinkMessage: Sendable {
                 }
             }
         }
-        var request = json(url.at("/"), writer.bytes)
-        authorize(&request)
-        return request
+        return writer.bytes
     }
 
     private func authorize(_ request: inout SinkRequest) {

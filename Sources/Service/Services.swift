@@ -29,6 +29,8 @@ package struct ServiceSettings {
     package var utcOffset: @Sendable (_ seconds: Int64) -> Int = { _ in 0 }
     package var timeZones: TimeZones.Reader = { _, completion in completion(nil) }
     package var notifications = NotificationSettings()
+    /// Where the database is; nil if the system does not tell.
+    package var freeBytes: @Sendable () -> UInt64? = { nil }
     /// Makes the way to the sinks.
     package var sinkTransport: @Sendable () -> any SinkTransport = { OutboundTransport() }
 
@@ -192,6 +194,7 @@ package final class Services: ServiceEventReceiver {
             sessionModel: sessionModel,
             timeZones: timeZones,
             transport: settings.sinkTransport(),
+            freeBytes: settings.freeBytes,
             log: settings.log
         )
         utcOffset = settings.utcOffset
@@ -254,6 +257,7 @@ package final class Services: ServiceEventReceiver {
             sessions.received(event, on: loop)
             models.received(event)
             automations.received(event, on: loop)
+            notifications.received(event, on: loop)
         case .framesLost:
             runs.framesLost(on: loop)
             approvals.framesLost(on: loop)

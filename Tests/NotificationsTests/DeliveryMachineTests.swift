@@ -29,10 +29,10 @@ struct DeliveryMachineTests {
             machine.set(try NotificationSink(id: sink, origin: .api, JSONDocument(parsing: json).root), SinkHealth())
         }
 
-        mutating func quiet(_ json: String) throws {
+        mutating func quiet(_ json: String, _ zone: TimeZoneTable = .utc) throws {
             var hours = QuietHours(timeZone: "UTC")
             try hours.take(JSONDocument(parsing: json).root)
-            machine.set(hours, .utc)
+            machine.set(hours, zone)
         }
 
         @discardableResult
@@ -280,12 +280,88 @@ struct DeliveryMachineTests {
         bench.add()
         bench.add(.outboxFailed)
         bench.add(.runFailed, expiresInMs: 1000)
+        let matter = Notification.Matter(.link, "gateway")
+        bench.add(.linkOffline, matter: matter)
+        bench.step()
+        bench.machine.ended(matter)
         bench.advance(8 * Self.hour, nil)
         let digest = try #require(bench.sent.first)
-        #expect(bench.sent.count == 1 && digest.isDigest && digest.others.count == 1 && digest.hiddenCount == 1)
+        #expect(bench.sent.count == 1 && digest.isDigest && digest.others.count == 2 && digest.hiddenCount == 1)
         bench.machine.answered("s", .accepted(status: 200), now: bench.now)
         bench.step()
-        #expect(bench.states["n1"] == .sent && bench.states["n2"] == .sent && bench.states["n3"] == .dropped)
+        #expect(["n1", "n2", "n3"].allSatisfy { bench.states[$0] == .sent } && bench.states["n4"] == .dropped)
+    }
+
+    /// An approval that nobody saw is told too, and a receiver that is away at seven gets all of it later.
+    @Test func `a digest that was not taken stays whole`() throws {
+        var bench = try Bench()
+        bench.now = Self.late
+        try bench.quiet(
+            #"{"enabled":true,"from":"22:00","to":"07:00","mode":"digest","allow":{"minPriority":5,"types":[]}}"#
+        )
+        for _ in 0..<3 { bench.add(.outboxFailed, expiresInMs: Self.hour) }
+        bench.advance(8 * Self.hour, Self.dead)
+        #expect(bench.sent.count == 1 && bench.states.values.allSatisfy { $0 == .held })
+        bench.advance(Self.hour)
+        let digest = try #require(bench.sent.last)
+        #expect(bench.sent.count == 2 && digest.isDigest && digest.others.count == 2)
+        #expect(bench.states.count == 3 && bench.states.values.allSatisfy { $0 == .sent })
+    }
+
+    @Test func `one approval that expired in the night is told at seven`() throws {
+        var bench = try Bench()
+        bench.now = Self.late
+        try bench.quiet(#"{"enabled":true,"from":"22:00","to":"07:00","mode":"digest"}"#)
+        bench.add(.outboxFailed, expiresInMs: Self.hour)
+        bench.advance(8 * Self.hour)
+        #expect(bench.sent.map(\.isDigest) == [true])
+    }
+
+    @Test func `the night of the change is as long as its clocks say`() throws {
+        let input = try #require(FuzzInput.all(of: "TimeZone").first { $0.name.hasSuffix("Berlin") })
+        let berlin = try #require(TimeZoneTable(parsing: input.bytes))
+        for (evening, morning) in [
+            ("2026-03-28T21:00:00Z", "2026-03-29T05:00:00Z"), ("2026-10-24T20:00:00Z", "2026-10-25T06:00:00Z"),
+        ] {
+            var bench = try Bench()
+            bench.now = try #require(Timestamp(rfc3339: evening))
+            let end = try #require(Timestamp(rfc3339: morning))
+            try bench.quiet(Self.night("hold"), berlin)
+            bench.add()
+            bench.step()
+            #expect(bench.machine.wakeAt == end)
+            bench.advance(end.milliseconds - bench.now.milliseconds - 1)
+            #expect(bench.sent.isEmpty)
+            bench.advance(1)
+            #expect(bench.sent.count == 1)
+        }
+    }
+
+    @Test func `a clock that is set back into the night sends nothing twice`() throws {
+        var bench = try Bench()
+        bench.now = Self.late
+        try bench.quiet(Self.night("hold"))
+        bench.add(session: "a")
+        bench.advance(8 * Self.hour)
+        #expect(bench.sent.count == 1)
+        bench.now = bench.now.adding(milliseconds: -2 * Self.hour)
+        bench.step()
+        bench.add(session: "b")
+        bench.advance(2 * Self.hour - 1_000)
+        #expect(bench.sent.count == 1)
+        bench.advance(2_000)
+        #expect(bench.sent.map(\.delivery.notification) == ["n1", "n2"])
+    }
+
+    @Test func `a sink hears how many found no room`() throws {
+        var bench = try Bench()
+        bench.add()
+        bench.step(Self.dead)
+        for _ in 0..<1_200 { bench.add() }
+        #expect(bench.machine.health(of: "s")?.dropped == 201)
+        bench.advance(10_000)
+        #expect(bench.sent.dropFirst().first { $0.delivery.attempts > 0 }?.lostCount == 201)
+        #expect(bench.machine.health(of: "s")?.dropped == 0 && bench.sent.last?.lostCount == 0)
     }
 
     @Test func `quiet hours drop, a sink ignores them, and mute spares the urgent`() throws {

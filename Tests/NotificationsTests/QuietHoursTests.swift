@@ -6,8 +6,8 @@ import Testing
 @testable import Notifications
 
 struct QuietHoursTests {
-    private static func berlin() throws -> TimeZoneTable {
-        let input = try #require(FuzzInput.all(of: "TimeZone").first { $0.name.hasSuffix("Berlin") })
+    private static func zone(_ name: String) throws -> TimeZoneTable {
+        let input = try #require(FuzzInput.all(of: "TimeZone").first { $0.name.hasSuffix(name) })
         return try #require(TimeZoneTable(parsing: input.bytes))
     }
 
@@ -17,9 +17,9 @@ struct QuietHoursTests {
         return hours
     }
 
-    private static func end(_ text: String, _ now: String) throws -> String? {
+    private static func end(_ text: String, _ now: String, in name: String = "Berlin") throws -> String? {
         let time = try #require(Timestamp(rfc3339: now))
-        return try hours(text).end(at: time, berlin())?.rfc3339
+        return try hours(text).end(at: time, zone(name))?.rfc3339
     }
 
     private static let night = #"{"enabled":true,"from":"22:00","to":"07:00"}"#
@@ -74,6 +74,68 @@ struct QuietHoursTests {
     ])
     func `the clock changes twice a year`(_ hours: String, _ now: String, _ end: String?) throws {
         #expect(try Self.end(hours, now) == end)
+    }
+
+    /// Both boundaries in the hour that there is not, or twice; and a window that is almost a day.
+    @Test(
+        arguments: [
+            ("02:10", "02:50", "2026-03-29T00:59:59Z", nil), ("02:10", "02:50", "2026-03-29T01:00:00Z", nil),
+            ("02:10", "02:50", "2026-10-25T00:09:59Z", nil),
+            ("02:10", "02:50", "2026-10-25T00:10:00Z", "2026-10-25T01:50:00.000Z"),
+            ("02:10", "02:50", "2026-10-25T01:49:59Z", "2026-10-25T01:50:00.000Z"),
+            ("02:10", "02:50", "2026-10-25T01:50:00Z", nil),
+            ("02:50", "02:10", "2026-10-25T00:55:00Z", "2026-10-26T01:10:00.000Z"),
+            ("02:50", "02:10", "2026-10-24T12:00:00Z", "2026-10-25T01:10:00.000Z"),
+            ("03:00", "02:00", "2026-03-29T00:59:59Z", "2026-03-29T01:00:00.000Z"),
+            ("03:00", "02:00", "2026-03-29T01:00:00Z", "2026-03-30T00:00:00.000Z"),
+        ] as [(String, String, String, String?)]
+    )
+    func `boundaries within the change itself`(_ from: String, _ to: String, _ now: String, _ end: String?) throws {
+        #expect(try Self.end(#"{"enabled":true,"from":"\#(from)","to":"\#(to)"}"#, now) == end)
+    }
+
+    /// Clocks of Lord Howe change by half an hour: 2026-04-05 from 02:00 to 01:30 at 15:00 UTC, 2026-10-04 from 02:00 to 02:30 at
+    /// 15:30 UTC. Nepal is 5:45 ahead; Morocco goes back for Ramadan.
+    @Test(
+        arguments: [
+            ("Lord_Howe", "02:15", "07:00", "2026-10-03T15:29:59Z", nil),
+            ("Lord_Howe", "02:15", "07:00", "2026-10-03T15:30:00Z", "2026-10-03T20:00:00.000Z"),
+            ("Lord_Howe", "22:00", "02:15", "2026-10-03T15:29:59Z", "2026-10-03T15:30:00.000Z"),
+            ("Lord_Howe", "22:00", "02:15", "2026-10-03T15:30:00Z", nil),
+            ("Lord_Howe", "22:00", "01:45", "2026-04-04T14:50:00Z", "2026-04-04T15:15:00.000Z"),
+            ("Lord_Howe", "22:00", "01:45", "2026-04-04T15:14:59Z", "2026-04-04T15:15:00.000Z"),
+            ("Lord_Howe", "22:00", "01:45", "2026-04-04T15:15:00Z", nil),
+            ("Lord_Howe", "01:45", "07:00", "2026-04-04T14:44:59Z", nil),
+            ("Lord_Howe", "01:45", "07:00", "2026-04-04T14:45:00Z", "2026-04-04T20:30:00.000Z"),
+            ("Lord_Howe", "01:45", "07:00", "2026-04-04T15:10:00Z", "2026-04-04T20:30:00.000Z"),
+            ("Kathmandu", "22:00", "07:00", "2026-06-01T16:14:59Z", nil),
+            ("Kathmandu", "22:00", "07:00", "2026-06-01T16:15:00Z", "2026-06-02T01:15:00.000Z"),
+            ("Casablanca", "22:00", "07:00", "2026-03-21T22:00:00Z", "2026-03-22T06:00:00.000Z"),
+            ("Dublin", "22:00", "01:30", "2026-03-29T00:59:59Z", "2026-03-29T01:00:00.000Z"),
+            ("Dublin", "22:00", "01:30", "2026-10-25T01:29:59Z", "2026-10-25T01:30:00.000Z"),
+        ] as [(String, String, String, String, String?)]
+    )
+    func `zones with half hours, quarters and their own summer`(
+        _ zone: String,
+        _ from: String,
+        _ to: String,
+        _ now: String,
+        _ end: String?
+    ) throws {
+        #expect(try Self.end(#"{"enabled":true,"from":"\#(from)","to":"\#(to)"}"#, now, in: zone) == end)
+    }
+
+    /// At every minute of both nights: within a window exactly when a clock on the wall, that was set by hand, would say so.
+    @Test(arguments: ["2026-03-28T12:00:00Z", "2026-10-24T12:00:00Z"])
+    func `a window is one piece, from its start to its end`(_ noon: String) throws {
+        let berlin = try Self.zone("Berlin")
+        let start = try #require(Timestamp(rfc3339: noon))
+        for (from, to) in [("22:00", "07:00"), ("01:59", "02:01"), ("02:30", "03:30"), ("23:59", "02:00")] {
+            let hours = try Self.hours(#"{"enabled":true,"from":"\#(from)","to":"\#(to)"}"#)
+            let ends = (0..<24 * 60).map { hours.end(at: start.adding(milliseconds: Int64($0) * 60_000), berlin) }
+            let changes = zip(ends, ends.dropFirst()).filter { $0 != $1 }
+            #expect(changes.count == 2 && Set(ends.compactMap(\.self)).count == 1)
+        }
     }
 
     @Test(arguments: [

@@ -28,7 +28,11 @@ struct SinkAddressTests {
         ("https://host:+8/", .port),
         ("https://ho st/", .malformed), ("https://host\\@evil/", .malformed), ("https://%31/", .host),
         ("https://[::1", .host), ("https://[fe80::1%25eth0]/", .host), ("https://-host/", .host),
-        ("https://a..b/", .host), ("https://höst/", .malformed),
+        ("https://a..b/", .host), ("https://höst/", .malformed), ("https://xn--a.0x7f/", .host),
+        ("https://1.2.3.4.5/", .host), ("https://0/", .host), ("https://[::ffff:127.0.0.1]x/", .host),
+        ("https://[127.0.0.1]/", .host), ("https://host:80:80/", .port), ("https://a/\r\nX: y", .malformed),
+        ("unix:///run/x.sock", .scheme), ("file:///etc/passwd", .scheme), ("gopher://h/", .scheme),
+        ("https:/h/", .malformed), ("https://ⓛocalhost/", .malformed), ("https://a@b@c/", .userinfo),
     ])
     func `what another program could read otherwise is refused`(_ text: String, _ fault: SinkURL.Fault) {
         #expect(throws: fault) { try SinkURL(text) }
@@ -44,6 +48,10 @@ struct SinkAddressTests {
         ("ff02::1", .multicast), ("::ffff:169.254.169.254", .linkLocal), ("::ffff:127.0.0.1", .loopback),
         ("::127.0.0.1", .translated), ("64:ff9b::a9fe:a9fe", .translated), ("64:ff9b:1::1", .translated),
         ("2002:7f00:1::", .translated), ("2001::1", .translated), ("2001:db8::1", .reserved), ("4000::1", .reserved),
+        // Translated without a prefix (RFC 2765), ORCHID, 6bone, discard, source routes.
+        ("::ffff:0:127.0.0.1", .reserved), ("2001:20::1", .reserved), ("2001:10::1", .reserved),
+        ("100::1", .reserved), ("5f00::1", .reserved), ("64:ff9b::127.0.0.1", .translated),
+        ("2002:a9fe:a9fe::1", .translated), ("::ffff:10.0.0.1", .private), ("fdff::1", .private),
     ])
     func `an address that only Ladle can reach is refused`(_ text: String, _ refusal: AddressPolicy.Refusal) throws {
         let address = try #require(NetworkAddress(text))
@@ -75,6 +83,20 @@ struct SinkAddressTests {
         #expect(try refusal("https://box.lan/", "fd12::1") == nil)
         #expect(try refusal("https://10.0.0.1/", "10.0.0.1") == nil)
         #expect(try refusal("https://10.0.0.2/", "10.0.0.2") == .private)
+        // A host that the owner allows may be this one: Ladle and its gateway are not asked.
+        let own = try AddressPolicy(allowed: ["host.lan", "192.168.1.0/24"], ownPorts: [18_780, 18_789, 443])
+        for text in [
+            "http://host.lan:18780/v1/messages", "http://192.168.1.5:18789/", "https://example.org:18780/",
+            "https://host.lan/",
+        ] {
+            #expect(try own.refusal(of: SinkURL(text)) == .ownPort)
+        }
+        let inside = try #require(NetworkAddress("192.168.1.5"))
+        let outside = try #require(NetworkAddress("93.184.216.34"))
+        let public443 = try SinkURL("https://example.org/")
+        #expect(own.refusal(of: public443) == nil && own.refusal(of: public443, at: [outside]) == nil)
+        #expect(own.refusal(of: public443, at: [outside, inside]) == .ownPort)
+        #expect(try own.refusal(of: SinkURL("http://host.lan:8123/")) == nil)
         let closed = try AddressPolicy()
         #expect(try closed.refusal(of: SinkURL("http://example.org/")) == .plaintext)
         #expect(try closed.refusal(of: SinkURL("https://[::1]/")) == .loopback)

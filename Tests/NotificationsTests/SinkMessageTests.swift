@@ -52,7 +52,7 @@ struct SinkMessageTests {
         #expect(data?["approval"]?["decisions"]?.count == 2)
         #expect(data?["link"]?.string == "https://ladle.example/v1/approvals/a%2F1")
         var shown = JSONWriter()
-        shown.object { sink.writeMembers(to: &$0) }
+        shown.object { sink.writeMembers(to: &$0, showsTopic: true) }
         let text = String(decoding: shown.bytes, as: UTF8.self)
         #expect(!text.contains("whsec") && !text.contains("secret\""))
         #expect(NotificationSink(kept: sink.kept) == sink)
@@ -118,6 +118,74 @@ struct SinkMessageTests {
                 #expect((json["message"]?.string ?? "").utf8.count <= 4_096)
             }
         }
+    }
+
+    /// The path of a webhook of Home Assistant is its only secret, wherever the sink was made; queries have tokens.
+    @Test func `nobody is shown what opens a service`() throws {
+        for (more, origin, url) in [
+            (#""kind":"webhook","url":"https://h.example/api/webhook/SECRET""#, .config, "https://h.example"),
+            (#""kind":"webhook","url":"https://h.example/SECRET?t=SECRET""#, .api, "https://h.example"),
+            (#""kind":"ntfy","topic":"SECRET","url":"https://n.example/?auth=SECRET""#, .config, "https://n.example"),
+            (
+                #""kind":"gotify","token":"SECRET","url":"https://g.example/sub?token=SECRET""#, .api,
+                "https://g.example/sub"
+            ),
+        ] as [(String, NotificationSink.Origin, String)] {
+            let json = try JSONDocument(parsing: "{\"name\":\"s\",\(more)}").root
+            let sink = try NotificationSink(id: "s", origin: origin, json)
+            var shown = JSONWriter()
+            shown.object { sink.writeMembers(to: &$0, showsTopic: false) }
+            let text = String(decoding: shown.bytes, as: UTF8.self)
+            #expect(!text.contains("SECRET"))
+            #expect(try JSONDocument(parsing: text).root["url"]?.string == url)
+        }
+        for token in ["a\nb", "a b", "ü", String(repeating: "x", count: 513)] {
+            let json = try JSONDocument(parsing: #"{"kind":"ntfy","topic":"t","url":"https://n.example"}"#).root
+            #expect(throws: NotificationSink.Fault.self) {
+                try NotificationSink(id: "s", name: "s", origin: .config, json, token: token)
+            }
+        }
+    }
+
+    /// ntfy refuses JSON of more than twice its longest message.
+    @Test func `what quotes and line breaks make of a message still fits into ntfy`() throws {
+        let sink = try sink(#"{"name":"p","kind":"ntfy","topic":"t","url":"https://n.example"}"#)
+        for text in ["\"", "\n", "\u{1}", "x"].map({ String(repeating: $0, count: 1_000) }) {
+            var message = SinkMessage(
+                Notification(id: "n", type: .note, at: Self.now, title: text, text: text),
+                for: sink,
+                sessionTitle: nil,
+                base: nil
+            )
+            message.others = []
+            let request = try #require(message.request(now: Self.now, mac))
+            #expect(request.body.count <= 8_192)
+            #expect(try body(request)["message"]?.string?.isEmpty == false)
+        }
+    }
+
+    @Test func `a digest names what has expired, and a message what was dropped before it`() throws {
+        let sink = try sink(#"{"name":"h","kind":"webhook","url":"https://e.org"}"#)
+        var message = SinkMessage(approval, for: sink, sessionTitle: nil, base: nil)
+        var other = approval
+        other.expiresAt = nil
+        message.others = [other, Notification(id: "r", type: .runFailed, at: Self.now, title: "t")]
+        message.digestAt = Self.now.adding(milliseconds: 60_000)
+        message.hiddenCount = 2
+        message.lostCount = 7
+        let data = try body(message.request(now: Self.now, mac))["data"]
+        #expect(data?["title"]?.string == "5 things while quiet" && data?["dropped"]?.int == 7)
+        #expect(
+            data?["text"]?.string?.split(separator: "\n") == [
+                "1 × Approval needed", "1 × Approval needed, expired", "1 × Run failed", "2 that ended meanwhile",
+                "7 were dropped: more waited than are kept",
+            ]
+        )
+        message.others = NotificationType.allCases.map {
+            Notification(id: "r", type: $0, at: Self.now, title: "t")
+        }
+        let lines = try body(message.request(now: Self.now, mac))["data"]?["text"]?.string?.split(separator: "\n")
+        #expect(lines?.count == 10 && lines?[7].hasSuffix(" more") == true)
     }
 
     @Test func `gotify doubles the priority`() throws {

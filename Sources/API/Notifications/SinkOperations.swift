@@ -19,7 +19,7 @@ enum SinkOperations {
             .json { writer in
                 writer.object { object in
                     object.array("sinks") { list in
-                        for sink in service.sinks { write(sink, service, to: &list) }
+                        for sink in service.sinks { write(sink, service, showsTopic: mayChange(call), to: &list) }
                     }
                 }
             },
@@ -29,7 +29,12 @@ enum SinkOperations {
 
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
-            call.respondTagged(shown(try find(api, call), api), on: loop)
+            let sink = try find(api, call)
+            let showsTopic = mayChange(call)
+            call.respondTagged(
+                .json { write(sink, api.services.notifications, showsTopic: showsTopic, to: &$0) },
+                on: loop
+            )
         } catch {
             call.fail(error, on: loop)
         }
@@ -44,14 +49,17 @@ enum SinkOperations {
         return sink
     }
 
+    private static func mayChange(_ call: Call) -> Bool { call.caller.decide(.admin) == .allowed }
+
     private static func write(
         _ sink: NotificationSink,
         _ service: NotificationService,
         secret: WebhookSecret? = nil,
+        showsTopic: Bool = true,
         to writer: inout JSONWriter
     ) {
         writer.object { object in
-            sink.writeMembers(to: &object)
+            sink.writeMembers(to: &object, showsTopic: showsTopic)
             service.health(of: sink.id).writeMembers(to: &object)
             object.member("secret", secret?.text)
         }
@@ -194,7 +202,11 @@ enum SinkOperations {
         do throws(Problem) {
             let sink = try find(api, call)
             call.subject = sink.id
-            api.services.notifications.test(sink, on: loop) { outcome in
+            let service = api.services.notifications
+            guard !service.isTesting(sink.id) else {
+                throw Problem(.rateLimited, "A test of this sink is under way.", retryAfterMs: 1_000)
+            }
+            service.test(sink, on: loop) { outcome in
                 call.respond(
                     .json { writer in
                         writer.object { object in

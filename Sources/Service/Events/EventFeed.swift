@@ -70,7 +70,7 @@ package final class EventFeed {
                 guard let (feed, completion) = this.value(on: loop) else { return }
                 for event in logged { feed.events.notify(.published(StreamEvent(event)), on: loop) }
                 feed.operationEnded(cost: cost, on: loop)
-                if case .failure = result { feed.noteFailure() } else if feed.isFailing { feed.noteRecovery() }
+                if case .failure = result { feed.noteFailure(on: loop) } else if feed.isFailing { feed.noteRecovery() }
                 if case .success((_, let changes)) = result, !changes.isEmpty {
                     feed.notifications?.take(changes, on: loop)
                 }
@@ -135,10 +135,11 @@ package final class EventFeed {
     }
 
     /// An operation may also fail by its own rules; the disk is to blame when the journal says so.
-    private func noteFailure() {
+    private func noteFailure(on loop: isolated EventLoop) {
         guard !isFailing, let fault = journal.statistics.failing else { return }
         isFailing = true
         log.error("store.failing", ["error": .string("\(fault)")])
+        notifications?.storeFailed(fault, on: loop)
     }
 
     private func noteRecovery() {

@@ -3,51 +3,58 @@ import EventLoops
 import Notifications
 import Observability
 
-/// Tells when the link is away for long, and when it is back. A gateway that only restarts is nothing to tell.
+/// Tells when the link is away for long, and when it is back. A gateway that only restarts is nothing to tell, for as long as it
+/// said that it takes.
 final class LinkWatch {
     private var state: LinkState?
     private var timer: TimerID?
-    private var wasTold = false
+    /// Since the link was last online. The database remembers it over a restart of Ladle.
+    private var told: Set<NotificationType> = []
+    /// On the loop's clock: the gateway said that it is back by then.
+    private var restartEnd: UInt64 = 0
     private unowned let service: NotificationService
 
     init(_ service: NotificationService) { self.service = service }
 
+    func restarts(inMs milliseconds: Int64?, on loop: isolated EventLoop) {
+        let expected = min(max(milliseconds ?? 0, 0), NotificationLimits.restartMs)
+        restartEnd = loop.now + UInt64(expected) * 1_000_000
+    }
+
     func changed(_ status: LinkStatus, on loop: isolated EventLoop) {
         defer { state = status.state }
         guard state != status.state else { return }
-        let now = loop.wallClock
         switch status.state {
         case .connecting: break
         case .online:
-            if let timer { loop.cancel(timer) }
-            timer = nil
-            guard wasTold else { return }
-            wasTold = false
-            service.tell(Occasion(.linkOnline, source: "link/\(now.milliseconds)/online", at: now), on: loop)
+            stop(on: loop)
+            told = []
+            restartEnd = 0
+            service.linkIsBack(on: loop)
         case .waitingForApproval, .refused:
-            if let timer { loop.cancel(timer) }
-            timer = nil
-            let type: NotificationType = status.state == .refused ? .linkRefused : .linkWaiting
-            wasTold = true
+            stop(on: loop)
             let text = [status.detail, status.hint].compactMap(\.self).joined(separator: "\n")
-            service.tell(
-                Occasion(type, source: "link/\(now.milliseconds)/\(status.state.rawValue)", at: now, text: text),
-                on: loop
-            )
+            tell(status.state == .refused ? .linkRefused : .linkWaiting, text, on: loop)
         case .offline:
             // Ladle itself stops, or is told already.
-            guard status.code != LinkStatus.stoppedCode, timer == nil, !wasTold else { return }
+            guard status.code != LinkStatus.stoppedCode, timer == nil, told.isEmpty else { return }
+            let rest = restartEnd > loop.now ? Int64((restartEnd - loop.now) / 1_000_000) : 0
             let detail = status.detail
-            timer = loop.after(milliseconds: NotificationLimits.offlineMs) { [weak self] in
-                guard let self else { return }
-                self.timer = nil
-                self.wasTold = true
-                let now = loop.wallClock
-                self.service.tell(
-                    Occasion(.linkOffline, source: "link/\(now.milliseconds)/offline", at: now, text: detail),
-                    on: loop
-                )
+            timer = loop.after(milliseconds: max(NotificationLimits.offlineMs, rest)) { [weak self] in
+                self?.timer = nil
+                self?.tell(.linkOffline, detail, on: loop)
             }
         }
+    }
+
+    private func stop(on loop: isolated EventLoop) {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+    }
+
+    /// A link that is tried and refused again and again is told of once.
+    private func tell(_ type: NotificationType, _ text: String, on loop: isolated EventLoop) {
+        guard told.insert(type).inserted else { return }
+        service.tellOfLink(type, text, on: loop)
     }
 }

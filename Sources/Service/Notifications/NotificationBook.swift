@@ -147,7 +147,7 @@ struct NotificationBook: Sendable {
     // MARK: Ending
 
     /// Messages that were sent are taken back where the service can. False where nobody was told.
-    private func end(
+    func end(
         _ matter: Notification.Matter,
         in transaction: inout StoreTransaction,
         _ changes: inout Changes

@@ -39,6 +39,10 @@ package final class NotificationService {
     private let log: Log
     private var machine = DeliveryMachine()
     private var watch: LinkWatch?
+    private var storage: StorageWatch?
+    /// The last word of the link before the settings were read.
+    private var earlyLink: LinkStatus?
+    private var tested: Set<String> = []
     private var timer: TimerID?
     private var sinkTable: [String: NotificationSink] = [:]
     private var ruleTable: [String: NotificationRule] = [NotificationRule.standardID: .standard]
@@ -67,6 +71,7 @@ package final class NotificationService {
         sessionModel: SessionModel,
         timeZones: TimeZones,
         transport: any SinkTransport,
+        freeBytes: @escaping @Sendable () -> UInt64?,
         log: Log
     ) {
         self.settings = settings
@@ -82,6 +87,7 @@ package final class NotificationService {
         policy = settings.allowed ?? (try? AddressPolicy())
         quietHours = QuietHours(timeZone: settings.timeZone)
         watch = LinkWatch(self)
+        storage = StorageWatch(self, freeBytes: freeBytes)
     }
 
     // MARK: Starting
@@ -128,6 +134,9 @@ package final class NotificationService {
         machine.mute(until: mutedUntil)
         isLoaded = true
         feed.notifications = self
+        if let earlyLink { linkChanged(earlyLink, on: loop) }
+        earlyLink = nil
+        storage?.changed(on: loop)
         for approval in approvals.waiting(on: loop) { remind(of: approval, on: loop) }
         useZone(on: loop) { [self] in
             machine.add(saved.open)
@@ -190,9 +199,12 @@ package final class NotificationService {
     package func sink(_ id: String) -> NotificationSink? { sinkTable[id] ?? sinkTable.values.first { $0.name == id } }
     package func health(of sink: String) -> SinkHealth { machine.health(of: sink) ?? SinkHealth() }
     /// The figures of subscriptions are read for this.
-    package var wantsUsage: Bool {
+    package var wantsUsage: Bool { wants(.usageThreshold) }
+
+    /// Somebody would hear of it, so that it is worth looking for.
+    func wants(_ type: NotificationType) -> Bool {
         currentBook.sinks.contains(where: \.isOpen)
-            && rules.contains { $0.isEnabled && $0.types.contains { NotificationType.usageThreshold.matches($0) } }
+            && currentBook.rules.contains { $0.types.contains(where: type.matches) }
     }
 
     /// The sinks at a glance.
@@ -269,14 +281,14 @@ package final class NotificationService {
     ) {
         let former = sinkTable[sink.id]
         let health = isEnabledAnew ? SinkHealth() : health(of: sink.id)
-        use(sink, health)
+        use(sink, health, on: loop)
         let (id, bytes, kept) = (sink.id, sink.kept, health.kept)
         feed.commit(on: loop) { transaction in
             try transaction.values.set(bytes, space: Self.sinkSpace, name: id, at: transaction.now)
             try transaction.values.set(kept, space: Self.healthSpace, name: id, at: transaction.now)
         } completion: { [self] result in
             if case .failure = result {
-                if let former { use(former, health) } else { forget(sink.id) }
+                if let former { use(former, health, on: loop) } else { forget(sink.id, on: loop) }
             }
             completion(result)
             step(on: loop)
@@ -285,7 +297,7 @@ package final class NotificationService {
 
     /// A sink that its failures have disabled is tried again.
     package func restart(_ sink: NotificationSink, on loop: isolated EventLoop) {
-        use(sink, SinkHealth())
+        use(sink, SinkHealth(), on: loop)
         keep(SinkHealth(), of: sink.id, on: loop)
         step(on: loop)
     }
@@ -293,22 +305,23 @@ package final class NotificationService {
     /// Why a caller may not name this address, as far as its text tells.
     package func refusal(of url: SinkURL) -> AddressPolicy.Refusal? { policy?.refusal(of: url) }
 
-    private func use(_ sink: NotificationSink, _ health: SinkHealth) {
+    private func use(_ sink: NotificationSink, _ health: SinkHealth, on loop: isolated EventLoop) {
         sinkTable[sink.id] = sink
         machine.set(sink, health)
-        changed()
+        changed(on: loop)
     }
 
-    private func forget(_ sink: String) {
+    private func forget(_ sink: String, on loop: isolated EventLoop) {
         sinkTable[sink] = nil
         results[sink] = nil
         machine.remove(sink: sink)
-        changed()
+        changed(on: loop)
     }
 
-    private func changed() {
+    private func changed(on loop: isolated EventLoop) {
         book = nil
         events.changed()
+        storage?.changed(on: loop)
     }
 
     package func delete(
@@ -320,7 +333,7 @@ package final class NotificationService {
             try transaction.values.remove(space: Self.sinkSpace, name: id)
             try transaction.values.remove(space: Self.healthSpace, name: id)
         } completion: { [self] result in
-            if case .success = result { forget(id) }
+            if case .success = result { forget(id, on: loop) }
             completion(result)
             step(on: loop)
         }
@@ -333,14 +346,14 @@ package final class NotificationService {
     ) {
         let former = ruleTable[rule.id]
         ruleTable[rule.id] = rule
-        changed()
+        changed(on: loop)
         let bytes = rule.kept
         feed.commit(on: loop) { transaction in
             try transaction.values.set(bytes, space: Self.ruleSpace, name: rule.id, at: transaction.now)
         } completion: { [self] result in
             if case .failure = result {
                 ruleTable[rule.id] = former
-                changed()
+                changed(on: loop)
             }
             completion(result)
         }
@@ -356,7 +369,7 @@ package final class NotificationService {
         } completion: { [self] result in
             if case .success = result {
                 ruleTable[id] = nil
-                changed()
+                changed(on: loop)
             }
             completion(result)
         }
@@ -387,7 +400,7 @@ package final class NotificationService {
             if case .success = result {
                 quietHours = hours
                 machine.set(hours, zone)
-                changed()
+                changed(on: loop)
                 step(on: loop)
             }
             completion(result.map { true })
@@ -411,7 +424,7 @@ package final class NotificationService {
             if case .success = result {
                 mutedUntil = until
                 machine.mute(until: until)
-                changed()
+                changed(on: loop)
                 step(on: loop)
             }
             completion(result)
@@ -420,10 +433,22 @@ package final class NotificationService {
 
     // MARK: Events
 
-    func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop) { watch?.changed(status, on: loop) }
+    func linkChanged(_ status: LinkStatus, on loop: isolated EventLoop) {
+        if isLoaded { watch?.changed(status, on: loop) } else { earlyLink = status }
+    }
+
+    func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
+        if case .shutdown(let expectedMs) = event.payload { watch?.restarts(inMs: expectedMs, on: loop) }
+    }
+
+    /// The database took nothing.
+    func storeFailed(_ fault: StoreError, on loop: isolated EventLoop) {
+        if fault == .storageFull { storage?.isFull(on: loop) }
+    }
 
     func published(_ event: StreamEvent, on loop: isolated EventLoop) {
         guard isLoaded else { return }
+        storage?.written(on: loop)
         switch event.type {
         case "approval":
             for (id, timer) in reminders where approvals.approval(id, on: loop)?.isPending != true {
@@ -438,15 +463,89 @@ package final class NotificationService {
     }
 
     /// Something that is no event of its own.
-    func tell(_ occasion: Occasion, on loop: isolated EventLoop) {
+    func tell(_ occasion: Occasion, on loop: isolated EventLoop, failed: @escaping () -> Void = {}) {
+        change(on: loop, failed: failed) { book, transaction, changes in
+            try book.create(occasion, in: &transaction, &changes)
+        }
+    }
+
+    private func change(
+        on loop: isolated EventLoop,
+        failed: @escaping () -> Void = {},
+        _ body:
+            @escaping @Sendable (NotificationBook, inout StoreTransaction, inout NotificationBook.Changes) throws ->
+            Void
+    ) {
         guard isLoaded else { return }
         let book = currentBook
         feed.commit(on: loop) { transaction in
             var changes = NotificationBook.Changes()
-            try book.create(occasion, in: &transaction, &changes)
+            try body(book, &transaction, &changes)
             return changes
         } completion: { [self] result in
-            if case .success(let changes) = result { take(changes, on: loop) }
+            if case .success(let changes) = result { take(changes, on: loop) } else { failed() }
+        }
+    }
+
+    // MARK: The link and the disk
+
+    private static let linkMatter = Notification.Matter(.link, "gateway")
+
+    /// Told once until the link is back, also by the next process.
+    func tellOfLink(_ type: NotificationType, _ text: String, on loop: isolated EventLoop) {
+        let now = loop.wallClock
+        var occasion = Occasion(type, source: "link/\(now.milliseconds)/\(type.rawValue)", at: now, text: text)
+        occasion.matter = Self.linkMatter
+        let told = occasion
+        change(on: loop) { book, transaction, changes in
+            // A link that is refused is also offline.
+            let former = type == .linkOffline ? nil : type.rawValue
+            guard try !transaction.notifications.isOpen(matter: Self.linkMatter.key, type: former) else { return }
+            try book.create(told, in: &transaction, &changes)
+        }
+    }
+
+    func linkIsBack(on loop: isolated EventLoop) {
+        let now = loop.wallClock
+        let back = Occasion(.linkOnline, source: "link/\(now.milliseconds)/online", at: now)
+        change(on: loop) { book, transaction, changes in
+            guard try book.end(Self.linkMatter, in: &transaction, &changes) else { return }
+            changes.ended.append(Self.linkMatter)
+            try book.create(back, in: &transaction, &changes)
+        }
+    }
+
+    func readBeside<Value: Sendable>(
+        _ body: @escaping @Sendable () -> Value,
+        on loop: isolated EventLoop,
+        completion: @escaping (Value?) -> Void
+    ) {
+        feed.read(on: loop) { _ in
+            body()
+        } completion: {
+            completion(try? $0.get())
+        }
+    }
+
+    func tellOfStorage(_ text: String, on loop: isolated EventLoop) {
+        let now = loop.wallClock
+        let day = CivilDate(daysSinceEpoch: now.milliseconds.dividedDown(by: 86_400_000)).iso
+        let occasion = Occasion(.storageLow, source: "storage/\(day)", at: now, text: text)
+        tell(occasion, on: loop) { [self] in sayUnkept(occasion, on: loop) }
+    }
+
+    /// A disk that is full keeps no notification of it. So it is sent once and as well as may be.
+    private func sayUnkept(_ occasion: Occasion, on loop: isolated EventLoop) {
+        let id = UUIDv7.make(milliseconds: occasion.at.milliseconds, random: SecureRandom.bytes(10))
+        let one = Notification(id: id, type: occasion.type, at: occasion.at, title: occasion.title, text: occasion.text)
+        let open = Set(currentBook.sinks.filter(\.isOpen).map(\.id))
+        var chosen: Set<String> = []
+        for rule in currentBook.rules where rule.matches(occasion, isWatched: false) {
+            chosen.formUnion(rule.sinks.isEmpty ? open : open.intersection(rule.sinks))
+        }
+        for sink in sinks where chosen.contains(sink.id) {
+            let message = SinkMessage(one, for: sink, sessionTitle: nil, base: settings.publicURL)
+            send(message, to: sink, on: loop) { _ in }
         }
     }
 
@@ -523,15 +622,22 @@ package final class NotificationService {
         }
     }
 
-    /// Sends a message at once, past rules and quiet hours.
+    package func isTesting(_ sink: String) -> Bool { tested.contains(sink) }
+
+    /// Sends a message at once, past rules and quiet hours. One of each sink at a time: a sink may take long to answer.
     package func test(
         _ sink: NotificationSink,
         on loop: isolated EventLoop,
         completion: @escaping (DeliveryMachine.Outcome) -> Void
     ) {
+        tested.insert(sink.id)
         let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
         let one = Notification(id: id, type: .test, at: loop.wallClock, title: "Ladle", text: "This is a test.")
-        send(SinkMessage(one, for: sink, sessionTitle: nil, base: settings.publicURL), to: sink, on: loop, completion)
+        let message = SinkMessage(one, for: sink, sessionTitle: nil, base: settings.publicURL)
+        send(message, to: sink, on: loop) { [self] outcome in
+            tested.remove(sink.id)
+            completion(outcome)
+        }
     }
 
     /// Sends anew to the sinks that did not get it. Gives nil where there is no such notification, else how many sinks.
@@ -609,8 +715,9 @@ package final class NotificationService {
             base: settings.publicURL
         )
         message.others = found.dropFirst().compactMap(\.self)
-        message.isDigest = sending.isDigest
+        if sending.isDigest { message.digestAt = loop.wallClock }
         message.hiddenCount = sending.hiddenCount
+        message.lostCount = sending.lostCount
         if lead.purpose == .remove { return remove(message, sink, on: loop) }
         let plain = message
         makeButtons(one, for: sink, on: loop) { [self] buttons in deliver(plain, buttons, to: sink, on: loop) }
@@ -747,7 +854,7 @@ package final class NotificationService {
                 ]
             )
         }
-        changed()
+        changed(on: loop)
         let bytes = health.kept
         feed.commit(on: loop) { transaction in
             try transaction.values.set(bytes, space: Self.healthSpace, name: sink, at: transaction.now)
@@ -757,7 +864,7 @@ package final class NotificationService {
 
     /// The other sinks tell of it. Each time one sink less is open, so that this ends.
     private func disabled(_ sink: String, _ reason: String, on loop: isolated EventLoop) {
-        changed()
+        changed(on: loop)
         guard let name = sinkTable[sink]?.name else { return }
         let now = loop.wallClock
         var occasion = Occasion(

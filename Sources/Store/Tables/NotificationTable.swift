@@ -187,6 +187,16 @@ package struct NotificationTable {
         return ids
     }
 
+    /// Whether somebody was told of the matter, and not yet that it has ended.
+    /// - Parameter type: nil for any.
+    package func isOpen(matter: String, type: String?) throws(SQLiteError) -> Bool {
+        try connection.first(
+            "SELECT 1 FROM notification WHERE matter = ?1 AND has_ended = 0 AND (?2 IS NULL OR type = ?2) LIMIT 1",
+            matter,
+            type
+        ) { _ in true } ?? false
+    }
+
     /// A message that came from a notification: its run tells nobody, or the two would talk for ever.
     package func noteEcho(entry: String, at: Timestamp) throws(SQLiteError) {
         try connection.run(

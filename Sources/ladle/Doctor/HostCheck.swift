@@ -5,13 +5,11 @@ import Discovery
 import EventLoops
 import JSONBytes
 import POSIX
+import Service
 import Store
 
 /// Checks this host: the state directory, room on the disk, free ports, the control socket.
 enum HostCheck {
-    /// With less room a burst of events or one large message fills the disk.
-    private static let leastFreeBytes: UInt64 = 200 << 20
-
     static func state(_ path: String, isServing: Bool) -> [Finding] {
         guard FileSystem.mayExist(path) else { return [.fine("state", "\(path) will be made at the first start")] }
         guard FileSystem.isWritableDirectory(path) else {
@@ -48,7 +46,7 @@ enum HostCheck {
     private static func disk(_ path: String) -> Finding {
         guard let free = FileSystem.freeBytes(at: path) else { return .fine("disk", "the free space is not known") }
         let text = "\(free >> 20) MiB free at \(path)"
-        guard free < leastFreeBytes else { return .fine("disk", text) }
+        guard free < StorageWatch.leastFreeBytes else { return .fine("disk", text) }
         return .wrong("disk", "nearly full: \(text)", "du -xhd1 \(path) | sort -h", .temporary)
     }
 

@@ -9,10 +9,17 @@ import Service
 enum NotificationConfiguration {
     private static let fileFields = ["tokenFile", "secretFile", "command"]
 
-    static func read(_ settings: Settings) throws -> NotificationSettings {
+    /// Where a gateway listens that is found without its address.
+    private static let gatewayPort: UInt16 = 18_789
+
+    /// - Parameter ownPorts: where Ladle listens.
+    static func read(_ settings: Settings, ownPorts: Set<UInt16>) throws -> NotificationSettings {
         var notifications = NotificationSettings()
         do throws(FormFault) {
-            notifications.allowed = try AddressPolicy(allowed: settings.list(.notificationsAllowHosts))
+            notifications.allowed = try AddressPolicy(
+                allowed: settings.list(.notificationsAllowHosts),
+                ownPorts: ownPorts.union([port(of: settings.text(.gatewayURL))])
+            )
         } catch {
             throw StartFailure(message: "\(error.field): \(error.detail)", status: .configuration)
         }
@@ -40,6 +47,11 @@ enum NotificationConfiguration {
             )
         }
         return notifications
+    }
+
+    /// The scheme of a gateway is ws or wss.
+    private static func port(of gateway: String?) -> UInt16 {
+        gateway.flatMap { try? SinkURL("http" + $0.dropFirst(2)).port } ?? gatewayPort
     }
 
     private static func sink(_ name: String, _ value: JSONValue) throws -> NotificationSink {

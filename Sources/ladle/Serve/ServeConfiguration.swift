@@ -49,7 +49,10 @@ struct ServeConfiguration: Sendable {
         (listen, tailnetPorts) = try Self.listeners(settings, listenRules, state: state)
         tailnet = try Self.tailnetPolicy(settings)
         origins = try Self.origins(settings)
-        notifications = try NotificationConfiguration.read(settings)
+        let ports = listen.compactMap { listen in
+            if case .ip(_, let port) = listen.address { port } else { nil }
+        }
+        notifications = try NotificationConfiguration.read(settings, ownPorts: Set(ports + tailnetPorts))
     }
 
     // MARK: The parts' settings
@@ -82,6 +85,7 @@ struct ServeConfiguration: Sendable {
         services.outboxLimits.payloadBytes = Int(settings.int(.outboxMaxAttachmentBytes))
         services.writesDocumentsByChat = settings.text(.identityWrite) == "chat"
         services.notifications = notifications
+        services.freeBytes = { [stateDirectory] in FileSystem.freeBytes(at: stateDirectory) }
         services.utcOffset = { HostClock.utcOffset(atSeconds: $0) }
         services.timeZones = { name, completion in
             BackgroundWork.run { completion(ZoneFile.read(name)) }
