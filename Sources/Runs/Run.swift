@@ -16,6 +16,9 @@ package struct Run: Sendable, Equatable {
         case interrupted = "RUN_INTERRUPTED"
     }
 
+    /// The error of a run that was given up; a gateway that is busy after its start may take it up all the same.
+    package static let givenUp = "The gateway was restarted during this run and does not go on with it."
+
     package var id: String
     package var session: SessionKey
     package var state: State

@@ -138,7 +138,7 @@ struct RunEvidence: Sendable {
         if let text = lifecycleError?.text ?? chatError?.text ?? row?.error { return SecretMask.text(text) }
         if row?.state == .failed { return Self.noReason }
         return switch over {
-        case .processGone: Self.interrupted
+        case .processGone: Run.givenUp
         case .takenUp(let run): "The gateway was restarted during this run and goes on with it as run \(run)."
         case .reported: Self.unknownEnd
         case .replacedUnseen: Self.unseenEnd
@@ -160,7 +160,6 @@ struct RunEvidence: Sendable {
     /// Releases of spring 2026 report the error up to 57 s after the first failure, with tries in between.
     private static let errorGrace: Int64 = 60_000
     private static let noReason = "The model stopped with an error."
-    static let interrupted = "The gateway was restarted during this run and does not go on with it."
     static let unknownEnd = "The gateway says that this run is over, and its history does not show how it ended."
     static let unseenEnd = "The session was reset while Ladle was away, so nothing shows how this run ended."
     static let tooMany =

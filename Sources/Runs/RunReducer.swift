@@ -72,6 +72,8 @@ struct RunReducer: Sendable {
     private(set) var isStartPublished = false
     /// An earlier process followed this run.
     private var isResumed = false
+    /// An earlier process gave it up: the database shows it, and the gateway may take it up all the same.
+    private(set) var isRemembered = false
     private var hasNews = false
 
     init(id: String, session: SessionKey, labels: LabelTable, now: Timestamp) {
@@ -521,6 +523,7 @@ struct RunReducer: Sendable {
     /// - Parameter now: by then its rows were written, where its end was published.
     mutating func takenUpUnseen(now: Timestamp) {
         if isClosed { overAt = now } else { beginAgainUnseen() }
+        if isRemembered { snapshot = [] }
     }
 
     mutating func beginAgainUnseen() {
@@ -551,6 +554,17 @@ struct RunReducer: Sendable {
         self.isStartPublished = isStartPublished
         isResumed = true
         isUncertain = true
+    }
+
+    /// Takes the place of a run that an earlier process gave up.
+    mutating func remember(_ past: GivenUpRun) {
+        resume(at: past.startedAt, isStartPublished: true)
+        isRemembered = true
+        lastEvent = past.endedAt
+        goneAt = past.goneAt
+        snapshot = Array(past.text.utf8)
+        evidence.isOver(.processGone)
+        (publishedState, publishedOver) = (.failed, .processGone)
     }
 
     /// Whether something was published since the last call.

@@ -41,14 +41,17 @@ package struct RunTracker: Sendable {
     // MARK: Reading
 
     /// The run of that id; the id of a deferred send leads to the run that answers it.
-    package func run(_ id: String) -> Run? { memory[resolved(id)]?.run }
+    package func run(_ id: String) -> Run? {
+        guard let reducer = memory[resolved(id)], !reducer.isRemembered else { return nil }
+        return reducer.run
+    }
 
     package func resolved(_ id: String) -> String { memory.resolved(id) }
 
     /// Newest first.
     package func runs(activeOnly: Bool = false, session: SessionKey? = nil) -> [Run] {
         let found = memory.all.filter { reducer in
-            (!activeOnly || reducer.isActive) && (session == nil || reducer.session == session)
+            (!activeOnly || reducer.isActive) && (session == nil || reducer.session == session) && !reducer.isRemembered
         }
         return found.map(\.run).sorted { ($0.startedAt, $0.id) > ($1.startedAt, $1.id) }
     }
@@ -209,6 +212,17 @@ package struct RunTracker: Sendable {
         memory[id]?.resume(at: sentAt, isStartPublished: false)
         if let goneAt { memory[id]?.reconnected(isGone: true, now: goneAt) }
         memory[session: session]?.looks = 0
+    }
+
+    /// An earlier process gave up this run; a busy gateway may take it up late, and then it is corrected.
+    package mutating func remember(_ past: GivenUpRun, now: Timestamp) {
+        guard memory[resolved(past.id)] == nil else { return }
+        memory.make(past.id, session: past.session, now: now)
+        memory[past.id]?.sentText = HistoryTurn.compared(past.message)
+        memory[past.id]?.remember(past)
+        guard memory[past.id]?.mayBeTakenUpLate(now: now) == true else { return memory.forget(past.id) }
+        memory[session: past.session]?.end(past.id)
+        memory[session: past.session]?.interrupted.append(past.id)
     }
 
     // MARK: The link

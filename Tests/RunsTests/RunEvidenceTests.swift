@@ -230,6 +230,55 @@ struct RunEvidenceTests {
         #expect(run?.state == .completed && run?.text == "Whole.")
     }
 
+    /// Given up by an earlier process of Ladle, of which the database alone tells.
+    private func remembered(goneAt: Int64, now later: Int64) -> RunTracker {
+        var tracker = RunTracker()
+        let past = GivenUpRun(
+            id: "k",
+            session: main,
+            message: "story",
+            text: "Onc",
+            startedAt: now,
+            endedAt: after(3_000),
+            goneAt: after(goneAt)
+        )
+        tracker.remember(past, now: after(later))
+        return tracker
+    }
+
+    @Test func `a run that an earlier process gave up names the one that goes on`() {
+        var tracker = remembered(goneAt: 5_000, now: 200_000)
+        #expect(tracker.run("k") == nil && tracker.runs().isEmpty && tracker.busyRuns.isEmpty, "the database has it")
+        tracker.relink(isSameProcess: true, now: after(201_000))
+        _ = tracker.receive(
+            event: "agent",
+            payload: AgentFrame.start("g", now.milliseconds + 540_000),
+            now: after(540_000)
+        )
+        let row = json(
+            #"{"sessionKey":"agent:main:main","messageId":"m","message":\#(takenUp("story", at: 540_000))}"#
+        )
+        let run = corrected(tracker.receive(event: "session.message", payload: row, now: after(540_010)))
+        #expect(run?.id == "k" && run?.state == .failed && run?.text == "Onc")
+        #expect(run?.error?.contains("run g") == true)
+        #expect(run?.startedAt == now && run?.endedAt == after(3_000))
+    }
+
+    @Test func `a run that an earlier process gave up and that was answered unseen is corrected`() {
+        var tracker = remembered(goneAt: 5_000, now: 200_000)
+        tracker.relink(isSameProcess: false, now: after(500_000))
+        #expect(tracker.takeLooks(now: after(500_000), room: 5, except: []) == [main])
+        let rows = [user("story", at: 0, key: "k"), takenUp("story", at: 400_000), answer("Whole.", at: 401_000)]
+        let run = corrected(tracker.receive(history: page(rows), session: main, now: after(500_100)))
+        #expect(run?.state == .completed && run?.text == "Whole.")
+    }
+
+    @Test func `a run that was given up long ago is not remembered`() {
+        var tracker = remembered(goneAt: 5_000, now: 3_605_000)
+        tracker.relink(isSameProcess: true, now: after(3_606_000))
+        #expect(tracker.takeLooks(now: after(3_606_000), room: 5, except: []).isEmpty)
+    }
+
     @Test func `a message without a trace may be sent again, and its run begins anew`() {
         var tracker = half(march, isDelivered: false)
         tracker.relink(isSameProcess: false, now: after(5_000))

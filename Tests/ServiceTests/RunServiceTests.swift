@@ -251,6 +251,33 @@ struct RunServiceTests {
         }
     }
 
+    @Test func `a run given up before a restart of Ladle is corrected when the gateway has answered it after all`()
+        async throws
+    {
+        try await withLinkedServices { bench, loop in
+            let id = try await bench.accept("hello", on: loop) ?? ""
+            try await bench.event("agent", Frame.start(id), on: loop)
+            bench.gateway.rows[Self.main] = [Row.user("hello", key: id)]
+            try await bench.drop(on: loop)
+            try await bench.open(uptimeMs: 100, on: loop)
+            try await bench.advance(120_000, on: loop)
+            #expect(bench.data("run.ended").first?["run"]?["code"]?.string == "RUN_INTERRUPTED")
+            try await bench.kill(on: loop)
+            let note = "[System] Your previous turn was interrupted by a gateway restart while OpenClaw was waiting."
+            let mark = "[Queued user message that arrived while the previous turn was still active]"
+            bench.gateway.rows[Self.main]? += [
+                Row.user("\(mark)\nhello\n\n\(note)", at: ManualClock.start.milliseconds + 130_000),
+                Row.assistant("Hello you.", at: ManualClock.start.milliseconds + 131_000),
+            ]
+            try await bench.advance(200_000, on: loop)
+            try await bench.open(uptimeMs: 320_000, on: loop)
+            try await bench.advance(5_000, on: loop)
+            let run = try await bench.journal.read { try $0.runs.run(id: id) }
+            #expect(run?.state == "completed")
+            #expect(bench.data("run.corrected").first?["run"]?["text"]?.string == "Hello you.")
+        }
+    }
+
     /// Ladle was killed before the answer to its send came; the run was seen after that.
     @Test func `a run whose message is in doubt does not end before its message is sent again`() async throws {
         try await withLinkedServices { bench, loop in

@@ -31,6 +31,9 @@ package struct ArchivedRun: Sendable {
     package var error: String? { member("error") }
     package var isInterrupted: Bool { member("code") == Run.Code.interrupted.rawValue }
 
+    /// The gateway's process ended during the run, and no other was seen to go on with it.
+    var isGivenUp: Bool { isInterrupted && error == Run.givenUp }
+
     private func member(_ name: String) -> String? {
         (try? JSONDocument(parsing: summary).root)?[name]?.string
     }

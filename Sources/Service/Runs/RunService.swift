@@ -21,6 +21,8 @@ package final class RunService {
     /// At a start, runs are looked for that began this long ago, among the newest messages that the gateway took.
     private static let recoveryMilliseconds: Int64 = 600_000
     private static let recoveryEntries = 100
+    /// The end of a run is its last event, and the gateway may have been away for a night after it.
+    private static let givenUpMilliseconds: Int64 = 86_400_000
     /// A conflict of sessions is not cured by waiting; the message is tried again this late without a sign of a cure.
     private static let conflictMilliseconds: Int64 = 1_800_000
 
@@ -305,6 +307,8 @@ package final class RunService {
 
         /// Runs without an end.
         var runs: [Open]
+        /// Runs that ended because the gateway's process was gone.
+        var givenUp: [GivenUpRun]
         /// Messages that the gateway took, or may have taken, and whose run nobody saw.
         var entries: [OutboxEntry]
         /// A message waits for the cure of a session conflict.
@@ -316,7 +320,8 @@ package final class RunService {
     /// - Parameter completion: called once the runs are read, when the link may open. Earlier, an event of a run that goes
     ///   on would make it a new run.
     package func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
-        let since = loop.wallClock.adding(milliseconds: -Self.recoveryMilliseconds)
+        let now = loop.wallClock
+        let since = now.adding(milliseconds: -Self.recoveryMilliseconds)
         feed.readSaved("runs", on: loop) { tables in
             let runs = try tables.runs.active().map { run in
                 let message = OutboxEntry.entryID(ofKey: run.id)
@@ -327,6 +332,8 @@ package final class RunService {
                     delivery: try tables.outbox.entry(id: message)?.state
                 )
             }
+            let process = try GatewayProcess.kept(in: tables)
+            let givenUp = try Self.givenUp(now: now, process: process, tables)
             var recent = OutboxTable.Query()
             // One in doubt may be at work, too; its run must not end while its message may be sent again.
             recent.states = [.delivered, .accepted, .sending, .unconfirmed]
@@ -338,9 +345,10 @@ package final class RunService {
             let hasConflict = try tables.outbox.list(recent).contains(where: \.wasRefused)
             return Saved(
                 runs: runs,
+                givenUp: givenUp,
                 entries: entries,
                 hasConflict: hasConflict,
-                process: try GatewayProcess.kept(in: tables)
+                process: process
             )
         } failed: { [weak self] fault in
             self?.fault = fault
@@ -349,9 +357,38 @@ package final class RunService {
             self.fault = nil
             self.process = self.process ?? saved.process
             if saved.hasConflict { self.hasConflict = true }
+            for past in saved.givenUp { self.tracker.remember(past, now: loop.wallClock) }
             self.resume(saved.runs, on: loop)
             for entry in saved.entries { self.recover(entry, on: loop) }
             completion()
+        }
+    }
+
+    /// Only a run of our own message is named by the gateway when it takes it up.
+    private static func givenUp(
+        now: Timestamp,
+        process: GatewayProcess?,
+        _ tables: StoreTables
+    ) throws -> [GivenUpRun] {
+        let failed = try tables.runs.ended(
+            Run.State.failed.rawValue,
+            since: now.adding(milliseconds: -givenUpMilliseconds),
+            limit: recoveryEntries
+        )
+        return try failed.compactMap { row in
+            let run = ArchivedRun(row, steps: [])
+            guard run.isGivenUp, let endedAt = run.endedAt,
+                let message = try tables.outbox.payload(id: OutboxEntry.entryID(ofKey: run.id))?.text
+            else { return nil }
+            return GivenUpRun(
+                id: run.id,
+                session: SessionKey(canonical: run.session),
+                message: message,
+                text: run.text,
+                startedAt: run.startedAt,
+                endedAt: endedAt,
+                goneAt: max(endedAt, process?.startedAt ?? endedAt)
+            )
         }
     }
 

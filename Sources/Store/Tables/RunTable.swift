@@ -86,6 +86,17 @@ package struct RunTable {
         )
     }
 
+    /// Newest first.
+    package func ended(_ state: String, since time: Timestamp, limit: Int) throws(SQLiteError) -> [StoredRun] {
+        try connection.all(
+            "SELECT \(Self.columns) FROM run WHERE ended_at >= ? AND state = ? ORDER BY ended_at DESC LIMIT ?",
+            time.milliseconds,
+            state,
+            limit,
+            row: Self.run
+        )
+    }
+
     /// Newest first; `before` is the last run of the page before.
     package func list(session: String?, before: Place?, limit: Int) throws(SQLiteError) -> [StoredRun] {
         try connection.all(
