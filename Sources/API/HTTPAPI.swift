@@ -2,6 +2,7 @@ import Access
 import Basics
 package import EventLoops
 import HTTPModel
+import Notifications
 package import Observability
 package import Server
 package import Service
@@ -65,7 +66,10 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
         services.events.add(self)
         services.usage.isFollowed = { [unowned hub, unowned services] in
-            hub.isNamed("usage") || services.notifications.wantsUsage
+            hub.isNamed("usage") || services.notifications.wants(.usageThreshold)
+        }
+        services.nodes.isFollowed = { [unowned hub, unowned services] in
+            hub.isShown("node") || services.notifications.wants(.nodeOffline)
         }
         services.notifications.isWatched = { [unowned hub] in hub.isNamed("message") }
     }

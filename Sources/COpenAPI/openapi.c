@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 98b7715c7f0d5ccac4da14844bb848dec3b25590d3e1e918da8c42a9a65411a5
+// 9ad5f074918a656ef58cc74dfde7be8afbe43fe0ca26d4820403d790071efdbc
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

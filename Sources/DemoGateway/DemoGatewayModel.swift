@@ -15,6 +15,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
     private let presence: DemoPresence
     private let usage: DemoUsage
     private let jobs: DemoJobs
+    private let nodes: DemoNodes
     private var admission: DemoAdmission
     private var hasStopped = false
 
@@ -35,6 +36,7 @@ package final class DemoGatewayModel: DemoGatewayCore {
         presence = DemoPresence(host)
         usage = DemoUsage(host)
         jobs = DemoJobs(host, dispatcher)
+        nodes = DemoNodes(host)
         admission = DemoAdmission(options, primitives, devices: disk?.devices)
         tickLater()
         announceHealthLater()
@@ -295,6 +297,9 @@ package final class DemoGatewayModel: DemoGatewayCore {
         case "cron.runs": jobs.runs(request)
         case "cron.update": jobs.update(request)
         case "wake": jobs.wake(request)
+        case "node.list": nodes.list()
+        case "node.describe": nodes.describe(request)
+        case "node.invoke": nodes.invoke(request)
         case "exec.approval.get": host.approvals.get(request)
         case "exec.approval.list": host.approvals.list(request)
         case "exec.approval.resolve": host.approvals.resolve(request)
@@ -359,6 +364,18 @@ package final class DemoGatewayModel: DemoGatewayCore {
             scope: "operator.pairing"
         )
         return (true, connections.takeActions())
+    }
+
+    /// Connects or disconnects the node whose name has this in it; false where there is none.
+    package func setNode(_ name: String, isConnected: Bool) -> Bool { nodes.connect(name, isConnected) }
+
+    /// The commands that reached a node.
+    package var nodeCalls: WireValue {
+        .array(
+            nodes.calls.map {
+                ["node": $0.node, "command": $0.command, "key": $0.key, "params": $0.params]
+            }
+        )
     }
 
     /// Takes scopes from an open connection, as a change of its token does.

@@ -219,6 +219,16 @@ struct DemoMethod: Sendable {
                 .number("offset"), .choice("sortDir", ["asc", "desc"]), .text("runId").since(.june),
             ]
         ),
+        DemoMethod(name: "node.list", scope: read, rules: []),
+        DemoMethod(name: "node.describe", scope: read, rules: [.text("nodeId").required]),
+        DemoMethod(
+            name: "node.invoke",
+            scope: write,
+            rules: [
+                .text("nodeId").required, .text("command").required, .open("params"), .number("timeoutMs"),
+                .text("idempotencyKey").required,
+            ]
+        ),
         DemoMethod(name: "agents.list", scope: read, rules: []),
         DemoMethod(name: "agents.files.get", scope: read, rules: file),
         DemoMethod(

@@ -60,6 +60,10 @@ package enum EventText {
             let error = end?["error"]?.string.map { ": " + shortened($0) } ?? ""
             return "automation " + text(automation?["name"]) + " \(reason)\(status)\(error)"
                 + style.dim(" (" + word(automation?["id"]) + ")")
+        case "node":
+            let node = event["node"]
+            return "node " + text(node?["name"]) + " " + style.state(word(event["reason"]))
+                + style.dim(" (" + word(node?["id"]) + ")")
         case "identity", "profile": return "\(type) of \(word(event["agent"])) changed"
         case "usage": return "usage: " + UsageText.crossed(event)
         case "session": return "session changed: " + word(event["reason"])

@@ -277,7 +277,7 @@ package struct RunTracker: Sendable {
         case .sessionsChanged(let event): receive(event, now: now, to: &changes)
         case .sessionMessage(let event): receive(event, to: &changes)
         case .approval(let event): receive(event, now: now, to: &changes)
-        case .question, .cron, .challenge, .shutdown, .tick, .other: break
+        case .question, .cron, .presence, .pairing, .challenge, .shutdown, .tick, .other: break
         }
         return changes + memory.takeEvictedEnds()
     }

@@ -27,6 +27,8 @@ package struct ServiceSettings {
     package var log: Log
     /// Seconds east of UTC, on this host, at a time in seconds: a day of the usage begins there at midnight.
     package var utcOffset: @Sendable (_ seconds: Int64) -> Int = { _ in 0 }
+    /// What may be asked of the gateway's nodes.
+    package var nodes = NodePolicy.standard
     package var timeZones: TimeZones.Reader = { _, completion in completion(nil) }
     package var notifications = NotificationSettings()
     /// Where the database is; nil if the system does not tell.
@@ -83,6 +85,7 @@ package final class Services: ServiceEventReceiver {
     package let notifications: NotificationService
     package let receipts: ControlReceipts
     package let automations: AutomationService
+    package let nodes: NodeService
     package let usageReports: UsageReports
     package let usage: UsageService
 
@@ -183,6 +186,13 @@ package final class Services: ServiceEventReceiver {
         )
         receipts = ControlReceipts(feed: feed)
         automations = AutomationService(gateway: gateway, feed: feed, events: events, runs: runs)
+        nodes = NodeService(
+            gateway: gateway,
+            feed: feed,
+            events: events,
+            policy: settings.nodes,
+            seed: settings.seed
+        )
         timeZones = TimeZones(settings.timeZones)
         notifications = NotificationService(
             settings: settings.notifications,
@@ -246,6 +256,7 @@ package final class Services: ServiceEventReceiver {
             outbox.linkIs(.online(LinkFacts(hello)), on: loop)
             sessionModel.linkOpened(on: loop)
             automations.linkOpened(hello, on: loop)
+            nodes.linkOpened(on: loop)
             documents.refreshAll(on: loop)
             runs.resumeWatching(on: loop)
         case .gatewayEvent(let event):
@@ -258,6 +269,7 @@ package final class Services: ServiceEventReceiver {
             models.received(event)
             automations.received(event, on: loop)
             notifications.received(event, on: loop)
+            nodes.received(event, on: loop)
         case .framesLost:
             runs.framesLost(on: loop)
             approvals.framesLost(on: loop)

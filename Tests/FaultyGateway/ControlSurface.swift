@@ -71,6 +71,12 @@ package struct ControlSurface {
             let lines = gateway.recordedLines.map { $0 + [0x0a] }
             return Answer(status: 200, contentType: "application/x-ndjson", body: Array(lines.joined()))
         case ("GET", "/demo/transcripts"): return json(200, gateway.model.transcripts)
+        case ("GET", "/demo/nodes"): return json(200, gateway.model.nodeCalls)
+        case ("POST", "/demo/nodes"):
+            guard gateway.model.setNode(value("name") ?? "", isConnected: isOn("connected")) else {
+                return json(404, ["error": "no such node"])
+            }
+            return json(200, ["changed": true])
         case ("POST", "/demo/say"): return say()
         case ("GET", "/demo/file"), ("PUT", "/demo/file"), ("DELETE", "/demo/file"): return file(method)
         case ("POST", "/demo/pairing/approve"):

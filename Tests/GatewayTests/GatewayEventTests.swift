@@ -26,6 +26,8 @@ struct GatewayEventTests {
                     case .approval: "approval"
                     case .question: "question"
                     case .cron: "cron"
+                    case .presence: "presence"
+                    case .pairing: "pairing"
                     case .challenge: "connect.challenge"
                     case .shutdown: "shutdown"
                     case .tick: "tick"

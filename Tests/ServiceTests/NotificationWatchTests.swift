@@ -171,7 +171,7 @@ struct NotificationWatchTests {
         let disk = Disk()
         try await withServices(try Self.settings(inbox, hasSink: false) { disk.look() }) { bench, loop in
             try await bench.advance(48 * Self.hour, on: loop)
-            #expect(disk.looks == 0 && !bench.services.notifications.wantsUsage)
+            #expect(disk.looks == 0 && !bench.services.notifications.wants(.usageThreshold))
             var rule = NotificationRule.standard
             rule.isEnabled = false
             bench.services.notifications.save(rule, on: loop) { _ in }

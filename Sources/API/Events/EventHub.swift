@@ -250,6 +250,13 @@ package final class EventHub: TurnEndWork {
         groups.values.contains { $0.plan.filter.names(type) && $0.plan.caller.sessions == nil }
     }
 
+    /// Whether a stream is open that shows events of this type which are about no session.
+    func isShown(_ type: String) -> Bool {
+        groups.values.contains { group in
+            group.plan.caller.sessions == nil && group.plan.filter.admits(type: type, session: nil, run: nil)
+        }
+    }
+
     func recordResume(recovered: Bool) {
         if recovered { counters.recovered &+= 1 } else { counters.resets &+= 1 }
     }

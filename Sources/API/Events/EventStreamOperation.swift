@@ -11,7 +11,8 @@ import Service
 enum EventStreamOperation {
     static let types = [
         "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "run.corrected", "message", "outbox",
-        "approval", "question", "automation", "notification", "identity", "profile", "session", "usage", "summary",
+        "approval", "question", "automation", "node", "notification", "identity", "profile", "session", "usage",
+        "summary",
         "reset", "shutdown", "heartbeat",
     ]
 
@@ -37,6 +38,9 @@ enum EventStreamOperation {
         do throws(Problem) {
             let request = try request(of: call, api)
             if request.filter.names("usage"), call.caller.sessions == nil { api.services.usage.follow(on: loop) }
+            if request.filter.admits(type: "node", session: nil, run: nil), call.caller.sessions == nil {
+                api.services.nodes.follow(on: loop)
+            }
             if let seconds = request.pollSeconds {
                 LongPoll(api, call, request, seconds: seconds).start(on: loop)
             } else {

@@ -75,6 +75,8 @@ package enum StreamFormat: Hashable, Sendable {
                 object.member("href", "/v1/questions/\(PercentCoding.encode(id))")
             } else if event.type == "automation", let id = whole?["automation"]?["id"]?.string {
                 object.member("href", "/v1/automations/\(PercentCoding.encode(id))")
+            } else if event.type == "node", let id = whole?["node"]?["id"]?.string {
+                object.member("href", "/v1/nodes/\(PercentCoding.encode(id))")
             } else if event.type == "usage" {
                 object.member("href", "/v1/usage")
             } else if let run = event.run {

@@ -202,6 +202,8 @@ package enum RouteTable {
             handler: AcceptMessage.handle
         ),
         Route("listModels", .get, "/v1/models", scope: .read, query: ["view"], handler: ModelOperations.list),
+        Route("listNodes", .get, "/v1/nodes", scope: .read, query: ["refresh"], handler: NodeOperations.list),
+        Route("getNode", .get, "/v1/nodes/{id}", scope: .read, query: ["refresh"], handler: NodeOperations.get),
         Route(
             "listNotifications",
             .get,

@@ -11,6 +11,7 @@ package enum Capability: String, CaseIterable, Sendable {
     case automationsRun = "automations.run"
     case eventsSessions = "events.sessions"
     case models
+    case nodes
     case nodesInvoke = "nodes.invoke"
     case questions
     /// Also `pinned` and `unread`, which came with it.
@@ -39,6 +40,7 @@ package enum Capability: String, CaseIterable, Sendable {
         case .automationsRun: ["cron.run"]
         case .eventsSessions: ["sessions.subscribe"]
         case .models: ["models.list"]
+        case .nodes: ["node.list"]
         case .nodesInvoke: ["node.invoke"]
         case .questions: ["question.list"]
         // It is a member of `sessions.patch`, which no hello tells of; these methods came with the same releases, which mostly tell
@@ -61,7 +63,8 @@ package enum Capability: String, CaseIterable, Sendable {
     /// The first release known to have it.
     package var firstRelease: String {
         switch self {
-        case .approvals, .automations, .automationsRun, .models, .nodesInvoke, .sessionsCompact, .sessionsCreate,
+        case .approvals, .automations, .automationsRun, .models, .nodes, .nodesInvoke, .sessionsCompact,
+            .sessionsCreate,
             .sessionsDelete,
             .sessionsPatch, .sessionsReset, .usageCost, .usageLimits, .usageSessions, .wake:
             "2026.3"
@@ -76,7 +79,7 @@ package enum Capability: String, CaseIterable, Sendable {
     /// Whether Ladle has routes for it, so that clients may rely on the name.
     package var isServed: Bool {
         switch self {
-        case .approvals, .approvalsPending, .automations, .automationsRun, .eventsSessions, .models, .questions,
+        case .approvals, .approvalsPending, .automations, .automationsRun, .eventsSessions, .models, .nodes, .questions,
             .sessionsArchive, .sessionsCompact,
             .sessionsCreate, .sessionsDelete, .sessionsPatch, .sessionsReset, .usageCost, .usageLimits, .usageSessions,
             .wake, .wakeSession:

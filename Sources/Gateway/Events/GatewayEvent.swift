@@ -28,6 +28,10 @@ package enum GatewayEventPayload: Sendable {
     case approval(ApprovalEvent)
     case question(QuestionEvent)
     case cron(CronEvent)
+    /// Somebody connected to the gateway, or left it.
+    case presence
+    /// A device waits for the approval of the gateway's operator, or has it.
+    case pairing(PairingEvent)
     case challenge(nonce: String?, timestampMs: Int64?)
     case shutdown(restartExpectedMs: Int64?)
     case tick
@@ -51,6 +55,11 @@ package enum GatewayEventPayload: Sendable {
         case ("question.requested", let payload?): self = .question(QuestionEvent(payload))
         case ("question.resolved", let payload?): self = .question(QuestionEvent(payload, isResolved: true))
         case ("cron", let payload?): self = .cron(CronEvent(payload))
+        case ("presence", _), ("node.presence", _): self = .presence
+        case ("device.pair.requested", let payload?): self = .pairing(PairingEvent(payload, .device))
+        case ("device.pair.resolved", let payload?): self = .pairing(PairingEvent(payload, .device, isResolved: true))
+        case ("node.pair.requested", let payload?): self = .pairing(PairingEvent(payload, .node))
+        case ("node.pair.resolved", let payload?): self = .pairing(PairingEvent(payload, .node, isResolved: true))
         case ("connect.challenge", _):
             self = .challenge(nonce: payload?["nonce"]?.string, timestampMs: payload?["ts"]?.int)
         case ("shutdown", _): self = .shutdown(restartExpectedMs: payload?["restartExpectedMs"]?.int)

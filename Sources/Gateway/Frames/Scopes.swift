@@ -4,6 +4,7 @@ package enum Scopes {
     package static let write = "operator.write"
     package static let admin = "operator.admin"
     package static let approvals = "operator.approvals"
+    package static let pairing = "operator.pairing"
     package static let questions = "operator.questions"
 
     /// Whether a grant includes `scope`: write implies read, admin implies all.

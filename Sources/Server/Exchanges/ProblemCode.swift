@@ -118,6 +118,9 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case alreadyRunning = "ALREADY_RUNNING"
     case idempotencyKeyRequired = "IDEMPOTENCY_KEY_REQUIRED"
 
+    // Nodes.
+    case nodeNotFound = "NODE_NOT_FOUND"
+
     // The gateway and its agents.
     case gatewayUnavailable = "GATEWAY_UNAVAILABLE"
     case gatewayTimeout = "GATEWAY_TIMEOUT"
@@ -300,6 +303,8 @@ package enum ProblemCode: String, CaseIterable, Sendable {
                 hint:
                     "send Idempotency-Key with a new text for each thing to be done, and the same one with each repeat"
             )
+
+        case .nodeNotFound: Kind(.notFound, "Not found", hint: "ladle nodes")
 
         case .gatewayUnavailable:
             Kind(.serviceUnavailable, "Gateway unavailable", retryAfterMs: 5000, hint: "ladle status")

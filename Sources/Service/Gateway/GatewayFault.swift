@@ -17,6 +17,8 @@ package enum GatewayFault: Error {
         package let session: SessionRefusal?
         /// Why a job was not run or changed.
         package let automation: CronRefusal?
+        /// Why a node did not do it.
+        package var node: NodeRefusal? = nil
     }
 
     /// The link lacks a scope; `hint` is the command that gives it this one.
@@ -46,7 +48,8 @@ package enum GatewayFault: Error {
                     isInvalid: error.code == "INVALID_REQUEST",
                     isUnknownAgent: error.message.contains("unknown agent") || error.code == "NOT_FOUND",
                     session: error.sessionRefusal,
-                    automation: error.cronRefusal
+                    automation: error.cronRefusal,
+                    node: error.nodeRefusal
                 )
             )
         case .notDispatched(.tooLarge(let bytes, let limit)): self = .tooLarge(bytes: bytes, limit: limit)

@@ -198,11 +198,8 @@ package final class NotificationService {
     package var sinks: [NotificationSink] { sinkTable.values.sorted { $0.id < $1.id } }
     package func sink(_ id: String) -> NotificationSink? { sinkTable[id] ?? sinkTable.values.first { $0.name == id } }
     package func health(of sink: String) -> SinkHealth { machine.health(of: sink) ?? SinkHealth() }
-    /// The figures of subscriptions are read for this.
-    package var wantsUsage: Bool { wants(.usageThreshold) }
-
     /// Somebody would hear of it, so that it is worth looking for.
-    func wants(_ type: NotificationType) -> Bool {
+    package func wants(_ type: NotificationType) -> Bool {
         currentBook.sinks.contains(where: \.isOpen)
             && currentBook.rules.contains { $0.types.contains(where: type.matches) }
     }

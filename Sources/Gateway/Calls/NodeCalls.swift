@@ -1,0 +1,98 @@
+package import JSONBytes
+
+/// The devices that the gateway knows, connected or not.
+package struct NodeList: GatewayCall {
+    package static let method = "node.list"
+
+    package init() {}
+
+    package func writeParams(to writer: inout JSONWriter) {}
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [NodeRow] {
+        guard let rows = payload["nodes"], rows.kind == .array else {
+            throw GatewayShapeError(method: method, missing: "nodes")
+        }
+        return rows.elements.prefix(GatewayLimits.nodes).compactMap { NodeRow($0) }
+    }
+}
+
+/// Has a node do something. The gateway passes the key on, and tells nodes apart by it; Ladle relies on its own keys.
+package struct NodeInvoke: GatewayCall {
+    package struct Answer: Sendable {
+        /// JSON as a text, which the node may have written wrong.
+        package let text: String?
+        package let value: JSONValue?
+    }
+
+    package static let method = "node.invoke"
+    /// An app that sleeps is woken twice before the gateway gives up, on top of the time that the node has.
+    private static let wakeMs: Int64 = 30_000
+
+    package var node: String
+    package var command: String
+    /// One JSON object; nil for none.
+    package var members: [UInt8]?
+    package var waitMs: Int64
+    package var key: String
+
+    package init(node: String, command: String, members: [UInt8]?, waitMs: Int64, key: String) {
+        self.node = node
+        self.command = command
+        self.members = members
+        self.waitMs = waitMs
+        self.key = key
+    }
+
+    package var timeoutMs: Int64 { waitMs + Self.wakeMs }
+
+    package func writeParams(to writer: inout JSONWriter) {
+        writer.member("nodeId", node)
+        writer.member("command", command)
+        writer.member("params", raw: members)
+        writer.member("timeoutMs", waitMs)
+        writer.member("idempotencyKey", key)
+    }
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> Answer {
+        Answer(text: payload["payloadJSON"]?.string, value: payload["payload"].flatMap { $0.isNull ? nil : $0 })
+    }
+}
+
+/// Devices that wait for the gateway's operator to let them connect.
+package struct DevicePairList: GatewayCall {
+    package static let method = "device.pair.list"
+
+    package init() {}
+
+    package func writeParams(to writer: inout JSONWriter) {}
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [PairingRequest] {
+        try PairingRequest.pending(payload, .device, of: method)
+    }
+}
+
+/// Nodes that wait for the gateway's operator to approve what they declare.
+package struct NodePairList: GatewayCall {
+    package static let method = "node.pair.list"
+
+    package init() {}
+
+    package func writeParams(to writer: inout JSONWriter) {}
+
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [PairingRequest] {
+        try PairingRequest.pending(payload, .node, of: method)
+    }
+}
+
+extension PairingRequest {
+    fileprivate static func pending(
+        _ payload: JSONValue,
+        _ kind: Kind,
+        of method: String
+    ) throws(GatewayShapeError) -> [PairingRequest] {
+        guard let rows = payload["pending"], rows.kind == .array else {
+            throw GatewayShapeError(method: method, missing: "pending")
+        }
+        return rows.elements.prefix(GatewayLimits.pairingRequests).compactMap { PairingRequest($0, kind) }
+    }
+}

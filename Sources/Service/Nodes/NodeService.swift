@@ -1,0 +1,231 @@
+package import Basics
+package import EventLoops
+import Gateway
+import JSONBytes
+import Store
+
+/// The devices that lend the gateway what they can do. No release tells reliably when one comes or goes, so the list is asked for while
+/// somebody follows the event, and compared with the one before.
+package final class NodeService {
+    enum Reason: String {
+        case connected, disconnected, changed
+    }
+
+    package struct List {
+        /// By name.
+        package let rows: [ShownNode]
+        /// False: an earlier answer, because the gateway is away.
+        package let isLive: Bool
+        /// When it was the gateway's answer; nil where it never gave one.
+        package let asOf: Timestamp?
+    }
+
+    /// Many clients that read at the same moment are one call.
+    private static let lifeMs: UInt64 = 2_000
+    private static let betweenLooksMs: UInt64 = 30_000
+    /// Added at random, so that many bridges do not ask one gateway in step.
+    private static let longestJitterMs: UInt64 = 15_000
+    /// Connections come in groups, and a node is listed a moment after its connection.
+    private static let presenceWaitMs: Int64 = 500
+    private static let space = "gateway"
+    private static let name = "nodes"
+
+    private unowned let gateway: any GatewayCalls
+    private let feed: EventFeed
+    private let events: ServiceEvents
+    package let policy: NodePolicy
+    private var jitter: UInt64
+    private var rows: [String: Node] = [:]
+    private var isListed = false
+    /// On the loop's clock; nil where the next read has to ask.
+    private var readAt: UInt64?
+    private var waiters: [(Result<List, ServiceFault>) -> Void] = []
+    private var isAsking = false
+    /// Answers to calls of an earlier connection count no more.
+    private var connection = 0
+    private var isLooking = false
+    private var isLookingSoon = false
+    private var kept: [UInt8] = []
+    /// Whether a stream is open that shows the event, or a rule waits for it.
+    package var isFollowed: () -> Bool = { false }
+
+    init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, policy: NodePolicy, seed: UInt64) {
+        self.gateway = gateway
+        self.feed = feed
+        self.events = events
+        self.policy = policy
+        jitter = seed
+    }
+
+    // MARK: The link
+
+    func linkOpened(on loop: isolated EventLoop) {
+        connection += 1
+        isAsking = false
+        readAt = nil
+        if !waiters.isEmpty || isFollowed() { follow(on: loop) }
+    }
+
+    func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
+        switch event.payload {
+        case .presence:
+            readAt = nil
+            events.changed()
+            if isFollowed() { lookSoon(on: loop) }
+        // A rule that waits for the event begins without a stream; the gateway's own clock is there already.
+        case .tick: if !isLooking, isFollowed() { follow(on: loop) }
+        default: break
+        }
+    }
+
+    // MARK: Following
+
+    /// A stream that shows the event has begun.
+    package func follow(on loop: isolated EventLoop) {
+        lookLater(on: loop)
+        guard isOld(on: loop), gateway.obstacle(to: .nodes) == nil, !isAsking else { return }
+        ask(on: loop)
+    }
+
+    private func lookLater(on loop: isolated EventLoop) {
+        guard !isLooking else { return }
+        isLooking = true
+        // Knuth's MMIX generator; its upper bits are good.
+        jitter = jitter &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        let wait = Self.betweenLooksMs + (jitter >> 33) % Self.longestJitterMs
+        loop.after(milliseconds: Int64(wait)) { [weak self] in
+            guard let self else { return }
+            self.isLooking = false
+            self.readAt = nil
+            if self.isFollowed() { self.follow(on: loop) }
+        }
+    }
+
+    private func lookSoon(on loop: isolated EventLoop) {
+        guard !isLookingSoon else { return }
+        isLookingSoon = true
+        loop.after(milliseconds: Self.presenceWaitMs) { [weak self] in
+            guard let self else { return }
+            self.isLookingSoon = false
+            self.readAt = nil
+            self.follow(on: loop)
+        }
+    }
+
+    private func isOld(on loop: isolated EventLoop) -> Bool {
+        readAt.map { loop.now >= $0 + Self.lifeMs * 1_000_000 } ?? true
+    }
+
+    // MARK: Reading
+
+    package func read(
+        refresh: Bool = false,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<List, ServiceFault>) -> Void
+    ) {
+        guard gateway.isOnline else { return readKept(on: loop, completion: completion) }
+        if let fault = gateway.obstacle(to: .nodes) { return completion(.failure(.gateway(fault))) }
+        if !refresh, isListed, !isOld(on: loop) { return completion(.success(current)) }
+        waiters.append(completion)
+        if !isAsking { ask(on: loop) }
+    }
+
+    private var current: List {
+        List(rows: sorted.map { ShownNode($0) }, isLive: true, asOf: nil)
+    }
+
+    private var sorted: [Node] { rows.values.sorted { ($0.name, $0.id) < ($1.name, $1.id) } }
+
+    private func ask(on loop: isolated EventLoop) {
+        isAsking = true
+        let number = connection
+        gateway.control(NodeList(), needing: .nodes, on: loop) { [weak self] result in
+            guard let self, number == self.connection else { return }
+            self.isAsking = false
+            switch result {
+            case .success(let listed): self.listed(listed, on: loop)
+            case .failure(let fault): self.failed(fault, on: loop)
+            }
+        }
+    }
+
+    private func listed(_ listed: [NodeRow], on loop: isolated EventLoop) {
+        let before = rows
+        rows = Dictionary(listed.map { ($0.id, Node($0, before: before[$0.id], policy)) }) { first, _ in first }
+        readAt = loop.now
+        keep(now: loop.wallClock)
+        if isListed { compare(before, on: loop) }
+        isListed = true
+        let (list, waiting) = (current, waiters)
+        waiters = []
+        for waiter in waiting { waiter(.success(list)) }
+    }
+
+    private func failed(_ fault: GatewayFault, on loop: isolated EventLoop) {
+        let waiting = waiters
+        waiters = []
+        for waiter in waiting {
+            switch fault {
+            case .notConnected, .unanswered: readKept(on: loop, completion: waiter)
+            default: waiter(.failure(.gateway(fault)))
+            }
+        }
+    }
+
+    // MARK: The event
+
+    private func compare(_ before: [String: Node], on loop: isolated EventLoop) {
+        for node in sorted {
+            guard let last = before[node.id] else {
+                publish(node.state == .connected ? .connected : .changed, node, on: loop)
+                continue
+            }
+            if node.isSame(as: last) { continue }
+            switch (last.state == .connected, node.state == .connected) {
+            case (false, true): publish(.connected, node, on: loop)
+            case (true, false): publish(.disconnected, node, on: loop)
+            default: publish(.changed, node, on: loop)
+            }
+        }
+        for (id, last) in before.sorted(by: { $0.key < $1.key }) where rows[id] == nil {
+            publish(last.state == .connected ? .disconnected : .changed, last.gone, on: loop)
+        }
+    }
+
+    private func publish(_ reason: Reason, _ node: Node, on loop: isolated EventLoop) {
+        events.changed()
+        feed.publish("node", on: loop) { object in
+            object.member("reason", reason.rawValue)
+            object.key("node")
+            node.write(to: &object)
+        }
+    }
+
+    // MARK: The database
+
+    private func keep(now: Timestamp) {
+        var writer = JSONWriter()
+        writer.array { list in for node in sorted { node.write(to: &list) } }
+        let bytes = writer.bytes
+        guard kept != bytes else { return }
+        kept = bytes
+        events.changed()
+        feed.journal.cache(cost: bytes.count) { transaction in
+            try transaction.values.set(bytes, space: Self.space, name: Self.name, at: now)
+        }
+    }
+
+    private func readKept(on loop: isolated EventLoop, completion: @escaping (Result<List, ServiceFault>) -> Void) {
+        feed.read(on: loop) { tables in
+            try tables.values.get(space: Self.space, name: Self.name)
+        } completion: { result in
+            switch result {
+            case .success(let kept):
+                let list = kept.flatMap { try? JSONDocument(parsing: $0.bytes).root }
+                let rows = list?.elements.compactMap { ShownNode(kept: $0) } ?? []
+                completion(.success(List(rows: rows, isLive: false, asOf: kept?.updatedAt)))
+            case .failure(let error): completion(.failure(.store(error)))
+            }
+        }
+    }
+}
