@@ -1,6 +1,6 @@
 import Access
-import Basics
-import EventLoops
+package import Basics
+package import EventLoops
 package import Observability
 import Server
 
@@ -32,6 +32,10 @@ package struct APISettings: Sendable {
     package var streamBufferBytes = 1 << 20
     /// One-tap links that decide approvals.
     package var hasApprovalLinks = false
+    /// The certificate that a TCP listener shows now; nil where it speaks cleartext.
+    package var certificate: @Sendable (SocketAddress) -> ShownCertificate? = { _ in nil }
+    /// This host's addresses on which devices may reach it.
+    package var interfaces: @Sendable () -> [NetworkAddress] = { [] }
     package var log = Log.none
 
     package init(version: String, isDemo: Bool) {

@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 9ad5f074918a656ef58cc74dfde7be8afbe43fe0ca26d4820403d790071efdbc
+// 5e65c543b3e57f77ac8b8476e0ffb8dba4b97548fb0ea5860ecf4e4cc68ee16b
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -11,4 +11,14 @@ extension NetworkInterface {
         let own = marked.isEmpty ? inRange : inRange.filter { marked.contains($0.name) }
         return own.map(\.address).sorted { $0.isIPv4 && !$1.isIPv4 }
     }
+
+    /// Interfaces between this host and its own containers and machines, which nobody else reaches.
+    private static let inner = ["docker", "br-", "veth", "virbr", "lxc", "lxd", "podman", "cni"]
+
+    /// The addresses of this host that other devices may reach.
+    package static func reachable(_ interfaces: [NetworkInterface]) -> [NetworkAddress] {
+        interfaces.filter { one in
+            one.isUp && !one.isLoopback && !one.address.isLinkLocal && !inner.contains { one.name.hasPrefix($0) }
+        }.map(\.address)
+    }
 }

@@ -251,8 +251,6 @@ package struct Occasion: Sendable, Equatable {
         return occasion
     }
 
-    // A request of a device to be paired is no event yet. Once it is, it is read here, as `pairingRequested`.
-
     private mutating func take(_ value: JSONValue) {
         session = value["session"]?.string
         agent = value["agent"]?.string ?? session.flatMap { SessionKey(canonical: $0).agent }

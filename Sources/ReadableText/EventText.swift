@@ -52,6 +52,13 @@ package enum EventText {
             let one = event["notification"]
             let text = one?["text"].map { ": " + Self.text($0) } ?? ""
             return "notification " + style.bold(word(one?["title"])) + text
+        case "pairing":
+            let request = event["request"]
+            let state = event["state"]?.string ?? ""
+            let scopes = request?["scopes"]?.elements.compactMap(\.string).joined(separator: ", ") ?? ""
+            let next = state == "waiting" ? style.dim(" (ladle clients approve \(word(request?["code"])))") : ""
+            return "pairing \(style.state(Printable.line(state))): " + text(request?["name"]) + " from "
+                + word(request?["from"]) + " asks for " + Printable.line(scopes) + next
         case "automation":
             let automation = event["automation"]
             let reason = word(event["reason"])

@@ -2,7 +2,7 @@
 package struct TextStyle: Sendable {
     package static let plain = TextStyle(isColoured: false)
 
-    private let isColoured: Bool
+    package let isColoured: Bool
 
     package init(isColoured: Bool) {
         self.isColoured = isColoured

@@ -305,6 +305,14 @@ tally.check("read,admin" in shown and "[y/N]" in shown, f"a person is asked: {sh
 tally.check(any(request["code"] == strong for request in as_json("clients")["requests"]), "and nothing was granted")
 tally.check("is let in" in terminal("clients", "approve", strong, keys=b"y\n"), "a yes grants it")
 
+invited = as_json("pair", "--name", "tablet")
+tally.check(invited["state"] == "waiting" and invited["scopes"] == ["read", "send"] and invited["reach"] == "host", f"an invitation: {invited}")
+tally.check(re.fullmatch(r"(\w{4}-){6}\w{4}\n", pipe("pair", "--format", "{{.secret}}")[0]), "by a template")
+said, told = pipe("pair", "--no-wait", "--scopes", "read")
+tally.check(re.search(r"^Link  ladle://\S+\nCode  (\w{4}-){6}\w{4}$", said, re.M) and "scopes read, until" in told, f"in a pipe: {said}{told}")
+pipe("pair", "--scopes", "everything", code=64)
+pipe("pair", "--background", "blue", code=64)
+
 # What needs no server.
 tally.check(as_json("version")["version"] in pipe("version")[0] + pipe("--version")[0], "the version")
 state = ["--state", server.state]

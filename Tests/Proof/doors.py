@@ -46,6 +46,7 @@ NEEDS = {
     "control": "createSession patchSession deleteSession resetSession compactSession patchAutomation runAutomation",
     "approvals": "decideApproval linkApproval answerQuestion",
     "admin": "getFrames listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken "
+             "createInvitation getInvitation cancelInvitation "
              "muteNotifications unmuteNotifications putQuietHours createNotificationRule patchNotificationRule deleteNotificationRule "
              "createSink patchSink deleteSink rotateSink testSink retryNotification",
 }

@@ -287,17 +287,20 @@ def shortcuts():
 
 
 def scriptable():
-    stand_in = """class Request {
+    stand_in = """import fs from 'node:fs';
+class Request {
   constructor(url) { this.url = url; this.method = 'GET'; }
   async loadJSON() { return (await fetch(this.url, {method: this.method, headers: this.headers, body: this.body})).json(); }
 }
-const args = {plainTexts: ['echo scripted']};
+const args = {plainTexts: [process.argv[2]]};
 const Script = {setShortcutOutput: (text) => console.log(text), complete: () => {}};
+const Keychain = {set: (key, value) => fs.writeFileSync(key + '.key', value), get: (key) => fs.readFileSync(key + '.key', 'utf8')};
 """
     script = here / "scriptable.mjs"
     script.write_text(stand_in + pathlib.Path(file("scriptable.js")).read_text())
-    said = run(*NODE, str(script))
-    tally.check(said == "scripted\n", f"scriptable.js: {said!r}")
+    link = serve.json("POST", "/v1/pairing/invitations", {"name": "scriptable"})[1]["link"]
+    said = [run(*NODE, str(script), text) for text in (link, "echo scripted", link)]
+    tally.check(said[:2] == ["Paired.\n", "scripted\n"] and "has been used" in said[2], f"scriptable.js: {said!r}")
 
 
 def prometheus():

@@ -23,6 +23,9 @@ package final class AccessService {
     package var whois: (any WhoisAsking)?
     let audit: AuditLog?
     var pairing = PairingRequests()
+    var invitations = PairingInvitations()
+    /// Applications come from whoever reaches the server, so only so many are told to people.
+    private var notices = TokenBucket(burst: 5, perMinute: 2)
     private let rows: TokenRows
     private let hub: EventHub
     private let open: OpenRequests
@@ -150,6 +153,14 @@ package final class AccessService {
         guard verdict.allowed else { throw Problem(.rateLimited(.pairing, verdict)) }
         exchange.state(verdict.headers)
     }
+
+    /// A secret of an invitation that was wrong, or came too late.
+    func countWrongSecret(_ exchange: Exchange, from peer: Peer, on loop: isolated EventLoop) throws(Problem) {
+        try admitApplication(exchange, from: peer, on: loop)
+    }
+
+    /// Whether people may be told of one more application.
+    func mayTellOfApplication(on loop: isolated EventLoop) -> Bool { notices.take(now: loop.now) }
 
     // MARK: Tokens
 

@@ -14,8 +14,21 @@ enum PairingOperations {
     static func apply(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let peer = api.settings.peer(call.exchange.connection)
         do throws(Problem) {
+            let body: JSONValue
+            do throws(Problem) {
+                body = try call.jsonObject(of: ["name", "scopes", "secret"])
+            } catch {
+                try api.access.admitApplication(call.exchange, from: peer, on: loop)
+                throw error
+            }
+            if let secret = body["secret"], !secret.isNull {
+                call.isBodySecret = true
+                guard let text = secret.string else {
+                    throw .invalidField("secret", "`secret` is the code that `ladle pair` shows, a string.")
+                }
+                return InvitationOperations.redeem(text, from: peer, api, call, on: loop)
+            }
             try api.access.admitApplication(call.exchange, from: peer, on: loop)
-            let body = try call.jsonObject(of: ["name", "scopes"])
             guard let name = body["name"]?.string else {
                 throw .invalidField("name", "`name` is what the host's owner will see, a string.")
             }
@@ -26,6 +39,7 @@ enum PairingOperations {
                 throw Problem(.tooManyApplications, "As many applications wait as there is room for.")
             case .success(let receipt):
                 call.subject = receipt.code
+                api.tell(.waiting, receipt.request, on: loop)
                 let response = Response.json(.accepted) { writer in
                     writer.object { object in
                         object.member("id", receipt.id.reveal())
@@ -108,7 +122,7 @@ enum PairingOperations {
     }
 
     static func approve(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        decide(call, on: loop) { code, body throws(Problem) in
+        decide(api, call, .approved, on: loop) { code, body throws(Problem) in
             var scopes: ScopeSet?
             if let list = body["scopes"], !list.isNull { scopes = try ScopeSet(asked: list) }
             if scopes?.isEmpty == true { throw .invalidField("scopes", "An approval grants at least one scope.") }
@@ -117,13 +131,15 @@ enum PairingOperations {
     }
 
     static func reject(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        decide(call, on: loop) { code, _ throws(Problem) in
+        decide(api, call, .rejected, on: loop) { code, _ throws(Problem) in
             api.access.pairing.reject(code, now: loop.wallClock)
         }
     }
 
     private static func decide(
+        _ api: HTTPAPI,
         _ call: Call,
+        _ decision: PairingNews,
         on loop: isolated EventLoop,
         _ change: (String, JSONValue) throws(Problem) -> Result<PairingRequest, PairingRequests.Refusal>
     ) {
@@ -134,7 +150,9 @@ enum PairingOperations {
             }
             call.subject = String(code.prefix(16))
             switch try change(code, body) {
-            case .success(let request): call.respond(.json(.ok, request), on: loop)
+            case .success(let request):
+                api.tell(decision, request, on: loop)
+                call.respond(.json(.ok, request), on: loop)
             case .failure(.notRequested(let scopes)):
                 throw .invalidField("scopes", "Not asked for: \(scopes.names.joined(separator: ", ")).")
             case .failure(.decided):

@@ -12,7 +12,13 @@ enum TokenForm {
     static let fields = ["name", "scopes", "sessions", "expiresInSeconds", "expiresAt"]
 
     /// `{name, scopes, sessions?, expiresInSeconds? | expiresAt?}`.
-    static func newToken(_ body: JSONValue, _ api: HTTPAPI, now: Timestamp) throws(Problem) -> NewToken {
+    /// - Parameter usual: the scopes of a request that names none; nil where it has to name them.
+    static func newToken(
+        _ body: JSONValue,
+        scopes usual: ScopeSet? = nil,
+        _ api: HTTPAPI,
+        now: Timestamp
+    ) throws(Problem) -> NewToken {
         guard let name = body["name"]?.string else {
             throw .invalidField("name", "`name` says what the token is for, a string.")
         }
@@ -26,7 +32,12 @@ enum TokenForm {
             guard !named.isEmpty else { throw .invalidField("sessions", "`sessions` is a list of session keys.") }
             sessions = named
         }
-        let scopes = try ScopeSet(asked: body["scopes"])
+        let scopes: ScopeSet
+        if let usual, body["scopes"]?.isNull ?? true {
+            scopes = usual
+        } else {
+            scopes = try ScopeSet(asked: body["scopes"])
+        }
         return try check(name, scopes, sessions, expiresAt: try expiry(body, now: now), now: now)
     }
 

@@ -11,9 +11,8 @@ import Service
 enum EventStreamOperation {
     static let types = [
         "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "run.corrected", "message", "outbox",
-        "approval", "question", "automation", "node", "notification", "identity", "profile", "session", "usage",
-        "summary",
-        "reset", "shutdown", "heartbeat",
+        "approval", "question", "automation", "node", "notification", "pairing", "identity", "profile", "session",
+        "usage", "summary", "reset", "shutdown", "heartbeat",
     ]
 
     /// The stream that a request asks for.

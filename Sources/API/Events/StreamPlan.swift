@@ -21,7 +21,9 @@ extension StreamEvent {
     }
 
     /// A caller limited to sessions sees these and their agents; other events tell nothing of any session.
+    /// The news of pairing is for those who decide about it.
     func isMeant(for caller: Caller) -> Bool {
+        if type == "pairing" { return caller.scopes.permits(.admin) }
         guard caller.sessions != nil else { return true }
         if let session { return caller.mayUse(session: session) }
         // Of a session that the gateway does not tell, and of all of them.

@@ -397,6 +397,29 @@ package enum RouteTable {
             handler: PairingOperations.approve
         ),
         Route(
+            "createInvitation",
+            .post,
+            "/v1/pairing/invitations",
+            scope: .admin,
+            body: Route.json,
+            handler: InvitationOperations.create
+        ),
+        Route(
+            "getInvitation",
+            .get,
+            "/v1/pairing/invitations/{id}",
+            scope: .admin,
+            handler: InvitationOperations.get
+        ),
+        Route(
+            "cancelInvitation",
+            .delete,
+            "/v1/pairing/invitations/{id}",
+            scope: .admin,
+            produces: [],
+            handler: InvitationOperations.cancel
+        ),
+        Route(
             "rejectPairing",
             .post,
             "/v1/pairing/reject",

@@ -28,8 +28,10 @@ extension PairingRequest: JSONWritable {
 /// The answer to the applicant: `id` is 256 random bits and the only thing that fetches the token.
 package struct PairingReceipt: Sendable {
     package let id: Secret
-    package let code: String
-    package let expiresAt: Timestamp
+    package let request: PairingRequest
+
+    package var code: String { request.code }
+    package var expiresAt: Timestamp { request.expiresAt }
 }
 
 /// The state of an application, for the applicant.

@@ -10,7 +10,7 @@ package struct PairingRequests: Sendable {
     package static let lifeMilliseconds: Int64 = 300_000
     private static let collectMilliseconds: Int64 = 60_000
     /// No letters and digits that look alike, and no vowels, so that a code is never a word.
-    private static let alphabet = Array("23456789BCDFGHJKMNPQRSTVWXZ".utf8)
+    static let alphabet = Array("23456789BCDFGHJKMNPQRSTVWXZ".utf8)
 
     private enum State {
         case pending
@@ -85,7 +85,7 @@ package struct PairingRequests: Sendable {
             state: .pending,
             endsAt: request.expiresAt.milliseconds
         )
-        return .success(PairingReceipt(id: id, code: request.code, expiresAt: request.expiresAt))
+        return .success(PairingReceipt(id: id, request: request))
     }
 
     /// The applications that wait for a decision, oldest first.

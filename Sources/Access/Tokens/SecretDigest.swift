@@ -1,7 +1,7 @@
 import TLS
 
-/// SHA-256 of a secret, stored and compared in its place. Secrets here have 256 random bits, so nobody can search for
-/// one by its hash; slow hashes are for passwords.
+/// SHA-256 of a secret, stored and compared in its place. Secrets here have at least 128 random bits, so nobody can search
+/// for one by its hash; slow hashes are for passwords.
 package struct SecretDigest: Hashable, Sendable {
     private let words: (UInt64, UInt64, UInt64, UInt64)
 

@@ -1,3 +1,4 @@
+import HTTPModel
 import JSONBytes
 import ReadableText
 
@@ -50,14 +51,58 @@ enum ContextCommands {
                 )
             )
         }
+        // Before the link is used up: it counts once.
+        var file = try finder.contexts()
+        if url.lowercased().hasPrefix(PairingLink.scheme) {
+            let context = try pair(name, url, invocation)
+            file.set(context)
+            file.use(name)
+            try finder.save(file)
+            return done("Paired. Commands now talk to \(context.address) (\(name)).", name, invocation)
+        }
         var context = ContextFile.Context(name: name, address: try finder.webAddress(url, "URL"))
         if let path = invocation.command["--token-file"] { context.token = try finder.token(in: path) }
         context.pin = try finder.pin()
-        var file = try finder.contexts()
         file.set(context)
         file.use(name)
         try finder.save(file)
         return done("Commands now talk to \(context.address) (\(name)).", name, invocation)
+    }
+
+    /// Fetches the token of an invitation from the first of its addresses that can be reached.
+    private static func pair(
+        _ name: String,
+        _ text: String,
+        _ invocation: Invocation
+    ) throws(CommandFailure) -> ContextFile.Context {
+        guard let link = PairingLink(text), !["--token-file", "--pin"].contains(where: invocation.command.has) else {
+            throw CommandFailure(
+                UsageError(
+                    "that is no link of ladle pair, or something stands beside it",
+                    hint: "put the whole link in quotes; token and certificate are in it",
+                    command: invocation.command.path
+                )
+            )
+        }
+        let request = ClientRequest(.post, "/v1/pairing").json { $0.member("secret", link.secret) }
+        var failure = ClientError.closed
+        for address in link.addresses {
+            let place = ServerPlace(.tcp(address), pin: link.pin)
+            let client = HTTPClient(place, io: invocation.io, version: invocation.services.version)
+            let response: ClientResponse
+            do throws(ClientError) {
+                response = try client.perform(request)
+            } catch {
+                failure = error
+                continue
+            }
+            guard response.head.status.isSuccess else { throw CommandFailure(response) }
+            guard let token = (try? response.json())?["token"]?.string else {
+                throw CommandFailure(.badAnswer("it names no token"))
+            }
+            return ContextFile.Context(name: name, address: address, token: token, pin: link.pin)
+        }
+        throw CommandFailure(failure)
     }
 
     static func use(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {

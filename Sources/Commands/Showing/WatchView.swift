@@ -47,6 +47,7 @@ final class WatchView {
         case "message": showMessage(event["message"], event)
         case "run.ended": showEnd(event)
         case "run.corrected", "reset": print(event)
+        case "pairing" where event["state"]?.string == "waiting": print(event)
         case "link" where event["link"]?["state"]?.string != "connecting": print(event)
         case "outbox":
             guard let entry = event["entry"], let state = entry["state"]?.string else { return }

@@ -44,7 +44,7 @@ package enum CommandTable {
             [],
             [OptionSpec("--ready", nil, "Only say whether a message could be stored now; for health checks")]
         ),
-        token, clients, context,
+        pair, token, clients, context,
         CommandSpec("doctor", "Find problems, and for each the command that repairs it").with {
             $0.takesConfiguration = true
             $0.options = [.json, .socket]
@@ -529,6 +529,26 @@ package enum CommandTable {
         ]
     }
 
+    private static let pair = client(
+        "pair",
+        "Show a QR code and a link that give one device a token",
+        run: PairCommand.run,
+        [],
+        [
+            OptionSpec("--name", "NAME", "Name of the token; phone by default"),
+            OptionSpec("--scopes", "LIST", "Permissions; read,send by default"),
+            OptionSpec("--session", "KEY", "Limit it to this session", repeats: true, values: .listed(.sessions)),
+            OptionSpec("--expires", "DURATION", "When the token ends, such as 30d"),
+            OptionSpec("--no-wait", nil, "Do not wait for the device"),
+            OptionSpec(
+                "--background",
+                "COLOUR",
+                "Background of the terminal, to draw without colours",
+                values: .words(["dark", "light"])
+            ),
+        ]
+    ).with { $0.examples = ["ladle pair", "ladle pair --name tablet --scopes read,send,approvals"] }
+
     private static let clients = CommandSpec("clients", "Devices that ask for a token").with {
         let code = ArgumentSpec("code", "The code the device shows", values: .listed(.codes))
         $0.usual = "list"
@@ -555,9 +575,14 @@ package enum CommandTable {
             },
             CommandSpec("add", "Add or replace a context, and use it").with {
                 $0.run = ContextCommands.add
-                $0.arguments = [name, ArgumentSpec("url", "Where Ladle is, such as https://ladle.example")]
+                $0.arguments = [
+                    name, ArgumentSpec("url", "Where Ladle is, such as https://ladle.example, or a link of ladle pair"),
+                ]
                 $0.options = [.json, .tokenFile, .pin]
-                $0.examples = ["ladle context add home http://100.64.0.7:18780 --token-file token"]
+                $0.examples = [
+                    "ladle context add home http://100.64.0.7:18780 --token-file token",
+                    "ladle context add home LINK",
+                ]
             },
             CommandSpec("use", "Let the commands talk to this one; local is this host").with {
                 $0.run = ContextCommands.use

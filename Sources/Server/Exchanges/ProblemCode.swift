@@ -36,6 +36,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case tooManyTickets = "TOO_MANY_TICKETS"
     case tooManyApplications = "TOO_MANY_APPLICATIONS"
     case unknownPairing = "UNKNOWN_PAIRING"
+    case pairingOver = "PAIRING_OVER"
     case unknownCode = "UNKNOWN_CODE"
     case alreadyDecided = "ALREADY_DECIDED"
     case unknownToken = "UNKNOWN_TOKEN"
@@ -205,6 +206,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
                 hint: "on the host: ladle clients list"
             )
         case .unknownPairing: Kind(.notFound, "Not found")
+        case .pairingOver: Kind(.gone, "Invitation over")
         case .unknownCode: Kind(.notFound, "Not found")
         case .alreadyDecided: Kind(.conflict, "Already decided")
         case .unknownToken: Kind(.notFound, "Unknown token", hint: "ladle token list")

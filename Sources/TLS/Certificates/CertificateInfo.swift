@@ -8,6 +8,8 @@ package struct CertificateInfo: Equatable, Sendable {
     package let notAfter: Timestamp
     /// SHA-256 over the DER form.
     package let sha256: [UInt8]
+    /// Subject and issuer are the same: no authority vouches for it.
+    package let isSelfSigned: Bool
 
     /// Reads the first certificate of a PEM text: in a chain file, the server's own.
     package init(pem: [UInt8]) throws(TLSError) {
@@ -20,6 +22,11 @@ package struct CertificateInfo: Equatable, Sendable {
         notBefore = unsafe Self.timestamp(X509_get0_notBefore(certificate.pointer))
         notAfter = unsafe Self.timestamp(X509_get0_notAfter(certificate.pointer))
         sha256 = certificate.sha256
+        isSelfSigned =
+            unsafe X509_NAME_cmp(
+                X509_get_subject_name(certificate.pointer),
+                X509_get_issuer_name(certificate.pointer)
+            ) == 0
     }
 
     /// Converts a time. An unreadable one becomes 1970, so that its certificate counts as expired.

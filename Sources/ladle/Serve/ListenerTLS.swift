@@ -1,3 +1,4 @@
+import API
 import Access
 import Basics
 import Commands
@@ -35,6 +36,8 @@ final class ListenerTLS: Sendable {
         var contents: Contents
         var names: [String]
         var pins: [String]
+        /// The first certificate, for devices.
+        var shown: ShownCertificate?
     }
 
     private let files: Files
@@ -86,6 +89,7 @@ final class ListenerTLS: Sendable {
     /// The DNS names of the certificates: clients use them in `Host`.
     var names: [String] { loaded.withLock { $0.names } }
     var pins: [String] { loaded.withLock { $0.pins } }
+    var shown: ShownCertificate? { loaded.withLock { $0.shown } }
 
     /// Reads the files again; blocks on the disk.
     func reload() -> Outcome {
@@ -119,16 +123,29 @@ final class ListenerTLS: Sendable {
             contents.pairs.append(pair)
         }
         do throws(TLSError) {
+            let names = identities.map { Self.names(of: $0.info) }
+            let shown = identities.first.map {
+                ShownCertificate(
+                    names: names[0],
+                    sha256: $0.info.sha256,
+                    isSelfSigned: $0.info.isSelfSigned
+                )
+            }
             return Loaded(
                 context: try TLSServerContext(identities: identities, clientCertificates: contents.clients),
                 contents: contents,
-                names: identities.flatMap { $0.info.names }.compactMap { name in
-                    if case .dns(let text) = name, !text.hasPrefix("*") { text } else { nil }
-                },
-                pins: identities.map { Hex.encode($0.info.sha256) }
+                names: names.flatMap(\.self),
+                pins: identities.map { Hex.encode($0.info.sha256) },
+                shown: shown
             )
         } catch {
             throw Fault(message: "\(error)")
+        }
+    }
+
+    private static func names(of info: CertificateInfo) -> [String] {
+        info.names.compactMap { name in
+            if case .dns(let text) = name, !text.hasPrefix("*") { text } else { nil }
         }
     }
 

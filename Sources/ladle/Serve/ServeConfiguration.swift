@@ -107,6 +107,8 @@ struct ServeConfiguration: Sendable {
         var api = APISettings(version: Version.text, isDemo: isDemo)
         api.log = log
         api.hasApprovalLinks = settings.bool(.approvalsLinks)
+        api.certificate = { [tls] _ in tls?.shown }
+        api.interfaces = { NetworkInterface.reachable(NetworkInterface.all()) }
         api.connections = connections
         api.bodyBytes = Int(settings.int(.limitsBodyBytes))
         api.heartbeatSeconds = Int(settings.int(.eventsHeartbeat) / 1000)

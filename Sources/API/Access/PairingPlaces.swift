@@ -1,0 +1,104 @@
+package import Basics
+package import EventLoops
+
+/// Where a device finds this Ladle, the best place first: the tailnet, then the network, encrypted before cleartext.
+package struct PairingPlaces: Sendable, Equatable {
+    /// How far a place reaches.
+    package enum Reach: String, Sendable, Comparable {
+        case tailnet, network
+        /// Programs on this host alone.
+        case host
+        case nowhere
+
+        private var order: Int {
+            switch self {
+            case .tailnet: 0
+            case .network: 1
+            case .host: 2
+            case .nowhere: 3
+            }
+        }
+
+        package static func < (left: Reach, right: Reach) -> Bool { left.order < right.order }
+    }
+
+    struct Place: Sendable, Equatable {
+        /// With brackets where it is an IPv6 address.
+        var host: String
+        var port: UInt16
+        var reach: Reach
+        var certificate: ShownCertificate?
+
+        var url: String { "\(certificate == nil ? "http" : "https")://\(host):\(port)" }
+
+        /// A device trusts the certificate by its SHA-256; nil where its authorities vouch for it.
+        var pin: String? {
+            certificate.flatMap { $0.isSelfSigned ? Base64.encode($0.sha256, as: .url) : nil }
+        }
+    }
+
+    /// One for each reach: a phone that is at home may be in the tailnet or not.
+    let places: [Place]
+
+    /// - Parameters:
+    ///   - listening: the addresses of all listeners.
+    ///   - interfaces: this host's addresses, for a listener on all of them.
+    ///   - tailnetNames: this host's names in the tailnet.
+    package init(
+        listening: [SocketAddress],
+        interfaces: [NetworkAddress],
+        tailnetNames: [String],
+        certificate: (SocketAddress) -> ShownCertificate?
+    ) {
+        var found: [Place] = []
+        for listener in listening {
+            guard case .ip(let address, port: let port) = listener else { continue }
+            let shown = certificate(listener)
+            let addresses =
+                address.isUnspecified ? interfaces.filter { $0.isIPv4 == address.isIPv4 } : [address]
+            for address in addresses where !address.isLinkLocal {
+                let reach: Reach = address.isLoopback ? .host : address.isTailnet ? .tailnet : .network
+                let host = Self.name(for: reach, shown, tailnetNames) ?? address.hostText
+                found.append(Place(host: host, port: port, reach: reach, certificate: shown))
+            }
+        }
+        var best: [Place] = []
+        // The order in which the listeners are configured, but IPv4 first: it is shorter in a picture.
+        for place in found.filter({ !$0.host.hasPrefix("[") }) + found.filter({ $0.host.hasPrefix("[") }) {
+            guard let known = best.firstIndex(where: { $0.reach == place.reach }) else {
+                best.append(place)
+                continue
+            }
+            if best[known].certificate == nil, place.certificate != nil { best[known] = place }
+        }
+        best.sort { $0.reach < $1.reach }
+        if best.count > 1 { best.removeAll { $0.reach == .host } }
+        places = best
+    }
+
+    /// Authorities vouch for names.
+    private static func name(for reach: Reach, _ certificate: ShownCertificate?, _ tailnetNames: [String]) -> String? {
+        guard let certificate, !certificate.isSelfSigned else { return nil }
+        if reach == .tailnet, let own = certificate.names.first(where: tailnetNames.contains) { return own }
+        return certificate.names.first
+    }
+
+    package var reach: Reach { places.first?.reach ?? .nowhere }
+    package var urls: [String] { places.map(\.url) }
+
+    /// `ladle://HOST:PORT/?tls=1&pin=…&secret=…&also=HOST:PORT`; nil where nothing listens on TCP.
+    package func link(secret: String) -> String? {
+        guard let first = places.first else { return nil }
+        var text = "ladle://\(first.host):\(first.port)/?tls=\(first.certificate == nil ? 0 : 1)"
+        if let pin = first.pin { text += "&pin=\(pin)" }
+        text += "&secret=\(secret)"
+        // Encryption and pin of the first place count for the others too.
+        for place in places.dropFirst()
+        where place.pin == first.pin && (place.certificate == nil) == (first.certificate == nil) {
+            let host = place.host.replacing("[", with: "%5B").replacing("]", with: "%5D")
+            let also = "\(host):\(place.port)"
+            if place.host != first.host || place.port != first.port { text += "&also=\(also)" }
+        }
+        return text
+    }
+}
