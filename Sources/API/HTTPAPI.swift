@@ -80,6 +80,9 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     var documents: DocumentService { services.documents }
     var isShuttingDown: Bool { open.isShuttingDown }
 
+    /// Whether a route begins with these parts of a path.
+    func leadsSomewhere(_ parts: [String]) -> Bool { router.leadsSomewhere(parts) }
+
     func route(_ method: HTTPMethod, _ path: String) -> Router.Match { router.match(method, Array(path.utf8)[...]) }
 
     /// - Parameter source: outlives this object.
@@ -243,6 +246,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         on loop: isolated EventLoop
     ) throws(Problem) -> Preparation {
         let head = exchange.head
+        if !match.isOpen, case .refused(let refusal) = caller.decide(path: head.path) { throw Problem(refusal) }
         switch match {
         case .none where head.method == .options && head.path.elementsEqual("*".utf8):
             exchange.respond(Response.options(router.methods), on: loop)

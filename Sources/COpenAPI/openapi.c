@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 5e65c543b3e57f77ac8b8476e0ffb8dba4b97548fb0ea5860ecf4e4cc68ee16b
+// 283beb9283169ac8bceb3e3c248880211fed0e4cfcbf47db3d126a88ab7fe97b
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

@@ -219,6 +219,98 @@ struct TokenRouteTests {
         }
     }
 
+    @Test(arguments: [
+        (#"[]"#, "paths"), (#"["glance"]"#, "paths"), (#"["/"]"#, "paths"), (#"["/v1/"]"#, "paths"),
+        (#"["//v1"]"#, "paths"),
+        (#"["/v1/../v1"]"#, "paths"), (#"["/v1/%2e%2E"]"#, "paths"), (#"["/v1/runs?x"]"#, "paths"),
+        (#"["/v1/x y"]"#, "paths"),
+        (#"["/v1/nothing"]"#, "paths"), (#"["/v1/runs/a/b"]"#, "paths"), (#"[1]"#, "paths"), (#""/v1/runs""#, "paths"),
+        (#"["/v1/runs/%00"]"#, "paths"), (#"["/v1/runs/%FF"]"#, "paths"), (#"["/v1/runs/%2"]"#, "paths"),
+        (#"["/v1/runs"],"scopes":["admin"]"#, "paths"),
+    ])
+    func `paths that mean nothing are refused`(paths: String, field: String) async throws {
+        try await withAPI { api, loop in
+            let scopes = paths.contains("scopes") ? "" : #","scopes":["read"]"#
+            for path in ["/v1/tokens", "/v1/pairing"] {
+                let body = #"{"name":"x","paths":\#(paths)\#(scopes)}"#
+                let answer = try await api.post(path, Field.json, body, on: loop)
+                #expect(answer.status == 422, "\(answer)")
+                #expect(answer["field"] == field, "\(answer)")
+            }
+        }
+    }
+
+    @Test func `a token of few paths opens these and what is below, and learns nothing of others`() async throws {
+        try await withAPI(.demo) { api, loop in
+            let paths = #","paths":["/v1/activity","/v1/runs"]"#
+            let (id, _, bearer) = try await api.token("read", "send", more: paths, on: loop)
+            let list = try await api.get("/v1/tokens", on: loop).json["tokens"]
+            let shown = list?.elements.first { $0["id"]?.string == id }
+            #expect(shown?["paths"]?.elements.map(\.string) == ["/v1/activity", "/v1/runs"])
+            for path in ["/v1/activity", "/v1/activity?x=/v1/status", "/v1/runs", "/v1/runs?active=true"] {
+                #expect(try await api.get(path, bearer, on: loop).status == 200, "\(path)")
+            }
+            #expect(try await api.get("/v1/runs/x", bearer, on: loop).status == 404)
+            #expect(try await api.post("/v1/runs/x/abort", bearer + Field.json, "{}", on: loop).status == 404)
+            #expect(try await api.request("PUT", "/v1/runs", bearer, on: loop).status == 405)
+            let others = [
+                "/v1/status", "/readyz", "/metrics", "/openapi.json", "/openapi.yaml", "/v1/runsx", "/v1/run", "/v1",
+                "/", "//v1/runs",
+                "/v1//runs", "/v1/runs/", "/v1/runs//x", "/v1/runs/../status", "/v1/runs/%2e%2e/status", "/v1/runs/.",
+                "/v1/runs/..",
+                "/v1/runs/.%2E", "/v1%2Fruns", "/v1%2fruns/x", "/v1/runs%2Fx", "/v1/runs%2f..%2fstatus", "/v1/nothing",
+                "/V1/runs",
+                "/v1/runs%00", "/v1/runs/%FF", "/v1/runs;/../status", "/v1/status?/v1/runs", "/v1/./runs",
+            ]
+            for path in others {
+                let answer = try await api.get(path, bearer, on: loop)
+                #expect(answer.status == 403 && answer["code"] == "PATH_NOT_ALLOWED", "\(path): \(answer)")
+                #expect(answer["detail"]?.contains("/v1/activity, /v1/runs") == true)
+            }
+            for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
+                #expect(try await api.request(method, "/v1/tokens", bearer, on: loop).status == 403, "\(method)")
+            }
+            #expect(try await api.get("/healthz", bearer, on: loop).status == 200)
+        }
+    }
+
+    @Test func `the paths of a token are those of its tickets, and stay when it is renewed`() async throws {
+        try await withAPI(.demo) { api, loop in
+            let bare = try await api.token("read", more: #","paths":["/v1/events"]"#, on: loop).bearer
+            let wish = #"{"path":"/v1/events"}"#
+            #expect(try await api.post("/v1/tickets", bare + Field.json, wish, on: loop)["code"] == "PATH_NOT_ALLOWED")
+            let more = #","paths":["/v1/events","/v1/tickets"]"#
+            let (id, _, bearer) = try await api.token("read", more: more, on: loop)
+            #expect(try await api.post("/v1/tickets", bearer + Field.json, wish, on: loop).status == 201)
+            for path in ["/v1/runs", "/v1/runs/x", "/metrics"] {
+                let refused = try await api.post("/v1/tickets", bearer + Field.json, #"{"path":"\#(path)"}"#, on: loop)
+                #expect(refused.status == 403 && refused["code"] == "PATH_NOT_ALLOWED", "\(refused)")
+            }
+            let renewed = try await api.post("/v1/tokens/\(id)/rotate", Field.json, "{}", on: loop)
+            #expect(renewed.json["paths"]?.count == 2)
+            let fresh = ["Authorization: Bearer \(try #require(renewed["token"]))"]
+            #expect(try await api.get("/v1/status", fresh, on: loop).status == 403)
+        }
+    }
+
+    @Test func `a device that asks for paths gets these or fewer`() async throws {
+        try await withAPI { api, loop in
+            let wish = #"{"name":"clock","scopes":["read"],"paths":["/v1/runs"]}"#
+            let asked = try await api.post("/v1/pairing", Field.json, wish, on: loop)
+            let code = try #require(asked["code"])
+            #expect(try await api.get("/v1/pairing", on: loop).json["requests"]?[0]?["paths"]?.count == 1)
+            let wide = #"{"code":"\#(code)","paths":["/v1"]}"#
+            #expect(try await api.post("/v1/pairing/approve", Field.json, wide, on: loop)["field"] == "paths")
+            let narrow = #"{"code":"\#(code)","paths":["/v1/runs/x"]}"#
+            #expect(try await api.post("/v1/pairing/approve", Field.json, narrow, on: loop).status == 200)
+            let token = try await api.get("/v1/pairing/\(try #require(asked["id"]))", Field.forwarded, on: loop)
+            #expect(token.json["paths"]?.elements.map(\.string) == ["/v1/runs/x"])
+            let bearer = ["Authorization: Bearer \(try #require(token["token"]))"]
+            #expect(try await api.get("/v1/runs", bearer, on: loop).status == 403)
+            #expect(try await api.get("/v1/runs/x", bearer, on: loop).status == 404)
+        }
+    }
+
     @Test func `applications and wrong credentials are throttled, a correct one never`() async throws {
         let limits: [RateLimitKind: RateLimitPolicy] = [.auth: .perMinute(3), .pairing: .perMinute(2)]
         try await withAPI(.init(limits: limits)) { api, loop in

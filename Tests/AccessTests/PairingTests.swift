@@ -56,6 +56,30 @@ struct PairingTests {
         #expect(book.approve("", now: .start) == .failure(.unknownCode))
     }
 
+    @Test func `paths are granted as asked for, or narrower, and never with scope admin`() throws {
+        let asked = try AllowedPaths(["/v1/runs", "/v1/glance"])
+        func granted(_ paths: AllowedPaths?, asked: AllowedPaths?, _ scopes: ScopeSet = .read) throws -> NewToken? {
+            var book = PairingRequests()
+            let wish = try NewToken(name: "phone", scopes: scopes, paths: asked, now: .start)
+            let receipt = try book.apply(wish, from: "a", place: "a", now: .start).get()
+            #expect(book.pending(now: .start).first?.paths == asked)
+            _ = try book.approve(receipt.code, paths: paths, now: .start).get()
+            guard case .deliver(let token)? = book.poll(Self.bytes(receipt), now: .start) else { return nil }
+            return token
+        }
+        #expect(try granted(nil, asked: asked)?.paths == asked)
+        #expect(try granted(nil, asked: nil)?.paths == nil)
+        let one = try AllowedPaths(["/v1/runs/x"])
+        #expect(try granted(one, asked: asked)?.paths == one)
+        #expect(try granted(one, asked: nil)?.paths == one)
+        #expect(throws: PairingRequests.Refusal.pathNotRequested) {
+            try granted(AllowedPaths(["/v1/runs/x", "/v1"]), asked: asked)
+        }
+        #expect(throws: PairingRequests.Refusal.impossible(.pathLimitedAdmin)) {
+            try granted(one, asked: nil, .admin)
+        }
+    }
+
     @Test func `an approver may narrow what was asked for and not widen it`() throws {
         var book = PairingRequests()
         let receipt = try book.apply(Self.wish(), from: "a", place: "a", now: .start).get()

@@ -66,10 +66,18 @@ extension TokenRecord {
         name: String = "dashboard",
         scopes: ScopeSet = [.read, .send],
         sessions: [String]? = nil,
+        paths: [String]? = nil,
         expiresAt: Timestamp? = nil,
         seed: UInt8 = 1
     ) throws -> (record: TokenRecord, secret: Secret) {
-        let wish = try NewToken(name: name, scopes: scopes, sessions: sessions, expiresAt: expiresAt, now: .start)
+        let wish = try NewToken(
+            name: name,
+            scopes: scopes,
+            sessions: sessions,
+            paths: paths.map { try AllowedPaths($0) },
+            expiresAt: expiresAt,
+            now: .start
+        )
         return TokenRecord.issue(wish, now: .start, random: [UInt8](repeating: seed, count: 10))
     }
 }

@@ -15,19 +15,46 @@ struct TokenTableTests {
     @Test func `what is saved is loaded, and authenticates after a restart`() throws {
         let folder = try ScratchDirectory()
         let (record, secret) = try TokenRecord.sample(sessions: ["agent:main:main", "b"], expiresAt: .after(9000))
+        let narrow = try TokenRecord.sample(paths: ["/v1/runs", "/v1/glance"], seed: 3).record
         let plain = try TokenRecord.sample(name: "ü 'quoted'", scopes: .admin, seed: 2).record
         do {
             let (table, _) = try Self.table(folder)
             try table.save(record)
             try table.save(plain)
+            try table.save(narrow)
         }
         let (table, _) = try Self.table(folder)
         let loaded = try table.load()
-        #expect(Set(loaded.map(\.id)) == [record.id, plain.id])
+        #expect(Set(loaded.map(\.id)) == [record.id, plain.id, narrow.id])
         #expect(loaded.contains(record))
         #expect(loaded.contains(plain))
+        #expect(loaded.contains(narrow))
         var index = TokenIndex(loaded)
         #expect(index.authenticate(Array(secret.reveal().utf8), now: .start)?.id == record.id)
+    }
+
+    @Test func `a token of the version before keeps all paths, and a limit that cannot be read grants none`() throws {
+        let folder = try ScratchDirectory()
+        let (record, _) = try TokenRecord.sample()
+        let connection = try SQLiteConnection(path: folder.file("t.db"), access: .readWrite)
+        let first = TokenTable.migrations.filter { $0.version == 1 }
+        try Migrator(EventLogSchema.migrations + first).migrate(connection)
+        try connection.run(
+            "INSERT INTO token(id, name, scopes, created_at, digest, shown) VALUES(?, ?, ?, ?, ?, ?)",
+            record.id,
+            record.name,
+            Int64(record.scopes.rawValue),
+            record.createdAt.milliseconds,
+            record.digest.bytes,
+            record.shown
+        )
+        #expect(try Migrator(EventLogSchema.migrations + TokenTable.migrations).migrate(connection) == 1)
+        let table = TokenTable(connection)
+        #expect(try table.load() == [record])
+        for text in ["", "\n", "v1", "/v1//x", "/v1/../x"] {
+            try connection.run("UPDATE token SET paths = ?", text)
+            #expect(try table.load().isEmpty, "\(text)")
+        }
     }
 
     @Test func `the file holds no secret`() throws {

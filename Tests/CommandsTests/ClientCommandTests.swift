@@ -524,6 +524,41 @@ struct ClientCommandTests {
         #expect(io.run("token", "create", "--name", "k") == .usage)
     }
 
+    @Test func `a token's paths are sent, told and listed`() throws {
+        let io = RecordedIO()
+        let token = #"{"id":"t1","name":"k","scopes":["read"],"paths":["/v1/runs","/v1/x\u001b"],"token":"ldl_abc"}"#
+        io.replies = [.json(201, token), .json(422, "{}"), .json(200, #"{"tokens":[\#(token)]}"#)]
+        #expect(io.run("token", "create", "--name", "k", "--scopes", "read", "--paths", "/v1/runs, /v1/x") == .ok)
+        #expect(io.requests[0].hasSuffix(#"{"name":"k","scopes":["read"],"paths":["/v1/runs","/v1/x"]}"#))
+        #expect(io.errors.contains("scopes read, only for /v1/runs,/v1/x") && !io.errors.contains("\u{1b}"))
+        #expect(io.run("token", "create", "--name", "k", "--scopes", "read", "--paths", "") != .ok)
+        #expect(io.requests[1].hasSuffix(#"{"name":"k","scopes":["read"],"paths":[]}"#))
+        #expect(io.run("token", "list") == .ok)
+        #expect(io.output.contains("PATHS") && io.output.contains("/v1/runs,/v1/x"))
+    }
+
+    @Test func `a device gets the paths that were shown, or those that are named`() throws {
+        func asking(_ more: String) -> RecordedIO {
+            let io = RecordedIO()
+            let request = #"{"code":"AB2-CD3","name":"p","scopes":["read"],"from":"100.64.0.2"\#(more)}"#
+            io.replies = [.json(200, #"{"requests":[\#(request)]}"#), .json(200, #"{"name":"p"}"#)]
+            return io
+        }
+        let paths = #","paths":["/v1/runs","/v1/events"]"#
+        let shown = asking(paths)
+        #expect(shown.run("clients", "approve", "AB2-CD3") == .ok)
+        #expect(shown.errors.contains("asks for the scopes read, only for /v1/runs,/v1/events."))
+        #expect(shown.requests[1].hasSuffix(#"{"code":"AB2-CD3","scopes":["read"],"paths":["/v1/runs","/v1/events"]}"#))
+        for (given, sent) in [("/v1/runs", #"["/v1/runs"]"#), ("", "[]")] {
+            let named = asking(given.isEmpty ? "" : paths)
+            #expect(named.run("clients", "approve", "AB2-CD3", "--paths", given) == .ok)
+            #expect(named.requests[1].hasSuffix(#""paths":\#(sent)}"#), "\(named.requests[1])")
+        }
+        let all = asking("")
+        #expect(all.run("clients", "approve", "AB2-CD3") == .ok)
+        #expect(!all.requests[1].contains("paths"))
+    }
+
     @Test func `pairing requests are listed and decided by their code`() throws {
         let io = RecordedIO()
         io.replies = [

@@ -50,6 +50,9 @@ NEEDS = {
              "muteNotifications unmuteNotifications putQuietHours createNotificationRule patchNotificationRule deleteNotificationRule "
              "createSink patchSink deleteSink rotateSink testSink retryNotification",
 }
+# A token of every scope that opens few paths: each with all that is below it.
+FEW = ["/v1/runs", "/v1/outbox", "/v1/tickets"]
+NARROW = "all, of a few paths"
 SCOPES = ["read", "send", "identity", "control", "approvals", "nodes", "admin"]
 scope_of = {operation: scope for scope, names in NEEDS.items() for operation in names.split()}
 
@@ -113,6 +116,8 @@ def credentials(server):
     rows += [(f"all but {one}", bearer(make_token(server, f"but {one}", list(others))), others) for one, others in zip(SCOPES, rest)]
     bound = make_token(server, "bound", SCOPES[:-1], sessions=["agent:main:elsewhere"])
     rows += [("all, of one session", bearer(bound), tuple(SCOPES[:-1]))]
+    few = make_token(server, "few", SCOPES[:-1], paths=FEW)
+    rows += [(NARROW, bearer(few), tuple(SCOPES[:-1]))]
     time.sleep(1.1)
     return rows
 
@@ -279,10 +284,18 @@ def may(scopes, wanted):
     return wanted in scopes or "admin" in scopes or wanted == "any" and bool(scopes)
 
 
-def judge(where, row, answer, scopes, credential_sent):
+def lies_within(path):
+    bare = path.partition("?")[0]
+    return ".." not in bare and any(bare == one or bare.startswith(one + "/") for one in FEW)
+
+
+def judge(where, row, answer, scopes, credential_sent, is_narrow):
     """What the contract says of this cell."""
-    operation, method, _, wanted = row
+    operation, method, path, wanted = row
     told = answer.json
+    if is_narrow and wanted not in (None, "unserved") and not lies_within(path):
+        good = answer.status == 403 and (method == "HEAD" or told.get("code") == "PATH_NOT_ALLOWED" and FEW[0] in told.get("detail", ""))
+        return tally.check(good, f"{where}: {answer.status} {told} in place of 403 for its path")
     if wanted == "unserved":
         return tally.check(answer.status in (401, 403, 405, 501), f"{where}: {answer.status}")
     if wanted is None or may(scopes, wanted):
@@ -323,7 +336,8 @@ for door, (name, server, connect, host, fields, proves, how) in enumerate(every)
             operation, method, path, wanted = row
             carries = method in ("POST", "PUT", "PATCH") and wanted != "any"
             granted = proves if scopes is None else scopes
-            passes = wanted is None or wanted != "unserved" and proves != "funnel" and may(granted, wanted)
+            passes = wanted is None or wanted != "unserved" and proves != "funnel" and may(granted, wanted) \
+                and (credential != NARROW or lies_within(path))
             # A body that is not let in is announced and never sent.
             def once():
                 return how(
@@ -339,7 +353,7 @@ for door, (name, server, connect, host, fields, proves, how) in enumerate(every)
             if proves == "funnel":
                 tally.check(answer.status == 403 or wanted == "unserved", f"{where}: {answer.status}")
             else:
-                judge(where, row, answer, granted, scopes is not None)
+                judge(where, row, answer, granted, scopes is not None, credential == NARROW)
             counts["served" if passes and proves != "funnel" else str(answer.status)] = counts.get(str(answer.status), 0) + 1 \
                 if not passes or proves == "funnel" else counts["served"] + 1
 took = time.monotonic() - start

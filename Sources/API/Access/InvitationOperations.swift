@@ -8,11 +8,9 @@ import TLS
 
 /// `/v1/pairing/invitations`: the host chooses name and scopes, and a device gets its token with the secret, in one request.
 enum InvitationOperations {
-    private static let fields = ["name", "scopes", "sessions", "expiresInSeconds", "expiresAt"]
-
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
-            let body = try call.jsonObject(of: fields)
+            let body = try call.jsonObject(of: TokenForm.fields)
             let token = try TokenForm.newToken(body, scopes: [.read, .send], api, now: loop.wallClock)
             switch api.access.invitations.make(token, now: loop.wallClock) {
             case .failure:

@@ -8,15 +8,15 @@ import TLS
 
 /// `/v1/pairing`: a device without a token asks for one, a person on the host decides, the device collects it.
 enum PairingOperations {
-    /// A name and some scopes.
-    static let bodyBytes = 4 << 10
+    /// A name, some scopes and as many paths as there may be.
+    static let bodyBytes = 8 << 10
 
     static func apply(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let peer = api.settings.peer(call.exchange.connection)
         do throws(Problem) {
             let body: JSONValue
             do throws(Problem) {
-                body = try call.jsonObject(of: ["name", "scopes", "secret"])
+                body = try call.jsonObject(of: ["name", "scopes", "paths", "secret"])
             } catch {
                 try api.access.admitApplication(call.exchange, from: peer, on: loop)
                 throw error
@@ -32,7 +32,9 @@ enum PairingOperations {
             guard let name = body["name"]?.string else {
                 throw .invalidField("name", "`name` is what the host's owner will see, a string.")
             }
-            let token = try TokenForm.check(name, try ScopeSet(asked: body["scopes"]), now: loop.wallClock)
+            let paths = try TokenForm.paths(body["paths"], api)
+            let scopes = try ScopeSet(asked: body["scopes"])
+            let token = try TokenForm.check(name, scopes, nil, paths, now: loop.wallClock)
             let place = "\(peer.limitKey)"
             switch api.access.pairing.apply(token, from: peer.description, place: place, now: loop.wallClock) {
             case .failure:
@@ -126,7 +128,8 @@ enum PairingOperations {
             var scopes: ScopeSet?
             if let list = body["scopes"], !list.isNull { scopes = try ScopeSet(asked: list) }
             if scopes?.isEmpty == true { throw .invalidField("scopes", "An approval grants at least one scope.") }
-            return api.access.pairing.approve(code, scopes: scopes, now: loop.wallClock)
+            let paths = try TokenForm.paths(body["paths"], api)
+            return api.access.pairing.approve(code, scopes: scopes, paths: paths, now: loop.wallClock)
         }
     }
 
@@ -144,7 +147,7 @@ enum PairingOperations {
         _ change: (String, JSONValue) throws(Problem) -> Result<PairingRequest, PairingRequests.Refusal>
     ) {
         do throws(Problem) {
-            let body = try call.jsonObject(of: ["code", "scopes"])
+            let body = try call.jsonObject(of: ["code", "scopes", "paths"])
             guard let code = body["code"]?.string, !code.isEmpty else {
                 throw .invalidField("code", "`code` is what the applicant's screen shows.")
             }
@@ -155,6 +158,9 @@ enum PairingOperations {
                 call.respond(.json(.ok, request), on: loop)
             case .failure(.notRequested(let scopes)):
                 throw .invalidField("scopes", "Not asked for: \(scopes.names.joined(separator: ", ")).")
+            case .failure(.pathNotRequested):
+                throw .invalidField("paths", "Paths that were not asked for are not granted.")
+            case .failure(.impossible(let problem)): throw Problem(problem)
             case .failure(.decided):
                 throw Problem(.alreadyDecided, "This application was decided before.")
             case .failure:

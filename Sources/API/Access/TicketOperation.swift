@@ -14,6 +14,8 @@ enum TicketOperation {
             guard case .route(let route, _) = api.route(.get, path), route.scope == .read else {
                 throw .invalidField("path", "A ticket opens a path that is read with scope read, without its query.")
             }
+            // A ticket opens no more than the credential that buys it.
+            if case .refused(let refusal) = call.caller.decide(path: Array(path.utf8)[...]) { throw Problem(refusal) }
             switch api.access.authenticator.tickets.issue(to: call.caller, path: path, now: loop.wallClock) {
             case .failure(.notAllowed):
                 throw Problem(.missingScope(.read))

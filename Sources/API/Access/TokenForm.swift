@@ -9,9 +9,9 @@ enum TokenForm {
     /// A hundred years: more is a mistake, and would leave the range of times.
     private static let longestSeconds: Int64 = 3_155_760_000
 
-    static let fields = ["name", "scopes", "sessions", "expiresInSeconds", "expiresAt"]
+    static let fields = ["name", "scopes", "sessions", "paths", "expiresInSeconds", "expiresAt"]
 
-    /// `{name, scopes, sessions?, expiresInSeconds? | expiresAt?}`.
+    /// `{name, scopes, sessions?, paths?, expiresInSeconds? | expiresAt?}`.
     /// - Parameter usual: the scopes of a request that names none; nil where it has to name them.
     static func newToken(
         _ body: JSONValue,
@@ -38,34 +38,49 @@ enum TokenForm {
         } else {
             scopes = try ScopeSet(asked: body["scopes"])
         }
-        return try check(name, scopes, sessions, expiresAt: try expiry(body, now: now), now: now)
+        let paths = try paths(body["paths"], api)
+        return try check(name, scopes, sessions, paths, expiresAt: try expiry(body, now: now), now: now)
+    }
+
+    /// Nil where none are asked for. A path that leads nowhere is a slip of the pen: its token would open nothing.
+    static func paths(_ list: JSONValue?, _ api: HTTPAPI) throws(Problem) -> AllowedPaths? {
+        guard let list, !list.isNull else { return nil }
+        var named: [String] = []
+        for element in list.elements {
+            guard let text = element.string else { throw .invalidField("paths", "Paths are strings.") }
+            named.append(text)
+        }
+        let paths: AllowedPaths
+        do throws(AllowedPaths.Fault) {
+            paths = try AllowedPaths(named)
+        } catch {
+            throw Problem(error)
+        }
+        for (path, names) in zip(paths.list, paths.names) where !api.leadsSomewhere(names) {
+            throw .invalidField("paths", "There is nothing at \(path).", hint: "the paths are in /openapi.json")
+        }
+        return paths
     }
 
     static func check(
         _ name: String,
         _ scopes: ScopeSet,
         _ sessions: [String]? = nil,
+        _ paths: AllowedPaths? = nil,
         expiresAt: Timestamp? = nil,
         now: Timestamp
     ) throws(Problem) -> NewToken {
         do throws(NewToken.Problem) {
-            return try NewToken(name: name, scopes: scopes, sessions: sessions, expiresAt: expiresAt, now: now)
+            return try NewToken(
+                name: name,
+                scopes: scopes,
+                sessions: sessions,
+                paths: paths,
+                expiresAt: expiresAt,
+                now: now
+            )
         } catch {
-            switch error {
-            case .emptyName: throw .invalidField("name", "The name is empty.")
-            case .longName(let limit): throw .invalidField("name", "A name has at most \(limit) characters.")
-            case .unprintableName: throw .invalidField("name", "A name is one line of printable characters.")
-            case .noScopes: throw .invalidField("scopes", "A token needs at least one scope.")
-            case .tooManySessions(let limit):
-                throw .invalidField("sessions", "A token names at most \(limit) sessions.")
-            case .invalidSession: throw .invalidField("sessions", "That is no session key.")
-            case .limitedAdmin:
-                throw .invalidField(
-                    "sessions",
-                    "A token with scope admin is not limited to sessions: it makes tokens."
-                )
-            case .expiryInThePast: throw .invalidField("expiresAt", "The token would have expired already.")
-            }
+            throw Problem(error)
         }
     }
 
@@ -88,6 +103,41 @@ enum TokenForm {
             end = time
         }
         return end
+    }
+}
+
+extension Problem {
+    init(_ problem: NewToken.Problem) {
+        self =
+            switch problem {
+            case .emptyName: .invalidField("name", "The name is empty.")
+            case .longName(let limit): .invalidField("name", "A name has at most \(limit) characters.")
+            case .unprintableName: .invalidField("name", "A name is one line of printable characters.")
+            case .noScopes: .invalidField("scopes", "A token needs at least one scope.")
+            case .tooManySessions(let limit): .invalidField("sessions", "A token names at most \(limit) sessions.")
+            case .invalidSession: .invalidField("sessions", "That is no session key.")
+            case .limitedAdmin:
+                .invalidField("sessions", "A token with scope admin is not limited to sessions: it makes tokens.")
+            case .pathLimitedAdmin:
+                .invalidField("paths", "A token with scope admin is not limited to paths: it makes tokens.")
+            case .expiryInThePast: .invalidField("expiresAt", "The token would have expired already.")
+            }
+    }
+
+    fileprivate init(_ fault: AllowedPaths.Fault) {
+        self =
+            switch fault {
+            case .none: .invalidField("paths", "`paths` is a list of paths such as /v1/glance.")
+            case .tooMany(let limit): .invalidField("paths", "A token names at most \(limit) paths.")
+            case .tooLong(let limit): .invalidField("paths", "A path has at most \(limit) bytes.")
+            case .malformed(let path):
+                .invalidField(
+                    "paths",
+                    "\(Printable.line(String(path.prefix(64)))) is no path: it begins with a slash and ends without one, has no query, "
+                        + "and none of its parts is empty, `.` or `..`.",
+                    hint: "for example /v1/glance, or /v1/runs for all runs"
+                )
+            }
     }
 }
 

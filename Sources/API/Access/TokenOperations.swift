@@ -94,6 +94,7 @@ extension TokenRecord {
         writer.member("name", name)
         writer.array("scopes", of: scopes.names)
         if let sessions { writer.array("sessions", of: sessions.sorted()) }
+        if let paths { writer.array("paths", of: paths.list) }
         writer.member("createdAt", createdAt)
         writer.member("expiresAt", expiresAt)
         writer.member("token", secret.reveal())

@@ -97,6 +97,7 @@ extension ProblemCode {
         case .notPaired: self = .notPaired
         case .missingScope: self = .missingScope
         case .sessionNotAllowed: self = .sessionNotAllowed
+        case .pathNotAllowed: self = .pathNotAllowed
         case .crossOrigin: self = .crossOrigin
         case .wrongHost: self = .wrongHost
         case .hostRequired: self = .hostRequired

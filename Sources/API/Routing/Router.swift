@@ -76,6 +76,17 @@ package struct Router: Sendable {
         return methods + [.options]
     }
 
+    /// - Parameter parts: decoded.
+    func leadsSomewhere(_ parts: [String]) -> Bool {
+        var place = 0
+        for part in parts {
+            let literal = nodes[place].literals.first { $0.name.elementsEqual(part.utf8) }
+            guard let next = literal?.node ?? nodes[place].parameter else { return false }
+            place = next
+        }
+        return true
+    }
+
     private func walk(_ path: ArraySlice<UInt8>, _ parameters: inout [String]) -> Int? {
         guard path.first == UInt8(ascii: "/") else { return nil }
         var place = 0

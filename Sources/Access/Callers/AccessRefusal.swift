@@ -7,8 +7,8 @@ package enum AccessDecision: Equatable, Sendable {
 /// A refusal with everything its problem document and headers need. Texts never tell a valid name from an invalid one.
 package struct AccessRefusal: Error, Equatable, Sendable {
     package enum Kind: Sendable {
-        case notPaired, missingScope, sessionNotAllowed, crossOrigin, wrongHost, hostRequired, funnelRefused,
-            rateLimited
+        case notPaired, missingScope, sessionNotAllowed, pathNotAllowed, crossOrigin, wrongHost, hostRequired,
+            funnelRefused, rateLimited
     }
 
     package let kind: Kind
@@ -70,6 +70,14 @@ extension AccessRefusal {
         .sessionNotAllowed,
         detail: "The credential is limited to other sessions."
     )
+
+    static func foreignPath(_ paths: AllowedPaths) -> AccessRefusal {
+        AccessRefusal(
+            .pathNotAllowed,
+            detail: "The credential is limited to other paths: \(paths.list.joined(separator: ", ")).",
+            hint: "on the host: ladle token create --name NAME --scopes read makes one without such a limit"
+        )
+    }
 
     package static func crossOrigin(_ detail: String, hint: String? = nil) -> AccessRefusal {
         AccessRefusal(.crossOrigin, detail: detail, hint: hint)

@@ -29,6 +29,15 @@ package enum Caller: Hashable, Sendable {
         }
     }
 
+    /// The paths that this caller may use; nil means all.
+    package var paths: AllowedPaths? {
+        switch self {
+        case .token(let caller): caller.paths
+        case .ticket(let buyer, _): buyer.paths
+        case .owner, .tailnet, .nobody: nil
+        }
+    }
+
     /// Resources without a session are only for callers that may use all sessions.
     package func mayUse(session: String?) -> Bool {
         guard let sessions else { return true }
@@ -86,12 +95,20 @@ package struct TokenCaller: Hashable, Sendable {
     package let name: String
     package let scopes: ScopeSet
     package let sessions: Set<String>?
+    package let paths: AllowedPaths?
 
-    package init(id: String, name: String, scopes: ScopeSet, sessions: Set<String>? = nil) {
+    package init(
+        id: String,
+        name: String,
+        scopes: ScopeSet,
+        sessions: Set<String>? = nil,
+        paths: AllowedPaths? = nil
+    ) {
         self.id = id
         self.name = name
         self.scopes = scopes
         self.sessions = sessions
+        self.paths = paths
     }
 }
 
@@ -123,6 +140,13 @@ package struct TailnetCaller: Hashable, Sendable {
 }
 
 extension Caller {
+    /// The first check of all: a caller with few paths learns nothing of the others, not even which there are.
+    /// - Parameter path: as sent, percent-encoded.
+    package func decide(path: ArraySlice<UInt8>) -> AccessDecision {
+        guard let paths, !paths.cover(path) else { return .allowed }
+        return .refused(.foreignPath(paths))
+    }
+
     /// The first check of every handler, before the body is read.
     package func decide(_ required: ScopeSet) -> AccessDecision {
         if scopes.permits(required) { return .allowed }

@@ -7,6 +7,8 @@ package struct PairingRequest: Sendable, Equatable {
     package let code: String
     package let name: String
     package let scopes: ScopeSet
+    /// Nil asks for all paths.
+    package let paths: AllowedPaths?
     package let from: String
     let requestedAt: Timestamp
     package let expiresAt: Timestamp
@@ -18,6 +20,7 @@ extension PairingRequest: JSONWritable {
             writer.member("code", code)
             writer.member("name", name)
             writer.array("scopes", of: scopes.names)
+            if let paths { writer.array("paths", of: paths.list) }
             writer.member("from", from)
             writer.member("requestedAt", requestedAt)
             writer.member("expiresAt", expiresAt)

@@ -14,8 +14,8 @@ package struct PairingRequests: Sendable {
 
     private enum State {
         case pending
-        case approved(ScopeSet)
-        case delivering(ScopeSet)
+        case approved(NewToken)
+        case delivering(NewToken)
         case delivered, rejected, superseded
     }
 
@@ -52,6 +52,10 @@ package struct PairingRequests: Sendable {
         case unknownCode
         /// The approval names a scope that was not asked for.
         case notRequested(ScopeSet)
+        /// The approval names a path that lies outside those asked for.
+        case pathNotRequested
+        /// No token has these scopes and these limits.
+        case impossible(NewToken.Problem)
         case decided
     }
 
@@ -75,6 +79,7 @@ package struct PairingRequests: Sendable {
             code: newCode(),
             name: newToken.name,
             scopes: newToken.scopes,
+            paths: newToken.paths,
             from: from,
             requestedAt: now,
             expiresAt: now.adding(milliseconds: Self.lifeMilliseconds)
@@ -94,16 +99,26 @@ package struct PairingRequests: Sendable {
             .sorted { ($0.requestedAt, $0.code) < ($1.requestedAt, $1.code) }
     }
 
-    /// - Parameter scopes: a part of the scopes asked for; nil grants all of them.
+    /// - Parameters:
+    ///   - scopes: a part of the scopes asked for; nil grants all of them.
+    ///   - paths: lie within the paths asked for; nil grants those.
     package mutating func approve(
         _ code: String,
         scopes: ScopeSet? = nil,
+        paths: AllowedPaths? = nil,
         now: Timestamp
     ) -> Result<PairingRequest, Refusal> {
         decide(code, now: now) { entry in
-            let granted = scopes ?? entry.request.scopes
-            guard !granted.isEmpty, entry.request.scopes.permits(granted) else { return .notRequested(granted) }
-            entry.state = .approved(granted)
+            let request = entry.request
+            let granted = scopes ?? request.scopes
+            guard !granted.isEmpty, request.scopes.permits(granted) else { return .notRequested(granted) }
+            if let paths, let asked = request.paths, !asked.cover(paths) { return .pathNotRequested }
+            do throws(NewToken.Problem) {
+                let token = try NewToken(name: request.name, scopes: granted, paths: paths ?? request.paths, now: now)
+                entry.state = .approved(token)
+            } catch {
+                return .impossible(error)
+            }
             entry.endsAt = max(entry.endsAt, now.milliseconds + Self.collectMilliseconds)
             return nil
         }
@@ -126,11 +141,10 @@ package struct PairingRequests: Sendable {
         case .superseded: return .superseded
         case .delivered: return .delivered
         case .delivering: return .busy
-        case .approved(let scopes):
-            guard let newToken = try? NewToken(name: entry.request.name, scopes: scopes, now: now) else { return nil }
-            entry.state = .delivering(scopes)
+        case .approved(let token):
+            entry.state = .delivering(token)
             entries[key] = entry
-            return .deliver(newToken)
+            return .deliver(token)
         }
     }
 
@@ -142,8 +156,8 @@ package struct PairingRequests: Sendable {
     /// The token could not be stored; the applicant may ask again.
     package mutating func deliveryFailed(_ id: [UInt8]) {
         let key = SecretDigest(of: Array(id.prefix(128)))
-        guard case .delivering(let scopes)? = entries[key]?.state else { return }
-        entries[key]?.state = .approved(scopes)
+        guard case .delivering(let token)? = entries[key]?.state else { return }
+        entries[key]?.state = .approved(token)
     }
 
     package var count: Int { entries.count }

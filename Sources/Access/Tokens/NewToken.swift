@@ -5,6 +5,7 @@ package struct NewToken: Sendable, Equatable {
     package let name: String
     package let scopes: ScopeSet
     package let sessions: Set<String>?
+    package let paths: AllowedPaths?
     package let expiresAt: Timestamp?
 
     package enum Problem: Error, Equatable, Sendable {
@@ -15,8 +16,9 @@ package struct NewToken: Sendable, Equatable {
         case tooManySessions(limit: Int)
         case invalidSession
         case expiryInThePast
-        /// A token with scope `admin` can make tokens without session limits, so limits of its own would mean nothing.
+        /// A token with scope `admin` can make tokens without limits, so limits of its own would mean nothing.
         case limitedAdmin
+        case pathLimitedAdmin
     }
 
     /// Names are shown on terminals and in lists: short, one line, no control or format characters. In Unicode scalars, as JSON Schema
@@ -29,6 +31,7 @@ package struct NewToken: Sendable, Equatable {
         name: String,
         scopes: ScopeSet,
         sessions: [String]? = nil,
+        paths: AllowedPaths? = nil,
         expiresAt: Timestamp? = nil,
         now: Timestamp
     ) throws(Problem) {
@@ -46,9 +49,11 @@ package struct NewToken: Sendable, Equatable {
         }
         if let expiresAt, expiresAt <= now { throw .expiryInThePast }
         if sessions != nil, scopes.contains(.admin) { throw .limitedAdmin }
+        if paths != nil, scopes.contains(.admin) { throw .pathLimitedAdmin }
         self.name = name
         self.scopes = scopes
         self.sessions = sessions.map(Set.init)
+        self.paths = paths
         self.expiresAt = expiresAt
     }
 

@@ -15,7 +15,13 @@ package struct TokenIndex: Sendable {
 
         init(_ record: TokenRecord) {
             self.record = record
-            caller = TokenCaller(id: record.id, name: record.name, scopes: record.scopes, sessions: record.sessions)
+            caller = TokenCaller(
+                id: record.id,
+                name: record.name,
+                scopes: record.scopes,
+                sessions: record.sessions,
+                paths: record.paths
+            )
             digest = record.digest
             expiresAt = record.expiresAt?.milliseconds ?? .max
             touchedAt = record.lastUsedAt?.milliseconds ?? .min / 2

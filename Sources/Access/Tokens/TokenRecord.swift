@@ -8,6 +8,8 @@ package struct TokenRecord: Sendable, Equatable {
     package var scopes: ScopeSet
     /// Nil allows all sessions.
     package var sessions: Set<String>?
+    /// Nil allows all paths.
+    package var paths: AllowedPaths?
     package let createdAt: Timestamp
     package var expiresAt: Timestamp?
     package var lastUsedAt: Timestamp?
@@ -20,6 +22,7 @@ package struct TokenRecord: Sendable, Equatable {
         name: String,
         scopes: ScopeSet,
         sessions: Set<String>? = nil,
+        paths: AllowedPaths? = nil,
         createdAt: Timestamp,
         expiresAt: Timestamp? = nil,
         lastUsedAt: Timestamp? = nil,
@@ -30,6 +33,7 @@ package struct TokenRecord: Sendable, Equatable {
         self.name = name
         self.scopes = scopes
         self.sessions = sessions
+        self.paths = paths
         self.createdAt = createdAt
         self.expiresAt = expiresAt
         self.lastUsedAt = lastUsedAt
@@ -51,6 +55,7 @@ package struct TokenRecord: Sendable, Equatable {
             name: newToken.name,
             scopes: newToken.scopes,
             sessions: newToken.sessions,
+            paths: newToken.paths,
             createdAt: now,
             expiresAt: newToken.expiresAt,
             digest: SecretDigest(of: secret),
@@ -76,6 +81,7 @@ extension TokenRecord: JSONWritable {
             writer.member("name", name)
             writer.array("scopes", of: scopes.names)
             if let sessions { writer.array("sessions", of: sessions.sorted()) }
+            if let paths { writer.array("paths", of: paths.list) }
             writer.member("shown", shown)
             writer.member("createdAt", createdAt)
             writer.member("expiresAt", expiresAt)

@@ -7,12 +7,13 @@ enum PairingCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let answer = try invocation.value(.get("/v1/pairing")) else { return .ok }
         let time = invocation.time
-        var table = TextTable("CODE", "NAME", "SCOPES", "FROM", "EXPIRES")
+        var table = TextTable("CODE", "NAME", "SCOPES", "PATHS", "FROM", "EXPIRES")
         for request in answer["requests"].list {
             table.add(
                 request["code"]?.string ?? "",
                 request["name"]?.string ?? "",
                 request["scopes"].words,
+                request["paths"].words,
                 request["from"]?.string ?? "",
                 time.relative(request["expiresAt"]?.string)
             )
@@ -34,7 +35,8 @@ enum PairingCommands {
         if !invocation.json {
             let name = Printable.line(request["name"]?.string ?? code)
             let place = Printable.line(request["from"]?.string ?? "an unknown address")
-            let text = "\(name) from \(place) asks for the scopes \(Printable.line(list)).\n"
+            let only = TokenCommands.only(request["paths"])
+            let text = "\(name) from \(place) asks for the scopes \(Printable.line(list))\(only).\n"
             if named.isEmpty { invocation.io.writeError(text) }
         }
         if named.isEmpty {
@@ -59,11 +61,14 @@ enum PairingCommands {
                 )
             }
         }
-        // Only the scopes that were shown, even if the request has changed since.
+        // Only the scopes and paths that were shown, even if the request has changed since.
+        let asksPaths = request["paths"].list.compactMap(\.string)
+        let paths = invocation.command["--paths"] == nil ? asksPaths : invocation.command.words("--paths")
         return try decide(
             "approve",
             code,
             named.isEmpty ? asked : named,
+            paths: invocation.command["--paths"] == nil && paths.isEmpty ? nil : paths,
             "is let in; it fetches its token now.",
             invocation
         )
@@ -93,7 +98,7 @@ enum PairingCommands {
     }
 
     private static func scopes(_ invocation: Invocation) -> [String] {
-        (invocation.command["--scopes"] ?? "").split(separator: ",").map(String.init)
+        invocation.command.words("--scopes")
     }
 
     static func reject(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
@@ -104,12 +109,14 @@ enum PairingCommands {
         _ verb: String,
         _ code: String,
         _ scopes: [String],
+        paths: [String]? = nil,
         _ result: String,
         _ invocation: Invocation
     ) throws(CommandFailure) -> ExitCode {
         let request = ClientRequest(.post, ClientRequest.path("v1", "pairing", verb)).json { body in
             body.member("code", code)
             if !scopes.isEmpty { body.array("scopes", of: scopes) }
+            if let paths { body.array("paths", of: paths) }
         }
         guard let answer = try invocation.value(request) else { return .ok }
         invocation.print("\(Printable.line(answer["name"]?.string ?? code)) \(result)")

@@ -10,7 +10,7 @@ enum TokenCommands {
                 UsageError("--name is missing: a name for the token", command: invocation.command.path)
             )
         }
-        let scopes = (invocation.command["--scopes"] ?? "").split(separator: ",").map { $0.filter { $0 != " " } }
+        let scopes = invocation.command.words("--scopes")
         guard !scopes.isEmpty else {
             throw CommandFailure(
                 UsageError(
@@ -21,11 +21,14 @@ enum TokenCommands {
             )
         }
         let sessions = invocation.command.all("--session")
+        let paths = invocation.command.words("--paths")
         let expires = try invocation.milliseconds("--expires")
         let request = ClientRequest(.post, "/v1/tokens").json { body in
             body.member("name", name)
             body.array("scopes", of: scopes)
             if !sessions.isEmpty { body.array("sessions", of: sessions) }
+            // One without a path in it is a mistake, and Ladle says so.
+            if invocation.command["--paths"] != nil { body.array("paths", of: paths) }
             body.member("expiresInSeconds", expires.map { $0 / 1000 })
         }
         guard let token = try invocation.value(request) else { return .ok }
@@ -51,13 +54,14 @@ enum TokenCommands {
     static func list(_ invocation: Invocation) throws(CommandFailure) -> ExitCode {
         guard let answer = try invocation.value(.get("/v1/tokens")) else { return .ok }
         let time = invocation.time
-        var table = TextTable("ID", "NAME", "SCOPES", "SESSIONS", "USED", "EXPIRES")
+        var table = TextTable("ID", "NAME", "SCOPES", "SESSIONS", "PATHS", "USED", "EXPIRES")
         for token in answer["tokens"].list {
             table.add(
                 token["id"]?.string ?? "",
                 token["name"]?.string ?? "",
                 token["scopes"].words,
                 token["sessions"].words,
+                token["paths"].words,
                 token["lastUsedAt"]?.string.map { time.short($0) } ?? "never",
                 token["expiresAt"]?.string.map { time.relative($0) } ?? "never"
             )
@@ -73,10 +77,15 @@ enum TokenCommands {
         let style = invocation.io.errorStyle
         invocation.io.writeError(
             "Token \(Printable.line(token["name"]?.string ?? "")) (\(Printable.line(token["id"]?.string ?? ""))), "
-                + "scopes \(Printable.line(token["scopes"].words)). \(style.bold("It is shown only now:"))\n"
+                + "scopes \(Printable.line(token["scopes"].words))\(only(token["paths"])). \(style.bold("It is shown only now:"))\n"
         )
         invocation.print(Printable.line(token["token"]?.string ?? ""))
         return .ok
+    }
+
+    /// The end of a sentence about a token or an application.
+    static func only(_ paths: JSONValue?) -> String {
+        paths.list.isEmpty ? "" : ", only for \(Printable.line(paths.words))"
     }
 
     private static func path(_ invocation: Invocation) throws(CommandFailure) -> String {

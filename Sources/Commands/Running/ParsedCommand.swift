@@ -17,6 +17,10 @@ package struct ParsedCommand: Sendable {
 
     package func has(_ option: String) -> Bool { options[option] != nil }
     package func all(_ option: String) -> [String] { options[option] ?? [] }
+    /// The words of a list with commas.
+    package func words(_ option: String) -> [String] {
+        (self[option] ?? "").split(separator: ",").map { $0.filter { $0 != " " } }
+    }
 }
 
 /// The error of a command line that could not be parsed, with a hint.

@@ -520,9 +520,15 @@ package enum CommandTable {
                     OptionSpec("--name", "NAME", "What the token is for"),
                     OptionSpec("--scopes", "LIST", "Scopes: read, send, identity, control, approvals, nodes, admin"),
                     OptionSpec("--session", "KEY", "Only this session", repeats: true, values: .listed(.sessions)),
+                    OptionSpec("--paths", "LIST", "Only these paths of the API and what is below them"),
                     OptionSpec("--expires", "DURATION", "How long it is valid, such as 90d"),
                 ]
-            ).with { $0.examples = ["ladle token create --name kitchen --scopes read,send"] },
+            ).with {
+                $0.examples = [
+                    "ladle token create --name kitchen --scopes read,send",
+                    "ladle token create --name widget --scopes read --paths /v1/activity",
+                ]
+            },
             client("list", "List tokens", run: TokenCommands.list),
             client("rotate", "Replace the secret of a token", run: TokenCommands.rotate, [id]),
             client("revoke", "Revoke a token; its open streams close", run: TokenCommands.revoke, [id]),
@@ -559,7 +565,10 @@ package enum CommandTable {
                 "Give a device its token; shows what it asks for, and asks",
                 run: PairingCommands.approve,
                 [code],
-                [OptionSpec("--scopes", "LIST", "Grant these of the scopes it asks for, without a question")]
+                [
+                    OptionSpec("--scopes", "LIST", "Grant these of the scopes it asks for, without a question"),
+                    OptionSpec("--paths", "LIST", "Grant only these paths of the API and what is below them"),
+                ]
             ),
             client("reject", "Refuse a device", run: PairingCommands.reject, [code]),
         ]

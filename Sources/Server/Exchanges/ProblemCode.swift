@@ -30,6 +30,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case notPaired = "NOT_PAIRED"
     case missingScope = "MISSING_SCOPE"
     case sessionNotAllowed = "SESSION_NOT_ALLOWED"
+    case pathNotAllowed = "PATH_NOT_ALLOWED"
     case crossOrigin = "CROSS_ORIGIN"
     case funnelRefused = "FUNNEL_REFUSED"
     case rateLimited = "RATE_LIMITED"
@@ -194,6 +195,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
         case .notPaired: Kind(.unauthorized, "Not paired")
         case .missingScope: Kind(.forbidden, "Missing scope")
         case .sessionNotAllowed: Kind(.forbidden, "Session not allowed")
+        case .pathNotAllowed: Kind(.forbidden, "Path not allowed")
         case .crossOrigin: Kind(.forbidden, "Cross-origin request")
         case .funnelRefused: Kind(.forbidden, "Funnel refused")
         case .rateLimited: Kind(.tooManyRequests, "Rate limited", retryable: true)

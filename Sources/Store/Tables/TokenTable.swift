@@ -21,7 +21,8 @@ package struct TokenTable {
                     shown TEXT NOT NULL
                 ) WITHOUT ROWID;
                 """
-        )
+        ),
+        Migration(module: "access", version: 2, script: "ALTER TABLE token ADD COLUMN paths TEXT"),
     ]
 
     private let connection: SQLiteConnection
@@ -33,15 +34,17 @@ package struct TokenTable {
     /// All tokens, for the index at start. A row that cannot be understood (written by a later version) is no token.
     package func load() throws(SQLiteError) -> [TokenRecord] {
         try connection.all(
-            "SELECT id, name, scopes, sessions, created_at, expires_at, last_used_at, digest, shown FROM token ORDER BY id"
+            "SELECT id, name, scopes, sessions, created_at, expires_at, last_used_at, digest, shown, paths "
+                + "FROM token ORDER BY id"
         ) { row in Self.record(row) }.compactMap { $0 }
     }
 
     /// Inserts, or replaces the row of the same id (rotation).
     package func save(_ record: TokenRecord) throws(SQLiteError) {
         try connection.run(
-            "INSERT OR REPLACE INTO token(id, name, scopes, sessions, created_at, expires_at, last_used_at, digest, shown) "
-                + "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO "
+                + "token(id, name, scopes, sessions, created_at, expires_at, last_used_at, digest, shown, paths) "
+                + "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             record.id,
             record.name,
             Int64(record.scopes.rawValue),
@@ -50,7 +53,8 @@ package struct TokenTable {
             record.expiresAt?.milliseconds,
             record.lastUsedAt?.milliseconds,
             record.digest.bytes,
-            record.shown
+            record.shown,
+            record.paths.map { $0.list.joined(separator: "\n") }
         )
         try countChange()
     }
@@ -80,11 +84,18 @@ package struct TokenTable {
         let scopes = ScopeSet(rawValue: raw)
         // An unknown bit would be a scope of another version; granting the rest would be a guess.
         guard ScopeSet(Scope.allCases).isSuperset(of: scopes), !scopes.isEmpty else { return nil }
+        var paths: AllowedPaths?
+        if let text = row.optionalString(9) {
+            // A limit that is not understood must not become none.
+            guard let known = try? AllowedPaths(text.split(separator: "\n").map(String.init)) else { return nil }
+            paths = known
+        }
         return TokenRecord(
             id: row.string(0),
             name: row.string(1),
             scopes: scopes,
             sessions: row.optionalString(3).map(decode),
+            paths: paths,
             createdAt: Timestamp(milliseconds: row.int64(4)),
             expiresAt: row.optionalInt64(5).map { Timestamp(milliseconds: $0) },
             lastUsedAt: row.optionalInt64(6).map { Timestamp(milliseconds: $0) },
