@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 283beb9283169ac8bceb3e3c248880211fed0e4cfcbf47db3d126a88ab7fe97b
+// 12e9a7c31dc7ae93796c9732c1ceb8e3d530827b424875e1507c91e1bcfa1693
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

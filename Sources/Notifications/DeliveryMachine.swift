@@ -28,8 +28,15 @@ package struct DeliveryMachine: Sendable {
     }
 
     private struct Lane: Sendable {
+        /// A sink's own window with its time zone.
+        struct Window: Sendable {
+            let hours: QuietHours
+            let zone: TimeZoneTable
+        }
+
         var kind: NotificationSink.Kind
-        var ignoresQuiet: Bool
+        var ignoresQuiet = false
+        var ownWindow: Window?
         var perHour: Int
         var isEnabled: Bool
         var health: SinkHealth
@@ -41,6 +48,46 @@ package struct DeliveryMachine: Sendable {
         /// The limit was reached, so that the next message stands for all that wait.
         var isLimited = false
         var hiddenCount = 0
+        /// Of those that wait: whether the clock may have something to do with them.
+        private var hasHeld = false
+        private var firstExpiry: Timestamp?
+
+        init(kind: NotificationSink.Kind, perHour: Int, health: SinkHealth) {
+            self.kind = kind
+            self.perHour = perHour
+            isEnabled = true
+            self.health = health
+        }
+
+        mutating func keep(_ one: SinkDelivery) {
+            waiting.append(one)
+            note(one)
+        }
+
+        /// Those that wait, looked at one by one.
+        mutating func sorted(_ all: [SinkDelivery]) {
+            (hasHeld, firstExpiry) = (false, nil)
+            waiting = all
+            for one in all { note(one) }
+        }
+
+        private mutating func note(_ one: SinkDelivery) {
+            if one.state == .held { hasHeld = true }
+            if let expiry = one.expiresAt { firstExpiry = min(firstExpiry ?? expiry, expiry) }
+        }
+
+        /// A thousand that wait for a dead sink are not looked at for each that comes.
+        func needsSorting(now: Timestamp) -> Bool { hasHeld || firstExpiry.map { $0 <= now } ?? false }
+
+        /// The place of the oldest of the least priority.
+        var leastPlace: Int? {
+            guard var least = waiting.indices.first else { return nil }
+            for place in waiting.indices.dropFirst() {
+                let (priority, known) = (waiting[place].priority, waiting[least].priority)
+                if priority < known || priority == known && waiting[place].at < waiting[least].at { least = place }
+            }
+            return least
+        }
 
         var isOpen: Bool { isEnabled && health.state != .disabled }
     }
@@ -74,11 +121,11 @@ package struct DeliveryMachine: Sendable {
     package mutating func mute(until: Timestamp?) { mutedUntil = until }
 
     /// Adds a sink or takes its new settings.
-    package mutating func set(_ sink: NotificationSink, _ health: SinkHealth) {
-        var lane =
-            lanes[sink.id]
-            ?? Lane(kind: sink.kind, ignoresQuiet: false, perHour: sink.perHour, isEnabled: true, health: health)
+    /// - Parameter zone: of the sink's own quiet hours.
+    package mutating func set(_ sink: NotificationSink, _ health: SinkHealth, zone: TimeZoneTable = .utc) {
+        var lane = lanes[sink.id] ?? Lane(kind: sink.kind, perHour: sink.perHour, health: health)
         lane.ignoresQuiet = sink.quietHours == .ignore
+        lane.ownWindow = sink.ownQuietHours.map { Lane.Window(hours: $0, zone: zone) }
         lane.perHour = sink.perHour
         lane.isEnabled = sink.isEnabled
         if lane.health != health { lane.notBefore = Timestamp(milliseconds: 0) }
@@ -117,13 +164,8 @@ package struct DeliveryMachine: Sendable {
                 }
                 lane.waiting.removeAll { $0.collapseKey == key && $0.purpose == .tell }
             }
-            lane.waiting.append(delivery)
-            if lane.waiting.count > NotificationLimits.queue,
-                let place = lane.waiting.indices.min(by: { left, right in
-                    let (one, other) = (lane.waiting[left], lane.waiting[right])
-                    return (one.priority, one.at, left) < (other.priority, other.at, right)
-                })
-            {
+            lane.keep(delivery)
+            if lane.waiting.count > NotificationLimits.queue, let place = lane.leastPlace {
                 end(lane.waiting.remove(at: place), .dropped, "too many wait for this sink")
                 lane.health.lost()
                 if lane.health.dropped == 1 { actions.append(.health(sink: delivery.sink, lane.health)) }
@@ -136,7 +178,7 @@ package struct DeliveryMachine: Sendable {
         for id in lanes.keys {
             guard var lane = lanes[id] else { continue }
             for one in lane.waiting where one.matter == matter && one.purpose == .tell {
-                if one.state == .held, quietHours?.mode == .digest { lane.hiddenCount += 1 }
+                if one.state == .held, hours(of: lane)?.mode == .digest { lane.hiddenCount += 1 }
                 end(one, .dropped, "its matter has ended")
             }
             lane.waiting.removeAll { $0.matter == matter && $0.purpose == .tell }
@@ -178,7 +220,7 @@ package struct DeliveryMachine: Sendable {
             delivery.status = status
             delivery.error = error
             // The others are tried in their own right, and those of a digest wait for its next try.
-            lanes[sink]?.waiting += sending.others
+            for other in sending.others { lanes[sink]?.keep(other) }
             lanes[sink]?.hiddenCount += sending.hiddenCount
             if lane.health.state == .disabled {
                 end(delivery, .failed, error)
@@ -195,7 +237,7 @@ package struct DeliveryMachine: Sendable {
             ) {
                 delivery.dueAt = next
                 delivery.state = sending.isDigest ? .held : .pending
-                lanes[sink]?.waiting.append(delivery)
+                lanes[sink]?.keep(delivery)
                 writes.append(delivery)
             } else if delivery.purpose == .remove {
                 // It was told; that it still shows is no failure of the notification.
@@ -223,11 +265,11 @@ package struct DeliveryMachine: Sendable {
     }
 
     private mutating func step(_ id: String, _ end: Timestamp?, now: Timestamp) {
-        guard var lane = lanes[id], lane.isOpen else { return }
-        let quietEnd = lane.ignoresQuiet ? nil : end
-        sort(&lane, quietEnd, now: now)
-        if let quietEnd { wake(at: quietEnd) }
+        guard lanes[id]?.isOpen ?? false, var lane = lanes.removeValue(forKey: id) else { return }
         defer { lanes[id] = lane }
+        let quietEnd = lane.ownWindow.map { $0.hours.end(at: now, $0.zone) } ?? (lane.ignoresQuiet ? nil : end)
+        if quietEnd != nil || mutedUntil != nil || lane.needsSorting(now: now) { sort(&lane, quietEnd, now: now) }
+        if let quietEnd { wake(at: quietEnd) }
         guard lane.inFlight == nil, !lane.waiting.isEmpty else { return }
         guard lane.notBefore <= now else { return wake(at: lane.notBefore) }
         guard let next = next(&lane, now: now) else { return }
@@ -239,7 +281,8 @@ package struct DeliveryMachine: Sendable {
     private mutating func sort(_ lane: inout Lane, _ quietEnd: Timestamp?, now: Timestamp) {
         var kept: [SinkDelivery] = []
         var released: [SinkDelivery] = []
-        let mode = quietHours?.mode ?? .hold
+        let hours = hours(of: lane)
+        let mode = hours?.mode ?? .hold
         for var one in lane.waiting {
             if one.purpose == .remove {
                 kept.append(one)
@@ -247,7 +290,9 @@ package struct DeliveryMachine: Sendable {
                 self.end(one, .dropped, "it has expired")
             } else if let until = mutedUntil, now < until, one.priority < Self.urgent, one.dueAt <= now {
                 self.end(one, .dropped, "muted")
-            } else if quietEnd != nil, one.dueAt <= now, !passes(one) {
+            } else if quietEnd != nil, one.dueAt <= now, !one.ignoresQuiet,
+                !(hours?.admits(one.type, priority: one.priority) ?? true)
+            {
                 if mode == .drop {
                     self.end(one, .dropped, "quiet hours")
                     continue
@@ -263,13 +308,11 @@ package struct DeliveryMachine: Sendable {
                 kept.append(one)
             }
         }
-        lane.waiting = kept
+        lane.sorted(kept)
         if !released.isEmpty { release(released, mode, &lane, now: now) }
     }
 
-    private func passes(_ one: SinkDelivery) -> Bool {
-        one.ignoresQuiet || quietHours?.admits(one.type, priority: one.priority) ?? true
-    }
+    private func hours(of lane: Lane) -> QuietHours? { lane.ownWindow?.hours ?? quietHours }
 
     /// The end of quiet hours: a digest, or the newest of each type and session.
     private mutating func release(_ held: [SinkDelivery], _ mode: QuietHours.Mode, _ lane: inout Lane, now: Timestamp) {
@@ -278,7 +321,7 @@ package struct DeliveryMachine: Sendable {
         if mode == .digest, isTold, let lead = sorted.last {
             // One that waits for its answer comes first; these stay held until then.
             guard lane.inFlight == nil, lane.notBefore <= now, lead.dueAt <= now else {
-                lane.waiting += held
+                for one in held { lane.keep(one) }
                 wake(at: max(lane.notBefore, lead.dueAt))
                 return
             }
@@ -303,7 +346,7 @@ package struct DeliveryMachine: Sendable {
         for var one in newest.values.sorted(by: { $0.at < $1.at }) {
             one.state = .pending
             writes.append(one)
-            lane.waiting.append(one)
+            lane.keep(one)
         }
         lane.hiddenCount = 0
     }

@@ -17,6 +17,13 @@ package struct NotificationSink: Sendable, Equatable {
         case detailed
     }
 
+    /// What a night is to it.
+    package enum Quiet: Sendable, Equatable {
+        case obey, ignore
+        /// A window of its own, in the place of the common one.
+        case own(QuietHours)
+    }
+
     package enum Origin: String, Sendable {
         /// Made by a caller: its address has to be public, or be allowed by name.
         case api
@@ -41,7 +48,7 @@ package struct NotificationSink: Sendable, Equatable {
     /// Our priority, 1 to 5, to the service's own.
     private var priorities: [Int: Int] = [:]
     package private(set) var detail = Detail.identified
-    package private(set) var quietHours: NotificationRule.QuietRule?
+    package private(set) var quietHours: Quiet?
     /// Messages an hour beyond which several are joined.
     package private(set) var perHour: Int
     /// Of the service, for ntfy and gotify.
@@ -60,6 +67,10 @@ package struct NotificationSink: Sendable, Equatable {
         self.origin = origin
         // A program can take every one; a person cannot.
         perHour = kind == .webhook ? 3600 : 60
+    }
+
+    package var ownQuietHours: QuietHours? {
+        if case .own(let hours) = quietHours { hours } else { nil }
     }
 
     func priority(_ ours: Int) -> Int {
@@ -106,7 +117,7 @@ package struct NotificationSink: Sendable, Equatable {
             }
         }
         writer.member("detail", detail.rawValue)
-        writer.member("quietHours", quietHours?.rawValue)
+        writeQuietHours(to: &writer)
         writer.member("perHour", perHour)
         if kind == .ntfy || kind == .gotify { writer.member("hasToken", token != nil) }
     }
@@ -128,7 +139,7 @@ package struct NotificationSink: Sendable, Equatable {
                 }
             }
             object.member("detail", detail.rawValue)
-            object.member("quietHours", quietHours?.rawValue)
+            writeQuietHours(to: &object)
             object.member("perHour", perHour)
             object.member("secret", secret?.text)
             object.member("formerSecret", formerSecret?.text)
@@ -229,13 +240,46 @@ package struct NotificationSink: Sendable, Equatable {
             var detail: Detail? = detail
             try form.choice("detail", &detail)
             self.detail = detail ?? .identified
-            try form.choice("quietHours", &quietHours)
+            try takeQuietHours(value["quietHours"])
             var perHour: Int? = perHour
             try form.number("perHour", &perHour, 1...3600)
             self.perHour = perHour ?? self.perHour
             try takePriorities(value["priorityMap"])
         } catch {
             throw .field(error)
+        }
+    }
+
+    private mutating func takeQuietHours(_ value: JSONValue?) throws(FormFault) {
+        guard let value else { return }
+        if value.isNull { return quietHours = nil }
+        switch (value.kind, value.string) {
+        case (_, "obey"?): quietHours = .obey
+        case (_, "ignore"?): quietHours = .ignore
+        case (.object, _):
+            guard value["timeZone"]?.string != nil else {
+                throw FormFault("quietHours", "`quietHours` of a sink names its `timeZone`, such as Europe/Berlin.")
+            }
+            for member in value.members where !QuietHours.fields.contains(member.key) {
+                let fields = QuietHours.fields.joined(separator: ", ")
+                throw FormFault("quietHours", "`quietHours` has the fields \(fields).")
+            }
+            var hours = QuietHours(timeZone: "UTC")
+            hours.isEnabled = true
+            do throws(FormFault) { try hours.take(value) } catch { throw FormFault("quietHours", error.detail) }
+            quietHours = .own(hours)
+        default: throw FormFault("quietHours", "`quietHours` is obey, ignore, or a window with from, to and timeZone.")
+        }
+    }
+
+    private func writeQuietHours(to writer: inout JSONWriter) {
+        switch quietHours {
+        case nil: break
+        case .obey: writer.member("quietHours", "obey")
+        case .ignore: writer.member("quietHours", "ignore")
+        case .own(let hours):
+            writer.key("quietHours")
+            hours.write(to: &writer)
         }
     }
 

@@ -364,6 +364,23 @@ struct DeliveryMachineTests {
         #expect(bench.machine.health(of: "s")?.dropped == 0 && bench.sent.last?.lostCount == 0)
     }
 
+    @Test func `a sink may have a night of its own`() throws {
+        var bench = try Bench()
+        bench.now = Self.late
+        try bench.quiet(Self.night("drop"))
+        let own = #"{"from":"23:30","to":"01:00","timeZone":"UTC","mode":"digest"}"#
+        try bench.add(sink: "s", more: #","quietHours":\#(own)"#)
+        bench.add()
+        bench.step()
+        #expect(bench.sent.count == 1)
+        bench.advance(Self.hour)
+        for _ in 0..<3 { bench.add() }
+        bench.step()
+        #expect(bench.sent.count == 1 && bench.states["n2"] == .held)
+        bench.advance(Self.hour)
+        #expect(bench.sent.count == 2 && bench.sent.last?.isDigest == true && bench.sent.last?.others.count == 2)
+    }
+
     @Test func `quiet hours drop, a sink ignores them, and mute spares the urgent`() throws {
         var bench = try Bench()
         bench.now = Self.late

@@ -188,6 +188,23 @@ struct SinkMessageTests {
         #expect(lines?.count == 10 && lines?[7].hasSuffix(" more") == true)
     }
 
+    @Test func `the night of a sink survives the disk, and what it cannot be is named`() throws {
+        let json = #"{"name":"h","kind":"webhook","url":"https://e.org","quietHours":VALUE}"#
+        let own =
+            #"{"enabled":true,"from":"21:00","to":"06:30","timeZone":"Europe/Berlin","days":["fri"],"mode":"drop"}"#
+        for value in ["\"obey\"", "\"ignore\"", "null", own] {
+            let sink = try sink(json.replacingText("VALUE", with: value))
+            #expect(NotificationSink(kept: sink.kept) == sink)
+            #expect((sink.ownQuietHours != nil) == (value == own))
+        }
+        for value in [
+            "\"never\"", "1", "[]", "{}", #"{"timeZone":"../x"}"#, #"{"timeZone":"UTC","from":"07:00"}"#,
+            #"{"timeZone":"UTC","mood":"hold"}"#, #"{"timeZone":"UTC","allow":1}"#,
+        ] {
+            #expect(throws: NotificationSink.Fault.self) { try sink(json.replacingText("VALUE", with: value)) }
+        }
+    }
+
     @Test func `gotify doubles the priority`() throws {
         let sink = try sink(#"{"name":"g","kind":"gotify","url":"https://g.example/sub?x=1","token":"A"}"#)
         let message = SinkMessage(approval, for: sink, sessionTitle: nil, base: nil)

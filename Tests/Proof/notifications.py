@@ -9,15 +9,18 @@ import http.server
 import json
 import pathlib
 import random
+import re
 import socket
+import sqlite3
 import threading
 import time
 
 import standardwebhooks
 
+import scripted
 from harness import Serve, Tally, free_port, options, scratch, until
 
-OPTIONS = options(rounds=(12, 200), seed=(0, 0), flood=(0, 10_000))
+OPTIONS = options(rounds=(12, 200), seed=(0, 0), flood=(300, 10_000))
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
 
 
@@ -231,19 +234,83 @@ tally.check(len(titles) == len(set(titles)), "one notification, one id")
 print(f"{OPTIONS.rounds} rounds, {len(accepted)} accepted, {len(receiver.on('loop'))} requests")
 server.stop()
 
-# Very many for a sink that takes none.
-if OPTIONS.flood:
-    with socket.create_server(("127.0.0.1", 0)) as dead:
-        state = scratch()
-        server = serve(state, {"dead": {"kind": "webhook", "url": f"http://127.0.0.1:{dead.getsockname()[1]}/"}})
-        server.linked()
-        server.json("POST", "/v1/notifications/rules", {"name": "all", "types": ["run.*"], "cooldownMs": 0, "minDurationMs": 0})
-        before = server.resident()
-        for number in range(OPTIONS.flood):
-            server.json("POST", "/v1/messages", {"text": f"fail {number}", "session": f"s{number % 50}"})
-        waiting = until(lambda: server.json("GET", "/v1/status")[1]["notifications"], what="the status")
-        tally.check(waiting["waiting"] <= 1001, f"{waiting}")
-        print(f"resident {before} -> {server.resident()}")
-        server.stop()
+
+
+# Very many for sinks that take none, as a gateway tells of them: runs that end, each with a notification.
+QUEUE, KEPT = 1_000, 10_000
+# Of one notification with its event and two deliveries, and their indexes.
+DISK_EACH = 4_096
+# For two full queues, and what a gateway's burst leaves in the heap beside.
+MEMORY = 32 << 20
+
+
+def flood(count, sinks):
+    """What `count` runs cost: seconds, growth of resident memory, bytes of the database in all and of notifications."""
+
+    def burst(connection):
+        for number in range(count):
+            message = {"role": "assistant", "content": [{"type": "text", "text": f"answer {number}"}]}
+            connection.event("chat", {"runId": f"run-{number}", "sessionKey": f"agent:main:s{number % 50}", "seq": 2,
+                                      "state": "final", "message": message})
+
+    gateway, go = scripted.Gateway(), threading.Event()
+    gateway.behave = lambda connection: go.wait() and burst(connection)
+    state = scratch()
+    arguments = ["--notifications-sinks", json.dumps(sinks)]
+    server = Serve(*arguments, state=state, gateway=gateway.url).linked()
+    if sinks:
+        rule = {"name": "all", "types": ["run.completed"], "cooldownMs": 0, "minDurationMs": 0}
+        tally.check(server.json("POST", "/v1/notifications/rules", rule)[0] == 201, "the rule")
+    else:
+        server.json("PATCH", "/v1/notifications/rules/standard", {"enabled": False}, {"If-Match": "*"})
+    before, started = server.resident(), time.monotonic()
+    go.set()
+
+    def ended():
+        events = server.json("GET", "/v1/runs?limit=1&state=completed")[1]["runs"]
+        return bool(events) and events[0]["id"] == f"run-{count - 1}"
+
+    def made():
+        page = server.call("GET", "/metrics")[2].decode()
+        return int(re.search(r'ladle_notifications(?:_total)?{type="run.completed"} (\d+)', page)[1])
+
+    until(ended, seconds=120, what="the last run")
+    if sinks:
+        until(lambda: made() >= count, seconds=60, what="its notification")
+    seconds = time.monotonic() - started
+    status = server.json("GET", "/v1/status")[1]["notifications"]
+    if sinks:
+        lost = {one["name"]: one.get("dropped", 0) for one in server.json("GET", "/v1/notifications/sinks")[1]["sinks"]}
+        dropped = count - QUEUE - 1
+        tally.check(made() == count, f"each run made one notification: {made()}")
+        tally.check(status["waiting"] <= (QUEUE + 1) * len(sinks), f"what waits is bounded: {status}")
+        tally.check(all(n >= min(dropped, 1) and n <= count for n in lost.values()), f"what is dropped is counted: {lost}")
+    grown = server.resident() - before
+    server.stop()
+    file = next(pathlib.Path(state).rglob("*.db"))
+    with sqlite3.connect(file) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        rows = database.execute("SELECT count(*) FROM notification").fetchone()[0]
+        try:
+            own = database.execute("SELECT sum(pgsize) FROM dbstat WHERE name GLOB '*notification*'").fetchone()[0]
+        except sqlite3.OperationalError:
+            own = 0
+    return seconds, grown, file.stat().st_size, own, rows
+
+
+count = OPTIONS.flood
+with socket.create_server(("127.0.0.1", 0)) as silent:
+    dead = {
+        "silent": {"kind": "webhook", "url": f"http://127.0.0.1:{silent.getsockname()[1]}/"},
+        "closed": {"kind": "webhook", "url": f"http://127.0.0.1:{free_port()}/"},
+    }
+    plain, full = flood(count, {}), flood(count, dead)
+print(f"{count} runs in {plain[0]:.1f} s without and {full[0]:.1f} s with notifications to two dead sinks; resident +{plain[1] >> 10} "
+      f"and +{full[1] >> 10} KiB; database {plain[2] >> 10} and {full[2] >> 10} KiB, of it {full[3] >> 10} KiB for {full[4]} notifications")
+tally.check(full[0] < 60, "in less than a minute")
+tally.check(full[1] - plain[1] < MEMORY, "memory is bounded")
+tally.check(plain[4] == 0, "no rule, no rows")
+tally.check(count <= full[4] <= KEPT + 512 if count <= KEPT else full[4] <= KEPT + 512, f"{full[4]} rows")
+tally.check(full[2] - plain[2] < max(count, 1_000) * DISK_EACH, "the database is bounded")
 
 tally.end()

@@ -170,7 +170,10 @@ enum SinkOperations {
     ) {
         api.services.notifications.save(sink, isEnabledAnew: isEnabledAnew, on: loop) { result in
             switch result {
-            case .success:
+            case .success(false):
+                let detail = "This host has no time zone `\(sink.ownQuietHours?.timeZone ?? "")`."
+                call.fail(.invalidField("quietHours", detail), on: loop)
+            case .success(true):
                 let response = shown(sink, api, status, secret: secret)
                 let tag = EntityTag(ofBytes: shown(sink, api).body)
                 call.respond(response.unkept.adding(.etag, tag.text), on: loop)

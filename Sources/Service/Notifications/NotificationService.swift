@@ -43,6 +43,8 @@ package final class NotificationService {
     /// The last word of the link before the settings were read.
     private var earlyLink: LinkStatus?
     private var tested: Set<String> = []
+    /// Of the sinks that have quiet hours of their own.
+    private var sinkZones: [String: TimeZoneTable] = [:]
     private var timer: TimerID?
     private var sinkTable: [String: NotificationSink] = [:]
     private var ruleTable: [String: NotificationRule] = [NotificationRule.standardID: .standard]
@@ -138,10 +140,34 @@ package final class NotificationService {
         earlyLink = nil
         storage?.changed(on: loop)
         for approval in approvals.waiting(on: loop) { remind(of: approval, on: loop) }
-        useZone(on: loop) { [self] in
-            machine.add(saved.open)
-            step(on: loop)
+        useZone(on: loop) { [self] in useZones(of: sinks[...], for: saved.open, on: loop) }
+    }
+
+    private func begin(with open: [SinkDelivery], on loop: isolated EventLoop) {
+        machine.add(open)
+        step(on: loop)
+    }
+
+    private func useZones(
+        of rest: ArraySlice<NotificationSink>,
+        for open: [SinkDelivery],
+        on loop: isolated EventLoop
+    ) {
+        guard let sink = rest.first else { return begin(with: open, on: loop) }
+        guard let name = sink.ownQuietHours?.timeZone else {
+            return useZones(of: rest.dropFirst(), for: open, on: loop)
         }
+        timeZones.find(name, on: loop) { [self] zone in
+            use(zone, named: name, of: sink)
+            useZones(of: rest.dropFirst(), for: open, on: loop)
+        }
+    }
+
+    private func use(_ zone: TimeZoneTable?, named name: String, of sink: NotificationSink) {
+        if zone == nil { log.warning("notifications.noTimeZone", ["timeZone": .string(name)]) }
+        guard sinkTable[sink.id] == sink else { return }
+        sinkZones[sink.id] = zone
+        machine.set(sink, health(of: sink.id), zone: zone ?? .utc)
     }
 
     /// Nothing is sent before the window of the night is known.
@@ -269,12 +295,29 @@ package final class NotificationService {
 
     // MARK: Settings
 
-    /// Used at once; given back where the disk does not take it.
+    /// Used at once; given back where the disk does not take it. Gives false where this host does not have the time zone of
+    /// its quiet hours.
     package func save(
         _ sink: NotificationSink,
         isEnabledAnew: Bool = false,
         on loop: isolated EventLoop,
-        completion: @escaping (Result<Void, any Error>) -> Void
+        completion: @escaping (Result<Bool, any Error>) -> Void
+    ) {
+        guard let name = sink.ownQuietHours?.timeZone else {
+            return commit(sink, isEnabledAnew: isEnabledAnew, on: loop, completion: completion)
+        }
+        timeZones.find(name, on: loop) { [self] zone in
+            guard let zone else { return completion(.success(false)) }
+            sinkZones[sink.id] = zone
+            commit(sink, isEnabledAnew: isEnabledAnew, on: loop, completion: completion)
+        }
+    }
+
+    private func commit(
+        _ sink: NotificationSink,
+        isEnabledAnew: Bool,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Bool, any Error>) -> Void
     ) {
         let former = sinkTable[sink.id]
         let health = isEnabledAnew ? SinkHealth() : health(of: sink.id)
@@ -283,11 +326,11 @@ package final class NotificationService {
         feed.commit(on: loop) { transaction in
             try transaction.values.set(bytes, space: Self.sinkSpace, name: id, at: transaction.now)
             try transaction.values.set(kept, space: Self.healthSpace, name: id, at: transaction.now)
-        } completion: { [self] result in
+        } completion: { [self] (result: Result<Void, any Error>) in
             if case .failure = result {
                 if let former { use(former, health, on: loop) } else { forget(sink.id, on: loop) }
             }
-            completion(result)
+            completion(result.map { true })
             step(on: loop)
         }
     }
@@ -304,13 +347,14 @@ package final class NotificationService {
 
     private func use(_ sink: NotificationSink, _ health: SinkHealth, on loop: isolated EventLoop) {
         sinkTable[sink.id] = sink
-        machine.set(sink, health)
+        machine.set(sink, health, zone: sinkZones[sink.id] ?? .utc)
         changed(on: loop)
     }
 
     private func forget(_ sink: String, on loop: isolated EventLoop) {
         sinkTable[sink] = nil
         results[sink] = nil
+        sinkZones[sink] = nil
         machine.remove(sink: sink)
         changed(on: loop)
     }
