@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 12e9a7c31dc7ae93796c9732c1ceb8e3d530827b424875e1507c91e1bcfa1693
+// df7e45b1af3777d5d5622bdbece31890724bbf54ff5eb60e3d7228ee4a8cd801
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

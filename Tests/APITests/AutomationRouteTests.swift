@@ -55,6 +55,18 @@ struct AutomationRouteTests {
         }
     }
 
+    @Test func `a notification wakes nobody and runs no job`() async throws {
+        try await withAPI(.demo) { api, loop in
+            let echo = ["webhook-id: 01a1.hook", "Idempotency-Key: echo"]
+            let run = try await api.post("\(Self.path)/run", echo, on: loop)
+            #expect(run.status == 409 && run["code"] == "NOTIFICATION_LOOP")
+            let wake = try await api.request("POST", "/v1/wake", Field.json + echo, body: #"{"text":"up"}"#, on: loop)
+            #expect(wake.status == 409 && wake["code"] == "NOTIFICATION_LOOP")
+            // The key was not used up.
+            #expect(try await api.post("\(Self.path)/run", ["Idempotency-Key: echo"], on: loop).status == 202)
+        }
+    }
+
     @Test func `a run does not make the tag of a definition old`() async throws {
         try await withAPI(.demo) { api, loop in
             let tag = try #require(try await api.get(Self.path, on: loop).field("etag"))

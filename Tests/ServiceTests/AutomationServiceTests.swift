@@ -116,6 +116,42 @@ struct AutomationServiceTests {
         }
     }
 
+    @Test func `jobs that never rest keep no reader waiting for ever`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(methods: Self.methods, on: loop)
+            bench.gateway.silent = ["cron.list"]
+            var rows: [String]?
+            bench.services.automations.read(on: loop) { rows = (try? $0.get())?.rows.map(\.id) }
+            for number in 0..<4 {
+                #expect(rows == nil)
+                let action = number.isMultiple(of: 2) ? "started" : "finished"
+                try await bench.event("cron", #"{"jobId":"a","action":"\#(action)","job":\#(Self.job("a"))}"#, on: loop)
+                bench.gateway.answer("cron.list", list(Self.job("a"), Self.job("b")))
+                try await bench.settle(on: loop)
+            }
+            #expect(rows == ["a", "b"])
+            // It may be of the time before the last event, so that the next reader asks anew.
+            bench.services.automations.read(on: loop) { rows = (try? $0.get())?.rows.map(\.id) }
+            bench.gateway.answer("cron.list", list(Self.job("c")))
+            try await bench.settle(on: loop)
+            #expect(rows == ["c"])
+        }
+    }
+
+    @Test func `ten thousand jobs are listed, and a gateway that has no last page is not followed for ever`()
+        async throws
+    {
+        try await withServices { bench, loop in
+            try await bench.open(methods: Self.methods, on: loop)
+            for page in 1...60 {
+                let jobs = (0..<200).map { Self.job("\(page)-\($0)") }.joined(separator: ",")
+                bench.gateway.next("cron.list", ok(#"{"jobs":[\#(jobs)],"nextOffset":\#(page * 200)}"#))
+            }
+            #expect(try await read(bench, on: loop).rows.count == 10_000)
+            #expect(bench.gateway.requests("cron.list").count == 50)
+        }
+    }
+
     @Test func `more jobs than a page has are read page by page`() async throws {
         try await withServices { bench, loop in
             try await bench.open(methods: Self.methods, on: loop)

@@ -189,6 +189,7 @@ enum AutomationOperations {
         let id: String
         do throws(Problem) {
             try check(call)
+            try NotificationOperations.refuseEcho(call)
             id = try Self.id(of: call)
         } catch {
             return call.fail(error, on: loop)

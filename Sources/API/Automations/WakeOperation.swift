@@ -14,6 +14,7 @@ enum WakeOperation {
 
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
+            try NotificationOperations.refuseEcho(call)
             let body = try call.json()
             try SessionChanges.check(body, ["mode", "session", "text"])
             guard let text = body["text"]?.string, !text.trimmingBlanks().isEmpty,

@@ -91,9 +91,7 @@ enum NotificationOperations {
         let service = api.services.notifications
         do throws(Problem) {
             guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
-            guard call.head.fields.string(for: echoHeader) == nil else {
-                throw Problem(.notificationLoop, "The request was caused by a notification, so it makes none.")
-            }
+            try refuseEcho(call)
             let body = try call.jsonObject(of: noteFields)
             guard let title = body["title"]?.string?.trimmingBlanks(), !title.isEmpty else {
                 throw .invalidField("title", "`title` is a text.")
@@ -125,6 +123,13 @@ enum NotificationOperations {
             }
         } catch {
             call.fail(error, on: loop)
+        }
+    }
+
+    /// A receiver of notifications that passes its request on would make the next one, and so for ever.
+    static func refuseEcho(_ call: Call) throws(Problem) {
+        guard call.head.fields.string(for: echoHeader) == nil else {
+            throw Problem(.notificationLoop, "The request was caused by a notification, so it does nothing.")
         }
     }
 

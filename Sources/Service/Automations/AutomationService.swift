@@ -79,8 +79,10 @@ package final class AutomationService {
     private static let lifeMs: UInt64 = 60_000
     /// Releases of protocol 3 answer when the run has ended; a caller is told that it began.
     private static let startWaitMs: Int64 = 2_000
-    /// A page each; the most jobs that are listed.
-    private static let mostPages = 5
+    /// A page each: 10,000 jobs. A job that is left out would be answered as one that is not there.
+    private static let mostPages = 50
+    /// Jobs that begin and end without pause make each list outdated; a reader gets one all the same.
+    private static let mostOvertaken = 3
     /// Events that wait for a list; one that never comes must not grow memory.
     private static let mostPending = 256
     private static let space = "gateway"
@@ -99,6 +101,8 @@ package final class AutomationService {
     private var isAsking = false
     /// An event came that the list on its way may not know of.
     private var isOutdated = false
+    /// Lists in a row that an event overtook.
+    private var overtaken = 0
     /// Events of jobs of which the gateway told only the id.
     private var pending: [(id: String, event: CronEvent)] = []
     /// The link was broken since the last list: its events are lost.
@@ -251,11 +255,15 @@ package final class AutomationService {
 
     private func listed(_ jobs: [CronJob], on loop: isolated EventLoop) {
         // An event came meanwhile, so the list may be of the time before it.
-        if isOutdated { return ask(on: loop) }
+        if isOutdated, overtaken < Self.mostOvertaken {
+            overtaken += 1
+            return ask(on: loop)
+        }
+        overtaken = 0
         isAsking = false
         let before = rows
         rows = Dictionary(jobs.map { ($0.id, automation($0)) }) { first, _ in first }
-        readAt = loop.now
+        readAt = isOutdated ? nil : loop.now
         events.changed()
         keep(now: loop.wallClock)
         if hasGap { compare(before, on: loop) }
@@ -269,6 +277,7 @@ package final class AutomationService {
 
     private func failed(_ fault: GatewayFault, on loop: isolated EventLoop) {
         isAsking = false
+        overtaken = 0
         publishPending(rows, on: loop)
         let waiting = waiters
         waiters = []
