@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// df7e45b1af3777d5d5622bdbece31890724bbf54ff5eb60e3d7228ee4a8cd801
+// 8b77b3ee21706546811fd7096aa6f6e170a8db5e8419b0da08b5ec25723e9c4c
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

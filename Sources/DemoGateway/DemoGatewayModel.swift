@@ -298,6 +298,8 @@ package final class DemoGatewayModel: DemoGatewayCore {
         case "cron.update": jobs.update(request)
         case "wake": jobs.wake(request)
         case "node.list": nodes.list()
+        case "device.pair.list": devicePairList
+        case "node.pair.list": .ok(["pending": [WireValue](), "paired": [WireValue]()])
         case "node.describe": nodes.describe(request)
         case "node.invoke": nodes.invoke(request)
         case "exec.approval.get": host.approvals.get(request)
@@ -321,6 +323,11 @@ package final class DemoGatewayModel: DemoGatewayCore {
         case "usage.status": usage.status()
         default: .invalid("unknown method: \(request.method)")
         }
+    }
+
+    private var devicePairList: DemoReply {
+        let waiting = admission.devices.waiting(now: clock.wallMs).map(\.wire)
+        return .ok(["pending": waiting + nodes.pending, "paired": [WireValue]()])
     }
 
     /// Later releases have a code and details for it; earlier ones name the scope in the message.

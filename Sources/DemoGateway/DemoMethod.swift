@@ -49,6 +49,7 @@ struct DemoMethod: Sendable {
     private static let write = "operator.write"
     private static let admin = "operator.admin"
     private static let approvals = "operator.approvals"
+    private static let pairing = "operator.pairing"
     private static let questions = "operator.questions"
 
     private static let laterAgentID = ParamsRule.text("agentId").since(.june)
@@ -219,6 +220,8 @@ struct DemoMethod: Sendable {
                 .number("offset"), .choice("sortDir", ["asc", "desc"]), .text("runId").since(.june),
             ]
         ),
+        DemoMethod(name: "device.pair.list", scope: pairing, rules: []),
+        DemoMethod(name: "node.pair.list", scope: pairing, rules: []),
         DemoMethod(name: "node.list", scope: read, rules: []),
         DemoMethod(name: "node.describe", scope: read, rules: [.text("nodeId").required]),
         DemoMethod(

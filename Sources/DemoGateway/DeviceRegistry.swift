@@ -40,6 +40,8 @@ struct DeviceRegistry {
 
     subscript(id: String) -> Device? { devices[id] }
 
+    func waiting(now: Int64) -> [Request] { requests.filter { $0.ts + Self.requestLifetimeMs > now } }
+
     private mutating func expire(now: Int64) {
         requests.removeAll { $0.ts + Self.requestLifetimeMs <= now }
     }

@@ -20,10 +20,8 @@ package struct ImageHeader: Sendable, Equatable {
 
     package var mimeType: String { format.rawValue }
 
-    package init(checking bytes: [UInt8]) throws(ImageError) {
-        guard bytes.count <= Self.maximumBytes else {
-            throw .tooLarge(bytes: bytes.count, limit: Self.maximumBytes)
-        }
+    package init(checking bytes: [UInt8], limit: Int = maximumBytes) throws(ImageError) {
+        guard bytes.count <= limit else { throw .tooLarge(bytes: bytes.count, limit: limit) }
         let size: (width: Int, height: Int)
         if bytes.starts(with: PNGReader.signature) {
             format = .png

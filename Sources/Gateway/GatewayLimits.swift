@@ -19,11 +19,11 @@ package enum GatewayLimits {
     /// Most jobs of a list, and most of their runs on a page: a household has some ten.
     package static let automations = 1_000
     /// Most nodes of a list, and most commands and permissions of each: a household has some ten, of which each does some dozens.
-    static let nodes = 256
-    static let nodeCommands = 256
+    static let nodes = 100
+    static let nodeCommands = 128
     static let nodePermissions = 64
     /// Most devices that wait for approval, and most roles and scopes of each: an operator sees some at a time.
-    static let pairingRequests = 256
+    package static let pairingRequests = 256
     static let pairingNames = 32
     /// Most providers and most windows of one: each is a subscription of the gateway's owner.
     static let usageProviders = 32

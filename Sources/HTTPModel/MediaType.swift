@@ -77,4 +77,6 @@ package struct MediaType: Sendable, Equatable {
     package static let png = MediaType("image", "png")
     package static let jpeg = MediaType("image", "jpeg")
     package static let webp = MediaType("image", "webp")
+    package static let mp4 = MediaType("video", "mp4")
+    package static let webm = MediaType("video", "webm")
 }

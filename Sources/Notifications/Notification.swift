@@ -6,7 +6,7 @@ package struct Notification: Sendable, Equatable {
     /// The thing that it is about.
     package struct Matter: Sendable, Hashable {
         package enum Kind: String, Sendable {
-            case approval, question, outbox, run, link, usage, node, automation, sink
+            case approval, question, outbox, run, link, usage, node, automation, pairing, sink
         }
 
         package let kind: Kind

@@ -41,7 +41,7 @@ package struct Occasion: Sendable, Equatable {
     package static func concerns(_ type: String) -> Bool {
         switch type {
         case "approval", "question", "outbox", "run.started", "run.ended", "run.corrected", "message", "node",
-            "automation":
+            "automation", "device":
             true
         default: false
         }
@@ -72,6 +72,7 @@ package struct Occasion: Sendable, Equatable {
             return Reading(occasion: run(event["run"], id: id, at: at), ended: ended)
         case "message": return Reading(occasion: message(event, id: id, at: at))
         case "node": return Reading(occasion: node(event, id: id, at: at))
+        case "device": return device(event, at: at)
         case "automation": return Reading(occasion: automation(event, id: id, at: at))
         default: return Reading()
         }
@@ -229,26 +230,38 @@ package struct Occasion: Sendable, Equatable {
         guard event["reason"]?.string == "finished", let automation = event["automation"],
             let name = automation["id"]?.string
         else { return nil }
-        let run = event["run"] ?? automation["lastRun"]
-        let status = event["status"]?.string ?? run?["status"]?.string ?? automation["lastStatus"]?.string
+        let last = automation["last"]
         let type: NotificationType
-        switch status {
+        switch last?["status"]?.string {
         case "error": type = .automationFailed
         case "ok": type = .automationCompleted
         default: return nil
         }
-        let detail =
-            event["error"]?.string ?? run?["error"]?.string ?? event["summary"]?.string
-            ?? run?["summary"]?.string ?? automation["lastError"]?.string
         let shown = automation["name"]?.string ?? name
         var occasion = Occasion(
             type,
             source: "event/\(id)",
             at: at,
-            text: [shown, detail].compactMap(\.self).joined(separator: ": ")
+            text: [shown, last?["error"]?.string].compactMap(\.self).joined(separator: ": ")
         )
         occasion.matter = Notification.Matter(.automation, name)
         return occasion
+    }
+
+    /// A device that asks the gateway's operator. Deciding stays on the gateway's host.
+    private static func device(_ event: JSONValue, at: Timestamp) -> Reading {
+        guard let request = event["device"], let id = request["id"]?.string else { return Reading() }
+        let matter = Notification.Matter(.pairing, id)
+        guard event["reason"]?.string == "requested" else { return Reading(ended: matter) }
+        let name = request["name"]?.string ?? request["device"]?.string ?? "A device"
+        var occasion = Occasion(
+            .pairingRequested,
+            source: "pairing/\(id)",
+            at: at,
+            text: [name, request["hint"]?.string].compactMap(\.self).joined(separator: ": ")
+        )
+        occasion.matter = matter
+        return Reading(occasion: occasion)
     }
 
     private mutating func take(_ value: JSONValue) {

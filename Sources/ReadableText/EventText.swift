@@ -71,6 +71,12 @@ package enum EventText {
             let node = event["node"]
             return "node " + text(node?["name"]) + " " + style.state(word(event["reason"]))
                 + style.dim(" (" + word(node?["id"]) + ")")
+        case "device":
+            let request = event["device"]
+            let name = request?["name"]?.string ?? request?["device"]?.string ?? ""
+            let hint =
+                event["reason"]?.string == "requested" ? request?["hint"]?.string.map { ": " + shortened($0) } : nil
+            return "device " + Printable.line(name) + " " + style.state(word(event["reason"])) + (hint ?? "")
         case "identity", "profile": return "\(type) of \(word(event["agent"])) changed"
         case "usage": return "usage: " + UsageText.crossed(event)
         case "session": return "session changed: " + word(event["reason"])

@@ -34,6 +34,11 @@ package enum StatusText {
             let text = "the link stays closed, because the saved runs could not be read: "
             rows.append(("", style.bad(text) + Printable.line(fault)))
         }
+        if let devices = status["pairing"]?["pending"]?.int, devices > 0 {
+            let who = devices == 1 ? "1 device waits" : "\(devices) devices wait"
+            let text = style.warning(who) + " for the gateway's approval: openclaw devices list, on its host"
+            rows.append(("Devices", text))
+        }
         if let events = status["events"] {
             rows.append(("Events", "\(events["subscribers"]?.int ?? 0) subscribers, newest \(word(events["last"]))"))
         }

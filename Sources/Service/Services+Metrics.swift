@@ -23,6 +23,11 @@ extension Services {
                 (["state": $0.rawValue], approvals.endings[$0] ?? 0)
             }
         )
+        page.counters(
+            "ladle_node_calls",
+            "Commands of nodes that were asked for, by how that ended.",
+            NodeOutcome.allCases.map { (["outcome": $0.rawValue], nodeInvoker.counts[$0] ?? 0) }
+        )
         writeNotifications(to: &page)
         writeStore(to: &page)
     }

@@ -86,6 +86,8 @@ package final class Services: ServiceEventReceiver {
     package let receipts: ControlReceipts
     package let automations: AutomationService
     package let nodes: NodeService
+    package let nodeInvoker: NodeInvoker
+    package let devicePairing: DevicePairing
     package let usageReports: UsageReports
     package let usage: UsageService
 
@@ -193,6 +195,8 @@ package final class Services: ServiceEventReceiver {
             policy: settings.nodes,
             seed: settings.seed
         )
+        nodeInvoker = NodeInvoker(gateway: gateway, nodes: nodes)
+        devicePairing = DevicePairing(gateway: gateway, feed: feed, events: events)
         timeZones = TimeZones(settings.timeZones)
         notifications = NotificationService(
             settings: settings.notifications,
@@ -228,6 +232,7 @@ package final class Services: ServiceEventReceiver {
         readMarks.load(on: loop)
         approvals.load(on: loop)
         notifications.load(on: loop)
+        devicePairing.load(on: loop)
         runs.load(on: loop, completion: completion)
     }
 
@@ -241,6 +246,7 @@ package final class Services: ServiceEventReceiver {
                 documents.linkClosed()
                 approvals.linkLost(on: loop)
                 questions.linkLost()
+                devicePairing.linkLost()
             }
             feed.pass(StreamEvent(transient: "link", at: loop.wallClock) { $0.member("link", status) }, on: loop)
             if status.state != .online { outbox.linkIs(LinkCondition(status), on: loop) }
@@ -257,6 +263,7 @@ package final class Services: ServiceEventReceiver {
             sessionModel.linkOpened(on: loop)
             automations.linkOpened(hello, on: loop)
             nodes.linkOpened(on: loop)
+            devicePairing.linkOpened(hello, on: loop)
             documents.refreshAll(on: loop)
             runs.resumeWatching(on: loop)
         case .gatewayEvent(let event):
@@ -270,6 +277,7 @@ package final class Services: ServiceEventReceiver {
             automations.received(event, on: loop)
             notifications.received(event, on: loop)
             nodes.received(event, on: loop)
+            devicePairing.received(event, on: loop)
         case .framesLost:
             runs.framesLost(on: loop)
             approvals.framesLost(on: loop)
@@ -277,6 +285,7 @@ package final class Services: ServiceEventReceiver {
             sessionModel.invalidate()
             questions.framesLost(on: loop)
             automations.framesLost(on: loop)
+            devicePairing.framesLost(on: loop)
         case .eventsMissed(let since): messages.reload(since: since, on: loop)
         case .conversationBegan(let session): sessions.began(session, on: loop)
         case .sessionsListed(let before): sessions.compare(before, on: loop)

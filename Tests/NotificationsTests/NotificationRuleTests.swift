@@ -71,10 +71,21 @@ struct NotificationRuleTests {
         #expect(occasion("outbox", #"{"entry":{"id":"o","state":"delivered"}}"#) == nil)
         let node = occasion("node", #"{"reason":"disconnected","node":{"id":"n","name":"Phone"}}"#)
         #expect(node?.type == .nodeOffline && !standard(node))
-        let failed = #"{"reason":"finished","status":"error","automation":{"id":"a","name":"Backup"}}"#
+        // The form of the event, as AutomationServiceTests have it.
+        let failed =
+            #"{"reason":"finished","automation":{"id":"a","name":"Backup","last":{"at":"2026-11-21T09:00:00.000Z","#
+            + #""status":"error","error":"no disk"}}}"#
         let automation = occasion("automation", failed)
-        #expect(automation?.type == .automationFailed && standard(automation) && automation?.text == "Backup")
+        #expect(automation?.type == .automationFailed && standard(automation) && automation?.text == "Backup: no disk")
+        let fine = occasion("automation", failed.replacingText("error\",", with: "ok\","))
+        #expect(fine?.type == .automationCompleted && !standard(fine))
         #expect(occasion("automation", #"{"reason":"started","automation":{"id":"a"}}"#) == nil)
+        let asks =
+            #"{"reason":"requested","device":{"id":"p","name":"Tablet","hint":"openclaw devices approve p"},"pending":1}"#
+        let device = occasion("device", asks)
+        #expect(device?.type == .pairingRequested && standard(device))
+        #expect(device?.text == "Tablet: openclaw devices approve p")
+        #expect(occasion("device", #"{"reason":"approved","device":{"id":"p"}}"#) == nil)
         let said = #"{"session":"agent:main:main","message":{"role":"assistant","text":"hi"}}"#
         #expect(occasion("message", said)?.type == .messageReceived && !standard(occasion("message", said)))
         #expect(occasion("message", #"{"message":{"role":"assistant","text":"hi","runId":"r"}}"#) == nil)

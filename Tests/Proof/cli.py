@@ -222,6 +222,18 @@ as_json("automations", "show", "no-such-job", code=64)
 tally.check(as_json("wake", "the", "door", "is", "open")["mode"] == "now", "a word to the agent")
 tally.check("at its next turn" in pipe("wake", "--later", "the door is open")[0], "in words")
 
+# Nodes: a phone and a Mac.
+nodes = as_json("nodes")["nodes"]
+tally.check([node["name"] for node in nodes] == ["Ann's phone", "Studio Mac"], f"nodes: {nodes}")
+mac = nodes[1]["id"]
+tally.check("system.notify" in terminal("nodes", "list") and "no, by Ladle" in pipe("nodes", "show", mac[:8])[0], "in words")
+tally.check(as_json("nodes", "show", mac)["id"] == mac, "one of them")
+done = as_json("nodes", "invoke", "--idempotency-key", "cli-n", mac, "system.notify", "title=Tea")
+tally.check(as_json("nodes", "invoke", "--idempotency-key", "cli-n", mac, "system.notify", "title=Tea") == done, "a repeat does nothing")
+tally.check("system.notify is done" in pipe("nodes", "invoke", "--timeout", "5", mac, "system.notify")[0], "done")
+tally.check(as_json("nodes", "invoke", mac, "system.run", code=64)["code"] == "COMMAND_NOT_ALLOWED", "never")
+as_json("nodes", "show", "no-such-node", code=64)
+
 # The newest releases alone have questions; approvals.py answers some.
 for words in (["list"], ["show", "some-question"], ["answer", "some-question", "yes"], ["cancel", "some-question"]):
     tally.check(as_json("questions", *words, code=69)["code"] == "GATEWAY_UNSUPPORTED", f"questions {words[0]}")

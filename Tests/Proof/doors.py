@@ -44,6 +44,7 @@ NEEDS = {
     "send": "createNotification sendMessage cancelEntry retryEntry abortRun abortSession wakeAgent",
     "identity": "patchIdentity putIdentity deleteAvatar putAvatar patchProfile putProfile",
     "control": "createSession patchSession deleteSession resetSession compactSession patchAutomation runAutomation",
+    "nodes": "invokeNode",
     "approvals": "decideApproval linkApproval answerQuestion",
     "admin": "getFrames listPairing approvePairing rejectPairing listTokens createToken revokeToken rotateToken "
              "createInvitation getInvitation cancelInvitation "

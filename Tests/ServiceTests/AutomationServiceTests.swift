@@ -67,6 +67,42 @@ struct AutomationServiceTests {
         }
     }
 
+    @Test(arguments: [3, 4])
+    func `an end that comes before the first list is told with its status`(version: Int) async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: version, methods: Self.methods, on: loop)
+            // The list is of the time before the end, or does not tell of it.
+            bench.gateway.next("cron.list", list(Self.job("a")))
+            let end = #"{"jobId":"a","action":"finished","status":"error","error":"broken","runAtMs":1795342455811}"#
+            try await bench.event("cron", end, on: loop)
+            #expect(told(bench) == ["finished a error"])
+            let last = bench.data("automation")[0]["automation"]
+            #expect(last?["last"]?["error"]?.string == "broken" && last?["failures"]?.int == 1)
+            #expect(try await read(bench, on: loop).rows.first?.automation?.last?.status == "error")
+        }
+        try await withServices { bench, loop in
+            try await bench.open(version: version, methods: Self.methods, on: loop)
+            let known =
+                #"{"lastRunAtMs":1795342455811,"lastRunStatus":"error","lastError":"known","consecutiveErrors":4}"#
+            bench.gateway.next("cron.list", list(Self.job("a", state: known)))
+            let end = #"{"jobId":"a","action":"finished","status":"error","error":"broken","runAtMs":1795342455811}"#
+            try await bench.event("cron", end, on: loop)
+            let last = bench.data("automation")[0]["automation"]
+            #expect(last?["last"]?["error"]?.string == "known" && last?["failures"]?.int == 4)
+        }
+    }
+
+    @Test func `the end of a job makes a notification`() async throws {
+        try await withServices { bench, loop in
+            try await bench.open(version: 3, methods: Self.methods, on: loop)
+            bench.gateway.next("cron.list", list(Self.job("a")))
+            let end = #"{"jobId":"a","action":"finished","status":"error","error":"broken","runAtMs":1795342455811}"#
+            try await bench.event("cron", end, on: loop)
+            let one = bench.data("notification").last?["notification"]
+            #expect(one?["type"]?.string == "automation.failed", "\(bench.types())")
+        }
+    }
+
     @Test func `no event and no file has what a job says`() async throws {
         try await withServices { bench, loop in
             try await bench.open(methods: Self.methods, on: loop)

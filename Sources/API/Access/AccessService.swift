@@ -147,6 +147,24 @@ package final class AccessService {
         exchange.state(verdict.headers)
     }
 
+    /// A command of a node, by a caller that is not the owner: one that looks or writes counts twice, once with its like.
+    func admitNodeCall(_ exchange: Exchange, by caller: Caller, isCapture: Bool, on loop: isolated EventLoop)
+        throws(Problem)
+    {
+        guard caller.isLimited else { return }
+        let (key, now) = (RateLimitKey.caller(caller.label), loop.wallClock.milliseconds)
+        if isCapture {
+            let verdict = authenticator.limiter.take(.captures, key, now: now)
+            guard verdict.allowed else { throw Problem(.rateLimited(.captures, verdict)) }
+        }
+        let verdict = authenticator.limiter.take(.nodeCalls, key, now: now)
+        guard verdict.allowed else {
+            if isCapture { authenticator.limiter.giveBack(.captures, key) }
+            throw Problem(.rateLimited(.nodeCalls, verdict))
+        }
+        exchange.state(verdict.headers)
+    }
+
     /// An application for pairing, by whoever can reach the server, the owner too.
     func admitApplication(_ exchange: Exchange, from peer: Peer, on loop: isolated EventLoop) throws(Problem) {
         let verdict = authenticator.limiter.take(.pairing, peer.limitKey, now: loop.wallClock.milliseconds)

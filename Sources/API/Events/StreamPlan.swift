@@ -27,7 +27,9 @@ extension StreamEvent {
         guard caller.sessions != nil else { return true }
         if let session { return caller.mayUse(session: session) }
         // Of a session that the gateway does not tell, and of all of them.
-        if ["approval", "question", "automation", "node", "notification", "usage"].contains(type) { return false }
+        if ["approval", "question", "automation", "node", "device", "notification", "usage"].contains(type) {
+            return false
+        }
         guard type == DocumentKind.identity.rawValue || type == DocumentKind.profile.rawValue else { return true }
         return (try? JSONDocument(parsing: data).root["agent"]?.string).map(caller.mayUse(agent:)) ?? false
     }

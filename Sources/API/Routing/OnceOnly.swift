@@ -8,7 +8,8 @@ import Service
 /// A request that acts on the gateway at once, and once for each Idempotency-Key: a repeat gets the answer of the first.
 final class OnceOnly {
     enum Outcome {
-        case done(Response)
+        /// - Parameter repeats: what they get where the answer is not for the disk.
+        case done(Response, repeats: Problem? = nil)
         /// - Parameter isKept: the gateway may have acted; else the key is free again.
         case failed(Problem, isKept: Bool)
     }
@@ -87,7 +88,7 @@ final class OnceOnly {
 
     private func answer(_ outcome: Outcome, on loop: isolated EventLoop) {
         switch outcome {
-        case .done(let response): call.respond(response, on: loop)
+        case .done(let response, _): call.respond(response, on: loop)
         case .failed(let problem, _): call.fail(problem, on: loop)
         }
     }
@@ -98,7 +99,7 @@ final class OnceOnly {
         var writer = JSONWriter()
         switch outcome {
         case .failed(_, isKept: false): return nil
-        case .failed(let problem, _):
+        case .failed(let problem, _), .done(_, repeats: let problem?):
             writer.object { object in
                 object.member("status", Int(problem.status.code))
                 object.member("problem", problem.code.rawValue)
@@ -111,7 +112,7 @@ final class OnceOnly {
                     for member in problem.members { members.member(member.name, raw: member.json) }
                 }
             }
-        case .done(let response):
+        case .done(let response, repeats: nil):
             writer.object { object in
                 object.member("status", Int(response.head.status.code))
                 object.member("location", response.head.fields.string(for: .location))

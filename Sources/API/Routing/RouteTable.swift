@@ -205,6 +205,15 @@ package enum RouteTable {
         Route("listNodes", .get, "/v1/nodes", scope: .read, query: ["refresh"], handler: NodeOperations.list),
         Route("getNode", .get, "/v1/nodes/{id}", scope: .read, query: ["refresh"], handler: NodeOperations.get),
         Route(
+            "invokeNode",
+            .post,
+            "/v1/nodes/{id}/invoke",
+            scope: .nodes,
+            body: NodeInvokeOperation.body,
+            produces: NodeInvokeOperation.types,
+            handler: NodeInvokeOperation.handle
+        ),
+        Route(
             "listNotifications",
             .get,
             "/v1/notifications",

@@ -22,6 +22,8 @@ struct StatusReport: JSONWritable, Equatable {
     let runsFault: String?
     let pendingApprovals: Int
     let notifications: NotificationService.Summary
+    /// Devices that wait for the gateway's operator; nil where the link may not see them.
+    let pendingDevices: Int?
     let first: EventID?
     let last: EventID
     let subscribers: Int
@@ -43,6 +45,7 @@ struct StatusReport: JSONWritable, Equatable {
         runsFault = api.runs.fault
         pendingApprovals = api.services.approvals.pendingCount(of: caller.sessions)
         notifications = api.services.notifications.summary
+        pendingDevices = api.services.devicePairing.pendingCount
         first = api.feed.oldest
         last = api.hub.last
         subscribers = isLimited ? api.hub.count(of: caller) : api.hub.count
@@ -89,7 +92,12 @@ struct StatusReport: JSONWritable, Equatable {
                 inner.member("configured", connections.configured)
             }
             object.array("listeners", of: listeners)
-            if !isLimited { object.member("notifications", notifications) }
+            if isLimited { return }
+            object.member("notifications", notifications)
+            object.object("pairing") { inner in
+                inner.key("pending")
+                if let pendingDevices { inner.int(pendingDevices) } else { inner.null() }
+            }
         }
     }
 

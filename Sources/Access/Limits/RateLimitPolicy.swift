@@ -1,12 +1,16 @@
 /// The kinds of counted attempts. The raw value names the policy in headers and problems.
 package enum RateLimitKind: String, CaseIterable, Sendable {
     case auth, pairing, sends
+    case nodeCalls = "node-calls"
+    case captures
 
     var index: Int {
         switch self {
         case .auth: 0
         case .pairing: 1
         case .sends: 2
+        case .nodeCalls: 3
+        case .captures: 4
         }
     }
 }
@@ -31,6 +35,8 @@ package struct RateLimitPolicy: Equatable, Sendable {
         case .auth: .perMinute(10)
         case .pairing: .perMinute(5)
         case .sends: RateLimitPolicy(burst: 5, intervalMilliseconds: 1000)
+        case .nodeCalls: .perMinute(6)
+        case .captures: .perMinute(1)
         }
     }
 

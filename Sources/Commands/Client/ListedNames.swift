@@ -3,7 +3,7 @@ import ReadableText
 
 /// The lists whose rows a command line names: for completions, and for ids of which only the beginning is typed.
 package enum ListedNames: String, CaseIterable, Sendable {
-    case entries, runs, approvals, questions, automations, sinks, sessions, agents, tokens, codes, contexts
+    case entries, runs, approvals, questions, automations, nodes, sinks, sessions, agents, tokens, codes, contexts
 
     /// A Tab must not hang.
     private static let patienceMilliseconds = 2000
@@ -16,6 +16,7 @@ package enum ListedNames: String, CaseIterable, Sendable {
         case .questions: (.get("/v1/questions"), "questions", "id")
         case .sinks: (.get("/v1/notifications/sinks"), "sinks", "name")
         case .automations: (.get("/v1/automations"), "automations", "id")
+        case .nodes: (.get("/v1/nodes"), "nodes", "id")
         case .sessions: (.get("/v1/sessions"), "sessions", "key")
         case .agents: (.get("/v1/agents"), "agents", "id")
         case .tokens: (.get("/v1/tokens"), "tokens", "id")

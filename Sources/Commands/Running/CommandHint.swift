@@ -28,6 +28,7 @@ enum CommandHint {
         case ("POST", 3, "approvals", let id?): command = "ladle approvals allow \(id)"
         case ("GET", 3, "questions", let id?): command = "ladle questions show \(id)"
         case ("GET", 3, "automations", let id?): command = "ladle automations show \(id)"
+        case ("GET", 3, "nodes", let id?): command = "ladle nodes show \(id)"
         case ("POST", 4, "runs", "abort"): command = "ladle abort \(path[2])"
         case ("POST", 4, "sessions", "abort"): command = "ladle abort --session \(path[2])"
         default: return nil

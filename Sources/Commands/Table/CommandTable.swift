@@ -36,7 +36,7 @@ package enum CommandTable {
             [],
             [OptionSpec("--view", "NAME", "Which ones", values: .words(["default", "configured", "all"]))]
         ),
-        usage, automations, wake,
+        usage, automations, nodes, wake,
         client(
             "status",
             "Show the state of Ladle and of its connection to the gateway",
@@ -394,6 +394,26 @@ package enum CommandTable {
             ]
             $0.examples = ["ladle automations", "ladle automations run 5b1f0a7c"]
         }
+
+    private static let nodes = CommandSpec("nodes", "The devices that lend the gateway what they can do").with {
+        let id = ArgumentSpec("id", "Id of the node", values: .listed(.nodes))
+        $0.usual = "list"
+        $0.subcommands = [
+            client("list", "List the nodes and what may be asked of them", run: NodeCommands.list, []),
+            client("show", "Show one, with each command and why it is not done", run: NodeCommands.show, [id]),
+            client(
+                "invoke",
+                "Have one do something",
+                run: NodeCommands.invoke,
+                [
+                    id, ArgumentSpec("command", "Such as system.notify"),
+                    ArgumentSpec("name=value", "What the command takes", optional: true, repeats: true),
+                ],
+                [OptionSpec("--timeout", "SECONDS", "How long the node may take; 20 by default"), key]
+            ),
+        ]
+        $0.examples = ["ladle nodes", "ladle nodes invoke 0d6f2b1c system.notify title=Tea body='It is ready'"]
+    }
 
     private static let key = OptionSpec("--idempotency-key", "KEY", "A repeat with the same key is not done again")
 

@@ -40,6 +40,12 @@ extension ConfigurationKey {
                 + "approval ends"
         )
 
+    package static let nodesAllow = ConfigurationKey("nodes.allow", comma, default: "")
+        .means(
+            "Commands of nodes to let through beside the harmless ones: private reads such as location.get, as a family too "
+                + "(location.*); what looks, records or writes, such as camera.snap, one by one"
+        )
+
     // MARK: Notifications
 
     package static let notificationsSinks = ConfigurationKey("notifications.sinks", .object)
@@ -292,6 +298,10 @@ extension ConfigurationKey {
         .means("Messages that one caller may send to a session at once")
     package static let limitsSendsInterval = ConfigurationKey("limits.sendsInterval", .duration(1...day), default: "1s")
         .means("Time after which a caller may send one more message to a session")
+    package static let limitsNodeCalls = ConfigurationKey("limits.nodeCalls", .int(1...1_000_000), default: "6")
+        .means("Commands of nodes a minute for one caller")
+    package static let limitsNodeCaptures = ConfigurationKey("limits.nodeCaptures", .int(1...1_000_000), default: "1")
+        .means("Of these, how many that look, record or write")
     package static let limitsAuthPerMinute = ConfigurationKey(
         "limits.authPerMinute",
         .int(1...1_000_000),
@@ -342,7 +352,8 @@ extension ConfigurationKey {
     /// `ConfigurationTableTests` holds this list against the declarations above.
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
-        gatewayClientName, approvalsLinks, notificationsSinks, notificationsAllowHosts, notificationsPublicURL, listen,
+        gatewayClientName, approvalsLinks, nodesAllow, notificationsSinks, notificationsAllowHosts,
+        notificationsPublicURL, listen,
         insecureLAN, unixMode, unixOwner, state, demo, demoProtocol,
         demoPort, demoSpeed,
         accessLoopback, accessHosts, accessOrigins, accessTailnetAllow, accessTailnetCapability, accessTailnetSocket,
@@ -353,7 +364,8 @@ extension ConfigurationKey {
         limitsIdle, limitsBodyRate, limitsBodyGrace, limitsHandshake, limitsLinger, limitsAnswerBytes,
         limitsRequestLine, limitsHeaderBytes, limitsHeaderFields, limitsRequestsPerConnection, limitsWriteStall,
         limitsConnections, limitsConnectionsPerPeer, limitsBodyBytes, limitsDrain, limitsSendsBurst,
-        limitsSendsInterval, limitsAuthPerMinute, limitsPairingPerMinute, tlsCert, tlsKey, tlsClientCA,
+        limitsSendsInterval, limitsNodeCalls, limitsNodeCaptures, limitsAuthPerMinute, limitsPairingPerMinute, tlsCert,
+        tlsKey, tlsClientCA,
         tlsClientAllow, logFormat, logLevel, debugFrames,
     ]
 }

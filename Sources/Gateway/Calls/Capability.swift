@@ -79,7 +79,8 @@ package enum Capability: String, CaseIterable, Sendable {
     /// Whether Ladle has routes for it, so that clients may rely on the name.
     package var isServed: Bool {
         switch self {
-        case .approvals, .approvalsPending, .automations, .automationsRun, .eventsSessions, .models, .nodes, .questions,
+        case .approvals, .approvalsPending, .automations, .automationsRun, .eventsSessions, .models, .nodes,
+            .nodesInvoke, .questions,
             .sessionsArchive, .sessionsCompact,
             .sessionsCreate, .sessionsDelete, .sessionsPatch, .sessionsReset, .usageCost, .usageLimits, .usageSessions,
             .wake, .wakeSession:

@@ -122,6 +122,14 @@ package enum ProblemCode: String, CaseIterable, Sendable {
 
     // Nodes.
     case nodeNotFound = "NODE_NOT_FOUND"
+    case commandNotAllowed = "COMMAND_NOT_ALLOWED"
+    case nodeOffline = "NODE_OFFLINE"
+    case nodeInBackground = "NODE_IN_BACKGROUND"
+    case nodePermission = "NODE_PERMISSION"
+    case nodeTimeout = "NODE_TIMEOUT"
+    case nodeFailed = "NODE_FAILED"
+    case nodeBusy = "NODE_BUSY"
+    case resultNotKept = "RESULT_NOT_KEPT"
 
     // The gateway and its agents.
     case gatewayUnavailable = "GATEWAY_UNAVAILABLE"
@@ -309,6 +317,14 @@ package enum ProblemCode: String, CaseIterable, Sendable {
             )
 
         case .nodeNotFound: Kind(.notFound, "Not found", hint: "ladle nodes")
+        case .commandNotAllowed: Kind(.unprocessableContent, "Command not allowed")
+        case .nodeOffline: Kind(.serviceUnavailable, "Node offline", retryAfterMs: 30_000)
+        case .nodeInBackground: Kind(.serviceUnavailable, "Node in background", retryAfterMs: 60_000)
+        case .nodePermission: Kind(.forbidden, "Not permitted at the node")
+        case .nodeTimeout: Kind(.gatewayTimeout, "Node timeout")
+        case .nodeFailed: Kind(.badGateway, "Node failed")
+        case .nodeBusy: Kind(.serviceUnavailable, "Node busy", retryAfterMs: 1000)
+        case .resultNotKept: Kind(.conflict, "Result not kept")
 
         case .gatewayUnavailable:
             Kind(.serviceUnavailable, "Gateway unavailable", retryAfterMs: 5000, hint: "ladle status")

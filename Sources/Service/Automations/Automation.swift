@@ -85,6 +85,12 @@ package struct Automation: Sendable, Equatable {
         }
     }
 
+    /// The last run is the one whose end the event tells, or a later one.
+    func knows(_ event: CronEvent) -> Bool {
+        guard let last else { return false }
+        return event.runAt.map { last.at >= $0 } ?? true
+    }
+
     /// What a person decided about it: a run changes nothing of this.
     func isDefined(as other: Automation) -> Bool {
         (name, isEnabled, schedule, target, work) == (

@@ -176,7 +176,12 @@ package final class AutomationService {
         let waiting = pending
         pending = []
         for (id, event) in waiting {
-            guard let reason = event.action.flatMap(Reason.init), let row = rows[id] ?? before[id] else { continue }
+            guard let reason = event.action.flatMap(Reason.init), var row = rows[id] ?? before[id] else { continue }
+            // A list may be of the time before the end that came first.
+            if reason == .finished, !row.knows(event) {
+                row.note(event, now: loop.wallClock)
+                if rows[id] != nil { rows[id] = row }
+            }
             publish(reason, row, on: loop)
         }
     }

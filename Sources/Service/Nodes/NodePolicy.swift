@@ -89,7 +89,7 @@ package struct NodePolicy: Sendable, Equatable {
     }
 
     /// Every command that may be asked for.
-    var permitted: Set<String> { Self.harmless.union(allowed) }
+    package var permitted: Set<String> { Self.harmless.union(allowed) }
 
     /// Named in `nodes.allow`, sorted.
     package var named: [String] { allowed.sorted() }

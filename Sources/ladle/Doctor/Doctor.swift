@@ -20,7 +20,7 @@ struct Doctor {
     private static let betweenLooks = 100
 
     func run(json: Bool) async -> ExitCode {
-        var findings = configuration()
+        var findings = configuration() + nodes()
         if let path = stateDirectory {
             let socket = socket ?? path + "/ladle.sock"
             do throws(ClientError) {
@@ -34,6 +34,7 @@ struct Doctor {
                 findings += outbox(status["outbox"], database: database)
                 findings += runs(status["runs"], database: database)
                 findings += notifications(status["notifications"])
+                findings += pairing(status["pairing"])
                 findings += HostCheck.exposure(settings, listeners: status["listeners"])
             } catch {
                 findings += HostCheck.state(path, isServing: false)
@@ -112,6 +113,22 @@ struct Doctor {
         guard let fault = runs?["fault"]?.string else { return [] }
         let text = "the link stays closed, because the saved runs could not be read: \(fault)"
         return [.wrong("runs", text, Self.integrityCheck(database), .temporary)]
+    }
+
+    /// What the setting lets through beside the harmless commands.
+    private func nodes() -> [Finding] {
+        do throws(StartFailure) {
+            let named = try ServeConfiguration.nodePolicy(settings).named
+            return named.isEmpty ? [] : [.fine("nodes", "nodes.allow lets through \(named.joined(separator: ", "))")]
+        } catch {
+            return [.wrong("nodes", error.message, "ladle config reference", .configuration)]
+        }
+    }
+
+    private func pairing(_ value: JSONValue?) -> [Finding] {
+        guard let count = value?["pending"]?.int, count > 0 else { return [] }
+        let who = count == 1 ? "1 device waits" : "\(count) devices wait"
+        return [.fine("pairing", "\(who) for the gateway's approval: openclaw devices list, on its host")]
     }
 
     private func notifications(_ value: JSONValue?) -> [Finding] {

@@ -29,6 +29,7 @@ struct ServeConfiguration: Sendable {
     let tailnet: TailnetPolicy
     let origins: OriginList
     let notifications: NotificationSettings
+    let nodes: NodePolicy
 
     init(_ settings: Settings, places: SettingsPlaces) throws {
         guard let state = places.stateDirectory(settings) else {
@@ -49,10 +50,19 @@ struct ServeConfiguration: Sendable {
         (listen, tailnetPorts) = try Self.listeners(settings, listenRules, state: state)
         tailnet = try Self.tailnetPolicy(settings)
         origins = try Self.origins(settings)
+        nodes = try Self.nodePolicy(settings)
         let ports = listen.compactMap { listen in
             if case .ip(_, let port) = listen.address { port } else { nil }
         }
         notifications = try NotificationConfiguration.read(settings, ownPorts: Set(ports + tailnetPorts))
+    }
+
+    static func nodePolicy(_ settings: Settings) throws(StartFailure) -> NodePolicy {
+        do throws(NodePolicy.Fault) {
+            return try NodePolicy(allow: settings.list(.nodesAllow))
+        } catch {
+            throw StartFailure(message: "nodes.allow: \(error.detail)", status: .configuration)
+        }
     }
 
     // MARK: The parts' settings
@@ -85,6 +95,7 @@ struct ServeConfiguration: Sendable {
         services.outboxLimits.payloadBytes = Int(settings.int(.outboxMaxAttachmentBytes))
         services.writesDocumentsByChat = settings.text(.identityWrite) == "chat"
         services.notifications = notifications
+        services.nodes = nodes
         services.freeBytes = { [stateDirectory] in FileSystem.freeBytes(at: stateDirectory) }
         services.utcOffset = { HostClock.utcOffset(atSeconds: $0) }
         services.timeZones = { name, completion in
@@ -157,6 +168,8 @@ struct ServeConfiguration: Sendable {
             limiter: RateLimiter(policies: [
                 .auth: .perMinute(settings.int(.limitsAuthPerMinute)),
                 .pairing: .perMinute(settings.int(.limitsPairingPerMinute)),
+                .nodeCalls: .perMinute(settings.int(.limitsNodeCalls)),
+                .captures: .perMinute(settings.int(.limitsNodeCaptures)),
                 .sends: RateLimitPolicy(
                     burst: settings.int(.limitsSendsBurst),
                     intervalMilliseconds: settings.int(.limitsSendsInterval)
