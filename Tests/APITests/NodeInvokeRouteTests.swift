@@ -1,6 +1,7 @@
 import DemoGateway
 import EventLoops
 import JSONBytes
+import Observability
 import Service
 import TestSupport
 import Testing

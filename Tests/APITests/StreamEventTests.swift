@@ -23,7 +23,7 @@ import Testing
         #expect(String(decoding: StreamFormat.text.encode(event), as: UTF8.self) == example)
     }
 
-    @Test(arguments: ["nodes", "device", "nodes,run.*"])
+    @Test(arguments: ["nodes", "devices", "nodes,run.*"])
     func `a type that never comes is no filter`(_ types: String) {
         #expect(throws: EventFilterError.self) {
             try EventFilter(types: types, session: nil, run: nil, known: EventStreamOperation.types)

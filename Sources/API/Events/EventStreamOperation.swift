@@ -11,7 +11,8 @@ import Service
 enum EventStreamOperation {
     static let types = [
         "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "run.corrected", "message", "outbox",
-        "approval", "question", "automation", "node", "device", "notification", "pairing", "identity", "profile", "session",
+        "approval", "question", "automation", "node", "device", "notification", "pairing", "identity", "profile",
+        "session",
         "usage", "summary", "reset", "shutdown", "heartbeat",
     ]
 

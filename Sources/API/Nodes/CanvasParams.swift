@@ -6,6 +6,8 @@ import Server
 /// What a canvas may be told to show: a page of the web. A page of the gateway itself would be shown with its rights, and other schemes
 /// read files or run scripts. Only the known fields are passed on, as they were understood here.
 enum CanvasParams {
+    /// As long as an address may be.
+    private static let longestFragment = 2_048
     private static let numbers = ["x", "y", "width", "height"]
 
     static func checked(_ value: JSONValue?, gateway: String?) throws(Problem) -> [UInt8]? {
@@ -37,7 +39,7 @@ enum CanvasParams {
         let parts = text.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
         let fragment = parts.count > 1 ? "#" + parts[1] : ""
         guard fragment.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }),
-            fragment.utf8.count <= NotificationLimits.urlBytes
+            fragment.utf8.count <= longestFragment
         else { throw refused("the part behind # is no part of an address") }
         let url: SinkURL
         do throws(SinkURL.Fault) {

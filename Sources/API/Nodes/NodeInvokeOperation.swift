@@ -3,6 +3,7 @@ import Basics
 import EventLoops
 import HTTPModel
 import JSONBytes
+import Observability
 import Server
 import Service
 import TLS
@@ -206,7 +207,11 @@ extension Problem {
 
     private static func notAllowed(_ reason: Node.Reason, _ command: String) -> Problem {
         switch reason {
-        case .notDeclared: .commandNotAllowed("The node does not declare \(command).", by: "node")
+        case .notDeclared:
+            .commandNotAllowed(
+                "The gateway lists no \(command) of this node: it does not declare it, or the gateway leaves it out.",
+                by: "node"
+            )
         case .gatewayPolicy:
             .commandNotAllowed(
                 "The gateway does not let \(command) through, or its operator has yet to approve the node.",

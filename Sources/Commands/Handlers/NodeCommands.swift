@@ -1,4 +1,5 @@
 import Basics
+import HTTPModel
 import JSONBytes
 import ReadableText
 
@@ -82,7 +83,7 @@ enum NodeCommands {
                     UsageError(
                         "\(Printable.line(word)) is no parameter",
                         hint: "write each once as NAME=VALUE, such as title=Tea",
-                        command: "nodes invoke"
+                        command: ["nodes", "invoke"]
                     )
                 )
             }

@@ -412,7 +412,7 @@ package enum CommandTable {
                 [OptionSpec("--timeout", "SECONDS", "How long the node may take; 20 by default"), key]
             ),
         ]
-        $0.examples = ["ladle nodes", "ladle nodes invoke 0d6f2b1c system.notify title=Tea body='It is ready'"]
+        $0.examples = ["ladle nodes", "ladle nodes invoke 0d6f2b1c system.notify body='It is ready' title=Tea"]
     }
 
     private static let key = OptionSpec("--idempotency-key", "KEY", "A repeat with the same key is not done again")

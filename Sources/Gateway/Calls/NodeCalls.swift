@@ -66,8 +66,8 @@ package struct DevicePairList: GatewayCall {
 
     package func writeParams(to writer: inout JSONWriter) {}
 
-    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [PairingRequest] {
-        try PairingRequest.pending(payload, .device, of: method)
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [DeviceRequest] {
+        try DeviceRequest.pending(payload, .device, of: method)
     }
 }
 
@@ -79,20 +79,20 @@ package struct NodePairList: GatewayCall {
 
     package func writeParams(to writer: inout JSONWriter) {}
 
-    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [PairingRequest] {
-        try PairingRequest.pending(payload, .node, of: method)
+    package static func output(from payload: JSONValue) throws(GatewayShapeError) -> [DeviceRequest] {
+        try DeviceRequest.pending(payload, .node, of: method)
     }
 }
 
-extension PairingRequest {
+extension DeviceRequest {
     fileprivate static func pending(
         _ payload: JSONValue,
         _ kind: Kind,
         of method: String
-    ) throws(GatewayShapeError) -> [PairingRequest] {
+    ) throws(GatewayShapeError) -> [DeviceRequest] {
         guard let rows = payload["pending"], rows.kind == .array else {
             throw GatewayShapeError(method: method, missing: "pending")
         }
-        return rows.elements.prefix(GatewayLimits.pairingRequests).compactMap { PairingRequest($0, kind) }
+        return rows.elements.prefix(GatewayLimits.pairingRequests).compactMap { DeviceRequest($0, kind) }
     }
 }

@@ -4,13 +4,13 @@ import JSONBytes
 package struct PairingEvent: Sendable {
     package let requestId: String?
     /// Nil where it tells of a decision.
-    package let request: PairingRequest?
+    package let request: DeviceRequest?
     /// `approved`, `rejected` or `expired`.
     package let decision: String?
 
-    init(_ payload: JSONValue, _ kind: PairingRequest.Kind, isResolved: Bool = false) {
+    init(_ payload: JSONValue, _ kind: DeviceRequest.Kind, isResolved: Bool = false) {
         requestId = payload["requestId"]?.visibleIdentifier
-        request = isResolved ? nil : PairingRequest(payload, kind)
+        request = isResolved ? nil : DeviceRequest(payload, kind)
         decision = payload["decision"]?.identifier
     }
 }

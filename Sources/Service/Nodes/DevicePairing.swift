@@ -22,7 +22,7 @@ package final class DevicePairing {
     private let feed: EventFeed
     private let events: ServiceEvents
     /// Those that wait, by id; nil where the link may not see them, or the gateway is away.
-    private var waiting: [String: PairingRequest]?
+    private var waiting: [String: DeviceRequest]?
     /// Those that were told, also by an earlier process; nil in the first one.
     private var told: Set<String>?
     private var asked = 0
@@ -85,7 +85,7 @@ package final class DevicePairing {
     }
 
     private func askNodes(
-        _ devices: [PairingRequest],
+        _ devices: [DeviceRequest],
         _ hello: Hello,
         _ number: Int,
         on loop: isolated EventLoop
@@ -97,7 +97,7 @@ package final class DevicePairing {
         }
     }
 
-    private func listed(_ requests: [PairingRequest], on loop: isolated EventLoop) {
+    private func listed(_ requests: [DeviceRequest], on loop: isolated EventLoop) {
         isAsking = false
         if isOutdated, let hello = gateway.hello, gateway.isOnline { return ask(hello, on: loop) }
         let now = Dictionary(requests.filter { !$0.isSilent }.map { ($0.id, $0) }) { first, _ in first }
@@ -157,7 +157,7 @@ package final class DevicePairing {
         }
     }
 
-    private func publish(_ reason: Reason, _ request: PairingRequest, on loop: isolated EventLoop) {
+    private func publish(_ reason: Reason, _ request: DeviceRequest, on loop: isolated EventLoop) {
         events.changed()
         let count = waiting?.count ?? 0
         feed.publish("device", on: loop) { object in
@@ -177,7 +177,7 @@ package final class DevicePairing {
     }
 }
 
-extension PairingRequest {
+extension DeviceRequest {
     /// In bytes, of a text that is shown.
     private static let longestText = 512
 

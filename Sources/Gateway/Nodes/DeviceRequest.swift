@@ -3,7 +3,7 @@ import JSONBytes
 
 /// A device that waits for the approval of the gateway's operator: to connect at all, or as a node to do what it declares. Its address
 /// is not even read.
-package struct PairingRequest: Sendable, Equatable {
+package struct DeviceRequest: Sendable, Equatable {
     package enum Kind: String, Sendable {
         case device, node
     }
