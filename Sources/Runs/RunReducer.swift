@@ -145,6 +145,11 @@ struct RunReducer: Sendable {
     /// Our message was acknowledged, and nothing more was heard of it.
     var mayBeRefused: Bool { sentText != nil && awaitsDelivery && !hasBegun }
 
+    /// Nothing but its name was seen of it: June releases call a message under way that they have yet to begin, or refuse.
+    var isOnlyNamed: Bool {
+        awaitsDelivery && agentText.isEmpty && chatText.isEmpty && snapshot.isEmpty && steps.isEmpty
+    }
+
     /// The gateway reported an error and may be in the pause before its next try.
     var isAwaitingRetry: Bool { evidence.isAwaitingRetry }
 

@@ -297,11 +297,12 @@ package struct RunTracker: Sendable {
 
     private mutating func receive(_ event: ChatEvent, now: Timestamp, to changes: inout [RunChange]) {
         guard let state = event.state else { return }
-        if let id = known(event), let reducer = memory[id], reducer.sentText != nil, !reducer.hasBegun {
-            if state == .final, event.message == nil { return putAside(id, now: now, to: &changes) }
-            if state == .error, event.isSessionConflict {
-                changes.append(.refused(id, reason: event.errorMessage ?? ""))
-                return memory.forget(id)
+        if let id = known(event), let reducer = memory[id], reducer.sentText != nil {
+            if !reducer.hasBegun, state == .final, event.message == nil {
+                return putAside(id, now: now, to: &changes)
+            }
+            if !reducer.hasBegun || reducer.isOnlyNamed, state == .error, event.isSessionConflict {
+                return refuse(id, event.errorMessage ?? "", now: now, to: &changes)
             }
         }
         let opens = state == .delta || (state == .final && event.message != nil)
@@ -311,6 +312,17 @@ package struct RunTracker: Sendable {
         if !traits.sendsRows, memory[id]?.holdEnd(until: now.adding(milliseconds: Self.holdMilliseconds)) == true {
             wantRows(id)
         }
+        memory.publish(id, to: &changes)
+    }
+
+    /// The gateway acknowledged a message of ours and does not run it. A start that was told gets its end, which proves nothing of
+    /// the message: it is sent again, under a key of its own.
+    private mutating func refuse(_ id: String, _ reason: String, now: Timestamp, to changes: inout [RunChange]) {
+        changes.append(.refused(id, reason: reason))
+        guard memory[id]?.isStartPublished == true else { return memory.forget(id) }
+        memory[id]?.awaitsDelivery = false
+        memory[id]?.failed(reason, now: now)
+        memory[id]?.end(.reported, now: now)
         memory.publish(id, to: &changes)
     }
 
@@ -611,7 +623,9 @@ package struct RunTracker: Sendable {
     ) {
         guard let reducer = memory[id], reducer.isActive else { return }
         // Its start was never seen, and the transcript has nothing of it either.
-        let isNothing = rows.isEmpty && reducer.isUnaccountedFor && !reducer.isStartPublished && !reducer.mayBeRefused
+        let isNothing =
+            rows.isEmpty && !reducer.isStored && reducer.isUnaccountedFor && !reducer.isStartPublished
+            && !reducer.mayBeRefused
         if reducer.isOver {
             if isNothing { drop(id, to: &changes) } else { memory[id]?.end(by: rows) }
         } else if reducer.isGone {
@@ -625,7 +639,11 @@ package struct RunTracker: Sendable {
             guard memory[id]?.isActive == true, page.hasActiveRun == false else { return }
             if isNothing {
                 drop(id, to: &changes)
-            } else if reducer.hasBegun, end != nil || memory[id]?.isStillShownOver(now: now) == true {
+            } else if reducer.hasBegun || reducer.isStored,
+                end != nil || memory[id]?.isStillShownOver(now: now) == true
+            {
+                // Its message alone was written, while nobody looked.
+                if !reducer.hasBegun { memory[id]?.began(at: reducer.start) }
                 memory[id]?.end(.reported, session: end, now: now)
             }
         }

@@ -525,4 +525,39 @@ struct RunEvidenceTests {
         #expect(tracker.receive(event: "chat", payload: error, now: now) == [.refused("k", reason: words)])
         #expect(tracker.run("k") == nil)
     }
+
+    /// A page names the newest send as under way, and then the gateway refuses it.
+    @Test(arguments: [false, true])
+    func `a message that was called under way and then refused is not proven by that`(wasKilled: Bool) {
+        var tracker = RunTracker()
+        if wasKilled {
+            tracker.resume("k", session: main, startedAt: now, text: "story", awaitsDelivery: true, now: now)
+        } else {
+            tracker.sent("k", session: main, text: "story", now: now)
+            let named = json(#"{"messages":[],"inFlightRun":{"runId":"k","text":""}}"#)
+            #expect(tracker.receive(history: named, session: main, now: after(100)).count == 1)
+        }
+        tracker.linkOpened(isSameProcess: false, now: after(1_000))
+        tracker.sent("k", session: main, text: "story", now: after(2_000))
+        let words = "Error: reply session initialization conflicted for agent:main:main"
+        let error = ChatFrame.make("k", 1, "error", #","errorMessage":"\#(words)""#)
+        let changes = tracker.receive(event: "chat", payload: error, now: after(2_100))
+        #expect(changes.first == .refused("k", reason: words))
+        #expect(!changes.contains(.proven("k", .end)))
+        #expect(ends(changes).map(\.state) == [.failed])
+        #expect(ends(changes).first?.error == words)
+    }
+
+    @Test func `a message that was written and refused while nobody listened has a run that failed`() {
+        var tracker = RunTracker()
+        tracker.recover("k", session: main, text: "story", sentAt: now)
+        tracker.linkOpened(isSameProcess: true, now: after(1_000))
+        let rows = page(
+            [user("one", at: -900), answer("One.", at: -500), user("story", at: 0, key: "k")],
+            status: "failed"
+        )
+        let changes = tracker.receive(history: rows, session: main, now: after(2_000))
+        #expect(ends(changes).map(\.state) == [.failed])
+        #expect(ends(changes).first?.error == RunEvidence.unknownEnd)
+    }
 }
