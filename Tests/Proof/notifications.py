@@ -2,8 +2,8 @@
 instants: nothing is lost, and what is sent again carries the same id. Receivers that are slow, huge, redirecting or gone cost little;
 names that lead into the own network are refused.
 
-The ntfy server is a stand-in written from ntfy's documentation: JSON by POST to the root, DELETE /topic/sequence. The long form has
-200 rounds, and 10,000 notifications for a sink that takes none."""
+The ntfy server is a stand-in (`Ntfy`): neither Debian nor PyPI has the real one. The long form has 200 rounds, 10,000 notifications for
+sinks that take none, and the types that a minute has to pass for."""
 
 import http.server
 import json
@@ -12,16 +12,48 @@ import random
 import re
 import socket
 import sqlite3
+import ssl
+import subprocess
 import threading
 import time
 
 import standardwebhooks
 
 import scripted
-from harness import Serve, Tally, free_port, options, scratch, until
+from harness import LADLE, DemoGateway, Serve, Tally, free_port, options, scratch, until
 
 OPTIONS = options(rounds=(12, 200), seed=(0, 0), flood=(300, 10_000))
 SEED = OPTIONS.seed or random.SystemRandom().randrange(1, 1 << 32)
+
+
+class Ntfy:
+    """What ntfy's documentation and its answers say: JSON to the root of at most twice the longest message, 4,096 bytes of a message, three
+    actions with a label and an address, priorities 1 to 5, names of topics and sequences of 64 characters, DELETE /topic/sequence since 2.16."""
+
+    NAME = re.compile(r"[-_A-Za-z0-9]{1,64}")
+
+    @classmethod
+    def status(cls, command, path, headers, body):
+        if headers.get("Authorization") != "Bearer tk_secret":
+            return 401
+        if command == "DELETE":
+            parts = path.strip("/").split("/")
+            return 200 if len(parts) == 2 and all(cls.NAME.fullmatch(part) for part in parts) else 404
+        if len(body) > 8_192:
+            return 413
+        try:
+            said = json.loads(body)
+            actions = said.get("actions", [])
+            good = (
+                cls.NAME.fullmatch(said["topic"]) and said.get("priority", 3) in range(1, 6) and len(actions) <= 3
+                and all(a["action"] in ("view", "http", "broadcast", "copy") and a["label"] and a.get("url") for a in actions)
+                and cls.NAME.fullmatch(said.get("sequence_id", "x")) and isinstance(said.get("tags", []), list)
+                # A longer one becomes a file.
+                and len(said.get("message", "").encode()) <= 4_096
+            )
+        except (ValueError, KeyError, TypeError):
+            good = False
+        return 200 if good else 400
 
 
 class Receiver(http.server.ThreadingHTTPServer):
@@ -29,8 +61,10 @@ class Receiver(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self):
+    def __init__(self, context=None):
         super().__init__(("127.0.0.1", 0), Handler)
+        if context:
+            self.socket = context.wrap_socket(self.socket, server_side=True)
         self.got = []
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -86,6 +120,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         status = {"moved": 301, "gone": 410}.get(kind, 200)
+        if self.path == "/" or self.command == "DELETE":
+            status = Ntfy.status(self.command, self.path, self.headers, body)
         self.send_response(status)
         if kind == "moved":
             self.send_header("Location", self.server.url("stolen"))
@@ -97,9 +133,8 @@ tally = Tally()
 receiver = Receiver()
 
 
-def serve(state, sinks, *more, port=0, **settings):
-    arguments = ["--demo", "--demo-speed", "0", "--notifications-sinks", json.dumps(sinks)]
-    return Serve(*arguments, *more, state=state, port=port)
+def serve(state, sinks, *more, **settings):
+    return Serve("--notifications-sinks", json.dumps(sinks), *more, state=state, **settings)
 
 
 def note(server, title, **more):
@@ -123,8 +158,25 @@ sinks = {
     "slow": {"kind": "webhook", "url": receiver.url("slow")},
     "program": {"kind": "command", "command": [str(script), "$(touch /tmp/never)"]},
 }
-server = serve(state, sinks, "--approvals-links", "--notifications-public-url", "http://127.0.0.1:1")
+# Certificates of one authority, with the name of the address and without; one of nobody. Proxies are not for us.
+tls = {}
+for name, host in (("named", "localhost"), ("unnamed", "elsewhere.example"), ("stranger", "localhost")):
+    folder = scratch()
+    subprocess.run([LADLE, "tls", "self-signed", "--host", host, "--cert", f"{folder}/c", "--key", f"{folder}/k"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{folder}/c", f"{folder}/k")
+    tls[name] = Receiver(context), pathlib.Path(folder, "c").read_text()
+    sinks[name] = {"kind": "webhook", "url": f"https://localhost:{tls[name][0].server_port}/tls"}
+trusted = pathlib.Path(state, "authorities")
+trusted.write_text(tls["named"][1] + tls["unnamed"][1])
+proxy = f"http://127.0.0.1:{free_port()}"
+environment = {name: proxy for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")} | {"SSL_CERT_FILE": str(trusted)}
+server = serve(state, sinks, "--approvals-links", "--debug-frames", "--notifications-public-url", "http://127.0.0.1:1", env=environment)
 server.linked()
+for name, wanted in (("named", True), ("unnamed", False), ("stranger", False)):
+    answer = server.json("POST", f"/v1/notifications/sinks/{name}/test")[1]
+    tally.check(answer["ok"] == wanted and bool(tls[name][0].got) == wanted, f"TLS {name}: {answer}")
+    tally.check(wanted or answer["error"].startswith("TLS: "), f"TLS {name}: {answer}")
 started = time.monotonic()
 slow = []
 if OPTIONS.long:
@@ -188,9 +240,86 @@ tally.check(status == 409 and problem["code"] == "NOTIFICATION_LOOP", "a loop")
 if OPTIONS.long:
     until(lambda: slow, seconds=30, what="the slow one")
     tally.check(not slow[0][1]["ok"] and time.monotonic() - started < 25, f"slow: {slow}")
-log = server.output
-tally.check(secret not in log and "tk_secret" not in log and made["secret"] not in log, "a secret in the log")
+hidden = [secret, secret[6:], "tk_secret", made["secret"], "key=v", "/hook"]
+places = {path: server.call("GET", path)[2].decode() for path in (
+    "/v1/notifications/sinks", "/v1/notifications/sinks/hook", "/v1/notifications", "/v1/status", "/metrics", "/v1/debug/frames",
+)}
 server.stop()
+places |= {"log": server.output, "audit": "".join(one.read_text() for one in pathlib.Path(state).rglob("audit.log"))}
+for place, text in places.items():
+    found = [one for one in hidden if one in text]
+    tally.check(text and not found, f"{place} shows {found or 'nothing'}")
+
+# Each type from an event as it really comes. The rest: `Tests/ServiceTests`, from frames of a gateway.
+def types(path):
+    return [json.loads(body)["type"] for _, _, _, body in receiver.on(path)]
+
+
+def told(path, *wanted, seconds=30):
+    until(lambda: set(wanted) <= set(types(path)), seconds=seconds, what=lambda: f"{set(wanted) - set(types(path))}")
+    tally.check(True, path)
+
+
+def all_of(server):
+    rule = {"name": "all", "types": ["*"], "minDurationMs": 0, "cooldownMs": 0}
+    tally.check(server.json("POST", "/v1/notifications/rules", rule)[0] == 201, "the rule of all types")
+
+
+state = scratch()
+gateway = DemoGateway("--release", "autumn")
+scopes = ["--gateway-scopes", "read,write,admin,questions,approvals"]
+server = serve(state, {"all": {"kind": "webhook", "url": receiver.url("demo")}}, *scopes, gateway=gateway.url).linked()
+all_of(server)
+for text in ("echo hi", "approve echo hi", "ask Tea? yes | no"):
+    server.json("POST", "/v1/messages", {"text": text, "session": text.split()[0]})
+slow = server.json("POST", "/v1/messages", {"text": "slow story", "session": "slow"})[1]["id"]
+until(lambda: server.json("POST", f"/v1/runs/{slow}/abort")[0] in (200, 202), what="an abort")
+jobs = [job["id"] for job in server.json("GET", "/v1/automations")[1]["automations"]]
+for job in jobs:
+    server.json("POST", f"/v1/automations/{job}/run", None, {"Idempotency-Key": job})
+note(server, "a note")
+told("demo", "run.completed", "approval.requested", "question.requested", "note", "automation.failed")
+if OPTIONS.long:
+    server.json("POST", "/v1/messages", {"text": "fail 500", "session": "bad"})
+    told("demo", "run.failed", seconds=90)
+print("types of the demo gateway:", " ".join(sorted(set(types("demo")))))
+server.stop()
+gateway.stop()
+
+# A gateway that refuses, is away, comes back; a message that waited too long; a disk without room.
+mounted = ["unshare", "--mount", "--map-root-user"]
+if subprocess.run([*mounted, "true"], capture_output=True).returncode == 0:
+    small = scratch()
+    script = f'mount -t tmpfs -o size=64m,mode=700 tmpfs "{small}" && exec "$@"'
+    server = serve(small, {"all": {"kind": "webhook", "url": receiver.url("disk")}}, prefix=[*mounted, "sh", "-c", script, "sh"])
+    told("disk", "storage.low")
+    server.stop()
+else:
+    print("not run: a small disk (unshare is not allowed here)")
+gateway = DemoGateway()
+state = scratch()
+server = serve(state, {"all": {"kind": "webhook", "url": receiver.url("link")}}, gateway=gateway.url).linked()
+all_of(server)
+gateway.kill()
+until(lambda: server.json("GET", "/v1/status")[1]["link"]["state"] != "online", what="the loss of the link")
+server.json("POST", "/v1/messages", {"text": "too late", "ttlSeconds": 1})
+told("link", "outbox.expired")
+if OPTIONS.long:
+    told("link", "link.offline", seconds=90)
+    gateway = DemoGateway(port=gateway.port)
+    told("link", "link.online", seconds=90)
+server.stop()
+gateway.stop()
+wrong = scratch()
+(pathlib.Path(wrong) / "token").write_text("not-the-token\n")
+(pathlib.Path(wrong) / "token").chmod(0o600)
+gateway = DemoGateway()
+server = serve(wrong, {"all": {"kind": "webhook", "url": receiver.url("wrong")}}, "--token-file", f"{wrong}/token", gateway=gateway.url)
+told("wrong", "link.refused")
+time.sleep(5 if OPTIONS.long else 0)
+tally.check(types("wrong").count("link.refused") == 1, f"a refused link is told of once: {types('wrong')}")
+server.stop()
+gateway.stop()
 
 # Death at any instant.
 print(f"seed {SEED}")
