@@ -14,6 +14,7 @@
 
 #ifdef __linux__
 #include <dirent.h>
+#include <sys/prctl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -204,4 +205,65 @@ int cs_run_program(char *const arguments[], char *const environment[], const voi
     if (sigismember(&pending, SIGPIPE) && !sigismember(&former, SIGPIPE)) sigwait(&broken, &number);
     pthread_sigmask(SIG_SETMASK, &former, NULL);
     return result;
+}
+
+// fork, because posix_spawn cannot ask for a signal at the parent's death. Between fork and exec only calls that are safe in a
+// child of a process with threads.
+int cs_start_program(char *const arguments[], char *const environment[], int *output) {
+    int out[2];
+    int result = make_pipe(out);
+    if (result < 0) return result;
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    pid_t parent = getpid();
+    pid_t child = nothing < 0 ? -1 : fork();
+    if (child == 0) {
+#ifdef __linux__
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) _exit(127);
+#endif
+        struct sigaction usual = {.sa_handler = SIG_DFL};
+        for (int number = 1; number < NSIG; number++) sigaction(number, &usual, NULL);
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        setpgid(0, 0);
+        if (dup2(nothing, 0) < 0 || dup2(out[1], 1) < 0 || dup2(out[1], 2) < 0) _exit(127);
+        execve(arguments[0], arguments, environment);
+        _exit(127);
+    }
+    int error = errno;
+    (void)parent;
+    if (nothing >= 0) close(nothing);
+    close(out[1]);
+    if (child < 0) {
+        close(out[0]);
+        return -error;
+    }
+    *output = out[0];
+    return child;
+}
+
+void cs_await_program(int child, int output, void *text, size_t capacity, size_t *count) {
+    char piece[1024];
+    ssize_t got;
+    *count = 0;
+    while ((got = read(output, piece, sizeof piece)) != 0) {
+        if (got < 0 && errno != EINTR) break;
+        for (ssize_t i = 0; i < got && *count < capacity; i++) ((char *)text)[(*count)++] = piece[i];
+    }
+    close(output);
+    siginfo_t facts;
+    while (waitid(P_PID, (id_t)child, &facts, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
+}
+
+int cs_reap_program(int child) {
+    int status;
+    pid_t found;
+    while ((found = waitpid(child, &status, 0)) < 0 && errno == EINTR) {}
+    if (found < 0) return -errno;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void cs_end_program(int child) {
+    if (kill(-child, SIGTERM) < 0) kill(child, SIGTERM);
 }

@@ -1,7 +1,7 @@
 package import Basics
 import JSONBytes
 
-/// A gateway that announced itself. SRV and address records state where to connect; all values from TXT are
+/// A gateway that announced itself, or another Ladle. SRV and address records state where to connect; all values from TXT are
 /// unauthenticated hints.
 package struct DiscoveredGateway: Sendable, Equatable {
     package enum Source: Sendable, Equatable {
@@ -15,6 +15,7 @@ package struct DiscoveredGateway: Sendable, Equatable {
     package let addresses: [NetworkAddress]
     package let hints: [String: String]
     package let source: Source
+    package let service: AnnouncedService
 
     package init(
         name: String,
@@ -22,7 +23,8 @@ package struct DiscoveredGateway: Sendable, Equatable {
         port: UInt16,
         addresses: [NetworkAddress],
         hints: [String: String],
-        source: Source
+        source: Source,
+        service: AnnouncedService = .gateway
     ) {
         self.name = name
         self.host = host
@@ -30,19 +32,33 @@ package struct DiscoveredGateway: Sendable, Equatable {
         self.addresses = addresses
         self.hints = hints
         self.source = source
+        self.service = service
     }
 
     package var displayName: String { hints["displayName"] ?? name }
 
-    /// The gateway announces TLS; without that announcement the connection is plain.
-    var saysTLS: Bool { hints["gatewayTls"] == "1" || hints["gatewayTls"] == "true" }
+    /// It announces TLS; without that announcement the connection is plain.
+    var saysTLS: Bool {
+        switch service {
+        case .gateway: hints["gatewayTls"] == "1" || hints["gatewayTls"] == "true"
+        case .ladle: hints["tls"] == "1"
+        }
+    }
 
-    var saidFingerprint: String? { hints["gatewayTlsSha256"].flatMap { CertificateFingerprint($0)?.text } }
+    var saidFingerprint: String? {
+        switch service {
+        case .gateway: hints["gatewayTlsSha256"].flatMap { CertificateFingerprint($0)?.text }
+        case .ladle:
+            hints["fp"].flatMap { Base64.decode($0, as: .url) }.flatMap { $0.count == 32 ? Hex.encode($0) : nil }
+        }
+    }
 
-    /// The address for `--gateway`. It is numeric where possible, because `.local` names need a multicast resolver.
+    /// The address for `--gateway`, or for `--url` of a client. It is numeric where possible, because `.local` names need a
+    /// multicast resolver.
     package var url: String {
         let place = addresses.first?.hostText ?? host
-        return "\(saysTLS ? "wss" : "ws")://\(place):\(port)"
+        let scheme = service == .gateway ? (saysTLS ? "wss" : "ws") : (saysTLS ? "https" : "http")
+        return "\(scheme)://\(place):\(port)"
     }
 }
 

@@ -22,10 +22,12 @@ package struct DiscoveryReport: Sendable {
     }
 
     package let gateways: [DiscoveredGateway]
+    private let service: AnnouncedService
     private let pinned: Pinned?
 
-    package init(_ gateways: [DiscoveredGateway], pinned: Pinned? = nil) {
+    package init(_ gateways: [DiscoveredGateway], of service: AnnouncedService = .gateway, pinned: Pinned? = nil) {
         self.gateways = gateways
+        self.service = service
         self.pinned = pinned
     }
 
@@ -37,7 +39,7 @@ package struct DiscoveryReport: Sendable {
     /// One line per gateway, cut to `width` columns. Names come from the network, so characters that could control a
     /// terminal are replaced.
     package func table(width: Int = 100) -> String {
-        guard !gateways.isEmpty else { return "no gateway announced itself\n" }
+        guard !gateways.isEmpty else { return "no \(service == .gateway ? "gateway" : "Ladle") announced itself\n" }
         let rows =
             [["NAME", "URL", "HOST"]]
             + gateways.map { [Self.printable($0.displayName), Self.printable($0.url), Self.printable($0.host)] }
@@ -77,7 +79,7 @@ package struct DiscoveryReport: Sendable {
 extension DiscoveryReport: JSONWritable {
     package func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.array("gateways") { writer in
+            writer.array(service == .gateway ? "gateways" : "ladles") { writer in
                 for gateway in gateways {
                     writer.object { writer in
                         gateway.writeMembers(to: &writer)

@@ -22,8 +22,13 @@ package struct DomainBrowser {
         self.servers = servers
     }
 
-    package func browse(milliseconds: Int64 = 5000) throws(Failure) -> [DiscoveredGateway] {
-        guard !domain.isEmpty, var browse = GatewayBrowse(domain: domain) else { throw .invalidDomain(domain) }
+    package func browse(
+        for service: AnnouncedService = .gateway,
+        milliseconds: Int64 = 5000
+    ) throws(Failure) -> [DiscoveredGateway] {
+        guard !domain.isEmpty, var browse = GatewayBrowse(for: service, domain: domain) else {
+            throw .invalidDomain(domain)
+        }
         let deadline = HostClock.monotonicMilliseconds + milliseconds
         var asked: Set<DNSQuestion> = []
         var gotAnswer = false

@@ -2,8 +2,6 @@ import Basics
 
 /// Collects the answers about one service and lists the questions still open. It uses no sockets and no clock.
 package struct GatewayBrowse: Sendable {
-    package static let service = "_openclaw-gw._tcp"
-
     private struct Instance {
         var port: UInt16?
         var target: DNSName?
@@ -11,6 +9,7 @@ package struct GatewayBrowse: Sendable {
     }
 
     private let type: DNSName
+    private let service: AnnouncedService
     private let source: DiscoveredGateway.Source
     private var order: [DNSName] = []
     private var instances: [DNSName: Instance] = [:]
@@ -24,9 +23,10 @@ package struct GatewayBrowse: Sendable {
     private static let longestHint = 256
 
     /// A nil `domain` means multicast in `local`.
-    package init?(domain: String? = nil) {
-        guard let type = DNSName("\(Self.service).\(domain ?? "local")") else { return nil }
+    package init?(for service: AnnouncedService = .gateway, domain: String? = nil) {
+        guard let type = DNSName("\(service.rawValue).\(domain ?? "local")") else { return nil }
         self.type = type
+        self.service = service
         source = domain.map { .domain($0) } ?? .multicast
     }
 
@@ -88,7 +88,8 @@ package struct GatewayBrowse: Sendable {
                 port: port,
                 addresses: useful.isEmpty ? all : useful,
                 hints: instance.hints ?? [:],
-                source: source
+                source: source,
+                service: service
             )
         }
     }

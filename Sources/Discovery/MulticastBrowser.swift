@@ -35,10 +35,11 @@ package struct MulticastBrowser {
 
     /// Listens for the whole time, because the number of answers is unknown. `enough` can end it early.
     package func browse(
+        for service: AnnouncedService = .gateway,
         milliseconds: Int64 = 3000,
         enough: (([DiscoveredGateway]) -> Bool)? = nil
     ) -> [DiscoveredGateway] {
-        guard var browse = GatewayBrowse() else { return [] }
+        guard var browse = GatewayBrowse(for: service) else { return [] }
         let sockets = openSockets()
         guard !sockets.isEmpty else { return [] }
         let start = HostClock.monotonicMilliseconds

@@ -49,7 +49,7 @@ package enum ChildProcess {
         return Result(status: status, output: Array(output.prefix(count)))
     }
 
-    private static func withStrings<Value>(
+    static func withStrings<Value>(
         _ texts: [String],
         _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?) -> Value
     ) -> Value {

@@ -5,7 +5,7 @@ import Gateway
 import JSONBytes
 import Upstream
 
-/// `ladle discover`: gateways that announce themselves on the local network, or in a domain's DNS.
+/// `ladle discover`: gateways that announce themselves on the local network, or in a domain's DNS; with `--ladle` other Ladles.
 enum DiscoverCommand {
     private static let seconds: Int64 = 3
 
@@ -26,17 +26,21 @@ enum DiscoverCommand {
             }
             servers = [server]
         }
+        let service: AnnouncedService = command.has("--ladle") ? .ladle : .gateway
         let found: [DiscoveredGateway]
         do {
             if let domain = command["--domain"] {
-                found = try DomainBrowser(domain: domain, servers: servers).browse(milliseconds: wait * 1000)
+                found = try DomainBrowser(domain: domain, servers: servers).browse(
+                    for: service,
+                    milliseconds: wait * 1000
+                )
             } else {
-                found = MulticastBrowser().browse(milliseconds: wait * 1000)
+                found = MulticastBrowser().browse(for: service, milliseconds: wait * 1000)
             }
         } catch {
             throw CommandFailure(.unavailable, "DISCOVERY_FAILED", "\(error)")
         }
-        let report = DiscoveryReport(found, pinned: pinned(settings))
+        let report = DiscoveryReport(found, of: service, pinned: service == .gateway ? pinned(settings) : nil)
         if Program.json(command) {
             Program.say { report.write(to: &$0) }
         } else {

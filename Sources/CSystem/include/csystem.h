@@ -111,6 +111,16 @@ void cs_release_free_memory(size_t least);
 int cs_run_program(char *const arguments[], char *const environment[], const void *input, size_t input_count,
                    void *output, size_t output_capacity, size_t *output_count, int milliseconds);
 
+// Starts a program that is to run beside this one, with its output readable at `*output`. On Linux it gets SIGKILL when the thread
+// that called this ends, and so when this process does. Returns its process number, or -errno.
+int cs_start_program(char *const arguments[], char *const environment[], int *output);
+// Blocks until the program has closed its output and ended; its number stays its own until `cs_reap_program`.
+void cs_await_program(int child, int output, void *text, size_t capacity, size_t *count);
+// Returns the exit status, 128 and the signal's number, or -errno.
+int cs_reap_program(int child);
+// SIGTERM to the program and its children.
+void cs_end_program(int child);
+
 // The resources that the process uses; -1 where the system does not report a value.
 struct cs_process_usage {
     double cpu_seconds;

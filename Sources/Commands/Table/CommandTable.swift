@@ -67,7 +67,7 @@ package enum CommandTable {
         CommandSpec("discover", "Look for gateways on the network").with {
             $0.takesConfiguration = true
             $0.options = [
-                .json,
+                .json, OptionSpec("--ladle", nil, "Look for Ladles with advertise=true instead"),
                 OptionSpec("--domain", "NAME", "Domain for unicast DNS-SD"),
                 OptionSpec("--server", "ADDRESS", "Name server to ask about the domain; by default the system's"),
                 OptionSpec("--timeout", "SECONDS", "How long to wait for answers"),

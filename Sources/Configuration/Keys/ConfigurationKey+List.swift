@@ -64,6 +64,8 @@ extension ConfigurationKey {
         .means("Listeners: HOST:PORT, unix:PATH, tailnet[:PORT] or fd:")
     package static let insecureLAN = ConfigurationKey("insecureLan", .bool, default: "false")
         .means("Allow listeners without TLS outside loopback and the tailnet")
+    package static let advertise = ConfigurationKey("advertise", .bool, default: "false")
+        .means("Announce this Ladle on the network as _ladle._tcp, through Avahi or macOS")
     package static let unixMode = ConfigurationKey("unix.mode", .choice(["600", "660", "666"]), default: "600")
         .means("Permissions of unix:PATH listeners. Users other than the owner need a token in any case")
     package static let unixOwner = ConfigurationKey("unix.owner", .text)
@@ -354,7 +356,7 @@ extension ConfigurationKey {
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
         gatewayClientName, approvalsLinks, nodesAllow, notificationsSinks, notificationsAllowHosts,
         notificationsPublicURL, listen,
-        insecureLAN, unixMode, unixOwner, state, demo, demoProtocol,
+        insecureLAN, advertise, unixMode, unixOwner, state, demo, demoProtocol,
         demoPort, demoSpeed,
         accessLoopback, accessHosts, accessOrigins, accessTailnetAllow, accessTailnetCapability, accessTailnetSocket,
         accessTailnetServe, activityLabels, identityWrite, identityRefresh, audit, auditMaxBytes, auditKeep,

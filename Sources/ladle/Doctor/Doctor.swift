@@ -45,6 +45,7 @@ struct Doctor {
                 findings += connections(ConnectionLimit(settings))
                 findings += HostCheck.exposure(settings, state: path)
             }
+            findings += HostCheck.advertising(settings, Program.environment)
         } else {
             findings.append(.wrong("state", "there is no home directory", "ladle serve --state DIR", .configuration))
         }

@@ -71,6 +71,35 @@ enum HostCheck {
         }
     }
 
+    // MARK: The network
+
+    #if os(macOS)
+    private static let daemonSocket = "/var/run/mDNSResponder"
+    #else
+    private static let daemonSocket = "/run/avahi-daemon/socket"
+    #endif
+
+    /// Whether somebody announces this Ladle, where it is to be announced.
+    static func advertising(_ settings: Settings, _ environment: [String: String]) -> [Finding] {
+        guard settings.bool(.advertise) else { return [] }
+        let listen = settings.list(.listen)
+        if !listen.contains(where: { $0.hasPrefix("fd:") }), !addresses(settings).contains(where: \.facesNetwork) {
+            let text = "no listener faces the network, so serve does not start: \(listen.joined(separator: ", "))"
+            return [.wrong("advertise", text, "ladle serve --advertise false", .configuration)]
+        }
+        guard Advertiser.publisher(environment) != nil else {
+            let text = "nobody announces this Ladle: \(Advertiser.programName) is not installed"
+            return [.wrong("advertise", text, "sudo apt install avahi-utils")]
+        }
+        guard environment["DBUS_SYSTEM_BUS_ADDRESS"] != nil || FileSystem.exists(daemonSocket) else {
+            let text = "nobody announces this Ladle: avahi-daemon does not run"
+            return [
+                .wrong("advertise", text, "sudo apt install avahi-daemon; sudo systemctl enable --now avahi-daemon")
+            ]
+        }
+        return [.fine("advertise", "announced as _ladle._tcp; others find it with ladle discover --ladle")]
+    }
+
     // MARK: Listeners
 
     static func ports(_ settings: Settings) -> [Finding] {

@@ -1,6 +1,8 @@
 import API
 import Access
+import Basics
 import Commands
+import Discovery
 import EventLoops
 import Observability
 import POSIX
@@ -31,6 +33,9 @@ final class Daemon: ServiceEventReceiver {
     private let rules: HostRules
     private let tailscaled: TailscaledWatch
     private let listeners: ListenerSet
+    private let advertiser: Advertiser?
+    /// Random, made with the device key, and says nothing of it.
+    private let advertisedID: String
     private var isStopping = false
 
     /// Where it listens; port 0 has become a real one.
@@ -91,6 +96,9 @@ final class Daemon: ServiceEventReceiver {
         api.add(server)
         tailscaled = TailscaledWatch(paths: configuration.tailscaledPaths, access: access, rules: rules)
         listeners = ListenerSet(configuration, server: server, rules: rules, tailscaled: tailscaled, log: log)
+        advertiser = configuration.isAdvertised ? Advertiser(Program.environment, log: log) : nil
+        let marked = Array("ladle advertise".utf8) + saved.device.publicKey
+        advertisedID = Hex.encode(Digest.sha256(marked).prefix(8))
         services.events.add(self)
     }
 
@@ -107,6 +115,7 @@ final class Daemon: ServiceEventReceiver {
                 status: error.isPermission ? .noPermission : .unavailable
             )
         }
+        advertise()
         access.start(on: loop)
         services.start(on: loop) { [link] in link.start(on: loop) }
         loop.after(milliseconds: Self.startUpMilliseconds) { ProcessLimits.releaseStartUpPages() }
@@ -134,6 +143,26 @@ final class Daemon: ServiceEventReceiver {
     /// New certificates are in use; `Host` may name them.
     func renewed(names: [String]) {
         rules.certificateNames = names
+        advertise()
+    }
+
+    /// The first listener that faces the network, with the certificate of now.
+    private func advertise() {
+        guard let advertiser else { return }
+        guard let place = addresses.first(where: \.facesNetwork), case .ip(_, port: let port) = place else {
+            return log.warning("advertise.failed", ["error": "no listener faces the network"])
+        }
+        let certificate = configuration.tls?.shown
+        advertiser.announce(
+            LadleAnnouncement(
+                host: HostName.current,
+                port: port,
+                isEncrypted: certificate != nil,
+                fingerprint: certificate.flatMap { $0.isSelfSigned ? $0.sha256 : nil },
+                id: advertisedID,
+                version: Version.text
+            )
+        )
     }
 
     /// Takes no more connections, ends the streams, finishes the answers under way, then closes the link. Messages that
@@ -141,6 +170,7 @@ final class Daemon: ServiceEventReceiver {
     func stop(on loop: isolated EventLoop, then done: @escaping () -> Void) {
         guard !isStopping else { return }
         isStopping = true
+        advertiser?.stop()
         listeners.close(on: loop)
         tailscaled.stop(on: loop)
         access.writeTouched(on: loop)

@@ -35,6 +35,12 @@ struct ListenAddress: Sendable, Equatable {
     var owner: SocketFile.Owner?
     var source = Source.bound
 
+    /// Outside this host and the tailnet, as far as it is known before it is open.
+    var mayFaceNetwork: Bool {
+        if case .inherited = source { return kind == .tcp }
+        return kind == .tcp && source == .bound && address.facesNetwork
+    }
+
     static func control(in state: String) -> ListenAddress {
         ListenAddress(kind: .control, address: .unix(path: state + "/ladle.sock"))
     }
@@ -140,5 +146,11 @@ struct ListenAddress: Sendable, Equatable {
             throw Fault(description: "`\(whole)`: the port is a number from 0 to 65535")
         }
         return port
+    }
+}
+
+extension SocketAddress {
+    var facesNetwork: Bool {
+        if case .ip(let address, port: _) = self { !address.isLoopback && !address.isTailnet } else { false }
     }
 }

@@ -48,6 +48,14 @@ struct ServeConfiguration: Sendable {
             inherited: InheritedSocket.all(Program.environment) + InheritedSocket.launchd()
         )
         (listen, tailnetPorts) = try Self.listeners(settings, listenRules, state: state)
+        if settings.bool(.advertise), !listen.contains(where: \.mayFaceNetwork) {
+            let others = settings.list(.listen).joined(separator: ", ")
+            throw StartFailure(
+                message: "advertise: no listener faces the network, only \(others); add one such as "
+                    + "--listen 0.0.0.0:18780 with --tls-cert and --tls-key, or leave advertise out",
+                status: .configuration
+            )
+        }
         tailnet = try Self.tailnetPolicy(settings)
         origins = try Self.origins(settings)
         nodes = try Self.nodePolicy(settings)
@@ -67,6 +75,7 @@ struct ServeConfiguration: Sendable {
 
     // MARK: The parts' settings
 
+    var isAdvertised: Bool { settings.bool(.advertise) }
     var isDemo: Bool { settings.bool(.demo) }
     var controlSocket: String { stateDirectory + "/ladle.sock" }
     var scheme: String { tls == nil ? "http" : "https" }
