@@ -1,7 +1,7 @@
 #include "copenapi.h"
 
 // `openapi/embed` makes openapi.json and the next line, the SHA-256 of the two files one after the other.
-// 8b77b3ee21706546811fd7096aa6f6e170a8db5e8419b0da08b5ec25723e9c4c
+// 7dd8737825c8f8d0ade04f198a1d953201849396fdcd46da5bb1558d3d8c0c07
 
 static const uint8_t yaml[] = {
 #embed "../../openapi/openapi.yaml"

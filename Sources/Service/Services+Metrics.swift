@@ -28,6 +28,7 @@ extension Services {
             "Commands of nodes that were asked for, by how that ended.",
             NodeOutcome.allCases.map { (["outcome": $0.rawValue], nodeInvoker.counts[$0] ?? 0) }
         )
+        page.counter("ladle_glance_builds", "Times that a glance was made anew.", glance.builds)
         writeNotifications(to: &page)
         writeStore(to: &page)
     }

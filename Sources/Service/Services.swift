@@ -90,6 +90,7 @@ package final class Services: ServiceEventReceiver {
     package let devicePairing: DevicePairing
     package let usageReports: UsageReports
     package let usage: UsageService
+    package let glance: GlanceService
 
     package init(_ settings: ServiceSettings, gateway: any GatewayCalls, journal: any Journal) {
         self.gateway = gateway
@@ -214,6 +215,18 @@ package final class Services: ServiceEventReceiver {
         utcOffset = settings.utcOffset
         usageReports = UsageReports(gateway: gateway, runs: runs)
         usage = UsageService(gateway: gateway, feed: feed, reports: usageReports, utcOffset: settings.utcOffset)
+        glance = GlanceService(
+            gateway: gateway,
+            events: events,
+            runs: runs,
+            approvals: approvals,
+            questions: questions,
+            outbox: outbox,
+            model: sessionModel,
+            marks: readMarks,
+            documents: documents,
+            usage: usage
+        )
         events.add(self)
     }
 
@@ -238,6 +251,7 @@ package final class Services: ServiceEventReceiver {
 
     /// Hands an event to the services that act on it, in this order.
     package func receive(_ event: ServiceEvent, on loop: isolated EventLoop) {
+        defer { glance.changed(on: loop) }
         switch event {
         case .linkChanged(let status):
             if status.state != .online {

@@ -289,6 +289,18 @@ for name, field in (("identity", "name"), ("profile", "callName")):
     tally.check(as_json(name)["fields"][field] == "Robin", f"{name} is edited")
     tally.check("Nothing" in pipe(name, "edit", env={"EDITOR": "true"})[0], "or not")
 
+# At a glance.
+shown = as_json("glance")
+tally.check(shown["state"] in ("idle", "working", "attention") and "rev" in shown, f"a glance: {shown}")
+tally.check("headline" not in as_json("glance", "--private"), "without titles")
+tally.check(re.match("[●○] ", pipe("glance")[0]), "a glance in a pipe")
+tally.check("class" in json.loads(pipe("glance", "--format", "waybar")[0]), "for a status bar")
+tally.check(pipe("glance", "--format", "{{.link}}")[0] == "online\n", "by a template")
+tally.check(re.match("[●○] ", pipe("glance", "--wait", "1")[0]), "for a second")
+pipe("glance", "--wait", "x", code=64)
+pipe("glance", "--format", "waybar", "--json", code=64)
+fits("glance")
+
 # Who gets in.
 token = as_json("token", "create", "--name", "kitchen light with a rather long name", "--scopes", "read,send",
                 "--session", "main", "--expires", "90d")

@@ -78,6 +78,11 @@ HOME_ASSISTANT = {
     "input_text": {"*": {"name": TEXT, "min": Number, "max": Number, "initial": TEXT, "icon": TEXT, "pattern": TEXT}},
 }
 
+# github.com/Alexays/Waybar/wiki/Module:-Custom
+WAYBAR = {"*": {
+    "exec!": TEXT, "return-type": ("json",), "interval": Number, "restart-interval": Number, "escape": FLAG, "format": TEXT, "tooltip": FLAG,
+    "on-click": TEXT, "max-length": Number, "signal": Number}}
+
 NODE = {"id!": TEXT, "type!": TEXT, "z!": TEXT, "name": TEXT, "x": Number, "y": Number, "wires!": [[TEXT]]}
 # nodered.org/docs/user-guide/nodes, and what its editor exports.
 NODE_RED = [by("type", {

@@ -36,7 +36,7 @@ STRANGER = 12345
 
 NEEDS = {
     None: "getHealth applyForPairing pollPairing actOnApproval",
-    "read": "getMetrics getOpenAPIAsJSON getOpenAPIAsYAML getReadiness getActivity listAgents streamEvents getIdentity getAvatar "
+    "read": "getMetrics getOpenAPIAsJSON getOpenAPIAsYAML getReadiness getActivity getGlance listAgents streamEvents getIdentity getAvatar "
             "listApprovals getApproval listMessages listOutbox getEntry getProfile listRuns getRun listSessions getStatus createTicket "
              "listModels getUsage getUsageCost listSessionUsage getSession markSessionRead listQuestions getQuestion "
              "listNotifications getQuietHours listNotificationRules getNotificationRule listSinks getSink listAutomations "
@@ -52,7 +52,7 @@ NEEDS = {
              "createSink patchSink deleteSink rotateSink testSink retryNotification",
 }
 # A token of every scope that opens few paths: each with all that is below it.
-FEW = ["/v1/runs", "/v1/outbox", "/v1/tickets"]
+FEW = ["/v1/runs", "/v1/glance", "/v1/tickets"]
 NARROW = "all, of a few paths"
 SCOPES = ["read", "send", "identity", "control", "approvals", "nodes", "admin"]
 scope_of = {operation: scope for scope, names in NEEDS.items() for operation in names.split()}

@@ -66,6 +66,8 @@ def before_call(context, case, kwargs):
     if operation == "streamEvents":
         shorten(query, "timeout", 1, always="poll" not in query)
         shorten(query, "poll", 0)
+    if operation == "getGlance":
+        shorten(query, "wait", 1)
     if operation == "sendMessage":
         shorten(query, "wait", 2)
         for place in (query, case.body if isinstance(case.body, dict) else {}):

@@ -19,7 +19,7 @@ import jinja2
 import yaml
 
 import documented
-from harness import ROOT, DemoGateway, Serve, Tally, options, scratch, until
+from harness import LADLE, ROOT, DemoGateway, Serve, Tally, options, scratch, until
 
 chosen = options()
 tally = Tally()
@@ -303,6 +303,75 @@ const Keychain = {set: (key, value) => fs.writeFileSync(key + '.key', value), ge
     tally.check(said[:2] == ["Paired.\n", "scripted\n"] and "has been used" in said[2], f"scriptable.js: {said!r}")
 
 
+def glance():
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_constructor("!secret", lambda loader, node: f"Bearer {TOKEN}")
+    package = yaml.load(pathlib.Path(file("home-assistant-glance.yaml")).read_text(), Loader)
+    formed("Home Assistant", package, documented.HOME_ASSISTANT)
+    (rest,) = package["rest"]
+    status, told = serve.json("GET", rest["resource"].removeprefix(serve.url), headers=rest["headers"])
+    engine = jinja2.Environment(undefined=jinja2.StrictUndefined)
+    shown = [engine.from_string(sensor["value_template"]).render(value_json=told) for sensor in rest["sensor"]]
+    tally.check(status == 200 and shown == ["idle", "0"], f"the sensors of the glance: {shown}")
+    known = {"at", "link", "headline", "state", "active", "attention", "top", "outbox", "usage", "today", "agent", "unread", "rev"}
+    tally.check(set(rest["sensor"][0]["json_attributes"]) <= known and "headline" in told, "its attributes")
+
+    bar = json.loads(pathlib.Path(file("waybar.json")).read_text())
+    formed("Waybar", bar, documented.WAYBAR)
+    programs = here / "programs"
+    programs.mkdir()
+    (programs / "ladle").symlink_to(LADLE)
+    ENVIRONMENT.update({"PATH": f"{programs}:{os.environ['PATH']}", "LADLE_SOCKET": f"{serve.state}/ladle.sock"})
+    line = Follower("waybar.json", "sh", "-c", bar["custom/ladle"]["exec"])
+    until(lambda: line.lines, what="the first line of Waybar")
+    serve.json("POST", "/v1/messages", {"text": "slow count"})
+    until(lambda: any(json.loads(one)["class"] == "working" for one in line.lines) or len(line.lines) > 2, what="a run in Waybar")
+    tally.check(all({"text", "tooltip", "class"} == set(json.loads(one)) for one in line.lines), f"Waybar reads {line.lines}")
+    line.stop()
+    until(lambda: serve.json("GET", "/v1/glance")[1]["active"] == 0, what="the end of the run")
+
+    prompt = run("bash", "-c", f'. {file("prompt.sh")}; $PROMPT_COMMAND; printf %s "${{PS1@P}}"')
+    tally.check(prompt.startswith("○ idle") and prompt.rstrip().endswith(("#", "$")), f"the prompt: {prompt!r}")
+
+    stand_in = """class Request {
+  constructor(url) { this.url = url; }
+  async loadJSON() { return (await fetch(this.url, {headers: this.headers})).json(); }
+}
+class Color { constructor(hex) { this.hex = hex; } }
+class ListWidget { addText(text) { console.log(text); return {}; } }
+const Script = {setWidget: () => {}, complete: () => {}};
+"""
+    script = here / "widget.mjs"
+    script.write_text(stand_in + pathlib.Path(file("glance-widget.js")).read_text())
+    tally.check(run(*NODE, str(script)).startswith("idle\n"), "glance-widget.js")
+
+    modules = here / "micropython"
+    modules.mkdir()
+    (modules / "machine.py").write_text("class Pin:\n    OUT = 1\n    def __init__(self, *_): pass\n    def value(self, on): pass\n")
+    (modules / "requests.py").write_text("""import json, urllib.error, urllib.request
+class Answer:
+    def __init__(self, status, body): self.status_code, self.body = status, body
+    def json(self): return json.loads(self.body)
+    def close(self): pass
+def get(url, headers, timeout):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout) as answer:
+            return Answer(answer.status, answer.read())
+    except urllib.error.HTTPError as error:
+        return Answer(error.code, error.read())
+""")
+    ENVIRONMENT["PYTHONPATH"] = str(modules)
+    light = Follower("esp32.py", sys.executable, "-u", file("esp32.py"))
+    until(lambda: light.lines, what="the light")
+    serve.json("POST", "/v1/messages", {"text": "slow count"})
+    until(lambda: len(light.lines) > 1, what="a change at the light")
+    tally.check(light.lines[0] == "idle 0\n" and light.lines[1] == "working 1\n", f"esp32.py: {light.lines}")
+    light.stop()
+    del ENVIRONMENT["PYTHONPATH"]
+
+
 def prometheus():
     configuration = yaml.safe_load(pathlib.Path(file("prometheus.yaml")).read_text())
     (job,) = configuration["scrape_configs"]
@@ -321,9 +390,9 @@ def prometheus():
 
 followers()
 asking()
-for recipe in (home_assistant, node_red, n8n, shortcuts, scriptable, prometheus):
+for recipe in (home_assistant, node_red, n8n, shortcuts, scriptable, glance, prometheus):
     recipe()
 left = {path.name for path in here.iterdir() if path.suffix in {".sh", ".py", ".mjs", ".js", ".yaml", ".json", ".go", ".swift"}}
-left -= done | {"scriptable.mjs", "checked.yaml"} | (set() if chosen.long else {"follow.go", "follow.swift"})
+left -= done | {"scriptable.mjs", "widget.mjs", "checked.yaml"} | (set() if chosen.long else {"follow.go", "follow.swift"})
 tally.check(not left - ({"on-run-end.sh"} if not shutil.which("jq") else set()), f"recipes that nobody runs: {left}")
 tally.end()

@@ -102,13 +102,8 @@ final class LongPoll: OpenRequest, ExchangeOwner {
     private func takeSlot(on loop: isolated EventLoop) -> Bool {
         guard !holdsSlot else { return true }
         holdsSlot = api.open.takeSlot(for: call)
-        if !holdsSlot { call.fail(tooManyStreams, on: loop) }
+        if !holdsSlot { call.fail(.tooManyStreams, on: loop) }
         return holdsSlot
-    }
-
-    private var tooManyStreams: Problem {
-        let detail = "As many streams and waiting polls are open as one caller, or all together, may have."
-        return Problem(.tooManyStreams, detail)
     }
 
     private func stop(on loop: isolated EventLoop) {

@@ -33,6 +33,11 @@ extension Problem {
 
     static let shuttingDown = Problem(.shuttingDown, "This process is ending and accepts no more messages.")
 
+    static let tooManyStreams = Problem(
+        .tooManyStreams,
+        "As many streams and waiting polls are open as one caller, or all together, may have."
+    )
+
     /// To a token that is limited to sessions.
     static let ofNoSession = Problem(
         .sessionNotAllowed,

@@ -127,6 +127,15 @@ package enum RouteTable {
             handler: EventStreamOperation.handle
         ),
         Route(
+            "getGlance",
+            .get,
+            "/v1/glance",
+            scope: .read,
+            produces: [.json, .plain],
+            query: ["fields", "format", "private", "rev", "wait"],
+            handler: GlanceOperation.handle
+        ),
+        Route(
             "getIdentity",
             .get,
             "/v1/identity",

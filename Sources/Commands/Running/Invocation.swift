@@ -75,6 +75,20 @@ struct Invocation {
         return response
     }
 
+    /// The answer, or nil where nothing is new.
+    func changed(_ request: ClientRequest) throws(CommandFailure) -> ClientResponse? {
+        let client = try client()
+        let response: ClientResponse
+        do throws(ClientError) {
+            response = try client.perform(request)
+        } catch {
+            throw CommandFailure(error)
+        }
+        if response.head.status == .notModified { return nil }
+        guard response.head.status.isSuccess else { throw CommandFailure(response) }
+        return response
+    }
+
     /// The JSON of an answer. With `--json` it is printed as it came, with `--format` by the template, and the result is
     /// nil.
     func value(_ request: ClientRequest) throws(CommandFailure) -> JSONValue? {

@@ -20,6 +20,7 @@ package enum CommandTable {
         },
         send, history, watch,
         client("activity", "Show the runs that are active now", run: RunCommands.activity),
+        glance,
         runs, abort, approvals, questions, notify, outbox,
         document("identity", "The agent's IDENTITY.md", fields: "name, creature, vibe, theme, emoji, avatar"),
         document(
@@ -428,6 +429,17 @@ package enum CommandTable {
         ]
     ).with { $0.examples = ["ladle wake the washing machine is done"] }
 
+    private static let glance = client(
+        "glance",
+        "Show the state in one line, for a prompt or a status bar",
+        run: GlanceCommand.run,
+        [],
+        [
+            OptionSpec("--wait", "SECONDS", "Go on for so long, and print it again at each change"),
+            OptionSpec("--private", nil, "Leave out titles and labels"),
+        ]
+    ).with { $0.examples = ["ladle glance", "ladle glance --format waybar --wait 86400"] }
+
     private static let usage = CommandSpec("usage", "What is used up of subscriptions, and what tokens cost").with {
         let days = [
             OptionSpec("--from", "DAY", "The first day, such as 2026-11-01; by default 30 days are shown"),
@@ -546,7 +558,7 @@ package enum CommandTable {
             ).with {
                 $0.examples = [
                     "ladle token create --name kitchen --scopes read,send",
-                    "ladle token create --name widget --scopes read --paths /v1/activity",
+                    "ladle token create --name widget --scopes read --paths /v1/glance",
                 ]
             },
             client("list", "List tokens", run: TokenCommands.list),

@@ -60,6 +60,9 @@ package struct Question: Sendable, Equatable {
 
     package var isPending: Bool { state == .pending }
 
+    /// Its first part in few words.
+    package var title: String? { parts.first.map { $0.header ?? $0.text } }
+
     /// Nil where the event does not tell what it asks.
     /// - Parameters:
     ///   - session: in its canonical form.

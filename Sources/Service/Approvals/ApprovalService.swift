@@ -115,6 +115,9 @@ package final class ApprovalService {
     /// Those that ended of late; their rows may still be on their way to the disk.
     package var recent: [Approval] { register.recent }
 
+    /// What waits, the oldest first, without a look at the clock; nil where nobody knows whether it still does.
+    var pending: [Approval]? { sight.isLive ? register.pending : nil }
+
     /// How many wait.
     /// - Parameter sessions: nil for all of them.
     package func pendingCount(of sessions: Set<String>? = nil) -> Int {

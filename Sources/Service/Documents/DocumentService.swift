@@ -133,6 +133,9 @@ package final class DocumentService {
 
     // MARK: Reading
 
+    /// The file as it was last seen, without asking; nil where it never was, or is missing.
+    func known(_ name: Name) -> [UInt8]? { copies[name].flatMap { $0.isMissing ? nil : $0.bytes } }
+
     /// The file as it is now, or as it was last seen when the gateway cannot be asked.
     package func read(
         _ name: Name,

@@ -54,5 +54,12 @@ struct OpenEntries {
         return summary
     }
 
+    func oldestTroubled(of sessions: Set<String>?) -> String? {
+        guard counts.failed + counts.unconfirmed > 0 else { return nil }
+        let troubled = open.lazy.filter { $0.value.state.isTerminal || $0.value.state == .unconfirmed }
+            .filter { sessions?.contains($0.value.session) ?? true }
+        return troubled.min { ($0.value.createdAt, $0.key) < ($1.value.createdAt, $1.key) }?.key
+    }
+
     private static func waits(_ state: OutboxState) -> Bool { !state.isTerminal }
 }

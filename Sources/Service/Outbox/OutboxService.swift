@@ -55,6 +55,9 @@ package final class OutboxService {
         return report
     }
 
+    /// The oldest entry that needs a person: it failed, it is too late for it, or nobody knows whether it arrived.
+    func oldestTroubled(of sessions: Set<String>?) -> String? { open.oldestTroubled(of: sessions) }
+
     // MARK: Inputs
 
     /// Loads the entries of an earlier process. Until they are loaded nothing is sent.

@@ -82,6 +82,12 @@ package final class QuestionService {
         return register[id].map(shown)
     }
 
+    /// What waits, without a look at the clock; nil where nobody knows whether it still does.
+    var pending: [Question]? {
+        guard isConnected, isSupported else { return isConnected ? [] : nil }
+        return sight.isLive ? register.all.filter(\.isPending) : nil
+    }
+
     private func shown(_ question: Question) -> Question { sight.isLive ? question : question.unseen }
 
     // MARK: Answering

@@ -66,6 +66,16 @@ package final class ReadMarks {
         marks.isEmpty ? nil : marks[Name(reader: reader, session: session)].map { min($0.unread, Self.mostCounted) }
     }
 
+    /// Whether the reader has ever said how far it is.
+    func knows(_ reader: String) -> Bool { marks.keys.contains { $0.reader == reader } }
+
+    /// By session.
+    func unread(by reader: String) -> [String: Int] {
+        marks.reduce(into: [:]) { found, mark in
+            if mark.key.reader == reader { found[mark.key.session] = min(mark.value.unread, Self.mostCounted) }
+        }
+    }
+
     /// - Parameters:
     ///   - message: the last one that was read; nil stands for all there are. A mark never moves back.
     ///   - completion: with false where the session has no such message.

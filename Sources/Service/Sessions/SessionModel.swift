@@ -80,6 +80,11 @@ package final class SessionModel {
         rows[session].flatMap { $0.titleFrom == .key ? nil : $0.title }
     }
 
+    /// As far as the gateway tells.
+    var unread: [(session: String, isUnread: Bool)] {
+        rows.values.compactMap { info in info.isUnread.map { (info.key, $0) } }
+    }
+
     func note(_ info: SessionInfo) {
         if rows.count >= Self.mostSessions * 4 {
             rows = [:]

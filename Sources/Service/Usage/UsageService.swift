@@ -11,6 +11,8 @@ package final class UsageService {
         let providers: [ProviderUsage]
         /// When the gateway told; nil before it did.
         let asOf: Timestamp?
+        /// How long ago that was.
+        let ageMs: UInt64?
         let isStale: Bool
         let today: (date: CivilDate, figures: UsageFigures)?
         /// By the gateway's clock.
@@ -54,6 +56,8 @@ package final class UsageService {
     private static let longestWaitMs: Int64 = 5_000
     /// While somebody follows the event.
     private static let betweenLooksMs: Int64 = 300_000
+    /// Displays on paper look every half hour.
+    private static let glancedMs: Int64 = 3_600_000
     /// An event tells that another part of a hundred this large is used.
     private static let percentStep = 5.0
 
@@ -73,6 +77,7 @@ package final class UsageService {
     /// By provider and window: how many steps were used when last seen.
     private var levels: [String: Int] = [:]
     private var isLooking = false
+    private var glancedAt: UInt64?
     /// Whether a stream is open that names the event.
     package var isFollowed: () -> Bool = { false }
 
@@ -115,6 +120,9 @@ package final class UsageService {
         return .success(snapshot(on: loop))
     }
 
+    /// What is known, without asking.
+    func latest(on loop: isolated EventLoop) -> Snapshot { snapshot(on: loop) }
+
     private func snapshot(on loop: isolated EventLoop) -> Snapshot {
         let period = today(on: loop)
         let cost = reports.latestCost(period)
@@ -122,6 +130,7 @@ package final class UsageService {
         return Snapshot(
             providers: known?.providers ?? [],
             asOf: known?.at,
+            ageMs: age,
             isStale: age.map { $0 > UInt64(Self.staleAfterMs) } ?? true,
             today: cost.map { (period.to, $0.totals) },
             now: loop.wallClock.adding(milliseconds: gateway.clockSkewMs)
@@ -194,13 +203,24 @@ package final class UsageService {
         lookLater(on: loop)
     }
 
+    /// Somebody sees it on a small display, which follows as long as it is looked at.
+    func glanced(on loop: isolated EventLoop) {
+        guard gateway.hello?.methods.contains(UsageStatus.method) ?? false else { return }
+        glancedAt = loop.now
+        if !isLooking { follow(on: loop) }
+    }
+
+    private func isGlanced(on loop: isolated EventLoop) -> Bool {
+        glancedAt.map { (loop.now &- $0) / 1_000_000 < UInt64(Self.glancedMs) } ?? false
+    }
+
     private func lookLater(on loop: isolated EventLoop) {
         guard !isLooking else { return }
         isLooking = true
         loop.after(milliseconds: Self.betweenLooksMs) { [weak self] in
             guard let self else { return }
             self.isLooking = false
-            guard self.isFollowed() else { return }
+            guard self.isFollowed() || self.isGlanced(on: loop) else { return }
             self.follow(on: loop)
         }
     }

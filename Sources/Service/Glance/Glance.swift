@@ -1,0 +1,123 @@
+package import Basics
+package import Observability
+
+/// Everything that small displays show of Ladle, as one reader may see it. Nil and empty members are not known, or nothing.
+package struct Glance: Sendable, Equatable {
+    package enum State: String, Sendable {
+        case working, attention, idle, offline
+    }
+
+    /// What needs a person first.
+    package struct Next: Sendable, Equatable {
+        package enum Kind: String, Sendable {
+            case approval, question, outbox
+        }
+
+        package var kind: Kind
+        package var id: String
+        package var title: String?
+        package var expiresAt: Timestamp?
+
+        package init(_ kind: Kind, id: String, title: String? = nil, expiresAt: Timestamp? = nil) {
+            self.kind = kind
+            self.id = id
+            self.title = title
+            self.expiresAt = expiresAt
+        }
+    }
+
+    /// A session in which a run is under way.
+    package struct Top: Sendable, Equatable {
+        package var session: String
+        package var title: String
+        package var label: String
+        package var since: Timestamp
+
+        package init(session: String, title: String, label: String, since: Timestamp) {
+            self.session = session
+            self.title = title
+            self.label = label
+            self.since = since
+        }
+    }
+
+    /// A window of a subscription.
+    package struct Usage: Sendable, Equatable {
+        package var id: String
+        package var window: String
+        /// In hundredths.
+        package var used: Int
+        package var resetsAt: Timestamp?
+
+        package init(id: String, window: String, used: Int, resetsAt: Timestamp? = nil) {
+            self.id = id
+            self.window = window
+            self.used = used
+            self.resetsAt = resetsAt
+        }
+    }
+
+    package struct Today: Sendable, Equatable {
+        /// Nil where no price is known.
+        package var costUSD: Double?
+        package var tokens: Int64
+
+        package init(costUSD: Double?, tokens: Int64) {
+            self.costUSD = costUSD
+            self.tokens = tokens
+        }
+    }
+
+    package struct Agent: Sendable, Equatable {
+        package var name: String?
+        package var emoji: String?
+
+        package init(name: String?, emoji: String?) {
+            self.name = name
+            self.emoji = emoji
+        }
+    }
+
+    package struct Outbox: Sendable, Equatable {
+        package var pending: Int
+        package var failed: Int
+        /// Nobody knows whether they arrived.
+        package var unconfirmed: Int
+
+        package init(pending: Int, failed: Int, unconfirmed: Int) {
+            self.pending = pending
+            self.failed = failed
+            self.unconfirmed = unconfirmed
+        }
+
+        /// Each of these needs a person.
+        var troubled: Int { failed + unconfirmed }
+    }
+
+    package var link: LinkState
+    package var headline: String
+    package var active: Int
+    package var approvals: Int?
+    package var questions: Int?
+    package var next: Next?
+    /// Those that wait for a person come first, then the youngest.
+    package var top: [Top] = []
+    package var outbox: Outbox?
+    /// The fullest first.
+    package var usage: [Usage] = []
+    package var today: Today?
+    package var agent: Agent?
+    package var unread: Int?
+
+    package init(link: LinkState, headline: String, active: Int) {
+        self.link = link
+        self.headline = headline
+        self.active = active
+    }
+
+    package var state: State {
+        if link != .online { return .offline }
+        if (approvals ?? 0) + (questions ?? 0) + (outbox?.troubled ?? 0) > 0 { return .attention }
+        return active > 0 ? .working : .idle
+    }
+}

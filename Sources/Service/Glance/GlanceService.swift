@@ -1,0 +1,295 @@
+import Basics
+import Documents
+package import EventLoops
+import Gateway
+import Observability
+import Outbox
+import Runs
+
+/// Keeps what small displays show. It is made from memory alone, at most four times a second for one reader, and asks neither the
+/// gateway nor the disk.
+package final class GlanceService {
+    /// Readers that may see the same see the same.
+    package struct Reader: Hashable {
+        /// Nil for all.
+        let sessions: Set<String>?
+        /// Nil where it has marked nothing as read: what is unread is each reader's own.
+        let marker: String?
+    }
+
+    private struct View {
+        var glance: Glance
+        /// When it changed last.
+        var at: Timestamp
+        /// Counts its changes.
+        var version: UInt64
+        /// On the loop's clock.
+        var builtAt: UInt64
+        /// Of what the services know.
+        var revision: UInt64
+    }
+
+    private struct Observer {
+        let reader: Reader
+        /// The version it has seen.
+        var version: UInt64
+        let tell: () -> Void
+    }
+
+    private static let shortestBetweenMs: UInt64 = 250
+    /// What ends by its time alone, such as a window of a subscription, is at most this late.
+    private static let longestLifeMs: UInt64 = 1_000
+    /// A household has some ten tokens. Of more, the one that was built longest ago gives way.
+    private static let mostViews = 256
+    /// An older answer about subscriptions says little of now.
+    private static let longestUsageAgeMs: UInt64 = 3_600_000
+
+    private unowned let gateway: any GatewayCalls
+    private let events: ServiceEvents
+    private let runs: RunService
+    private let approvals: ApprovalService
+    private let questions: QuestionService
+    private let outbox: OutboxService
+    private let model: SessionModel
+    private let marks: ReadMarks
+    private let documents: DocumentService
+    private let usage: UsageService
+    private var views: [Reader: View] = [:]
+    private var observers: [UInt64: Observer] = [:]
+    private var lastObserver: UInt64 = 0
+    private var isLooking = false
+    private var isWatching = false
+    /// The file of the default agent that was read last.
+    private var identity: (bytes: [UInt8], agent: Glance.Agent)?
+    /// Since the start.
+    package private(set) var builds: UInt64 = 0
+
+    init(
+        gateway: any GatewayCalls,
+        events: ServiceEvents,
+        runs: RunService,
+        approvals: ApprovalService,
+        questions: QuestionService,
+        outbox: OutboxService,
+        model: SessionModel,
+        marks: ReadMarks,
+        documents: DocumentService,
+        usage: UsageService
+    ) {
+        self.gateway = gateway
+        self.events = events
+        self.runs = runs
+        self.approvals = approvals
+        self.questions = questions
+        self.outbox = outbox
+        self.model = model
+        self.marks = marks
+        self.documents = documents
+        self.usage = usage
+    }
+
+    // MARK: Reading
+
+    /// - Parameters:
+    ///   - sessions: those that the reader may see; nil for all.
+    ///   - name: under which it marks what it has read.
+    package func reader(of sessions: Set<String>?, named name: String) -> Reader {
+        Reader(sessions: sessions, marker: marks.knows(name) ? name : nil)
+    }
+
+    package func encoded(
+        for reader: Reader,
+        as form: GlanceForm,
+        on loop: isolated EventLoop
+    ) -> GlanceEncoder.Encoded {
+        if reader.sessions == nil, form.showsUsage { usage.glanced(on: loop) }
+        let view = view(for: reader, on: loop)
+        return GlanceEncoder.encode(view.glance, as: form, at: view.at)
+    }
+
+    private func view(for reader: Reader, on loop: isolated EventLoop) -> View {
+        let known = views[reader]
+        if let known {
+            let age = (loop.now - known.builtAt) / 1_000_000
+            if age < Self.shortestBetweenMs { return known }
+            if known.revision == events.revision, age < Self.longestLifeMs { return known }
+        }
+        builds += 1
+        let glance = build(for: reader, on: loop)
+        let isNews = known?.glance != glance
+        let view = View(
+            glance: glance,
+            at: isNews ? loop.wallClock : known?.at ?? loop.wallClock,
+            version: (known?.version ?? 0) + (isNews ? 1 : 0),
+            builtAt: loop.now,
+            revision: events.revision
+        )
+        if known == nil, views.count >= Self.mostViews,
+            let oldest = views.min(by: { $0.value.builtAt < $1.value.builtAt })
+        {
+            views[oldest.key] = nil
+        }
+        views[reader] = view
+        return view
+    }
+
+    // MARK: Waiting
+
+    /// Calls `tell` after each change of what the reader sees, until it is stopped.
+    package func observe(_ reader: Reader, on loop: isolated EventLoop, _ tell: @escaping () -> Void) -> UInt64 {
+        lastObserver += 1
+        let version = view(for: reader, on: loop).version
+        observers[lastObserver] = Observer(reader: reader, version: version, tell: tell)
+        // Something may have happened since the view was built.
+        changed(on: loop)
+        watch(on: loop)
+        return lastObserver
+    }
+
+    package func stopObserving(_ observer: UInt64) { observers[observer] = nil }
+
+    /// Something happened; whether it shows, a look tells.
+    func changed(on loop: isolated EventLoop) {
+        guard !observers.isEmpty, !isLooking else { return }
+        isLooking = true
+        let youngest = observers.values.compactMap { views[$0.reader]?.builtAt }.max() ?? 0
+        let due = youngest + Self.shortestBetweenMs * 1_000_000
+        loop.after(nanoseconds: due > loop.now ? due - loop.now : 0) { [weak self] in
+            guard let self else { return }
+            self.isLooking = false
+            self.look(on: loop)
+        }
+    }
+
+    /// No event tells of what ends by its time.
+    private func watch(on loop: isolated EventLoop) {
+        guard !isWatching, !observers.isEmpty else { return }
+        isWatching = true
+        loop.after(milliseconds: Int64(Self.longestLifeMs)) { [weak self] in
+            guard let self else { return }
+            self.isWatching = false
+            self.look(on: loop)
+            self.watch(on: loop)
+        }
+    }
+
+    private func look(on loop: isolated EventLoop) {
+        var isLate = false
+        for (id, observer) in observers {
+            let view = view(for: observer.reader, on: loop)
+            // A reader that has just looked itself saw it as it was before.
+            if view.revision != events.revision { isLate = true }
+            guard view.version != observer.version, observers[id] != nil else { continue }
+            observers[id]?.version = view.version
+            observer.tell()
+        }
+        if isLate { changed(on: loop) }
+    }
+
+    // MARK: Building
+
+    private func build(for reader: Reader, on loop: isolated EventLoop) -> Glance {
+        func mayUse(_ session: String?) -> Bool {
+            guard let sessions = reader.sessions else { return true }
+            return session.map { sessions.contains($0) } ?? false
+        }
+        let active = runs.runs(activeOnly: true).filter { mayUse($0.session.text) }
+        let view = ActivityView(active)
+        let link = gateway.status.state
+        var glance = Glance(
+            link: link,
+            headline: link == .online ? view.headline : "offline",
+            active: view.runs.count
+        )
+        glance.top = top(view.runs)
+        let waiting = approvals.pending?.filter { mayUse($0.session) }
+        let asked = questions.pending?.filter { mayUse($0.session) }
+        glance.approvals = waiting?.count
+        glance.questions = asked?.count
+        let entries = outbox.summary(of: reader.sessions, now: loop.wallClock)
+        if entries.fault == nil {
+            glance.outbox = Glance.Outbox(
+                pending: entries.counts.pending,
+                failed: entries.counts.failed,
+                unconfirmed: entries.counts.unconfirmed
+            )
+        }
+        let calls =
+            (waiting ?? []).map { Glance.Next(.approval, id: $0.id, title: $0.title, expiresAt: $0.expiresAt) }
+            + (asked ?? []).map { Glance.Next(.question, id: $0.id, title: $0.title, expiresAt: $0.expiresAt) }
+        glance.next =
+            calls.min { ($0.expiresAt?.milliseconds ?? .max, $0.id) < ($1.expiresAt?.milliseconds ?? .max, $1.id) }
+            ?? outbox.oldestTroubled(of: reader.sessions).map { Glance.Next(.outbox, id: $0) }
+        if reader.sessions == nil { addUsage(to: &glance, on: loop) }
+        glance.agent = agent(reader.sessions)
+        glance.unread = unread(reader)
+        return glance
+    }
+
+    private func top(_ active: [Run]) -> [Glance.Top] {
+        func waits(_ run: Run) -> Int { run.steps.contains { $0.state == .waiting } ? 0 : 1 }
+        var seen: Set<String> = []
+        return active.sorted { (waits($0), $1.startedAt, $0.id) < (waits($1), $0.startedAt, $1.id) }
+            .filter { seen.insert($0.session.text).inserted }.prefix(3).map { run in
+                Glance.Top(
+                    session: run.session.text,
+                    title: model[run.session.text]?.title ?? model.info(named: run.session).title ?? run.session.text,
+                    label: run.currentLabel,
+                    since: run.startedAt
+                )
+            }
+    }
+
+    private func addUsage(to glance: inout Glance, on loop: isolated EventLoop) {
+        let known = usage.latest(on: loop)
+        if let age = known.ageMs, age <= Self.longestUsageAgeMs {
+            let windows = known.providers.flatMap { provider in
+                provider.windows.compactMap { window in
+                    window.percent(now: known.now).map { percent in
+                        Glance.Usage(
+                            id: provider.id,
+                            window: window.name,
+                            used: Int(percent.rounded()),
+                            resetsAt: window.resetsAt
+                        )
+                    }
+                }
+            }
+            // In their own order where they are equally full.
+            let order = windows.enumerated().sorted { ($1.element.used, $0.offset) < ($0.element.used, $1.offset) }
+            glance.usage = order.prefix(3).map(\.element)
+        }
+        if let today = known.today?.figures {
+            let isPriced = today.cost > 0 || today.unpriced == 0
+            glance.today = Glance.Today(costUSD: isPriced ? today.cost : nil, tokens: today.tokens)
+        }
+    }
+
+    private func agent(_ sessions: Set<String>?) -> Glance.Agent? {
+        let name = documents.defaultAgent
+        if let sessions, !sessions.contains(where: { SessionKey(canonical: $0).agent == name }) { return nil }
+        guard let bytes = documents.known(DocumentService.Name(agent: name, kind: .identity)) else { return nil }
+        if identity?.bytes != bytes {
+            let fields = FieldDocument(kind: .identity, bytes: bytes).fields
+            identity = (bytes, Glance.Agent(name: fields[.name], emoji: fields[.emoji]))
+        }
+        return identity.flatMap { $0.agent == Glance.Agent(name: nil, emoji: nil) ? nil : $0.agent }
+    }
+
+    /// Messages by the reader's own marks, and of sessions without one each that the gateway calls unread. Nil where neither tells.
+    private func unread(_ reader: Reader) -> Int? {
+        let own = reader.marker.map { marks.unread(by: $0) } ?? [:]
+        var count = 0
+        var isKnown = false
+        for (session, unread) in own where reader.sessions?.contains(session) ?? true {
+            count += unread
+            isKnown = true
+        }
+        for (session, isUnread) in model.unread where own[session] == nil && reader.sessions?.contains(session) ?? true
+        {
+            count += isUnread ? 1 : 0
+            isKnown = true
+        }
+        return isKnown ? count : nil
+    }
+}
