@@ -35,8 +35,8 @@ package enum StatusText {
             rows.append(("", style.bad(text) + Printable.line(fault)))
         }
         if let devices = status["pairing"]?["pending"]?.int, devices > 0 {
-            let who = devices == 1 ? "1 device waits" : "\(devices) devices wait"
-            let text = style.warning(who) + " for the gateway's approval: openclaw devices list, on its host"
+            let who = devices == 1 ? "1 waits" : "\(devices) wait"
+            let text = style.warning(who) + " for the gateway's approval: openclaw devices list"
             rows.append(("Devices", text))
         }
         if let events = status["events"] {

@@ -224,6 +224,7 @@ tally.check("at its next turn" in pipe("wake", "--later", "the door is open")[0]
 
 # Nodes: a phone and a Mac.
 nodes = as_json("nodes")["nodes"]
+tally.check(as_json("nodes", "list")["nodes"] == nodes, "the same, spelt out")
 tally.check([node["name"] for node in nodes] == ["Ann's phone", "Studio Mac"], f"nodes: {nodes}")
 mac = nodes[1]["id"]
 tally.check("system.notify" in terminal("nodes", "list") and "no, by Ladle" in pipe("nodes", "show", mac[:8])[0], "in words")

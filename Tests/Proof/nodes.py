@@ -186,7 +186,7 @@ def rounds(protocol, gateway, server, state):
         server = Serve(*arguments, state=state, gateway=gateway.url).linked()
         again = invoke(server, MAC, "system.notify", key, params={"title": key})
         told = problem(again)
-        arrived = [one for one in calls(gateway) if one["params"].get("title") == key]
+        arrived = [one for one in calls(gateway) if (one["params"] or {}).get("title") == key]
         tally.check(len(arrived) <= 1, f"{key} arrived {len(arrived)} times")
         tally.check(again[0] in (200, 504), f"{key}: {again[0]} {told}")
         if again[0] == 504:
