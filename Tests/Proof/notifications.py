@@ -324,11 +324,11 @@ gateway.stop()
 # Death at any instant.
 print(f"seed {SEED}")
 chance = random.Random(SEED)
-state, port = scratch(), free_port()
+state = scratch()
 sinks = {"hook": {"kind": "webhook", "url": receiver.url("loop")}}
 accepted = {}
 for number in range(OPTIONS.rounds):
-    server = serve(state, sinks, port=port)
+    server = serve(state, sinks)
     stop = time.monotonic() + chance.uniform(0.02, 0.15)
     for part in range(9):
         try:
@@ -340,7 +340,7 @@ for number in range(OPTIONS.rounds):
         if time.monotonic() > stop:
             break
     server.kill()
-server = serve(state, sinks, port=port)
+server = serve(state, sinks)
 
 
 def arrived():
