@@ -155,9 +155,7 @@ struct GlanceEncoderTests {
             if states.last != state { states.append(state) }
             #expect(has("attention") && has("headline"))
         }
-        let order = [
-            "3 3 true true", "2 3 true true", "2 2 true true", "2 2 false true", "2 2 false false",
-        ]
+        let order = ["3 3 true true", "2 3 true true", "2 2 true true", "2 2 false true"]
         #expect(states == order)
     }
 

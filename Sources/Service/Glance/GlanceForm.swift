@@ -28,5 +28,5 @@ package struct GlanceForm: Sendable, Equatable {
     func shows(_ field: Field) -> Bool { fields?.contains(field) ?? true }
 
     /// What subscriptions are used up is asked for only where somebody sees it.
-    package var showsUsage: Bool { kind != .json || shows(.usage) || shows(.today) }
+    var showsUsage: Bool { kind != .json || shows(.usage) || shows(.today) }
 }
