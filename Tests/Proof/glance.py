@@ -34,7 +34,7 @@ class Gateway(scripted.Gateway):
     def told(self, connection, request):
         word, now = self.name, int(time.time() * 1000)
         rows = [{"key": f"agent:main:s{i}", "kind": "direct", "label": word, "updatedAt": now} for i in range(4)]
-        asked = {"id": f"a-{word[:8]}", "createdAtMs": now, "expiresAtMs": now + 600_000,
+        asked = {"id": f"a-{len(word)}", "createdAtMs": now, "expiresAtMs": now + 600_000,
                  "request": {"command": f"echo {word}", "host": "gateway", "agentId": "main", "sessionKey": "agent:main:s0"}}
         windows = [{"label": word, "usedPercent": 90 - i, "resetAt": now + 3_600_000} for i in range(4)]
         payloads = {
@@ -97,9 +97,8 @@ for kind, word in NAMES.items():
         told = json.loads(body)
         if "fields=" in query:
             tally.check(set(told) <= set(query.split("fields=")[1].split("&")[0].split(",")), f"{kind} {query}: {set(told)}")
-        if "private" in query and kind == "emoji":
-            tally.check("🦊" not in sent.replace(json.dumps(told.get("agent"), ensure_ascii=False, separators=(",", ":")), "")
-                        .replace(json.dumps(told.get("usage"), ensure_ascii=False, separators=(",", ":")), ""), f"private: {sent}")
+        if "private" in query:
+            tally.check(not {"headline", "title", "label"} & set(re.findall(r'"(\w+)":', sent)) and "echo" not in sent, f"private: {sent}")
     line = serve.call("GET", "/v1/glance", headers={"Accept": "text/plain"})[2]
     tally.check(len(line) <= MOST and line.decode().startswith("● 4 active · 1 approval"), f"{kind}: {line!r}")
     harmless(line.decode(), f"{kind} as text")
@@ -180,8 +179,10 @@ OTHERS = """/v1/status /readyz /metrics /openapi.json /openapi.yaml / /v1 /v1/ /
 for path in OTHERS:
     for method in ("GET", "HEAD", "POST", "OPTIONS"):
         status, got = raw(path, method)
-        tally.check(status in (400, 403), f"{method} {path}: {status}")
-        tally.check(status == 400 or method == "HEAD" or b"PATH_NOT_ALLOWED" in got and b"/v1/glance" in got, f"{method} {path}: {got[-300:]}")
+        # Below its own path there is nothing.
+        isNothing = status == 404 and path.startswith("/v1/glance/")
+        tally.check(status in (400, 403) or isNothing, f"{method} {path}: {status}")
+        tally.check(status == 400 or isNothing or method == "HEAD" or b"PATH_NOT_ALLOWED" in got and b"/v1/glance" in got, f"{method} {path}: {got[-300:]}")
 tally.check(raw("/v1/glance", "POST")[0] == 405, "its own path has its methods")
 
 gateway.listener.close()
