@@ -4,13 +4,15 @@ import HTTPModel
 /// Compresses our larger answers with gzip if the client accepts it. An answer with a secret beside text that callers
 /// choose stays uncompressed (`Response.mayCompress`), because its compressed length would leak the secret.
 enum ContentCoding {
+    /// A 304 says that it varies where the whole answer would (RFC 9110 §15.4.5).
     static func concerns(_ response: borrowing Response, from size: Int) -> Bool {
-        response.mayCompress && response.body.count >= size && !response.head.fields.contains(.contentEncoding)
+        response.mayCompress && (response.bytesOfWhole ?? response.body.count) >= size
+            && !response.head.fields.contains(.contentEncoding)
     }
 
     static func apply(to response: inout Response, accepted request: RequestHead) {
         response.head.fields.append(.vary, "Accept-Encoding")
-        guard request.fields.acceptsGzip, let packed = try? Gzip.compress(response.body),
+        guard !response.body.isEmpty, request.fields.acceptsGzip, let packed = try? Gzip.compress(response.body),
             packed.count < response.body.count
         else {
             return

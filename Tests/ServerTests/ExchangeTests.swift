@@ -156,4 +156,16 @@ struct ExchangeTests {
             #expect(problem.response(requestID: "r").head.fields.string(for: .retryAfter) == seconds)
         }
     }
+
+    @Test func `a 304 varies like the answer that it stands for`() throws {
+        var whole = Response(.ok, contentType: "application/json", body: [UInt8](repeating: 0x20, count: 4_000))
+        var short = whole.unmodified
+        #expect(ContentCoding.concerns(short, from: 1_024) && !ContentCoding.concerns(short, from: 8_192))
+        var asked = try RequestHead(method: .get, target: "/")
+        asked.fields.append(.acceptEncoding, "gzip")
+        ContentCoding.apply(to: &short, accepted: asked)
+        #expect(short.head.fields.contains(.vary) && !short.head.fields.contains(.contentEncoding))
+        whole.mayCompress = false
+        #expect(!ContentCoding.concerns(whole.unmodified, from: 1_024))
+    }
 }

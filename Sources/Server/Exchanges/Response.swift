@@ -7,6 +7,8 @@ package struct Response: Sendable {
     package var body: [UInt8]
     /// False keeps the body uncompressed for every client, because it holds a secret beside text that callers choose.
     package var mayCompress = true
+    /// Of a 304: how many bytes the answer has that it stands for.
+    package var bytesOfWhole: Int?
     /// The connection ends with this answer: the request was refused before it had a handler.
     package var closes = false
 
@@ -55,6 +57,8 @@ package struct Response: Sendable {
         for name in [FieldName.cacheControl, .vary] {
             if let value = head.fields.list(for: name) { short.head.fields.append(name, value) }
         }
+        short.mayCompress = mayCompress
+        short.bytesOfWhole = body.count
         return short
     }
 }
