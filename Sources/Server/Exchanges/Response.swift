@@ -8,7 +8,7 @@ package struct Response: Sendable {
     /// False keeps the body uncompressed for every client, because it holds a secret beside text that callers choose.
     package var mayCompress = true
     /// Of a 304: how many bytes the answer has that it stands for.
-    package var bytesOfWhole: Int?
+    var bytesOfWhole: Int?
     /// The connection ends with this answer: the request was refused before it had a handler.
     package var closes = false
 
