@@ -65,13 +65,6 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         router = Router(routes)
         places = Dictionary(uniqueKeysWithValues: routes.enumerated().map { (ObjectIdentifier($1), $0) })
         services.events.add(self)
-        services.usage.isFollowed = { [unowned hub, unowned services] in
-            hub.isNamed("usage") || services.notifications.wants(.usageThreshold)
-        }
-        services.nodes.isFollowed = { [unowned hub, unowned services] in
-            hub.isShown("node") || services.notifications.wants(.nodeOffline)
-        }
-        services.notifications.isWatched = { [unowned hub] in hub.isNamed("message") }
     }
 
     var feed: EventFeed { services.feed }

@@ -37,14 +37,17 @@ extension Services {
         page.counters(
             "ladle_notifications",
             "Notifications made, by their type.",
-            NotificationType.allCases.map { (["type": $0.rawValue], notifications.made[$0] ?? 0) }
+            NotificationType.allCases.map { (["type": $0.rawValue], notificationMaker.made[$0] ?? 0) }
         )
         page.counters(
             "ladle_notification_deliveries",
             "Deliveries by sink and by how they ended.",
-            notifications.sinks.flatMap { sink in
+            notificationPreferences.sinks.flatMap { sink in
                 SinkDelivery.State.allCases.filter { !$0.isOpen }.map { state in
-                    (["sink": sink.name, "result": state.rawValue], notifications.results[sink.id]?[state] ?? 0)
+                    (
+                        ["sink": sink.name, "result": state.rawValue],
+                        notificationDeliveries.results[sink.id]?[state] ?? 0
+                    )
                 }
             }
         )

@@ -54,6 +54,7 @@ package struct ServiceSettings {
 package final class Services: ServiceEventReceiver {
     package let gateway: any GatewayCalls
     package let events: ServiceEvents
+    package let audience: Audience
     package let feed: EventFeed
     package let eventReader: EventReader
     package let tokenRows: TokenRows
@@ -82,6 +83,9 @@ package final class Services: ServiceEventReceiver {
     package let timeZones: TimeZones
     /// Seconds east of UTC, on this host, at a time in seconds.
     package let utcOffset: @Sendable (_ seconds: Int64) -> Int
+    package let notificationDeliveries: NotificationDeliveries
+    package let notificationPreferences: NotificationPreferences
+    package let notificationMaker: NotificationMaker
     package let notifications: NotificationService
     package let receipts: ControlReceipts
     package let automations: AutomationService
@@ -95,6 +99,7 @@ package final class Services: ServiceEventReceiver {
     package init(_ settings: ServiceSettings, gateway: any GatewayCalls, journal: any Journal) {
         self.gateway = gateway
         events = ServiceEvents()
+        audience = Audience()
         feed = EventFeed(journal: journal, events: events, log: settings.log)
         eventReader = EventReader(feed: feed)
         tokenRows = TokenRows(feed: feed)
@@ -193,28 +198,56 @@ package final class Services: ServiceEventReceiver {
             gateway: gateway,
             feed: feed,
             events: events,
+            audience: audience,
             policy: settings.nodes,
             seed: settings.seed
         )
         nodeInvoker = NodeInvoker(gateway: gateway, nodes: nodes)
         devicePairing = DevicePairing(gateway: gateway, feed: feed, events: events)
         timeZones = TimeZones(settings.timeZones)
-        notifications = NotificationService(
+        let sender = SinkSender(
             settings: settings.notifications,
-            gateway: gateway,
-            feed: feed,
-            events: events,
             approvals: approvals,
             links: approvalLinks,
             sessionModel: sessionModel,
-            timeZones: timeZones,
             transport: settings.sinkTransport(),
-            freeBytes: settings.freeBytes,
             log: settings.log
+        )
+        notificationDeliveries = NotificationDeliveries(feed: feed, events: events, sender: sender, log: settings.log)
+        notificationPreferences = NotificationPreferences(
+            settings: settings.notifications,
+            feed: feed,
+            events: events,
+            timeZones: timeZones,
+            deliveries: notificationDeliveries,
+            log: settings.log
+        )
+        notificationMaker = NotificationMaker(
+            gateway: gateway,
+            feed: feed,
+            audience: audience,
+            preferences: notificationPreferences,
+            deliveries: notificationDeliveries
+        )
+        notifications = NotificationService(
+            gateway: gateway,
+            feed: feed,
+            audience: audience,
+            approvals: approvals,
+            preferences: notificationPreferences,
+            deliveries: notificationDeliveries,
+            maker: notificationMaker,
+            freeBytes: settings.freeBytes
         )
         utcOffset = settings.utcOffset
         usageReports = UsageReports(gateway: gateway, runs: runs)
-        usage = UsageService(gateway: gateway, feed: feed, reports: usageReports, utcOffset: settings.utcOffset)
+        usage = UsageService(
+            gateway: gateway,
+            feed: feed,
+            reports: usageReports,
+            audience: audience,
+            utcOffset: settings.utcOffset
+        )
         glance = GlanceService(
             gateway: gateway,
             events: events,
@@ -321,6 +354,9 @@ package final class Services: ServiceEventReceiver {
             approvals.runEnded(run, on: loop)
             questions.runEnded(run, on: loop)
         case .diskFellBehind(let isBehind): gateway.holdInput(isBehind, on: loop)
+        case .storeFailed(let fault): notifications.storeFailed(fault, on: loop)
+        case .sinksChanged: notifications.sinksChanged(on: loop)
+        case .sinkDisabled(let sink, let reason): notifications.sinkDisabled(sink, reason: reason, on: loop)
         case .published(let event):
             runs.published(event)
             notifications.published(event, on: loop)

@@ -104,7 +104,12 @@ struct EventHubTests {
         loop.start()
         let done = Inbox<Bool>()
         loop.post { loop in
-            let hub = EventHub(last: EventID(epoch: Self.epoch, sequence: 0), bufferLimit: 400, open: OpenRequests())
+            let hub = EventHub(
+                last: EventID(epoch: Self.epoch, sequence: 0),
+                bufferLimit: 400,
+                open: OpenRequests(),
+                audience: Audience()
+            )
             body(hub, loop)
             done.put(true)
         }

@@ -1,6 +1,8 @@
 import EventLoops
+import EventStream
 import Gateway
 import JSONBytes
+import Notifications
 import TestSupport
 import Testing
 
@@ -81,7 +83,7 @@ struct NodeServiceTests {
 
     @Test func `what a list shows anew is told, and what only counts is not`() async throws {
         try await withServices { bench, loop in
-            bench.services.nodes.isFollowed = { true }
+            bench.services.audience.joined(.everything)
             bench.gateway.next(
                 "node.list",
                 list(Self.node("a"), Self.node("b", connected: false)),
@@ -96,7 +98,7 @@ struct NodeServiceTests {
             #expect(bench.gateway.requests("node.list").count == 2 && told(bench) == [])
             try await bench.advance(45_000, on: loop)
             #expect(told(bench) == ["disconnected a", "connected b", "connected c"])
-            bench.services.nodes.isFollowed = { false }
+            bench.services.audience.left(.everything)
             _ = try await read(bench, refresh: true, on: loop)
             #expect(told(bench).suffix(2) == ["changed b", "changed a"])
             let gone = bench.data("node").last?["node"]
@@ -113,8 +115,7 @@ struct NodeServiceTests {
                 try await bench.event("tick", "{}", on: loop)
             }
             #expect(bench.gateway.requests("node.list").isEmpty)
-            // A rule needs it from now on.
-            bench.services.nodes.isFollowed = { true }
+            bench.services.audience.rulesTake([.nodeOffline])
             try await bench.event("tick", "{}", on: loop)
             #expect(bench.gateway.requests("node.list").count == 1)
             try await bench.advance(150_000, on: loop)
@@ -161,7 +162,7 @@ struct NodeServiceTests {
 
     @Test func `a break of the link is made up for by the next list`() async throws {
         try await withServices { bench, loop in
-            bench.services.nodes.isFollowed = { true }
+            bench.services.audience.joined(.everything)
             bench.gateway.next("node.list", list(Self.node("a")), list(Self.node("a", connected: false)))
             try await bench.open(methods: Self.methods, on: loop)
             try await bench.drop(on: loop)

@@ -100,7 +100,9 @@ struct NotificationServiceTests {
             try await bench.open(on: loop)
             try await run("long", seconds: 40, bench, on: loop)
             try await bench.advance(3 * Self.hour, on: loop)
-            #expect(inbox.requests.count == 5 && bench.services.notifications.health(of: "s").state == .failing)
+            #expect(
+                inbox.requests.count == 5 && bench.services.notificationDeliveries.health(of: "s").state == .failing
+            )
             try await bench.kill(on: loop)
             try await bench.advance(15 * Self.hour, on: loop)
             #expect(ids(inbox).count == 1)
@@ -108,7 +110,7 @@ struct NotificationServiceTests {
             try await bench.advance(5 * Self.hour, on: loop)
             #expect(Set(types(inbox)) == ["run.completed"])
             let open = try await bench.journal.read { try $0.notifications.open(limit: 10).count }
-            #expect(open == 0 && bench.services.notifications.health(of: "s").state == .ok)
+            #expect(open == 0 && bench.services.notificationDeliveries.health(of: "s").state == .ok)
             let failed = try await bench.journal.read {
                 try $0.notifications.page(state: "failed", sessions: nil, before: nil, limit: 9)
             }
@@ -211,7 +213,7 @@ struct NotificationServiceTests {
             try await bench.open(on: loop)
             var rule = NotificationRule(id: "0", name: "mine", types: ["run.*"])
             try rule.take(JSONDocument(parsing: #"{"sinks":["a"],"priority":5,"minDurationMs":1000}"#).root)
-            bench.services.notifications.save(rule, on: loop) { _ in }
+            bench.services.notificationPreferences.save(rule, on: loop) { _ in }
             try await bench.settle(on: loop)
             try await run("long", seconds: 40, bench, on: loop)
             let rules = bench.data("notification").map { $0["notification"]?["rule"]?.string }
@@ -229,15 +231,15 @@ struct NotificationServiceTests {
         try await withServices(Self.settings(inbox, sinks)) { bench, loop in
             inbox.answer(.failed(status: 410, error: "status 410", retryAfterMs: nil))
             try await bench.drop(.refused, on: loop)
-            #expect(bench.services.notifications.health(of: "a").state == .disabled)
+            #expect(bench.services.notificationDeliveries.health(of: "a").state == .disabled)
             inbox.answer(.accepted(status: 200))
             try await bench.advance(20_000, on: loop)
             let told = bench.data("notification").compactMap { $0["notification"]?["type"]?.string }
             #expect(told == ["link.refused", "sink.disabled"])
             let words = inbox.requests.last.map { String(decoding: $0.body, as: UTF8.self) } ?? ""
             #expect(words.contains("Notification sink disabled") || words.contains("Gateway refuses"))
-            bench.services.notifications.restart(sinks[0], on: loop)
-            #expect(bench.services.notifications.health(of: "a").state == .ok)
+            bench.services.notificationPreferences.restart(sinks[0], on: loop)
+            #expect(bench.services.notificationDeliveries.health(of: "a").state == .ok)
         }
     }
 
@@ -248,7 +250,7 @@ struct NotificationServiceTests {
             for index in 0..<1_200 {
                 var occasion = Occasion(.approvalRequested, source: "x/\(index)", at: loop.wallClock, text: "x")
                 occasion.session = ServiceBench.main
-                bench.services.notifications.tell(occasion, on: loop)
+                bench.services.notificationMaker.tell(occasion, on: loop)
             }
             try await bench.settle(on: loop)
             #expect(bench.services.notifications.summary.waiting <= NotificationLimits.queue + 1)
@@ -270,22 +272,22 @@ struct NotificationServiceTests {
             var made = 0
             for index in 0..<12 {
                 let note = Notification(id: "n\(index)", type: .note, at: loop.wallClock, title: "hi")
-                bench.services.notifications.note(note, sinks: nil, on: loop) {
+                bench.services.notificationMaker.note(note, sinks: nil, on: loop) {
                     if case .success(.made) = $0 { made += 1 }
                 }
             }
             try await bench.settle(on: loop)
             #expect(made == 10 && inbox.requests.count == 10)
             let until = loop.wallClock.adding(milliseconds: Self.hour)
-            bench.services.notifications.mute(until: until, on: loop) { _ in }
+            bench.services.notificationPreferences.mute(until: until, on: loop) { _ in }
             try await bench.advance(60_000, on: loop)
             let note = Notification(id: "late", type: .note, at: loop.wallClock, title: "hi")
-            bench.services.notifications.note(note, sinks: nil, on: loop) { _ in }
+            bench.services.notificationMaker.note(note, sinks: nil, on: loop) { _ in }
             try await bench.settle(on: loop)
             #expect(inbox.requests.count == 10)
             var sinks: Int?
             try await bench.advance(Self.hour, on: loop)
-            bench.services.notifications.retry("late", on: loop) { sinks = try? $0.get() }
+            bench.services.notificationDeliveries.retry("late", on: loop) { sinks = try? $0.get() }
             try await bench.settle(on: loop)
             #expect(sinks == 1 && inbox.requests.count == 11)
         }

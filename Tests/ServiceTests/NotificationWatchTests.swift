@@ -171,10 +171,10 @@ struct NotificationWatchTests {
         let disk = Disk()
         try await withServices(try Self.settings(inbox, hasSink: false) { disk.look() }) { bench, loop in
             try await bench.advance(48 * Self.hour, on: loop)
-            #expect(disk.looks == 0 && !bench.services.notifications.wants(.usageThreshold))
+            #expect(disk.looks == 0 && !bench.services.audience.isTold(of: .usageThreshold))
             var rule = NotificationRule.standard
             rule.isEnabled = false
-            bench.services.notifications.save(rule, on: loop) { _ in }
+            bench.services.notificationPreferences.save(rule, on: loop) { _ in }
             try await bench.open(on: loop)
             try await bench.drop(.refused, on: loop)
             try await bench.advance(Self.hour, on: loop)
@@ -191,7 +191,7 @@ struct NotificationWatchTests {
         var hours = QuietHours(timeZone: "UTC")
         let json = #"{"enabled":true,"from":"22:00","to":"07:00","mode":"\#(mode)"}"#
         try hours.take(JSONDocument(parsing: json).root)
-        bench.services.notifications.save(hours, on: loop) { _ in }
+        bench.services.notificationPreferences.save(hours, on: loop) { _ in }
         try await bench.settle(on: loop)
     }
 
@@ -204,7 +204,7 @@ struct NotificationWatchTests {
             for index in 0..<500 {
                 var occasion = Occasion(.questionRequested, source: "x/\(index)", at: loop.wallClock, text: "x")
                 occasion.session = "agent:main:\(index % 2)"
-                bench.services.notifications.tell(occasion, on: loop)
+                bench.services.notificationMaker.tell(occasion, on: loop)
             }
             try await bench.settle(on: loop)
             let held = try await bench.journal.read { try $0.notifications.open(limit: 1_000).count }

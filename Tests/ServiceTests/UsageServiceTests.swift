@@ -1,5 +1,6 @@
 import Basics
 import EventLoops
+import EventStream
 import Gateway
 import JSONBytes
 import Observability
@@ -187,15 +188,15 @@ struct UsageServiceTests {
 
     @Test func `nobody is asked by itself, and while somebody follows every five minutes`() async throws {
         try await withServices { bench, loop in
-            var isFollowed = true
-            bench.services.usage.isFollowed = { isFollowed }
+            let stream = try EventFilter(types: "usage", session: nil, run: nil, known: ["usage"])
+            bench.services.audience.joined(stream)
             try await bench.open(methods: Self.methods, on: loop)
             try await bench.advance(3_600_000, on: loop)
             #expect(calls(bench) == 0)
             bench.services.usage.follow(on: loop)
             try await bench.advance(900_000, on: loop)
             #expect(calls(bench) == 4)
-            isFollowed = false
+            bench.services.audience.left(stream)
             try await bench.advance(3_600_000, on: loop)
             #expect(calls(bench) == 4)
         }

@@ -24,6 +24,7 @@ package final class EventHub: TurnEndWork {
     package private(set) var counters = Counters()
     package private(set) var count = 0
     private let open: OpenRequests
+    private let audience: Audience
     private var groups: [SubscriberGroup.Key: SubscriberGroup] = [:]
     private var dirty: [SubscriberGroup] = []
     private var heartbeats: [Int: TimerID] = [:]
@@ -34,9 +35,11 @@ package final class EventHub: TurnEndWork {
     private var nextWaiter: UInt64 = 0
 
     /// - Parameter open: gets each stream's slot back.
-    package init(last: EventID, bufferLimit: Int, open: OpenRequests) {
+    /// - Parameter audience: learns which streams are open.
+    package init(last: EventID, bufferLimit: Int, open: OpenRequests, audience: Audience) {
         self.last = last
         self.open = open
+        self.audience = audience
         self.bufferLimit = bufferLimit
     }
 
@@ -181,14 +184,25 @@ package final class EventHub: TurnEndWork {
         count += 1
         if limit != nil { nextAlone += 1 }
         let key = SubscriberGroup.Key(plan: plan, form: exchange.outlet?.form, alone: limit == nil ? nil : nextAlone)
-        let group = groups[key] ?? SubscriberGroup(key, in: self, remaining: limit)
-        groups[key] = group
+        let group = groups[key] ?? newGroup(key, remaining: limit)
         let subscriber = Subscriber(exchange, in: group)
         exchange.limitWaiting(to: bufferLimit)
         exchange.owner = subscriber
         group.place(subscriber, as: .replaying)
         armHeartbeat(plan.heartbeatSeconds, on: loop)
         return subscriber
+    }
+
+    private func newGroup(_ key: SubscriberGroup.Key, remaining: Int?) -> SubscriberGroup {
+        let group = SubscriberGroup(key, in: self, remaining: remaining)
+        groups[key] = group
+        if key.plan.caller.sessions == nil { audience.joined(key.plan.filter) }
+        return group
+    }
+
+    private func drop(_ group: SubscriberGroup) {
+        groups[group.key] = nil
+        if group.plan.caller.sessions == nil { audience.left(group.plan.filter) }
     }
 
     /// From here on it gets what is delivered, behind `events` of its own; the caller has sent everything up to `last`.
@@ -214,7 +228,7 @@ package final class EventHub: TurnEndWork {
         let group = subscriber.group
         group.place(subscriber, as: .over)
         subscriber.backlog = nil
-        if group.isEmpty { groups[group.key] = nil }
+        if group.isEmpty { drop(group) }
         open.releaseSlot(of: group.plan.caller)
     }
 
@@ -243,18 +257,6 @@ package final class EventHub: TurnEndWork {
     /// How many streams a caller has open.
     func count(of caller: Caller) -> Int {
         groups.values.reduce(0) { $0 + ($1.plan.caller == caller ? $1.all.count : 0) }
-    }
-
-    /// Whether an open stream asked for a type by its name.
-    func isNamed(_ type: String) -> Bool {
-        groups.values.contains { $0.plan.filter.names(type) && $0.plan.caller.sessions == nil }
-    }
-
-    /// Whether a stream is open that shows events of this type which are about no session.
-    func isShown(_ type: String) -> Bool {
-        groups.values.contains { group in
-            group.plan.caller.sessions == nil && group.plan.filter.admits(type: type, session: nil, run: nil)
-        }
     }
 
     func recordResume(recovered: Bool) {

@@ -44,7 +44,7 @@ enum NotificationOperations {
         _ api: HTTPAPI,
         on loop: isolated EventLoop
     ) {
-        let muted = api.services.notifications.mutedUntil.flatMap { $0 > loop.wallClock ? $0 : nil }
+        let muted = api.services.notificationPreferences.mutedUntil.flatMap { $0 > loop.wallClock ? $0 : nil }
         call.respondTagged(
             .json { writer in
                 writer.object { object in
@@ -66,7 +66,7 @@ enum NotificationOperations {
 
     static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let id = call.parameters.first ?? ""
-        api.services.notifications.retry(id, on: loop) { result in
+        api.services.notificationDeliveries.retry(id, on: loop) { result in
             switch result {
             case .success(let count?):
                 call.respond(
@@ -88,7 +88,6 @@ enum NotificationOperations {
 
     /// A script says something.
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let service = api.services.notifications
         do throws(Problem) {
             guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
             try refuseEcho(call)
@@ -110,9 +109,9 @@ enum NotificationOperations {
                 }
                 note.priority = Int(value)
             }
-            let sinks = try sinks(body["sinks"], service)
+            let sinks = try sinks(body["sinks"], api.services.notificationPreferences)
             call.subject = id
-            service.note(note, sinks: sinks, on: loop) { result in
+            api.services.notificationMaker.note(note, sinks: sinks, on: loop) { result in
                 switch result {
                 case .success(.made(let note, let sinks)): answer(call, note, sinks, on: loop)
                 case .success(.tooMany(let wait)):
@@ -139,12 +138,13 @@ enum NotificationOperations {
         return Printable.text(text)
     }
 
-    private static func sinks(_ value: JSONValue?, _ service: NotificationService) throws(Problem) -> [String]? {
+    private static func sinks(_ value: JSONValue?, _ preferences: NotificationPreferences) throws(Problem) -> [String]?
+    {
         guard let value, !value.isNull else { return nil }
         guard value.kind == .array else { throw .invalidField("sinks", "`sinks` is a list of ids or names of sinks.") }
         var ids: [String] = []
         for element in value.elements {
-            guard let name = element.string, let sink = service.sink(name) else {
+            guard let name = element.string, let sink = preferences.sink(name) else {
                 throw .invalidField("sinks", "There is no sink `\(element.string?.prefix(64) ?? "")`.", hint: sinksHint)
             }
             ids.append(sink.id)
@@ -170,22 +170,22 @@ enum NotificationOperations {
 
     static func getQuietHours(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         guard call.caller.sessions == nil else { return call.fail(Problem(.foreignSession), on: loop) }
-        call.respondTagged(quietHours(api.services.notifications.quietHours), on: loop)
+        call.respondTagged(quietHours(api.services.notificationPreferences.quietHours), on: loop)
     }
 
     private static func quietHours(_ hours: QuietHours) -> Response { .json { hours.write(to: &$0) } }
 
     static func putQuietHours(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let service = api.services.notifications
+        let preferences = api.services.notificationPreferences
         do throws(Problem) {
             let body = try call.json()
             try SessionChanges.check(body, QuietHours.fields)
             // PUT sets all of it: a field that is left out gets its default.
-            var hours = QuietHours(timeZone: service.settings.timeZone)
+            var hours = QuietHours(timeZone: preferences.settings.timeZone)
             do throws(FormFault) { try hours.take(body) } catch { throw Problem(error) }
-            try call.require(quietHours(service.quietHours), "The window is")
+            try call.require(quietHours(preferences.quietHours), "The window is")
             let wanted = hours
-            service.save(hours, on: loop) { result in
+            preferences.save(hours, on: loop) { result in
                 switch result {
                 case .success(true): call.respondTagged(quietHours(wanted), on: loop)
                 case .success(false):
@@ -209,7 +209,7 @@ enum NotificationOperations {
                 throw .invalidField("forSeconds", "`forSeconds` is a whole number from 1 to \(most).")
             }
             let until = loop.wallClock.adding(milliseconds: seconds * 1000)
-            api.services.notifications.mute(until: until, on: loop) { result in
+            api.services.notificationPreferences.mute(until: until, on: loop) { result in
                 switch result {
                 case .success:
                     call.respond(.json { $0.object { $0.member("mutedUntil", until) } }, on: loop)
@@ -222,7 +222,7 @@ enum NotificationOperations {
     }
 
     static func unmute(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        api.services.notifications.mute(until: nil, on: loop) { result in
+        api.services.notificationPreferences.mute(until: nil, on: loop) { result in
             switch result {
             case .success: call.respond(Response(.noContent), on: loop)
             case .failure(let error): call.fail(.storage(error), on: loop)

@@ -12,7 +12,7 @@ import TLS
 enum RuleOperations {
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         guard call.caller.sessions == nil else { return call.fail(Problem(.foreignSession), on: loop) }
-        let rules = api.services.notifications.rules
+        let rules = api.services.notificationPreferences.rules
         call.respondTagged(
             .json { writer in
                 writer.object { object in
@@ -35,7 +35,7 @@ enum RuleOperations {
 
     private static func find(_ api: HTTPAPI, _ call: Call) throws(Problem) -> NotificationRule {
         guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
-        guard let rule = api.services.notifications.rule(call.parameters.first ?? "") else {
+        guard let rule = api.services.notificationPreferences.rule(call.parameters.first ?? "") else {
             throw Problem(.ruleNotFound, "There is no rule of this id.", hint: "GET /v1/notifications/rules")
         }
         return rule
@@ -46,16 +46,16 @@ enum RuleOperations {
     }
 
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        let service = api.services.notifications
+        let preferences = api.services.notificationPreferences
         do throws(Problem) {
             let body = try call.json()
             try SessionChanges.check(body, NotificationRule.fields)
-            guard service.rules.count < NotificationLimits.rules else {
+            guard preferences.rules.count < NotificationLimits.rules else {
                 throw Problem(.notificationsFull, "There may be \(NotificationLimits.rules) rules.")
             }
             let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
             var rule = NotificationRule(id: id, name: "", types: [])
-            try take(body, into: &rule, service)
+            try take(body, into: &rule, preferences)
             call.subject = id
             save(rule, .created, api, call, on: loop)
         } catch {
@@ -69,7 +69,7 @@ enum RuleOperations {
             let body = try call.json()
             try SessionChanges.check(body, NotificationRule.fields)
             try call.require(shown(rule), "The rule is")
-            try take(body, into: &rule, api.services.notifications)
+            try take(body, into: &rule, api.services.notificationPreferences)
             save(rule, .ok, api, call, on: loop)
         } catch {
             call.fail(error, on: loop)
@@ -79,14 +79,14 @@ enum RuleOperations {
     private static func take(
         _ body: JSONValue,
         into rule: inout NotificationRule,
-        _ service: NotificationService
+        _ preferences: NotificationPreferences
     ) throws(Problem) {
         do throws(FormFault) { try rule.take(body) } catch { throw Problem(error) }
         // Sinks that were deleted meanwhile trouble nobody until the list is given anew.
         guard body["sinks"] != nil else { return }
         var ids: [String] = []
         for name in rule.sinks {
-            guard let sink = service.sink(name) else {
+            guard let sink = preferences.sink(name) else {
                 let detail = "There is no sink `\(name)`."
                 throw .invalidField("sinks", detail, hint: NotificationOperations.sinksHint)
             }
@@ -102,7 +102,7 @@ enum RuleOperations {
         _ call: Call,
         on loop: isolated EventLoop
     ) {
-        api.services.notifications.save(rule, on: loop) { result in
+        api.services.notificationPreferences.save(rule, on: loop) { result in
             switch result {
             case .success:
                 let response = shown(rule, status)
@@ -125,7 +125,7 @@ enum RuleOperations {
                 )
             }
             try call.require(shown(rule), "The rule is")
-            api.services.notifications.delete(rule: rule.id, on: loop) { result in
+            api.services.notificationPreferences.delete(rule: rule.id, on: loop) { result in
                 switch result {
                 case .success: call.respond(Response(.noContent), on: loop)
                 case .failure(let error): call.fail(.storage(error), on: loop)

@@ -14,12 +14,12 @@ enum SinkOperations {
 
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         guard call.caller.sessions == nil else { return call.fail(Problem(.foreignSession), on: loop) }
-        let service = api.services.notifications
+        let sinks = api.services.notificationPreferences.sinks
         call.respondTagged(
             .json { writer in
                 writer.object { object in
                     object.array("sinks") { list in
-                        for sink in service.sinks { write(sink, service, showsTopic: mayChange(call), to: &list) }
+                        for sink in sinks { write(sink, api, showsTopic: mayChange(call), to: &list) }
                     }
                 }
             },
@@ -32,7 +32,7 @@ enum SinkOperations {
             let sink = try find(api, call)
             let showsTopic = mayChange(call)
             call.respondTagged(
-                .json { write(sink, api.services.notifications, showsTopic: showsTopic, to: &$0) },
+                .json { write(sink, api, showsTopic: showsTopic, to: &$0) },
                 on: loop
             )
         } catch {
@@ -42,7 +42,7 @@ enum SinkOperations {
 
     private static func find(_ api: HTTPAPI, _ call: Call) throws(Problem) -> NotificationSink {
         guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
-        guard let sink = api.services.notifications.sink(call.parameters.first ?? "") else {
+        guard let sink = api.services.notificationPreferences.sink(call.parameters.first ?? "") else {
             let detail = "There is no sink of this id or name."
             throw Problem(.sinkNotFound, detail, hint: NotificationOperations.sinksHint)
         }
@@ -53,14 +53,14 @@ enum SinkOperations {
 
     private static func write(
         _ sink: NotificationSink,
-        _ service: NotificationService,
+        _ api: HTTPAPI,
         secret: WebhookSecret? = nil,
         showsTopic: Bool = true,
         to writer: inout JSONWriter
     ) {
         writer.object { object in
             sink.writeMembers(to: &object, showsTopic: showsTopic)
-            service.health(of: sink.id).writeMembers(to: &object)
+            api.services.notificationDeliveries.health(of: sink.id).writeMembers(to: &object)
             object.member("secret", secret?.text)
         }
     }
@@ -71,18 +71,18 @@ enum SinkOperations {
         _ status: HTTPStatus = .ok,
         secret: WebhookSecret? = nil
     ) -> Response {
-        .json(status) { write(sink, api.services.notifications, secret: secret, to: &$0) }
+        .json(status) { write(sink, api, secret: secret, to: &$0) }
     }
 
     // MARK: Changing
 
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         call.isBodySecret = true
-        let service = api.services.notifications
+        let preferences = api.services.notificationPreferences
         do throws(Problem) {
             let body = try call.json()
             try SessionChanges.check(body, NotificationSink.fields)
-            guard service.sinks.count < NotificationLimits.sinks else {
+            guard preferences.sinks.count < NotificationLimits.sinks else {
                 throw Problem(.notificationsFull, "There may be \(NotificationLimits.sinks) sinks.")
             }
             let id = UUIDv7.make(milliseconds: loop.wallClock.milliseconds, random: SecureRandom.bytes(10))
@@ -94,7 +94,7 @@ enum SinkOperations {
                 throw Problem(error)
             }
             if sink.kind == .webhook { sink.secret = secret }
-            try check(sink, service)
+            try check(sink, preferences)
             call.subject = id
             save(sink, secret: sink.secret, .created, api, call, on: loop)
         } catch {
@@ -104,7 +104,7 @@ enum SinkOperations {
 
     static func patch(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         call.isBodySecret = true
-        let service = api.services.notifications
+        let preferences = api.services.notificationPreferences
         do throws(Problem) {
             var sink = try find(api, call)
             call.subject = sink.id
@@ -115,11 +115,11 @@ enum SinkOperations {
             if sink.origin == .config {
                 // A sink that its failures have disabled can be tried again; the rest stands in the file.
                 guard isEnabled, body.count == 1 else { throw .inConfiguration }
-                service.restart(sink, on: loop)
+                preferences.restart(sink, on: loop)
                 return call.respondTagged(shown(sink, api), on: loop)
             }
             do throws(NotificationSink.Fault) { try sink.take(body) } catch { throw Problem(error) }
-            try check(sink, service)
+            try check(sink, preferences)
             save(sink, isEnabledAnew: isEnabled, secret: nil, .ok, api, call, on: loop)
         } catch {
             call.fail(error, on: loop)
@@ -148,7 +148,7 @@ enum SinkOperations {
             call.subject = sink.id
             guard sink.origin == .api else { throw .inConfiguration }
             try call.require(shown(sink, api), "The sink is")
-            api.services.notifications.delete(sink: sink.id, on: loop) { result in
+            api.services.notificationPreferences.delete(sink: sink.id, on: loop) { result in
                 switch result {
                 case .success: call.respond(Response(.noContent), on: loop)
                 case .failure(let error): call.fail(.storage(error), on: loop)
@@ -168,7 +168,7 @@ enum SinkOperations {
         _ call: Call,
         on loop: isolated EventLoop
     ) {
-        api.services.notifications.save(sink, isEnabledAnew: isEnabledAnew, on: loop) { result in
+        api.services.notificationPreferences.save(sink, isEnabledAnew: isEnabledAnew, on: loop) { result in
             switch result {
             case .success(false):
                 let detail = "This host has no time zone `\(sink.ownQuietHours?.timeZone ?? "")`."
@@ -183,12 +183,12 @@ enum SinkOperations {
     }
 
     /// One name, one sink; and an address that a caller may name.
-    private static func check(_ sink: NotificationSink, _ service: NotificationService) throws(Problem) {
-        if let known = service.sink(sink.name), known.id != sink.id {
+    private static func check(_ sink: NotificationSink, _ preferences: NotificationPreferences) throws(Problem) {
+        if let known = preferences.sink(sink.name), known.id != sink.id {
             throw .invalidField("name", "There is a sink of this name.")
         }
         guard let url = sink.url else { return }
-        if let refusal = service.refusal(of: url) {
+        if let refusal = preferences.refusal(of: url) {
             let hint = "notifications.allowHosts in the configuration allows hosts of the own network"
             throw Problem(
                 .urlNotAllowed,
@@ -205,11 +205,11 @@ enum SinkOperations {
         do throws(Problem) {
             let sink = try find(api, call)
             call.subject = sink.id
-            let service = api.services.notifications
-            guard !service.isTesting(sink.id) else {
+            let deliveries = api.services.notificationDeliveries
+            guard !deliveries.isTesting(sink.id) else {
                 throw Problem(.rateLimited, "A test of this sink is under way.", retryAfterMs: 1_000)
             }
-            service.test(sink, on: loop) { outcome in
+            deliveries.test(sink, on: loop) { outcome in
                 call.respond(
                     .json { writer in
                         writer.object { object in

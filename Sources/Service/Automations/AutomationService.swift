@@ -85,8 +85,6 @@ package final class AutomationService {
     private static let mostOvertaken = 3
     /// Events that wait for a list; one that never comes must not grow memory.
     private static let mostPending = 256
-    private static let space = "gateway"
-    private static let name = "automations"
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
@@ -108,13 +106,14 @@ package final class AutomationService {
     /// The link was broken since the last list: its events are lost.
     private var hasGap = false
     private var wasListed = false
-    private var kept: [UInt8] = []
+    private let kept: KeptList
     /// Calls whose run has not been seen to begin, by job.
     private var starting: [String: [() -> Void]] = [:]
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, runs: RunService) {
         self.gateway = gateway
         self.feed = feed
+        kept = KeptList("automations", feed: feed)
         self.events = events
         self.runs = runs
     }
@@ -295,29 +294,13 @@ package final class AutomationService {
     }
 
     private func keep(now: Timestamp) {
-        var writer = JSONWriter()
-        writer.array { list in
-            for row in rows.values.sorted(by: { ($0.name, $0.id) < ($1.name, $1.id) }) { row.write(to: &list) }
-        }
-        let bytes = writer.bytes
-        guard kept != bytes else { return }
-        kept = bytes
-        feed.journal.cache(cost: bytes.count) { transaction in
-            try transaction.values.set(bytes, space: Self.space, name: Self.name, at: now)
-        }
+        let sorted = rows.values.sorted { ($0.name, $0.id) < ($1.name, $1.id) }
+        kept.keep(now: now) { list in for row in sorted { row.write(to: &list) } }
     }
 
     private func readKept(on loop: isolated EventLoop, completion: @escaping (Result<List, ServiceFault>) -> Void) {
-        feed.read(on: loop) { tables in
-            try tables.values.get(space: Self.space, name: Self.name)
-        } completion: { result in
-            switch result {
-            case .success(let kept):
-                let list = kept.flatMap { try? JSONDocument(parsing: $0.bytes).root }
-                let rows = list?.elements.compactMap { Shown(kept: $0) } ?? []
-                completion(.success(List(rows: rows, isLive: false, asOf: kept?.updatedAt)))
-            case .failure(let error): completion(.failure(.store(error)))
-            }
+        kept.read(on: loop, Shown.init(kept:)) { result in
+            completion(result.map { List(rows: $0.rows, isLive: false, asOf: $0.asOf) })
         }
     }
 

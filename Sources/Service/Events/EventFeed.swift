@@ -24,7 +24,7 @@ package final class EventFeed {
 
     package let journal: any Journal
     /// Turns events into notifications, in the events' own transactions; nil until its rules are read.
-    weak var notifications: NotificationService?
+    weak var maker: NotificationMaker?
     private let events: ServiceEvents
     private let log: Log
     private var submitted: UInt64 = 0
@@ -60,7 +60,7 @@ package final class EventFeed {
             events.notify(.diskFellBehind(true), on: loop)
         }
         let this = LoopBound((self, completion), on: loop)
-        let book = notifications?.currentBook
+        let book = maker?.book
         journal.commit(cost: cost) { transaction -> (Value, NotificationBook.Changes) in
             let first = transaction.appended.count
             let value = try body(&transaction)
@@ -72,7 +72,7 @@ package final class EventFeed {
                 feed.operationEnded(cost: cost, on: loop)
                 if case .failure = result { feed.noteFailure(on: loop) } else if feed.isFailing { feed.noteRecovery() }
                 if case .success((_, let changes)) = result, !changes.isEmpty {
-                    feed.notifications?.take(changes, on: loop)
+                    feed.maker?.take(changes, on: loop)
                 }
                 completion(result.map(\.0))
             }
@@ -139,7 +139,7 @@ package final class EventFeed {
         guard !isFailing, let fault = journal.statistics.failing else { return }
         isFailing = true
         log.error("store.failing", ["error": .string("\(fault)")])
-        notifications?.storeFailed(fault, on: loop)
+        events.notify(.storeFailed(fault), on: loop)
     }
 
     private func noteRecovery() {

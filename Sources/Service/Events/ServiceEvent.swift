@@ -1,6 +1,7 @@
 package import Basics
 package import EventLoops
 package import Gateway
+package import Notifications
 package import Observability
 package import Outbox
 package import Runs
@@ -38,6 +39,12 @@ package enum ServiceEvent {
     case messageSaid(ChatMessage, session: String)
     /// A run has ended; its event is on its way to the streams.
     case runEnded(Run)
+    /// A rule or a sink of notifications, or the state of a sink, is another.
+    case sinksChanged
+    /// A sink failed so long that nothing is sent to it any more.
+    case sinkDisabled(NotificationSink, reason: String)
+    /// The database takes nothing; told once until it does again.
+    case storeFailed(StoreError)
     /// More waits for the disk than should: the gateway has to wait too, until this comes again with `false`.
     case diskFellBehind(Bool)
     /// An event leaves for the streams.

@@ -2,6 +2,7 @@ package import Basics
 package import EventLoops
 import Gateway
 import JSONBytes
+import Notifications
 import Store
 
 /// The devices that lend the gateway what they can do. No release tells reliably when one comes or goes, so the list is asked for while
@@ -27,12 +28,11 @@ package final class NodeService {
     private static let longestJitterMs: UInt64 = 15_000
     /// Connections come in groups, and a node is listed a moment after its connection.
     private static let presenceWaitMs: Int64 = 500
-    private static let space = "gateway"
-    private static let name = "nodes"
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
     private let events: ServiceEvents
+    private let audience: Audience
     package let policy: NodePolicy
     private var jitter: UInt64
     private var rows: [String: Node] = [:]
@@ -45,14 +45,21 @@ package final class NodeService {
     private var connection = 0
     private var isLooking = false
     private var isLookingSoon = false
-    private var kept: [UInt8] = []
-    /// Whether a stream is open that shows the event, or a rule waits for it.
-    package var isFollowed: () -> Bool = { false }
+    private let kept: KeptList
 
-    init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, policy: NodePolicy, seed: UInt64) {
+    init(
+        gateway: any GatewayCalls,
+        feed: EventFeed,
+        events: ServiceEvents,
+        audience: Audience,
+        policy: NodePolicy,
+        seed: UInt64
+    ) {
         self.gateway = gateway
         self.feed = feed
+        kept = KeptList("nodes", feed: feed)
         self.events = events
+        self.audience = audience
         self.policy = policy
         jitter = seed
     }
@@ -63,7 +70,7 @@ package final class NodeService {
         connection += 1
         isAsking = false
         readAt = nil
-        if !waiters.isEmpty || isFollowed() { follow(on: loop) }
+        if !waiters.isEmpty || isFollowed { follow(on: loop) }
     }
 
     func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
@@ -71,14 +78,16 @@ package final class NodeService {
         case .presence:
             readAt = nil
             events.changed()
-            if isFollowed() { lookSoon(on: loop) }
+            if isFollowed { lookSoon(on: loop) }
         // A rule that waits for the event begins without a stream; the gateway's own clock is there already.
-        case .tick: if !isLooking, isFollowed() { follow(on: loop) }
+        case .tick: if !isLooking, isFollowed { follow(on: loop) }
         default: break
         }
     }
 
     // MARK: Following
+
+    private var isFollowed: Bool { audience.sees("node") || audience.isTold(of: .nodeOffline) }
 
     /// A stream that shows the event has begun.
     package func follow(on loop: isolated EventLoop) {
@@ -97,7 +106,7 @@ package final class NodeService {
             guard let self else { return }
             self.isLooking = false
             self.readAt = nil
-            if self.isFollowed() { self.follow(on: loop) }
+            if self.isFollowed { self.follow(on: loop) }
         }
     }
 
@@ -204,28 +213,13 @@ package final class NodeService {
     // MARK: The database
 
     private func keep(now: Timestamp) {
-        var writer = JSONWriter()
-        writer.array { list in for node in sorted { node.write(to: &list) } }
-        let bytes = writer.bytes
-        guard kept != bytes else { return }
-        kept = bytes
-        events.changed()
-        feed.journal.cache(cost: bytes.count) { transaction in
-            try transaction.values.set(bytes, space: Self.space, name: Self.name, at: now)
-        }
+        let isNew = kept.keep(now: now) { list in for node in sorted { node.write(to: &list) } }
+        if isNew { events.changed() }
     }
 
     private func readKept(on loop: isolated EventLoop, completion: @escaping (Result<List, ServiceFault>) -> Void) {
-        feed.read(on: loop) { tables in
-            try tables.values.get(space: Self.space, name: Self.name)
-        } completion: { result in
-            switch result {
-            case .success(let kept):
-                let list = kept.flatMap { try? JSONDocument(parsing: $0.bytes).root }
-                let rows = list?.elements.compactMap { ShownNode(kept: $0) } ?? []
-                completion(.success(List(rows: rows, isLive: false, asOf: kept?.updatedAt)))
-            case .failure(let error): completion(.failure(.store(error)))
-            }
+        kept.read(on: loop, ShownNode.init(kept:)) { result in
+            completion(result.map { List(rows: $0.rows, isLive: false, asOf: $0.asOf) })
         }
     }
 }

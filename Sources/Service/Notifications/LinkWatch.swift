@@ -2,19 +2,32 @@ import Basics
 import EventLoops
 import Notifications
 import Observability
+import Store
 
 /// Tells when the link is away for long, and when it is back. A gateway that only restarts is nothing to tell, for as long as it
 /// said that it takes.
 final class LinkWatch {
+    private static let matter = Notification.Matter(.link, "gateway")
+
+    private let maker: NotificationMaker
+    /// The rules are known. Until then `early` is the last state of the link.
+    private var isReady = false
+    private var early: LinkStatus?
     private var state: LinkState?
     private var timer: TimerID?
     /// Since the link was last online. The database remembers it over a restart of Ladle.
     private var told: Set<NotificationType> = []
     /// On the loop's clock: the gateway said that it is back by then.
     private var restartEnd: UInt64 = 0
-    private unowned let service: NotificationService
 
-    init(_ service: NotificationService) { self.service = service }
+    init(_ maker: NotificationMaker) { self.maker = maker }
+
+    /// The rules are known.
+    func begin(on loop: isolated EventLoop) {
+        isReady = true
+        if let early { changed(early, on: loop) }
+        early = nil
+    }
 
     func restarts(inMs milliseconds: Int64?, on loop: isolated EventLoop) {
         let expected = min(max(milliseconds ?? 0, 0), NotificationLimits.restartMs)
@@ -22,6 +35,10 @@ final class LinkWatch {
     }
 
     func changed(_ status: LinkStatus, on loop: isolated EventLoop) {
+        guard isReady else {
+            early = status
+            return
+        }
         defer { state = status.state }
         guard state != status.state else { return }
         switch status.state {
@@ -30,7 +47,7 @@ final class LinkWatch {
             stop(on: loop)
             told = []
             restartEnd = 0
-            service.linkIsBack(on: loop)
+            isBack(on: loop)
         case .waitingForApproval, .refused:
             stop(on: loop)
             let text = [status.detail, status.hint].compactMap(\.self).joined(separator: "\n")
@@ -52,9 +69,28 @@ final class LinkWatch {
         timer = nil
     }
 
-    /// A link that is tried and refused again and again is told of once.
+    /// Once until the link is back, also by the next process: a link may be tried and refused again and again.
     private func tell(_ type: NotificationType, _ text: String, on loop: isolated EventLoop) {
         guard told.insert(type).inserted else { return }
-        service.tellOfLink(type, text, on: loop)
+        let now = loop.wallClock
+        var occasion = Occasion(type, source: "link/\(now.milliseconds)/\(type.rawValue)", at: now, text: text)
+        occasion.matter = Self.matter
+        let news = occasion
+        maker.change(on: loop) { book, transaction, changes in
+            // A link that is refused is also offline.
+            let former = type == .linkOffline ? nil : type.rawValue
+            guard try !transaction.notifications.isOpen(matter: Self.matter.key, type: former) else { return }
+            try book.create(news, in: &transaction, &changes)
+        }
+    }
+
+    private func isBack(on loop: isolated EventLoop) {
+        let now = loop.wallClock
+        let back = Occasion(.linkOnline, source: "link/\(now.milliseconds)/online", at: now)
+        maker.change(on: loop) { book, transaction, changes in
+            guard try book.end(Self.matter, in: &transaction, &changes) else { return }
+            changes.ended.append(Self.matter)
+            try book.create(back, in: &transaction, &changes)
+        }
     }
 }

@@ -28,9 +28,17 @@ struct NotificationBook: Sendable {
     let rules: [NotificationRule]
     let sinks: [Place]
     /// Somebody watches the messages on an event stream.
-    let isWatched: Bool
+    var isWatched = false
     /// How far the gateway's clock, which dates the ends of approvals, is ahead of ours.
-    let skewMs: Int64
+    var skewMs: Int64 = 0
+
+    var asksForWatchers: Bool { rules.contains { $0.unlessWatching == true } }
+    var openSinks: Set<String> { Set(sinks.filter(\.isOpen).map(\.id)) }
+
+    /// Somebody would hear of it, so that it is worth looking for.
+    func tells(of type: NotificationType) -> Bool {
+        sinks.contains(where: \.isOpen) && rules.contains { $0.types.contains(where: type.matches) }
+    }
 
     /// Reads the events that a transaction has appended.
     func note(_ events: ArraySlice<StoredEvent>, in transaction: inout StoreTransaction) throws -> Changes {
@@ -54,7 +62,7 @@ struct NotificationBook: Sendable {
         {
             return
         }
-        var free = Set(sinks.filter(\.isOpen).map(\.id))
+        var free = openSinks
         var wasTold = false
         for rule in rules where rule.matches(occasion, isWatched: isWatched) {
             let won = rule.sinks.isEmpty ? free : free.intersection(rule.sinks)

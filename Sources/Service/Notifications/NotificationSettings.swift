@@ -4,8 +4,8 @@ package import Notifications
 package struct NotificationSettings: Sendable {
     /// Sinks of the configuration file. They cannot be changed through the API.
     package var sinks: [NotificationSink] = []
-    /// Hosts inside the network that sinks of the API may lead to.
-    package var allowed: AddressPolicy?
+    /// Where sinks may lead: to public hosts, and to hosts inside the network that the owner allows. Without it nothing is sent.
+    package var addresses = try? AddressPolicy()
     /// The address under which the owner's devices reach Ladle, without a slash at its end.
     package var publicURL: String?
     /// Buttons decide approvals.

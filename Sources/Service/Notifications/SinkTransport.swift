@@ -23,7 +23,7 @@ package protocol SinkTransport: AnyObject {
 /// Requests over sockets, and programs of this host.
 package final class OutboundTransport: SinkTransport {
     private let sender = HTTPSender()
-    private let commands = CommandRunner()
+    private let programs = ProgramRunner()
 
     package init() {}
 
@@ -41,6 +41,6 @@ package final class OutboundTransport: SinkTransport {
         on loop: isolated EventLoop,
         completion: @escaping (DeliveryMachine.Outcome, [UInt8]) -> Void
     ) {
-        commands.run(command, on: loop, completion: completion)
+        programs.run(command, on: loop, completion: completion)
     }
 }

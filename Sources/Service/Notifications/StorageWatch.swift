@@ -1,3 +1,4 @@
+import Basics
 import EventLoops
 import Notifications
 
@@ -12,26 +13,43 @@ package final class StorageWatch {
     private static let pollMs: Int64 = 600_000
 
     private let freeBytes: @Sendable () -> UInt64?
-    private unowned let service: NotificationService
+    private let feed: EventFeed
+    private let audience: Audience
+    private let maker: NotificationMaker
+    private var isReady = false
     private var isLow = false
     private var isLooking = false
     private var lookedAt: UInt64?
     private var timer: TimerID?
 
-    init(_ service: NotificationService, freeBytes: @escaping @Sendable () -> UInt64?) {
-        self.service = service
+    init(
+        feed: EventFeed,
+        audience: Audience,
+        maker: NotificationMaker,
+        freeBytes: @escaping @Sendable () -> UInt64?
+    ) {
+        self.feed = feed
+        self.audience = audience
+        self.maker = maker
         self.freeBytes = freeBytes
+    }
+
+    /// The rules are known.
+    func begin(on loop: isolated EventLoop) {
+        isReady = true
+        changed(on: loop)
     }
 
     /// Something was written.
     func written(on loop: isolated EventLoop) {
+        guard isReady else { return }
         if let lookedAt, loop.now < lookedAt + Self.pauseMs * 1_000_000 { return }
         look(on: loop)
     }
 
     /// The sinks or rules have changed.
     func changed(on loop: isolated EventLoop) {
-        if service.wants(.storageLow) {
+        if audience.isTold(of: .storageLow) {
             if timer == nil { poll(on: loop) }
         } else if let timer {
             loop.cancel(timer)
@@ -52,10 +70,12 @@ package final class StorageWatch {
         guard !isLooking else { return }
         isLooking = true
         lookedAt = loop.now
-        service.readBeside(freeBytes, on: loop) { [weak self] free in
+        feed.read(on: loop) { [freeBytes] _ in
+            freeBytes()
+        } completion: { [weak self] result in
             guard let self else { return }
             self.isLooking = false
-            guard let free = free ?? nil else { return }
+            guard let free = (try? result.get()) ?? nil else { return }
             if free < Self.leastFreeBytes {
                 self.tell("\(free >> 20) MiB are free where the database is.", on: loop)
             } else if free >= Self.enoughBytes {
@@ -72,6 +92,9 @@ package final class StorageWatch {
     private func tell(_ text: String, on loop: isolated EventLoop) {
         guard !isLow else { return }
         isLow = true
-        service.tellOfStorage(text, on: loop)
+        let now = loop.wallClock
+        let day = CivilDate(daysSinceEpoch: now.milliseconds.dividedDown(by: 86_400_000)).iso
+        let occasion = Occasion(.storageLow, source: "storage/\(day)", at: now, text: text)
+        maker.tell(occasion, on: loop) { [maker] in maker.sendUnkept(occasion, on: loop) }
     }
 }

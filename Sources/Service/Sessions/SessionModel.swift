@@ -24,8 +24,6 @@ package final class SessionModel {
     private static let lifeWithEventsMs: UInt64 = 60_000
     /// Of a gateway that tells of no change.
     private static let lifeWithoutEventsMs: UInt64 = 2_000
-    private static let space = "gateway"
-    private static let name = "sessions"
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
@@ -41,8 +39,7 @@ package final class SessionModel {
     private var isAsking = false
     /// Sessions that events changed while a list was on its way.
     private var touched: Set<String> = []
-    /// As last written to the database.
-    private var kept: [UInt8] = []
+    private let kept: KeptList
     /// The link was broken since the last list: its events are lost.
     private var hasGap = false
     /// Before the first list nobody knows which sessions are new.
@@ -51,6 +48,7 @@ package final class SessionModel {
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, runs: RunService, clientName: String) {
         self.gateway = gateway
         self.feed = feed
+        kept = KeptList("sessions", feed: feed)
         self.events = events
         self.runs = runs
         self.clientName = clientName
@@ -232,29 +230,13 @@ package final class SessionModel {
     // MARK: Kept
 
     private func keep(now: Timestamp) {
-        var writer = JSONWriter()
-        writer.array { list in
-            for info in current.sessions { info.keep(in: &list) }
-        }
-        let bytes = writer.bytes
-        guard kept != bytes else { return }
-        kept = bytes
-        feed.journal.cache(cost: bytes.count) { transaction in
-            try transaction.values.set(bytes, space: Self.space, name: Self.name, at: now)
-        }
+        let sessions = current.sessions
+        kept.keep(now: now) { list in for info in sessions { info.keep(in: &list) } }
     }
 
     private func readKept(on loop: isolated EventLoop, completion: @escaping Completion) {
-        feed.read(on: loop) { tables in
-            try tables.values.get(space: Self.space, name: Self.name)
-        } completion: { result in
-            switch result {
-            case .success(let kept):
-                let list = kept.flatMap { try? JSONDocument(parsing: $0.bytes).root }
-                let sessions = list?.elements.compactMap { SessionInfo(kept: $0) } ?? []
-                completion(.success(List(sessions: sessions, isLive: false, asOf: kept?.updatedAt)))
-            case .failure(let error): completion(.failure(.store(error)))
-            }
+        kept.read(on: loop, SessionInfo.init(kept:)) { result in
+            completion(result.map { List(sessions: $0.rows, isLive: false, asOf: $0.asOf) })
         }
     }
 }

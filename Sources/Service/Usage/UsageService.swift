@@ -2,6 +2,7 @@ import Basics
 package import EventLoops
 import Gateway
 package import JSONBytes
+import Notifications
 
 /// How far the subscriptions are used up, and what today cost. Earlier gateways ask each provider for every answer, so Ladle asks seldom,
 /// answers from memory, and never by itself unless a client follows.
@@ -64,6 +65,7 @@ package final class UsageService {
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
     private let reports: UsageReports
+    private let audience: Audience
     private let utcOffset: @Sendable (Int64) -> Int
     private var known: Known?
     /// Of the last call, where it failed before anything was known.
@@ -78,18 +80,18 @@ package final class UsageService {
     private var levels: [String: Int] = [:]
     private var isLooking = false
     private var glancedAt: UInt64?
-    /// Whether a stream is open that names the event.
-    package var isFollowed: () -> Bool = { false }
 
     init(
         gateway: any GatewayCalls,
         feed: EventFeed,
         reports: UsageReports,
+        audience: Audience,
         utcOffset: @escaping @Sendable (Int64) -> Int
     ) {
         self.gateway = gateway
         self.feed = feed
         self.reports = reports
+        self.audience = audience
         self.utcOffset = utcOffset
     }
 
@@ -119,6 +121,8 @@ package final class UsageService {
         if known == nil, let fault { return .failure(.gateway(fault)) }
         return .success(snapshot(on: loop))
     }
+
+    private var isFollowed: Bool { audience.names("usage") || audience.isTold(of: .usageThreshold) }
 
     /// What is known, without asking.
     func latest(on loop: isolated EventLoop) -> Snapshot { snapshot(on: loop) }
@@ -220,7 +224,7 @@ package final class UsageService {
         loop.after(milliseconds: Self.betweenLooksMs) { [weak self] in
             guard let self else { return }
             self.isLooking = false
-            guard self.isFollowed() || self.isGlanced(on: loop) else { return }
+            guard self.isFollowed || self.isGlanced(on: loop) else { return }
             self.follow(on: loop)
         }
     }

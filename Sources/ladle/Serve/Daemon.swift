@@ -67,7 +67,12 @@ final class Daemon: ServiceEventReceiver {
         gatewayEvents = GatewayEvents(link: link, events: services.events, outbox: services.outbox, log: log)
         let settings = configuration.api(log: log)
         let open = OpenRequests(slots: configuration.streamSlots)
-        let hub = EventHub(last: saved.lastEvent, bufferLimit: settings.streamBufferBytes, open: open)
+        let hub = EventHub(
+            last: saved.lastEvent,
+            bufferLimit: settings.streamBufferBytes,
+            open: open,
+            audience: services.audience
+        )
         access = AccessService(
             authenticator: configuration.authenticator(saved.tokens),
             rows: services.tokenRows,

@@ -16,7 +16,7 @@ enum NotificationConfiguration {
     static func read(_ settings: Settings, ownPorts: Set<UInt16>) throws -> NotificationSettings {
         var notifications = NotificationSettings()
         do throws(FormFault) {
-            notifications.allowed = try AddressPolicy(
+            notifications.addresses = try AddressPolicy(
                 allowed: settings.list(.notificationsAllowHosts),
                 ownPorts: ownPorts.union([port(of: settings.text(.gatewayURL))])
             )

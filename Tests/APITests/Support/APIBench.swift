@@ -78,7 +78,12 @@ final class APIBench {
         var settings = APISettings(version: "0.0.0", isDemo: setup.demo != nil)
         setup.api(&settings)
         let open = OpenRequests(slots: setup.streams)
-        let hub = EventHub(last: bench.journal.newest, bufferLimit: settings.streamBufferBytes, open: open)
+        let hub = EventHub(
+            last: bench.journal.newest,
+            bufferLimit: settings.streamBufferBytes,
+            open: open,
+            audience: bench.services.audience
+        )
         let access = AccessService(
             authenticator: Authenticator(
                 settings: Authenticator.Settings(ownerUID: owner, tailnet: setup.tailnet),

@@ -4,7 +4,7 @@ package import Notifications
 import POSIX
 
 /// Runs the programs of command sinks, one at a time, beside the loop.
-package final class CommandRunner {
+package final class ProgramRunner {
     /// Then the program is ended.
     private static let milliseconds: Int32 = 10_000
     /// Of its output, for the log.

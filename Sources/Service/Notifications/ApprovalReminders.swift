@@ -1,0 +1,51 @@
+import Basics
+import EventLoops
+import JSONBytes
+import Notifications
+import Runs
+
+/// Tells of an approval once more when half of a long life is over.
+final class ApprovalReminders {
+    private unowned let gateway: any GatewayCalls
+    private let approvals: ApprovalService
+    private let maker: NotificationMaker
+    private var timers: [String: TimerID] = [:]
+
+    init(gateway: any GatewayCalls, approvals: ApprovalService, maker: NotificationMaker) {
+        self.gateway = gateway
+        self.approvals = approvals
+        self.maker = maker
+    }
+
+    /// Some approval has changed.
+    func changed(on loop: isolated EventLoop) {
+        for (id, timer) in timers where approvals.approval(id, on: loop)?.isPending != true {
+            loop.cancel(timer)
+            timers[id] = nil
+        }
+        for approval in approvals.waiting(on: loop) { wait(for: approval, on: loop) }
+    }
+
+    private func wait(for approval: Approval, on loop: isolated EventLoop) {
+        let life = approval.expiresAt.milliseconds - approval.createdAt.milliseconds
+        guard approval.isPending, life >= NotificationLimits.reminderLifeMs, timers[approval.id] == nil else { return }
+        let half = approval.createdAt.milliseconds + life / 2
+        let wait = half - approvals.gatewayTime(on: loop).milliseconds
+        guard wait > 0 else { return }
+        let id = approval.id
+        timers[id] = loop.after(milliseconds: wait) { [weak self] in self?.remind(of: id, on: loop) }
+    }
+
+    private func remind(of id: String, on loop: isolated EventLoop) {
+        guard let approval = approvals.approval(id, on: loop), approval.isPending else { return }
+        var writer = JSONWriter()
+        writer.object { $0.member("approval", approval) }
+        guard var occasion = Occasion.read("approval", id: "", at: loop.wallClock, writer.bytes).occasion else {
+            return
+        }
+        occasion.source += "/reminder"
+        occasion.isReminder = true
+        occasion.expiresAt = occasion.expiresAt?.adding(milliseconds: -gateway.clockSkewMs)
+        maker.tell(occasion, on: loop)
+    }
+}

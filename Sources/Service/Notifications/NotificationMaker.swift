@@ -1,0 +1,151 @@
+import Basics
+package import EventLoops
+package import Notifications
+import Store
+import TLS
+
+/// Makes notifications by the book: out of the events of a transaction, out of matters that are no event, and for scripts.
+package final class NotificationMaker {
+    private static let notes = TokenBucket(burst: 10, perMinute: 10)
+
+    private unowned let gateway: any GatewayCalls
+    private let feed: EventFeed
+    private let audience: Audience
+    private let preferences: NotificationPreferences
+    private let deliveries: NotificationDeliveries
+    private var noteBucket = NotificationMaker.notes
+    private var isReady = false
+    private var kept: NotificationBook?
+    /// Since the start, by type.
+    private(set) var made: [NotificationType: UInt64] = [:]
+
+    init(
+        gateway: any GatewayCalls,
+        feed: EventFeed,
+        audience: Audience,
+        preferences: NotificationPreferences,
+        deliveries: NotificationDeliveries
+    ) {
+        self.gateway = gateway
+        self.feed = feed
+        self.audience = audience
+        self.preferences = preferences
+        self.deliveries = deliveries
+    }
+
+    /// Rules and sinks are known: from here on events become notifications.
+    func begin() {
+        isReady = true
+        sinksChanged()
+        feed.maker = self
+    }
+
+    // MARK: The book
+
+    var book: NotificationBook {
+        var book =
+            kept
+            ?? NotificationBook(
+                rules: preferences.rules.filter(\.isEnabled),
+                sinks: preferences.sinks.map { sink in
+                    NotificationBook.Place(id: sink.id, kind: sink.kind, isOpen: deliveries.isOpen(sink))
+                }
+            )
+        book.isWatched = book.asksForWatchers && audience.names("message")
+        book.skewMs = gateway.clockSkewMs
+        kept = book
+        return book
+    }
+
+    /// A rule, a sink, or the state of a sink is another.
+    func sinksChanged() {
+        kept = nil
+        guard isReady else { return }
+        audience.rulesTake(Set(NotificationType.allCases.filter(book.tells(of:))))
+    }
+
+    // MARK: Making
+
+    /// Makes a notification of something that is no event of its own.
+    func tell(_ occasion: Occasion, on loop: isolated EventLoop, failed: @escaping () -> Void = {}) {
+        change(on: loop, failed: failed) { book, transaction, changes in
+            try book.create(occasion, in: &transaction, &changes)
+        }
+    }
+
+    /// Runs an operation on the book in a transaction of its own.
+    func change(
+        on loop: isolated EventLoop,
+        failed: @escaping () -> Void = {},
+        _ body:
+            @escaping @Sendable (NotificationBook, inout StoreTransaction, inout NotificationBook.Changes) throws ->
+            Void
+    ) {
+        guard isReady else { return }
+        let book = book
+        feed.commit(on: loop) { transaction in
+            var changes = NotificationBook.Changes()
+            try body(book, &transaction, &changes)
+            return changes
+        } completion: { [self] result in
+            if case .success(let changes) = result { take(changes, on: loop) } else { failed() }
+        }
+    }
+
+    /// Sends a notification that the disk cannot keep: once, and as well as may be.
+    func sendUnkept(_ occasion: Occasion, on loop: isolated EventLoop) {
+        let id = UUIDv7.make(milliseconds: occasion.at.milliseconds, random: SecureRandom.bytes(10))
+        let one = Notification(id: id, type: occasion.type, at: occasion.at, title: occasion.title, text: occasion.text)
+        let book = book
+        let open = book.openSinks
+        var chosen: Set<String> = []
+        for rule in book.rules where rule.matches(occasion, isWatched: false) {
+            chosen.formUnion(rule.sinks.isEmpty ? open : open.intersection(rule.sinks))
+        }
+        deliveries.sendUnkept(one, to: chosen, on: loop)
+    }
+
+    /// The changes of a transaction, now durable.
+    func take(_ changes: NotificationBook.Changes, on loop: isolated EventLoop) {
+        for type in changes.created { made[type, default: 0] += 1 }
+        for matter in changes.ended { deliveries.ended(matter) }
+        deliveries.add(changes.deliveries, on: loop)
+    }
+
+    // MARK: Notes of scripts
+
+    package enum NoteResult {
+        case made(Notification, sinks: [String])
+        case tooMany(retryAfterMs: Int64)
+    }
+
+    /// Says something in the name of a script.
+    /// - Parameter sinks: ids; nil for all that are open.
+    package func note(
+        _ note: Notification,
+        sinks wanted: [String]?,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<NoteResult, any Error>) -> Void
+    ) {
+        guard isReady else { return completion(.failure(StoreError.unavailable("the sinks are still being read"))) }
+        guard noteBucket.take(now: loop.now) else { return completion(.success(.tooMany(retryAfterMs: 6_000))) }
+        let book = book
+        let sinks = book.sinks.filter { $0.isOpen && wanted?.contains($0.id) ?? true }.map(\.id)
+        let dueAt = loop.wallClock
+        feed.commit(on: loop) { transaction in
+            var changes = NotificationBook.Changes()
+            try book.insert(
+                note,
+                source: "note/\(note.id)",
+                sinks: sinks,
+                dueAt: dueAt,
+                in: &transaction,
+                &changes
+            )
+            return changes
+        } completion: { [self] result in
+            if case .success(let changes) = result { take(changes, on: loop) }
+            completion(result.map { _ in .made(note, sinks: sinks) })
+        }
+    }
+}

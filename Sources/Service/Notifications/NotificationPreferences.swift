@@ -1,0 +1,318 @@
+package import Basics
+package import EventLoops
+package import Notifications
+import Observability
+import Store
+
+/// The rules, sinks, quiet hours and mute: from the configuration and the API, kept in the database.
+package final class NotificationPreferences {
+    private static let sinkSpace = "notification.sink"
+    private static let ruleSpace = "notification.rule"
+    private static let settingSpace = "notification"
+
+    package let settings: NotificationSettings
+    private let feed: EventFeed
+    private let events: ServiceEvents
+    private let timeZones: TimeZones
+    private let deliveries: NotificationDeliveries
+    private let log: Log
+    private var sinkTable: [String: NotificationSink] = [:]
+    /// Of the sinks that have quiet hours of their own.
+    private var sinkZones: [String: TimeZoneTable] = [:]
+    private var ruleTable: [String: NotificationRule] = [NotificationRule.standardID: .standard]
+    package private(set) var quietHours: QuietHours
+    package private(set) var mutedUntil: Timestamp?
+
+    init(
+        settings: NotificationSettings,
+        feed: EventFeed,
+        events: ServiceEvents,
+        timeZones: TimeZones,
+        deliveries: NotificationDeliveries,
+        log: Log
+    ) {
+        self.settings = settings
+        self.feed = feed
+        self.events = events
+        self.timeZones = timeZones
+        self.deliveries = deliveries
+        self.log = log
+        quietHours = QuietHours(timeZone: settings.timeZone)
+    }
+
+    // MARK: Starting
+
+    /// Takes up the settings and the deliveries that an earlier process left.
+    /// - Parameter completion: called when rules and sinks are known. Nothing is sent before the windows of the night are known too.
+    func load(on loop: isolated EventLoop, completion: @escaping () -> Void) {
+        let limit = NotificationLimits.queue * NotificationLimits.sinks
+        feed.readSaved("notifications", on: loop) { tables in
+            Saved(
+                sinks: try tables.values.all(space: Self.sinkSpace).map(\.value.bytes),
+                rules: try tables.values.all(space: Self.ruleSpace).map(\.value.bytes),
+                healths: try tables.values.all(space: NotificationDeliveries.healthSpace)
+                    .map { ($0.name, $0.value.bytes) },
+                quietHours: try tables.values.get(space: Self.settingSpace, name: "quietHours")?.bytes,
+                mute: try tables.values.get(space: Self.settingSpace, name: "mute")?.bytes,
+                open: try tables.notifications.open(limit: limit).compactMap { row in
+                    Notification(kept: row.body).flatMap { SinkDelivery($0, row.delivery) }
+                }
+            )
+        } failed: { _ in
+        } completion: { [weak self] saved in
+            self?.take(saved, on: loop, completion)
+        }
+    }
+
+    private struct Saved: Sendable {
+        var sinks: [[UInt8]]
+        var rules: [[UInt8]]
+        var healths: [(String, [UInt8])]
+        var quietHours: [UInt8]?
+        var mute: [UInt8]?
+        var open: [SinkDelivery]
+    }
+
+    private func take(_ saved: Saved, on loop: isolated EventLoop, _ completion: () -> Void) {
+        let healths = Dictionary(saved.healths.map { ($0.0, SinkHealth(kept: $0.1)) }) { first, _ in first }
+        let sinks = settings.sinks + saved.sinks.compactMap { NotificationSink(kept: $0) }
+        for sink in sinks { use(sink, (healths[sink.id] ?? nil) ?? SinkHealth(), on: loop) }
+        for rule in saved.rules.compactMap({ NotificationRule(kept: $0) }) { ruleTable[rule.id] = rule }
+        if let kept = saved.quietHours.flatMap({ QuietHours(kept: $0) }) { quietHours = kept }
+        mutedUntil = saved.mute.flatMap { Timestamp(rfc3339: String(decoding: $0, as: UTF8.self)) }
+        deliveries.mute(until: mutedUntil)
+        completion()
+        useZone(on: loop) { [self] in useZones(of: sinks[...], for: saved.open, on: loop) }
+    }
+
+    private func useZones(
+        of rest: ArraySlice<NotificationSink>,
+        for open: [SinkDelivery],
+        on loop: isolated EventLoop
+    ) {
+        guard let sink = rest.first else { return deliveries.add(open, on: loop) }
+        guard let name = sink.ownQuietHours?.timeZone else {
+            return useZones(of: rest.dropFirst(), for: open, on: loop)
+        }
+        timeZones.find(name, on: loop) { [self] zone in
+            use(zone, named: name, of: sink, on: loop)
+            useZones(of: rest.dropFirst(), for: open, on: loop)
+        }
+    }
+
+    private func use(
+        _ zone: TimeZoneTable?,
+        named name: String,
+        of sink: NotificationSink,
+        on loop: isolated EventLoop
+    ) {
+        if zone == nil { log.warning("notifications.noTimeZone", ["timeZone": .string(name)]) }
+        guard sinkTable[sink.id] == sink else { return }
+        sinkZones[sink.id] = zone
+        use(sink, deliveries.health(of: sink.id), on: loop)
+    }
+
+    private func useZone(on loop: isolated EventLoop, then go: @escaping () -> Void) {
+        let wanted = quietHours
+        timeZones.find(wanted.timeZone, on: loop) { [self] zone in
+            guard wanted == quietHours else { return go() }
+            if zone == nil, wanted.isEnabled {
+                log.warning("notifications.noTimeZone", ["timeZone": .string(wanted.timeZone)])
+            }
+            deliveries.set(wanted, zone ?? .utc)
+            go()
+        }
+    }
+
+    // MARK: Sinks
+
+    package var sinks: [NotificationSink] { sinkTable.values.sorted { $0.id < $1.id } }
+    package func sink(_ id: String) -> NotificationSink? { sinkTable[id] ?? sinkTable.values.first { $0.name == id } }
+
+    /// Why a caller may not name this address, as far as its text tells.
+    package func refusal(of url: SinkURL) -> AddressPolicy.Refusal? { settings.addresses?.refusal(of: url) }
+
+    /// Used at once; given back where the disk does not take it. Gives false where this host does not have the time zone of
+    /// its quiet hours.
+    package func save(
+        _ sink: NotificationSink,
+        isEnabledAnew: Bool = false,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Bool, any Error>) -> Void
+    ) {
+        guard let name = sink.ownQuietHours?.timeZone else {
+            return commit(sink, isEnabledAnew: isEnabledAnew, on: loop, completion: completion)
+        }
+        timeZones.find(name, on: loop) { [self] zone in
+            guard let zone else { return completion(.success(false)) }
+            sinkZones[sink.id] = zone
+            commit(sink, isEnabledAnew: isEnabledAnew, on: loop, completion: completion)
+        }
+    }
+
+    private func commit(
+        _ sink: NotificationSink,
+        isEnabledAnew: Bool,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Bool, any Error>) -> Void
+    ) {
+        let former = sinkTable[sink.id]
+        let health = isEnabledAnew ? SinkHealth() : deliveries.health(of: sink.id)
+        use(sink, health, on: loop)
+        let (id, bytes, kept) = (sink.id, sink.kept, health.kept)
+        feed.commit(on: loop) { transaction in
+            try transaction.values.set(bytes, space: Self.sinkSpace, name: id, at: transaction.now)
+            try transaction.values.set(
+                kept,
+                space: NotificationDeliveries.healthSpace,
+                name: id,
+                at: transaction.now
+            )
+        } completion: { [self] (result: Result<Void, any Error>) in
+            if case .failure = result {
+                if let former { use(former, health, on: loop) } else { forget(sink.id, on: loop) }
+            }
+            completion(result.map { true })
+            deliveries.step(on: loop)
+        }
+    }
+
+    /// A sink that its failures have disabled is tried again.
+    package func restart(_ sink: NotificationSink, on loop: isolated EventLoop) {
+        sinkTable[sink.id] = sink
+        deliveries.restart(sink, zone: zone(of: sink), on: loop)
+    }
+
+    package func delete(
+        sink id: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        feed.commit(on: loop) { transaction in
+            try transaction.values.remove(space: Self.sinkSpace, name: id)
+            try transaction.values.remove(space: NotificationDeliveries.healthSpace, name: id)
+        } completion: { [self] result in
+            if case .success = result { forget(id, on: loop) }
+            completion(result)
+            deliveries.step(on: loop)
+        }
+    }
+
+    private func use(_ sink: NotificationSink, _ health: SinkHealth, on loop: isolated EventLoop) {
+        sinkTable[sink.id] = sink
+        deliveries.set(sink, health, zone: zone(of: sink), on: loop)
+    }
+
+    private func zone(of sink: NotificationSink) -> TimeZoneTable { sinkZones[sink.id] ?? .utc }
+
+    private func forget(_ sink: String, on loop: isolated EventLoop) {
+        sinkTable[sink] = nil
+        sinkZones[sink] = nil
+        deliveries.remove(sink: sink, on: loop)
+    }
+
+    // MARK: Rules
+
+    /// In the order in which they take sinks: the standard rule comes last.
+    package var rules: [NotificationRule] {
+        ruleTable.values.sorted { left, right in
+            let standard = NotificationRule.standardID
+            if (left.id == standard) != (right.id == standard) { return right.id == standard }
+            return left.id < right.id
+        }
+    }
+
+    package func rule(_ id: String) -> NotificationRule? { ruleTable[id] }
+
+    package func save(
+        _ rule: NotificationRule,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        let former = ruleTable[rule.id]
+        use(rule, rule.id, on: loop)
+        let bytes = rule.kept
+        feed.commit(on: loop) { transaction in
+            try transaction.values.set(bytes, space: Self.ruleSpace, name: rule.id, at: transaction.now)
+        } completion: { [self] result in
+            if case .failure = result { use(former, rule.id, on: loop) }
+            completion(result)
+        }
+    }
+
+    package func delete(
+        rule id: String,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        feed.commit(on: loop) { transaction in
+            try transaction.values.remove(space: Self.ruleSpace, name: id)
+        } completion: { [self] result in
+            if case .success = result { use(nil, id, on: loop) }
+            completion(result)
+        }
+    }
+
+    private func use(_ rule: NotificationRule?, _ id: String, on loop: isolated EventLoop) {
+        ruleTable[id] = rule
+        events.notify(.sinksChanged, on: loop)
+    }
+
+    // MARK: Quiet hours and mute
+
+    /// Gives false where this host does not have the time zone.
+    package func save(
+        _ hours: QuietHours,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Bool, any Error>) -> Void
+    ) {
+        timeZones.find(hours.timeZone, on: loop) { [self] zone in
+            guard let zone else { return completion(.success(false)) }
+            commit(hours, zone, on: loop, completion: completion)
+        }
+    }
+
+    private func commit(
+        _ hours: QuietHours,
+        _ zone: TimeZoneTable,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Bool, any Error>) -> Void
+    ) {
+        let bytes = hours.kept
+        feed.commit(on: loop) { transaction in
+            try transaction.values.set(bytes, space: Self.settingSpace, name: "quietHours", at: transaction.now)
+        } completion: { [self] (result: Result<Void, any Error>) in
+            if case .success = result {
+                quietHours = hours
+                deliveries.set(hours, zone)
+                events.changed()
+                deliveries.step(on: loop)
+            }
+            completion(result.map { true })
+        }
+    }
+
+    /// - Parameter until: nil ends it.
+    package func mute(
+        until: Timestamp?,
+        on loop: isolated EventLoop,
+        completion: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        let bytes = until.map { Array($0.rfc3339.utf8) }
+        feed.commit(on: loop) { transaction in
+            if let bytes {
+                try transaction.values.set(bytes, space: Self.settingSpace, name: "mute", at: transaction.now)
+            } else {
+                try transaction.values.remove(space: Self.settingSpace, name: "mute")
+            }
+        } completion: { [self] result in
+            if case .success = result {
+                mutedUntil = until
+                deliveries.mute(until: until)
+                events.changed()
+                deliveries.step(on: loop)
+            }
+            completion(result)
+        }
+    }
+}

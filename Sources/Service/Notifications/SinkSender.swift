@@ -1,0 +1,168 @@
+import Access
+import Basics
+import EventLoops
+import Notifications
+import Observability
+import Runs
+import TLS
+
+/// Composes the message of a notification for its sink, with the buttons of an approval, and hands it to the transport.
+final class SinkSender {
+    /// An approval's buttons are made once for all tries.
+    private static let mostButtons = 64
+
+    private let settings: NotificationSettings
+    private let approvals: ApprovalService
+    private let links: ApprovalLinks
+    private let sessionModel: SessionModel
+    private let transport: any SinkTransport
+    private let log: Log
+    private var buttons: [String: [SinkMessage.Button]] = [:]
+
+    init(
+        settings: NotificationSettings,
+        approvals: ApprovalService,
+        links: ApprovalLinks,
+        sessionModel: SessionModel,
+        transport: any SinkTransport,
+        log: Log
+    ) {
+        self.settings = settings
+        self.approvals = approvals
+        self.links = links
+        self.sessionModel = sessionModel
+        self.transport = transport
+        self.log = log
+    }
+
+    /// The buttons of an approval are made anew when they are needed again.
+    func ended(_ matter: Notification.Matter) {
+        if matter.kind == .approval { buttons[matter.id] = nil }
+    }
+
+    /// Sends one notification, past the delivery machine.
+    func send(
+        _ one: Notification,
+        to sink: NotificationSink,
+        on loop: isolated EventLoop,
+        completion: @escaping (DeliveryMachine.Outcome) -> Void
+    ) {
+        let message = SinkMessage(one, for: sink, sessionTitle: nil, base: settings.publicURL)
+        send(message, to: sink, on: loop, completion)
+    }
+
+    /// - Parameters:
+    ///   - one: the notification of the delivery that leads.
+    ///   - others: those that the message stands for as well.
+    func send(
+        _ sending: DeliveryMachine.Sending,
+        _ one: Notification,
+        _ others: [Notification],
+        to sink: NotificationSink,
+        on loop: isolated EventLoop,
+        completion: @escaping (DeliveryMachine.Outcome) -> Void
+    ) {
+        var message = SinkMessage(
+            one,
+            for: sink,
+            sessionTitle: one.session.flatMap { sessionModel.title(of: $0) },
+            base: settings.publicURL
+        )
+        message.others = others
+        if sending.isDigest { message.digestAt = loop.wallClock }
+        message.hiddenCount = sending.hiddenCount
+        message.lostCount = sending.lostCount
+        if sending.delivery.purpose == .remove { return remove(message, on: loop, completion) }
+        let plain = message
+        makeButtons(one, for: sink, on: loop) { [self] buttons in
+            var message = plain
+            message.buttons = buttons
+            send(message, to: sink, on: loop, completion)
+        }
+    }
+
+    private func send(
+        _ message: SinkMessage,
+        to sink: NotificationSink,
+        on loop: isolated EventLoop,
+        _ completion: @escaping (DeliveryMachine.Outcome) -> Void
+    ) {
+        if let command = message.command(now: loop.wallClock, environment: settings.environment) {
+            return transport.run(command, on: loop) { [log] outcome, output in
+                if !output.isEmpty {
+                    let text = Printable.line(String(decoding: output, as: UTF8.self))
+                    log.info("notifications.command", ["sink": .string(sink.name), "output": .string(text)])
+                }
+                completion(outcome)
+            }
+        }
+        guard let request = message.request(now: loop.wallClock, { HMAC.sha256(key: $0, $1) }),
+            let policy = settings.addresses
+        else {
+            return completion(.failed(status: nil, error: "the sink has no address", retryAfterMs: nil))
+        }
+        transport.send(request, allowed: policy, on: loop, completion: completion)
+    }
+
+    /// A server that does not know the request keeps the message: nothing to repeat.
+    private func remove(
+        _ message: SinkMessage,
+        on loop: isolated EventLoop,
+        _ completion: @escaping (DeliveryMachine.Outcome) -> Void
+    ) {
+        guard let request = message.removal(), let policy = settings.addresses else {
+            return completion(.accepted(status: nil))
+        }
+        transport.send(request, allowed: policy, on: loop) { outcome in
+            var outcome = outcome
+            if case .failed(let status?, _, _) = outcome, [400, 404, 405, 410].contains(status) {
+                outcome = .accepted(status: status)
+            }
+            completion(outcome)
+        }
+    }
+
+    // MARK: Buttons
+
+    /// One-tap links for an approval that still waits. Nobody allows what the message does not show.
+    private func makeButtons(
+        _ one: Notification,
+        for sink: NotificationSink,
+        on loop: isolated EventLoop,
+        then use: @escaping ([SinkMessage.Button]) -> Void
+    ) {
+        guard settings.hasApprovalLinks, let base = settings.publicURL, sink.kind == .ntfy,
+            let matter = one.matter, matter.kind == .approval, let decisions = one.approval?.decisions,
+            let approval = approvals.approval(matter.id, on: loop), approval.isPending
+        else { return use([]) }
+        let all = [("Allow once", Approval.Decision.allowOnce), ("Deny", .deny)]
+        let offered = all.filter { decisions.contains($0.1.rawValue) && approval.decisions.contains($0.1) }
+        func shown(_ made: [SinkMessage.Button]) -> [SinkMessage.Button] {
+            sink.detail == .detailed ? made : made.filter { $0.label == "Deny" }
+        }
+        if let known = buttons[matter.id] { return use(shown(known)) }
+        makeLinks(approval, offered[...], base, [], on: loop) { [self] made in
+            if buttons.count >= Self.mostButtons { buttons = [:] }
+            buttons[matter.id] = made
+            use(shown(made))
+        }
+    }
+
+    private func makeLinks(
+        _ approval: Approval,
+        _ rest: ArraySlice<(String, Approval.Decision)>,
+        _ base: String,
+        _ made: [SinkMessage.Button],
+        on loop: isolated EventLoop,
+        then use: @escaping ([SinkMessage.Button]) -> Void
+    ) {
+        guard let (label, decision) = rest.first else { return use(made) }
+        links.make(approval, decision, by: "notification", token: nil, on: loop) { [self] result in
+            var all = made
+            if case .success(.made(let secret)) = result {
+                all.append(SinkMessage.Button(label: label, url: "\(base)/v1/act/\(secret.reveal())"))
+            }
+            makeLinks(approval, rest.dropFirst(), base, all, on: loop, then: use)
+        }
+    }
+}
