@@ -48,6 +48,17 @@ struct DevicePairingTests {
         }
     }
 
+    @Test func `a list that fails leaves the count unknown until a look succeeds`() async throws {
+        try await withServices { bench, loop in
+            bench.gateway.next("device.pair.list", list(), list(Self.request("a")))
+            bench.gateway.next("node.pair.list", refused("UNAVAILABLE"), list())
+            try await open(bench, on: loop)
+            #expect(bench.services.devicePairing.pendingCount == nil)
+            try await bench.advance(60_000, on: loop)
+            #expect(bench.services.devicePairing.pendingCount == 1)
+        }
+    }
+
     @Test func `a request is told once, and its end`() async throws {
         try await withServices { bench, loop in
             bench.gateway.next("device.pair.list", list())

@@ -21,9 +21,11 @@ package final class DevicePairing {
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
     private let events: ServiceEvents
-    /// Those that wait, by id; nil where the link may not see them, or the gateway is away.
+    /// The requests that wait, by id; nil where the link may not see them, or the gateway is away.
     private var waiting: [String: DeviceRequest]?
-    /// Those that were told, also by an earlier process; nil in the first one.
+    /// The gateway did not answer the last look, so that `waiting` may be out of date.
+    private var hasFailed = false
+    /// The ids of requests that were told, also by an earlier process; nil in the first one.
     private var told: Set<String>?
     private var asked = 0
     private var isAsking = false
@@ -38,7 +40,7 @@ package final class DevicePairing {
     }
 
     /// Nil where it is not known.
-    package var pendingCount: Int? { waiting?.count }
+    package var pendingCount: Int? { hasFailed ? nil : waiting?.count }
 
     func load(on loop: isolated EventLoop) {
         feed.readSaved(Self.name, on: loop) { tables in
@@ -69,6 +71,7 @@ package final class DevicePairing {
         isAsking = false
         if waiting != nil { events.changed() }
         waiting = nil
+        hasFailed = false
     }
 
     private func ask(_ hello: Hello, on loop: isolated EventLoop) {
@@ -79,7 +82,7 @@ package final class DevicePairing {
         isAsking = true
         gateway.call(DevicePairList(), on: loop) { [weak self] devices in
             guard let self, number == self.asked else { return }
-            guard case .success(let devices) = devices else { return self.isAsking = false }
+            guard case .success(let devices) = devices else { return self.failed(on: loop) }
             self.askNodes(devices, hello, number, on: loop)
         }
     }
@@ -93,8 +96,16 @@ package final class DevicePairing {
         guard hello.methods.contains(NodePairList.method) else { return listed(devices, on: loop) }
         gateway.call(NodePairList(), on: loop) { [weak self] nodes in
             guard let self, number == self.asked else { return }
-            self.listed(devices + ((try? nodes.get()) ?? []), on: loop)
+            guard case .success(let nodes) = nodes else { return self.failed(on: loop) }
+            self.listed(devices + nodes, on: loop)
         }
+    }
+
+    private func failed(on loop: isolated EventLoop) {
+        isAsking = false
+        hasFailed = true
+        events.changed()
+        lookLater(on: loop)
     }
 
     private func listed(_ requests: [DeviceRequest], on loop: isolated EventLoop) {
@@ -103,6 +114,7 @@ package final class DevicePairing {
         let now = Dictionary(requests.filter { !$0.isSilent }.map { ($0.id, $0) }) { first, _ in first }
         let before = waiting ?? [:]
         waiting = now
+        hasFailed = false
         events.changed()
         if let told {
             for (id, request) in before.sorted(by: { $0.key < $1.key }) where now[id] == nil {
@@ -112,18 +124,18 @@ package final class DevicePairing {
                 publish(.requested, request, on: loop)
             }
         }
-        // What waited before the first look of all is counted, and no news.
+        // Requests older than the first look of all are counted, and are no news.
         keep(Set(now.keys), now: loop.wallClock)
         lookLater(on: loop)
     }
 
     private func lookLater(on loop: isolated EventLoop) {
-        guard !isLooking, waiting?.isEmpty == false else { return }
+        guard !isLooking, hasFailed || waiting?.isEmpty == false else { return }
         isLooking = true
         loop.after(milliseconds: Self.lookAgainMs) { [weak self] in
             guard let self else { return }
             self.isLooking = false
-            if self.waiting?.isEmpty == false, self.gateway.isOnline, let hello = self.gateway.hello {
+            if self.hasFailed || self.waiting?.isEmpty == false, self.gateway.isOnline, let hello = self.gateway.hello {
                 self.ask(hello, on: loop)
             }
         }
