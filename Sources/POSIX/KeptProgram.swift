@@ -38,7 +38,7 @@ package final class KeptProgram: Sendable {
         return ChildProcess.Result(status: cs_reap_program(started), output: Array(text.prefix(count)))
     }
 
-    /// Ends the program. One that has not begun ends as soon as it does.
+    /// Ends the program. A program that has not begun yet ends as soon as it begins.
     package func stop() {
         isStopped.withLock { $0 = true }
         end()

@@ -117,7 +117,7 @@ struct GlanceEncoderTests {
     /// A glance that is so many bytes too long, and what is left of it.
     private func left(_ change: (inout Glance) -> Void) throws -> JSONValue {
         var glance = Glance(link: .online, headline: "h", active: 3)
-        let id = String(repeating: "s", count: 100)
+        let id = String(repeating: "s", count: 128)
         glance.top = (0..<3).map { .init(session: id, title: "\($0)", label: "l", since: Self.start) }
         glance.usage = (0..<3).map { .init(id: id, window: "w\($0)", used: 1, resetsAt: Self.start) }
         glance.agent = .init(name: "Scout", emoji: "🦊")
@@ -155,7 +155,9 @@ struct GlanceEncoderTests {
             if states.last != state { states.append(state) }
             #expect(has("attention") && has("headline"))
         }
-        let order = ["3 3 true true", "2 3 true true", "2 2 true true", "2 2 false true"]
+        let order = [
+            "3 3 true true", "2 3 true true", "2 2 true true", "2 2 false true", "2 2 false false",
+        ]
         #expect(states == order)
     }
 

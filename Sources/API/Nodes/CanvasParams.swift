@@ -3,7 +3,7 @@ import JSONBytes
 import Notifications
 import Server
 
-/// What a canvas may be told to show: a page of the web. A page of the gateway itself would be shown with its rights, and other schemes
+/// The pages that a canvas may show: pages of the web. A page of the gateway itself would be shown with its rights, and other schemes
 /// read files or run scripts. Only the known fields are passed on, as they were understood here.
 enum CanvasParams {
     /// As long as an address may be.

@@ -126,7 +126,7 @@ package struct PairingInvitations: Sendable {
         entries[key] = entry
     }
 
-    /// One that is being stored ends by its own answer.
+    /// An invitation whose token is being stored ends when the database answers.
     private mutating func update(now: Timestamp) {
         entries = entries.filter {
             $0.value.isTaken || now.milliseconds - $0.value.invitation.createdAt.milliseconds < Self.memoryMilliseconds
@@ -136,7 +136,7 @@ package struct PairingInvitations: Sendable {
         }
     }
 
-    /// Those that wait are far fewer than there is room for.
+    /// Few invitations wait at one time, so that each is looked at.
     private mutating func forgetOldest() {
         let over = entries.filter { !$0.value.isTaken && $0.value.invitation.state != .waiting }
         guard let oldest = over.min(by: { $0.value.invitation.createdAt < $1.value.invitation.createdAt }) else {

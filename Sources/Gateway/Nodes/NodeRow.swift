@@ -10,11 +10,11 @@ package struct NodeRow: Sendable {
     package let model: String?
     package let family: String?
     package let capabilities: [String]
-    /// What the gateway lets the node do. Releases of protocol 3 forget it while the node is away.
+    /// The commands that the gateway lets the node do. Releases of protocol 3 forget it while the node is away.
     package let commands: [String]
-    /// What the node declares beside that, while the gateway's operator has not approved it.
+    /// More commands that the node declares, while the gateway's operator has not approved it.
     package let pendingCommands: [String]
-    /// What of it a client may ask for; nil where the release does not tell.
+    /// The commands that a client may ask for; nil where the release does not tell.
     package let invocable: Set<String>?
     package let permissions: [(name: String, isGranted: Bool)]
     package let isPaired: Bool

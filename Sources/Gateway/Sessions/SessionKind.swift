@@ -6,7 +6,7 @@ package enum SessionKind: String, Sendable, CaseIterable {
     /// Of the gateway itself and of programs that use its other interfaces.
     case system
 
-    /// Those that people take part in.
+    /// The kinds of sessions that people take part in.
     package static let ofPeople: Set<SessionKind> = [.chat, .group]
 
     /// - Parameter named: the gateway's own word, where it has one.

@@ -36,6 +36,6 @@ extension JSONValue {
         return text
     }
 
-    /// One that people can read and repeat: no character of it is hidden or moves another.
+    /// A text that people can read and repeat: it has no hidden character, and none that moves another.
     var visibleIdentifier: String? { wholeIdentifier.flatMap { Printable.escaped($0).text == $0 ? $0 : nil } }
 }

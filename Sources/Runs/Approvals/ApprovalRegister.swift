@@ -104,7 +104,7 @@ package struct ApprovalRegister: Sendable {
 
     package subscript(id: String) -> Approval? { records[id]?.approval }
 
-    /// Those that ended of late.
+    /// Approvals that ended a short time ago.
     package var recent: [Approval] { ended.compactMap { records[$0]?.approval } }
 
     /// When `tick` has something to do.

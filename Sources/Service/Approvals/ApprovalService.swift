@@ -106,13 +106,13 @@ package final class ApprovalService {
         return register.pending.reversed().map(shown)
     }
 
-    /// One that waits or ended of late.
+    /// An approval that waits or has ended a short time ago.
     package func approval(_ id: String, on loop: isolated EventLoop) -> Approval? {
         tick(on: loop)
         return register[id].map(shown)
     }
 
-    /// Those that ended of late; their rows may still be on their way to the disk.
+    /// Approvals that ended a short time ago; their rows may still be on their way to the disk.
     package var recent: [Approval] { register.recent }
 
     /// What waits, the oldest first, without a look at the clock; nil where nobody knows whether it still does.

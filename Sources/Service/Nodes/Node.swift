@@ -38,7 +38,7 @@ package struct Node: Sendable, Equatable {
     let capabilities: [String]
     package let commands: [Command]
     let permissions: [String: Bool]
-    /// What the gateway lets it do, as far as known.
+    /// The commands that the gateway lets it do, as far as known.
     let declared: [String]
 
     /// - Parameter before: as it was last seen: a gateway may forget what a node declares while that is away.

@@ -90,7 +90,7 @@ package struct SessionInfo: Sendable, Equatable {
 
     /// The names of the kinds, for clients.
     package static let kinds = SessionKind.allCases.map(\.rawValue)
-    /// Those that a list shows when nobody says otherwise.
+    /// The kinds that a list shows by default.
     package static let kindsOfPeople = Set(SessionKind.ofPeople.map(\.rawValue))
 
     package var kindName: String { kind.rawValue }
