@@ -4,10 +4,10 @@ package import EventLoops
 package import Observability
 import Server
 
-/// How many connections there may be at once.
+/// The limit on simultaneous connections.
 package struct ConnectionLimit: Equatable {
     package var configured: Int
-    /// As many as the process has file descriptors for.
+    /// The number of connections that the process's file descriptors allow.
     package var possible: Int
 
     package init(configured: Int, possible: Int) {

@@ -7,19 +7,19 @@ package import Observability
 package import Server
 package import Service
 
-/// Adds its counters to the metrics page.
+/// An object that adds its counters to the metrics page.
 package protocol MetricsSource: AnyObject {
     func writeMetrics(to page: inout MetricsPage)
 }
 
 extension HTTPServer: MetricsSource {}
 
-/// The responder behind the server, on one loop. A request comes twice: `admit` finds out from its head who asks, for what,
-/// and whether they may; `respond` runs the handler once the body is there. The handlers stand in files of their own, named
-/// after the resource.
+/// The responder behind the server, on one loop. A request comes twice: `admit` finds out from its head who asks, for
+/// what, and whether they may; `respond` runs the handler once the body is there. The handlers stand in files of their
+/// own, named after the resource.
 ///
-/// Objects that it owns refer to it `unowned`: it outlives them, and each retain of an object that was ever referenced weakly costs
-/// twice, on the way of every request.
+/// Objects owned by the API refer to it `unowned`: the API outlives them, and retaining an object that was ever
+/// referenced weakly costs twice, in every request.
 package final class HTTPAPI: Responder, ServiceEventReceiver {
     let settings: APISettings
     let services: Services
@@ -73,7 +73,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     var documents: DocumentService { services.documents }
     var isShuttingDown: Bool { open.isShuttingDown }
 
-    /// Whether a route begins with these parts of a path.
+    /// Whether a route begins with these path parts.
     func leadsSomewhere(_ parts: [String]) -> Bool { router.leadsSomewhere(parts) }
 
     func route(_ method: HTTPMethod, _ path: String) -> Router.Match { router.match(method, Array(path.utf8)[...]) }
@@ -100,7 +100,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         }
     }
 
-    /// Ends every request that stays open; clients come back spread over some seconds instead of all at once.
+    /// Ends every open request. The clients' reconnects are spread over some seconds.
     package func shutDownStreams(on loop: isolated EventLoop) {
         open.shutDown(on: loop)
         frames.shutDown(on: loop)
@@ -121,10 +121,10 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
     private enum Preparation {
         /// The answer has been given already.
         case answered
-        /// tailscaled has to be asked who this is.
+        /// tailscaled must be asked for the caller's identity.
         case ask(WhoisQuestion)
         case ready(Call)
-        /// One guess at a credential too many.
+        /// The caller has guessed at credentials too often.
         case throttled(Problem)
     }
 
@@ -185,7 +185,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
             return .answered
         case .refuse(let refusal): throw Problem(refusal).closing()
         }
-        // Before the routes that are open to all: the internet is more than all.
+        // Checked before the open routes: the internet may not even use those.
         if head.serve?.isFunnel ?? false { throw Problem(.funnel).closing() }
         let match = router.match(head.method, head.path)
         var caller = Caller.nobody
@@ -215,7 +215,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         return result
     }
 
-    /// The short way, where the connection's last request was by the same caller.
+    /// The shortcut for a connection whose last request had the same caller.
     private func remembered(_ exchange: Exchange, on loop: isolated EventLoop) throws(Problem) -> Preparation? {
         guard let memo = exchange.connection.memo as? AccessMemo else { return nil }
         if exchange.repeatsLast, let request = memo.repeated(access, on: loop) {
@@ -293,7 +293,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         }
         call.hasBegun = true
         request.route.handler(self, call, loop)
-        // An answer given at once cannot outlive its caller's right to it.
+        // Only an answer that is still open can outlive its caller's right to it.
         if request.mayEnd, exchange.isOpen || exchange.isStreaming {
             access.began(exchange, by: request.caller, on: loop)
         }
@@ -303,7 +303,7 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         while let call = pages.next(of: connection) { respond(to: call.exchange, on: loop) }
     }
 
-    /// No event says that a peer has taken its bytes: while pages wait for that, the connection is looked at now and then.
+    /// No event reports that a peer has read its bytes, so the connection is polled while pages wait for that.
     private func watch(_ connection: ConnectionInfo, on loop: isolated EventLoop) {
         loop.after(milliseconds: PageLimit.patience) {
             self.beginPages(of: connection, on: loop)
@@ -311,7 +311,8 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         }
     }
 
-    /// A stream over a limit is opened all the same, told why, and closed: clients give up for good on a status.
+    /// A stream over a limit is still opened, gets the reason, and is closed: clients give up for good on an error
+    /// status.
     func streamRefusal(for call: Call, now: Timestamp) -> String? {
         if isShuttingDown { return "shutting_down" }
         guard access.isCurrent(call.caller, now: now) else { return "token_revoked" }
@@ -320,10 +321,10 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         return open.takeSlot(for: call) ? nil : "too_many_streams"
     }
 
-    /// A stream counts as answered with its head, however long it lasts.
+    /// A stream counts as answered once its head is sent, however long it lasts.
     func beginStream(_ call: Call, _ head: ResponseHead, on loop: isolated EventLoop) {
         var head = head
-        // Proxies must neither keep, change nor gather events: they have to arrive at once.
+        // Proxies must neither keep, change nor buffer events: clients need them at once.
         head.fields.append(.cacheControl, "no-store, no-transform")
         head.fields.append(.xAccelBuffering, "no")
         call.exchange.beginStream(head, on: loop)
@@ -343,13 +344,13 @@ package final class HTTPAPI: Responder, ServiceEventReceiver {
         }
         let request = call.request
         if call.isOpenPage, pages.end(call) {
-            // Not in the midst of this: a connection that is closing ends all of its exchanges.
+            // Deferred, because a connection that is closing ends all of its exchanges in a loop.
             loop.after(milliseconds: 0) { self.beginPages(of: exchange.connection, on: loop) }
         }
         log.count(call)
         if exchange.problemCode != nil || request.route.changesState { log.finished(exchange, call, on: loop) }
         if request.mayEnd { access.finished(exchange, by: request.caller) }
-        // A handler that has begun says itself how it went.
+        // A handler that has begun settles the request itself.
         if !call.hasBegun, let status = exchange.status { call.settle(status, exchange.problemCode, on: loop) }
     }
 

@@ -5,7 +5,7 @@ import HTTPModel
 import Server
 package import Service
 
-/// Asks tailscaled who is behind an address; always answers, with `.failed` where it cannot.
+/// Asks tailscaled for the identity behind an address; always answers, with `.failed` on any error.
 package protocol WhoisAsking: AnyObject {
     func ask(
         _ question: WhoisQuestion,
@@ -14,7 +14,7 @@ package protocol WhoisAsking: AnyObject {
     )
 }
 
-/// Everything that changes about who may get in, on the loop: tokens and their end, applications, tickets, limits.
+/// All changes to access, on the loop: tokens and their end, pairing applications, tickets, limits.
 package final class AccessService {
     /// A token in constant use costs one row write a minute.
     private static let touchMilliseconds: Int64 = 60_000
@@ -24,16 +24,16 @@ package final class AccessService {
     let audit: AuditLog?
     var pairing = PairingRequests()
     var invitations = PairingInvitations()
-    /// Applications come from whoever reaches the server, so only so many are told to people.
+    /// Limits how many applications are announced to people, because any client that reaches the server can send one.
     private var notices = TokenBucket(burst: 5, perMinute: 2)
     private let rows: TokenRows
     private let hub: EventHub
     private let open: OpenRequests
     private var expiry: TimerID?
     private var isTouchArmed = false
-    /// Revoked here, but the row is not known to be gone yet.
+    /// Tokens that are revoked in memory while their rows may still exist.
     private var leaving: Set<String> = []
-    /// Exchanges under way, by the token that came with them: they end with it.
+    /// Exchanges in progress, by the token that authorized them: they end with the token.
     private var underWay: [String: [ObjectIdentifier: Exchange]] = [:]
     private var visitors = TailnetVisitors()
     private var isVisitArmed = false
@@ -52,7 +52,7 @@ package final class AccessService {
         self.audit = audit.map(AuditLog.init)
     }
 
-    /// Begins to watch for the end of tokens.
+    /// Starts watching for expiring tokens.
     package func start(on loop: isolated EventLoop) {
         armExpiry(on: loop)
     }
@@ -67,16 +67,17 @@ package final class AccessService {
         return result
     }
 
-    /// False when the credential has ended since it was looked at.
+    /// False if the credential has ended since it was checked.
     func isCurrent(_ caller: Caller, now: Timestamp) -> Bool {
         guard let id = caller.tokenID else { return true }
         return authenticator.tokens[id: id].map { !$0.isExpired(now: now) } ?? false
     }
 
-    /// A body may take its time and a page waits for its turn; the token may end or get another secret meanwhile.
+    /// Whether the caller is still authorized. The token may end or change its secret while a body arrives or a page
+    /// waits.
     func isStillGood(_ call: Call, now: Timestamp) -> Bool {
         if call.tokenRevision == authenticator.tokens.revision { return isCurrent(call.caller, now: now) }
-        // A ticket cannot be shown again, and the token that changed may be its buyer's.
+        // A ticket is single-use, and the changed token may belong to its buyer.
         guard case .token(let caller) = call.caller else { return false }
         let fields = call.head.fields.string(for: .authorization).map { [$0] } ?? []
         guard case .bearer(let token) = Credential(authorization: fields) else { return false }
@@ -99,7 +100,8 @@ package final class AccessService {
         if underWay[id]?.isEmpty ?? false { underWay[id] = nil }
     }
 
-    /// A tailnet identity that was taken back ends what is open, as soon as an answer of tailscaled would have ended.
+    /// Rechecks callers of the tailnet as often as cached answers of tailscaled expire, so that a withdrawn identity
+    /// ends open requests.
     private func armVisit(on loop: isolated EventLoop) {
         guard !isVisitArmed else { return }
         isVisitArmed = true
@@ -118,7 +120,7 @@ package final class AccessService {
         }
     }
 
-    /// An answer about one request through loopback must not count for the next caller with the same port.
+    /// Caches an answer, except one about a single loopback request: the next caller may have the same port.
     private func learn(_ answer: WhoisAnswer, to question: WhoisQuestion, on loop: isolated EventLoop) {
         if !question.isForOneRequest { authenticator.learn(answer, to: question, now: loop.wallClock) }
     }
@@ -135,7 +137,7 @@ package final class AccessService {
 
     // MARK: Limits
 
-    /// A send by a caller: its sessions and, for all but the owner, its rate.
+    /// Checks a caller's send: its sessions and, except for the owner, its rate.
     func admitSend(_ exchange: Exchange, by caller: Caller, to session: String, on loop: isolated EventLoop)
         throws(Problem)
     {
@@ -147,7 +149,8 @@ package final class AccessService {
         exchange.state(verdict.headers)
     }
 
-    /// A command of a node, by a caller that is not the owner: one that looks or writes counts twice, once with its like.
+    /// Checks a node command by a caller other than the owner: a capture counts against two limits, the general one and
+    /// its own.
     func admitNodeCall(_ exchange: Exchange, by caller: Caller, isCapture: Bool, on loop: isolated EventLoop)
         throws(Problem)
     {
@@ -165,19 +168,19 @@ package final class AccessService {
         exchange.state(verdict.headers)
     }
 
-    /// An application for pairing, by whoever can reach the server, the owner too.
+    /// Limits pairing applications from one address, including the owner's.
     func admitApplication(_ exchange: Exchange, from peer: Peer, on loop: isolated EventLoop) throws(Problem) {
         let verdict = authenticator.limiter.take(.pairing, peer.limitKey, now: loop.wallClock.milliseconds)
         guard verdict.allowed else { throw Problem(.rateLimited(.pairing, verdict)) }
         exchange.state(verdict.headers)
     }
 
-    /// A secret of an invitation that was wrong, or came too late.
+    /// Counts an invitation secret that was wrong or expired.
     func countWrongSecret(_ exchange: Exchange, from peer: Peer, on loop: isolated EventLoop) throws(Problem) {
         try admitApplication(exchange, from: peer, on: loop)
     }
 
-    /// Whether people may be told of one more application.
+    /// Whether people may be notified of one more application.
     func mayTellOfApplication(on loop: isolated EventLoop) -> Bool { notices.take(now: loop.now) }
 
     // MARK: Tokens
@@ -188,7 +191,7 @@ package final class AccessService {
         then done: @escaping (Result<Void, any Error>) -> Void
     ) {
         rows.save(record, on: loop) { [weak self] result in
-            // One that was revoked while this was written stays revoked: its row goes right after.
+            // A token that was revoked during this write stays revoked: its row is deleted next.
             if case .success = result, let self, !self.leaving.contains(record.id) {
                 self.authenticator.tokens.insert(record)
                 self.armExpiry(on: loop)
@@ -197,10 +200,10 @@ package final class AccessService {
         }
     }
 
-    /// Whether its row may outlive it: the disk failed, and another try is welcome.
+    /// Whether the revoked token's row may still exist: after a failed delete the caller may try again.
     func isLeaving(_ id: String) -> Bool { leaving.contains(id) }
 
-    /// Ends a token at once, in memory first: a disk that fails must not keep a stolen token alive.
+    /// Ends a token at once, in memory first: a failing disk must not keep a stolen token alive.
     func revoke(
         _ id: String,
         asked: Exchange,
@@ -216,7 +219,7 @@ package final class AccessService {
         }
     }
 
-    /// Event streams are told why; everything else the token had under way is refused or cut, and its tickets are void.
+    /// Event streams get the reason; the token's other requests are refused or cut, and its tickets become void.
     func endWork(
         ofToken id: String,
         reason: String,
@@ -235,7 +238,7 @@ package final class AccessService {
         }
     }
 
-    /// Also where the timer is only moved: it may have been due.
+    /// Ends expired tokens, also when the timer is only moved: one of them may have been due.
     private func endExpired(on loop: isolated EventLoop) {
         for id in authenticator.tokens.expired(now: loop.wallClock) {
             endWork(ofToken: id, reason: "token_expired", on: loop)
@@ -247,7 +250,7 @@ package final class AccessService {
         expiry = nil
         endExpired(on: loop)
         guard let next = authenticator.tokens.nextExpiry(after: loop.wallClock) else { return }
-        // The wall clock may be set meanwhile: never sleep longer than a minute on its word.
+        // The wall clock may be set meanwhile, so the timer runs a minute at most.
         let wait = min(max(next.milliseconds - loop.wallClock.milliseconds, 0) + 1, 60_000)
         expiry = loop.after(milliseconds: wait) { [weak self] in
             guard let self else { return }
@@ -266,7 +269,7 @@ package final class AccessService {
         }
     }
 
-    /// Also once at the end, so that a stop loses no last use.
+    /// Writes the last uses of tokens. Also called at shutdown, so that none are lost.
     package func writeTouched(on loop: isolated EventLoop) {
         let uses = authenticator.tokens.takeTouched()
         if !uses.isEmpty { rows.touch(uses, on: loop) }
@@ -274,7 +277,7 @@ package final class AccessService {
 }
 
 extension Exchange {
-    /// Every answer to this request tells how much of a limit is left.
+    /// Adds the remaining limit to every answer to this request.
     func state(_ limit: RateLimitHeaders) {
         commonFields.append((FieldName.rateLimitPolicy.canonical, limit.policy))
         commonFields.append((FieldName.rateLimit.canonical, limit.limit))

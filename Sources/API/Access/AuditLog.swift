@@ -2,11 +2,11 @@ import Access
 import EventLoops
 import Observability
 
-/// Which requests leave a line in the audit file, on the loop. Every change does. What was refused does too, as far as nobody
-/// can push older lines out of the file by asking for what he may not have: strangers leave none, limited callers so many a
-/// minute.
+/// Decides which requests leave a line in the audit file, on the loop. Every change does. Refusals do within limits, so
+/// that nobody can push older lines out of the file with forbidden requests: strangers leave none, limited callers so
+/// many a minute.
 package final class AuditLog {
-    /// More callers than this are not told apart at one time.
+    /// The most callers told apart at one time.
     private static let mostCallers = 1024
 
     let trail: AuditTrail
@@ -16,7 +16,7 @@ package final class AuditLog {
         self.trail = trail
     }
 
-    /// Nil when it is one refusal too many, else how many of this caller's were left out before it.
+    /// Nil for one refusal too many, otherwise the number of this caller's refusals left out before it.
     func admits(_ outcome: AuditRecord.Outcome, by caller: Caller, on loop: isolated EventLoop) -> UInt64? {
         guard case .refused = outcome else { return 0 }
         if caller == .nobody { return nil }

@@ -3,7 +3,7 @@ import Basics
 package import EventLoops
 package import Server
 
-/// The rules for browsers by the place a connection came in: on TCP exactly the names that lead there, with its port.
+/// The browser rules for each listener: on TCP, exactly the host names that lead there, with the listener's port.
 package final class HostRules {
     private struct Place: Hashable {
         let local: SocketAddress
@@ -15,14 +15,14 @@ package final class HostRules {
     package var certificateNames: [String] = [] {
         didSet { known = [:] }
     }
-    /// This host's names in the tailnet's DNS: they lead to its addresses there, and nobody else can give them out.
+    /// This host's names in the tailnet's DNS: they lead to its tailnet addresses, and nobody else can assign them.
     package var tailnetNames: [String] = [] {
         didSet { if tailnetNames != oldValue { known = [:] } }
     }
     private let origins: OriginList
     private let anywhere: BrowserPolicy
     private var known: [Place: BrowserPolicy] = [:]
-    /// The addresses where the server listens; the ones with the port of a connection are names for it.
+    /// The addresses where the server listens; those with a connection's port are valid host names for it.
     package var listening: [SocketAddress] = [] {
         didSet { known = [:] }
     }

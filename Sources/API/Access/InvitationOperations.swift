@@ -6,7 +6,8 @@ import JSONBytes
 import Server
 import TLS
 
-/// `/v1/pairing/invitations`: the host chooses name and scopes, and a device gets its token with the secret, in one request.
+/// `/v1/pairing/invitations`: the host chooses name and scopes, and a device exchanges the secret for its token in one
+/// request.
 enum InvitationOperations {
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
@@ -63,8 +64,8 @@ enum InvitationOperations {
 
     // MARK: The device
 
-    /// A right secret always gets in, like a right token; a wrong one counts as an application, and all wrong ones get the
-    /// same answer.
+    /// A right secret always works, like a right token; a wrong one counts as an application, and all wrong ones get
+    /// the same answer.
     static func redeem(_ secret: String, from peer: Peer, _ api: HTTPAPI, _ call: Call, on loop: isolated EventLoop) {
         let problem: Problem
         switch api.access.invitations.redeem(secret, now: loop.wallClock) {

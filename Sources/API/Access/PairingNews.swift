@@ -9,8 +9,8 @@ enum PairingNews: String {
 }
 
 extension HTTPAPI {
-    /// Tells streams, and once in words, that a device waits for a decision. Nothing of it is kept: an application lives in
-    /// memory, for five minutes.
+    /// Publishes the event, and notifies people of a waiting device. The event is not kept: an application exists only
+    /// in memory, for five minutes.
     func tell(_ news: PairingNews, _ request: PairingRequest, on loop: isolated EventLoop) {
         let event = StreamEvent(transient: "pairing", at: loop.wallClock) { writer in
             writer.member("state", news.rawValue)

@@ -6,9 +6,9 @@ import JSONBytes
 import Server
 import TLS
 
-/// `/v1/pairing`: a device without a token asks for one, a person on the host decides, the device collects it.
+/// `/v1/pairing`: a device without a token requests one, a person on the host decides, the device collects it.
 enum PairingOperations {
-    /// A name, some scopes and as many paths as there may be.
+    /// Room for a name, some scopes and the most paths allowed.
     static let bodyBytes = 8 << 10
 
     static func apply(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {

@@ -1,12 +1,13 @@
 package import Basics
 package import EventLoops
 
-/// Where a device finds this Ladle, the best place first: the tailnet, then the network, encrypted before cleartext.
+/// The addresses at which a device finds this Ladle, the best first: the tailnet, then the network, encrypted before
+/// cleartext.
 package struct PairingPlaces: Sendable, Equatable {
-    /// How far a place reaches.
+    /// The range from which an address can be reached.
     package enum Reach: String, Sendable, Comparable {
         case tailnet, network
-        /// Programs on this host alone.
+        /// Reachable only by programs on this host.
         case host
         case nowhere
 
@@ -23,7 +24,7 @@ package struct PairingPlaces: Sendable, Equatable {
     }
 
     struct Place: Sendable, Equatable {
-        /// With brackets where it is an IPv6 address.
+        /// The host, in brackets if it is an IPv6 address.
         var host: String
         var port: UInt16
         var reach: Reach
@@ -31,13 +32,13 @@ package struct PairingPlaces: Sendable, Equatable {
 
         var url: String { "\(certificate == nil ? "http" : "https")://\(host):\(port)" }
 
-        /// A device trusts the certificate by its SHA-256; nil where its authorities vouch for it.
+        /// The certificate's SHA-256, which a device trusts; nil if an authority signed the certificate.
         var pin: String? {
             certificate.flatMap { $0.isSelfSigned ? Base64.encode($0.sha256, as: .url) : nil }
         }
     }
 
-    /// One for each reach: a phone that is at home may be in the tailnet or not.
+    /// One address per reach: a phone at home may be in the tailnet or not.
     let places: [Place]
 
     /// - Parameters:
@@ -63,7 +64,7 @@ package struct PairingPlaces: Sendable, Equatable {
             }
         }
         var best: [Place] = []
-        // The order in which the listeners are configured, but IPv4 first: it is shorter in a picture.
+        // In the order of the configured listeners, but IPv4 first: it is shorter in a QR code.
         for place in found.filter({ !$0.host.hasPrefix("[") }) + found.filter({ $0.host.hasPrefix("[") }) {
             guard let known = best.firstIndex(where: { $0.reach == place.reach }) else {
                 best.append(place)
@@ -76,7 +77,7 @@ package struct PairingPlaces: Sendable, Equatable {
         places = best
     }
 
-    /// Authorities vouch for names.
+    /// The DNS name to use, since authorities sign names and not addresses.
     private static func name(for reach: Reach, _ certificate: ShownCertificate?, _ tailnetNames: [String]) -> String? {
         guard let certificate, !certificate.isSelfSigned else { return nil }
         if reach == .tailnet, let own = certificate.names.first(where: tailnetNames.contains) { return own }
@@ -86,13 +87,13 @@ package struct PairingPlaces: Sendable, Equatable {
     package var reach: Reach { places.first?.reach ?? .nowhere }
     package var urls: [String] { places.map(\.url) }
 
-    /// `ladle://HOST:PORT/?tls=1&pin=…&secret=…&also=HOST:PORT`; nil where nothing listens on TCP.
+    /// `ladle://HOST:PORT/?tls=1&pin=…&secret=…&also=HOST:PORT`; nil if no listener uses TCP.
     package func link(secret: String) -> String? {
         guard let first = places.first else { return nil }
         var text = "ladle://\(first.host):\(first.port)/?tls=\(first.certificate == nil ? 0 : 1)"
         if let pin = first.pin { text += "&pin=\(pin)" }
         text += "&secret=\(secret)"
-        // Encryption and pin of the first place count for the others too.
+        // The encryption and pin of the first address apply to the others too.
         for place in places.dropFirst()
         where place.pin == first.pin && (place.certificate == nil) == (first.certificate == nil) {
             let host = place.host.replacing("[", with: "%5B").replacing("]", with: "%5D")

@@ -1,18 +1,18 @@
 import EventLoops
 import Server
 
-/// Answers guesses at credentials one a millisecond: a flood of them gets no more of the loop than that.
+/// Answers wrong credentials at one per millisecond, so that a flood of guesses takes no more of the loop than that.
 final class RefusalThrottle {
     private static let intervalMilliseconds: Int64 = 1
-    /// Beyond this many waiting, connections are cut without an answer.
+    /// The most waiting refusals; above this, connections are cut without an answer.
     private static let most = 1024
 
     private var waiting: [(exchange: Exchange, problem: Problem)] = []
-    /// The place in `waiting` that is answered next.
+    /// The index in `waiting` of the next refusal to send.
     private var next = 0
     private var isArmed = false
 
-    /// False when it was cut instead.
+    /// False if the connection was cut instead.
     func hold(_ exchange: Exchange, _ problem: Problem, on loop: isolated EventLoop) -> Bool {
         guard waiting.count - next < Self.most else {
             exchange.abort(on: loop)

@@ -1,10 +1,10 @@
-/// The certificate that a listener shows to clients, as far as a device has to know it before it connects.
+/// The certificate that a listener presents, as far as a device must know it before it connects.
 package struct ShownCertificate: Sendable, Equatable {
     /// DNS names, without wildcards.
     package var names: [String]
     package var sha256: [UInt8]
-    /// Nobody vouches for it but itself: a device has to know its SHA-256. Another one is renewed by its authority, and then
-    /// has another SHA-256.
+    /// A self-signed certificate must be known by its SHA-256. One from an authority changes its SHA-256 at each
+    /// renewal.
     package var isSelfSigned: Bool
 
     package init(names: [String], sha256: [UInt8], isSelfSigned: Bool) {

@@ -1,7 +1,7 @@
 import Access
 import Server
 
-/// Open exchanges of callers whom tailscaled named.
+/// Open exchanges of callers identified by tailscaled.
 struct TailnetVisitors {
     private var open: [ObjectIdentifier: (exchange: Exchange, caller: TailnetCaller)] = [:]
 
@@ -15,7 +15,7 @@ struct TailnetVisitors {
         open[ObjectIdentifier(exchange)] = nil
     }
 
-    /// The questions for tailscaled, each with the exchanges it is about.
+    /// The questions for tailscaled, each with its exchanges.
     func questions() -> [WhoisQuestion: [(Exchange, TailnetCaller)]] {
         var questions: [WhoisQuestion: [(Exchange, TailnetCaller)]] = [:]
         for (exchange, caller) in open.values {

@@ -4,7 +4,7 @@ import HTTPModel
 import JSONBytes
 import Server
 
-/// `POST /v1/tickets`: one read of one path for a client that cannot set headers.
+/// `POST /v1/tickets`: buys one read of one path, for clients that cannot set headers.
 enum TicketOperation {
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
@@ -14,7 +14,7 @@ enum TicketOperation {
             guard case .route(let route, _) = api.route(.get, path), route.scope == .read else {
                 throw .invalidField("path", "A ticket opens a path that is read with scope read, without its query.")
             }
-            // A ticket opens no more than the credential that buys it.
+            // A ticket permits no more than the credential that buys it.
             if case .refused(let refusal) = call.caller.decide(path: Array(path.utf8)[...]) { throw Problem(refusal) }
             switch api.access.authenticator.tickets.issue(to: call.caller, path: path, now: loop.wallClock) {
             case .failure(.notAllowed):

@@ -6,13 +6,13 @@ import Server
 
 /// Checks the fields of a request for a token.
 enum TokenForm {
-    /// A hundred years: more is a mistake, and would leave the range of times.
+    /// A hundred years: a longer duration is a mistake, and would overflow the range of times.
     private static let longestSeconds: Int64 = 3_155_760_000
 
     static let fields = ["name", "scopes", "sessions", "paths", "expiresInSeconds", "expiresAt"]
 
     /// `{name, scopes, sessions?, paths?, expiresInSeconds? | expiresAt?}`.
-    /// - Parameter usual: the scopes of a request that names none; nil where it has to name them.
+    /// - Parameter usual: the scopes of a request without `scopes`; nil if it must name them.
     static func newToken(
         _ body: JSONValue,
         scopes usual: ScopeSet? = nil,
@@ -42,7 +42,8 @@ enum TokenForm {
         return try check(name, scopes, sessions, paths, expiresAt: try expiry(body, now: now), now: now)
     }
 
-    /// Nil where none are asked for. A path that leads nowhere is a slip of the pen: its token would open nothing.
+    /// The allowed paths; nil if none are named. A path without a route is a typing error, and is refused: its token
+    /// would open nothing.
     static func paths(_ list: JSONValue?, _ api: HTTPAPI) throws(Problem) -> AllowedPaths? {
         guard let list, !list.isNull else { return nil }
         var named: [String] = []
@@ -84,7 +85,7 @@ enum TokenForm {
         }
     }
 
-    /// The time wins over the duration; both must be right.
+    /// The expiry. `expiresAt` wins over `expiresInSeconds`; both must be valid.
     private static func expiry(_ body: JSONValue, now: Timestamp) throws(Problem) -> Timestamp? {
         var end: Timestamp?
         if let value = body["expiresInSeconds"], !value.isNull {

@@ -6,7 +6,7 @@ import JSONBytes
 import Server
 import TLS
 
-/// `/v1/tokens`: made, listed, renewed and ended by callers with scope `admin`.
+/// `/v1/tokens`: created, listed, renewed and revoked by callers with scope `admin`.
 enum TokenOperations {
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let records = api.access.authenticator.tokens.records
@@ -88,7 +88,7 @@ enum TokenOperations {
 }
 
 extension TokenRecord {
-    /// With the secret: the one time it is shown.
+    /// Writes the token with its secret, which is shown only this once.
     func writeMembers(to writer: inout JSONWriter, secret: Secret) {
         writer.member("id", id)
         writer.member("name", name)
@@ -102,7 +102,7 @@ extension TokenRecord {
 }
 
 extension Response {
-    /// Neither caches nor compression may hold on to what is in it.
+    /// The response, barred from caches and compression because it holds a secret.
     var unkept: Response {
         var copy = adding(.cacheControl, "no-store")
         copy.mayCompress = false

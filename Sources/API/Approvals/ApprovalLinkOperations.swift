@@ -7,8 +7,8 @@ import Runs
 import Server
 import Service
 
-/// `POST /v1/approvals/{id}/links` and `POST /v1/act/{secret}`: one tap in a notification gives one decision, once. A GET, as those
-/// make who preview links, decides nothing.
+/// `POST /v1/approvals/{id}/links` and `POST /v1/act/{secret}`: one tap in a notification makes one decision, once. A
+/// GET decides nothing, because link previews send one.
 enum ApprovalLinkOperations {
     static func make(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         let wish: ApprovalOperations.Wish
@@ -35,7 +35,7 @@ enum ApprovalLinkOperations {
         guard wish.isAbout(approval) else { return call.fail(.approvalChanged(approval), on: loop) }
         guard api.services.approvals.sight.isLive else { return call.fail(.notAsked, on: loop) }
         guard approval.isPending else { return call.fail(.over(approval), on: loop) }
-        // For good is not for a tap.
+        // A permanent permission is too much for a single tap.
         let offered = approval.decisions.filter { $0 != .allowAlways }
         guard let decision = Approval.Decision(rawValue: name), offered.contains(decision) else {
             return call.fail(.notOffered(offered), on: loop)
@@ -64,7 +64,8 @@ enum ApprovalLinkOperations {
         }
     }
 
-    /// Whoever has the secret may: it was given to one person for one decision. It tells nothing but how that went.
+    /// The secret is the authorization: it was given to one person for one decision. The answer reveals only the
+    /// result.
     static func act(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         guard api.settings.hasApprovalLinks else { return call.fail(.noLink, on: loop) }
         let links = api.services.approvalLinks
@@ -88,7 +89,7 @@ enum ApprovalLinkOperations {
                 api.access.authenticator.limiter.giveBack(.auth, key)
                 call.subject = link.approval
                 call.actor = "link:\(link.token.map { "token:\($0)" } ?? link.sender)"
-                // A link of a token that has ended ended with it.
+                // A link expires with the token that made it.
                 if let token = link.token,
                     api.access.authenticator.tokens[id: token]?.isExpired(now: loop.wallClock) != false
                 {
@@ -98,7 +99,7 @@ enum ApprovalLinkOperations {
                     return call.fail(.noLink, on: loop)
                 }
                 call.decision = AuditRecord.Decision(link.decision.rawValue, command: approval.commandSHA256)
-                // While it cannot be sent the link stays good.
+                // A link stays valid while its decision cannot be sent.
                 guard api.services.approvals.sight.isLive else { return call.fail(.notAsked, on: loop) }
                 links.use(link, on: loop) { result in
                     switch result {

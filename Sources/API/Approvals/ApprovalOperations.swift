@@ -53,7 +53,7 @@ enum ApprovalOperations {
                 if page.hasMore { object.member("before", page.approvals.last?.id) }
             }
         }
-        // The time that is left passes without anything else that changes.
+        // The remaining time changes constantly, so the tag leaves it out.
         var lasting = JSONWriter()
         write(&lasting, now: nil)
         call.respond(.json { write(&$0, now: now) }, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
@@ -70,7 +70,8 @@ enum ApprovalOperations {
         call.respond(.json { approval.write(to: &$0, now: now) }, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
     }
 
-    /// The approval that the path names by its whole id. Where there is none, or the caller may not see it, the request is answered.
+    /// The approval whose full id is in the path. If it does not exist or the caller may not see it, the request is
+    /// answered here.
     static func find(
         _ api: HTTPAPI,
         _ call: Call,
@@ -79,7 +80,7 @@ enum ApprovalOperations {
     ) {
         api.services.approvalReader.find(call.parameters.first ?? "", on: loop) { result in
             switch result {
-            // To a caller that may not see it there is no such approval.
+            // A caller that may not see an approval gets the same answer as for a missing one.
             case .success(let approval?) where call.caller.mayUse(session: approval.session): use(approval)
             case .success: call.fail(.noApproval, on: loop)
             case .failure(let error): call.fail(.storage(error), on: loop)
@@ -99,10 +100,10 @@ enum ApprovalOperations {
         find(api, call, on: loop) { decide($0, wish, api, call, on: loop) }
     }
 
-    /// As it stands in the body; the approval says whether it is offered.
+    /// The decision in the request body; the approval checks whether it offers that decision.
     struct Wish {
         let decision: String
-        /// The hash of the question that was shown.
+        /// The hash of the question shown to the person.
         let question: String?
 
         init(_ call: Call) throws(Problem) {
@@ -136,7 +137,7 @@ enum ApprovalOperations {
         guard let decision = Approval.Decision(rawValue: name),
             !approval.isPending || approval.decisions.contains(decision)
         else { return call.fail(.notOffered(approval.isPending ? approval.decisions : []), on: loop) }
-        // It writes the host's policy.
+        // "Allow always" writes the host's policy, so it needs admin rights.
         if decision == .allowAlways, case .refused(let refusal) = call.caller.decide(.admin) {
             return call.fail(Problem(refusal), on: loop)
         }
@@ -149,7 +150,7 @@ enum ApprovalOperations {
         ) { outcome in
             switch outcome {
             case .decided(let approval): answer(call, approval, api, on: loop)
-            // Only the database knows it, so it has ended.
+            // Only the database has this approval, so it has ended.
             case .notFound: settle(call, ApprovalService.Outcome(approval, decision), api, on: loop)
             default: settle(call, outcome, api, on: loop)
             }
@@ -181,7 +182,7 @@ enum ApprovalOperations {
 }
 
 extension ApprovalService.Sight {
-    /// The gateway is there and was asked.
+    /// Whether the gateway is connected and has been asked for its approvals.
     var isConnected: Bool { self != .offline && self != .asking }
 
     var reason: String? {
@@ -196,7 +197,7 @@ extension ApprovalService.Sight {
 }
 
 extension Caller {
-    /// For people: the token's name, the tailnet's login, or the owner.
+    /// The caller's name for people: the token's name, the tailnet login, or the owner.
     var shortName: String {
         switch self {
         case .owner: "owner"

@@ -10,7 +10,7 @@ import TLS
 /// `/v1/automations`: the jobs that the gateway runs by their schedules. They belong to no session, so a token limited to sessions is
 /// refused.
 enum AutomationOperations {
-    /// Tags are made with it: what a job says cannot be guessed from its tag.
+    /// Keys the tags, so that nobody can guess a job's text from its tag.
     private static let secret = SecureRandom.bytes(16)
 
     // MARK: Reading
@@ -112,7 +112,7 @@ enum AutomationOperations {
         }
     }
 
-    /// A place in the list of runs. The gateway counts from its newest one, and each new run moves the others on.
+    /// A place in the list of runs. The gateway counts from the newest run, so each new run shifts the others.
     private struct RunPlace {
         let offset: Int
         /// The last run that was shown.
@@ -226,7 +226,7 @@ enum AutomationOperations {
         guard call.caller.sessions == nil else { throw .ofNoSession }
     }
 
-    /// The gateway takes no slashes.
+    /// The job's id. The gateway accepts no slashes in it.
     private static func id(of call: Call) throws(Problem) -> String {
         let id = call.parameters.first ?? ""
         guard !id.isEmpty, id.utf8.count <= 256, !id.utf8.contains(where: { $0 == 0x2F || $0 == 0x5C || $0 < 0x20 })
@@ -234,10 +234,11 @@ enum AutomationOperations {
         return id
     }
 
-    /// What a job says may hold secrets.
+    /// Whether the caller may see a job's text and command, which may hold secrets.
     private static func showsWork(to call: Call) -> Bool { call.caller.decide(.admin) == .allowed }
 
-    /// Two parts: what a person decided about it, which a change is meant for, and all that is shown, which a cache compares.
+    /// The tag has two parts: one for the job's definition, checked by changes, and one for the whole answer, compared
+    /// by caches.
     private static func tag(of row: Automation, _ response: Response) -> EntityTag {
         EntityTag("\(identity(of: row)).\(EntityTag(ofBytes: response.body).value)")
     }
@@ -284,7 +285,7 @@ enum AutomationOperations {
 }
 
 extension AutomationService.Refusal {
-    /// The gateway was asked, and did it or refused for good.
+    /// Whether the gateway was asked, and either acted or refused for good.
     fileprivate var mayHaveActed: Bool {
         switch self {
         case .notFound, .moved: false
@@ -295,7 +296,7 @@ extension AutomationService.Refusal {
 }
 
 extension GatewayFault {
-    /// The gateway was asked, and did it or refused for good.
+    /// Whether the gateway was asked, and either acted or refused for good.
     var mayHaveActed: Bool {
         switch self {
         case .refused, .unanswered, .unreadable: true

@@ -6,8 +6,8 @@ import JSONBytes
 import Server
 import Service
 
-/// `POST /v1/wake`: a line for the agent, at its next turn or at once. No run of it can be followed, and the gateway cannot tell a repeat,
-/// so it never waits in the outbox.
+/// `POST /v1/wake`: a line for the agent, delivered at its next turn or at once. The run cannot be followed, and the
+/// gateway cannot recognize a repeat, so the line never waits in the outbox.
 enum WakeOperation {
     /// In UTF-16 units, as the gateway counts.
     private static let longestText = 4_000

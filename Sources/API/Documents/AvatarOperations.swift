@@ -6,7 +6,7 @@ import JSONBytes
 import Server
 import Service
 
-/// `/v1/identity/avatar`: a picture kept here, checked by what it is and not by what it is called.
+/// `/v1/identity/avatar`: a picture kept by Ladle, checked by its bytes and not by its name.
 enum AvatarOperations {
     static func get(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
@@ -100,7 +100,7 @@ enum AvatarOperations {
         }
     }
 
-    /// The identity's own field: a picture inside it is served, a URL is only named.
+    /// The picture in the identity's own field: a data URL is served, any other URL is only named.
     private static func fromIdentity(_ identity: DocumentService.Copy, _ call: Call, _ loop: isolated EventLoop) {
         guard let field = FieldDocument(kind: .identity, bytes: identity.bytes).fields[.avatar] else {
             return call.fail(Problem(.notFound, "There is no avatar."), on: loop)

@@ -105,7 +105,7 @@ enum DocumentOperations {
         }
     }
 
-    /// Writers of one file that may wait for each other.
+    /// The most writers of one file that may wait for each other.
     private static let mostWaiting = 1000
 
     private static func answer(
@@ -138,14 +138,14 @@ enum DocumentOperations {
         return condition
     }
 
-    /// The agent that is asked about, if the caller may know of it.
+    /// The agent named by the request, if the caller may use it.
     static func agent(of call: Call, _ documents: DocumentService) throws(Problem) -> String {
         let agent = try namedAgent(call, documents)
         guard call.caller.mayUse(agent: agent) else { throw Problem(.foreignSession) }
         return agent
     }
 
-    /// Ids as the gateway makes them; nothing that could be a path.
+    /// Accepts ids as the gateway makes them; a path is never a valid id.
     private static func namedAgent(_ call: Call, _ documents: DocumentService) throws(Problem) -> String {
         guard let text = call.text("agent") else { return documents.defaultAgent }
         let bytes = Array(text.utf8)

@@ -13,7 +13,7 @@ extension DocumentCondition {
     }
 }
 
-/// Why a file was not read or changed.
+/// Reasons why a file was not read or changed.
 extension Problem {
     init(_ fault: DocumentFault) {
         switch fault {
@@ -34,9 +34,9 @@ extension Problem {
         self.init(.invalidField, error.message, status: isLarge ? .contentTooLarge : nil, field: error.field)
     }
 
-    /// 412 with everything the caller needs to go on: the current tag and, field by field, both values. Where `base`, the
-    /// version the caller means, is still known, only fields that changed since are conflicts; without any, the same change
-    /// can be sent again with the current tag.
+    /// 412 with everything the caller needs to try again: the current tag and, for each conflicting field, both values.
+    /// If `base`, the version the caller means, is still remembered, only fields that changed since are conflicts;
+    /// without any conflict the same change can be sent again with the current tag.
     private static func moved(
         _ kind: DocumentKind,
         current: DocumentService.Copy,

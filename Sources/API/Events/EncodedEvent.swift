@@ -1,6 +1,6 @@
 import Service
 
-/// An event with its bytes on the wire, which are made once for each format, when the first reader needs them.
+/// An event with its encoded bytes, made once per format when the first reader needs them.
 final class EncodedEvent {
     let event: StreamEvent
     private var forms: [StreamFormat: [UInt8]] = [:]

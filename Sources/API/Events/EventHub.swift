@@ -5,8 +5,8 @@ package import EventStream
 package import Server
 package import Service
 
-/// Fans events out. An event is encoded once per format, the events of one turn leave in one write per subscriber, and a
-/// slow reader has a bounded backlog of its own, so that nobody waits for it.
+/// Fans events out. An event is encoded once per format, the events of one turn leave in one write per subscriber, and
+/// each slow reader has its own bounded backlog, so that it delays nobody else.
 package final class EventHub: TurnEndWork {
     package struct Counters: Sendable {
         package var events: UInt64 = 0
@@ -17,7 +17,7 @@ package final class EventHub: TurnEndWork {
         package var resets: UInt64 = 0
     }
 
-    /// Per subscriber, in bytes, socket buffer not counted: some seconds of a busy gateway.
+    /// The backlog limit per subscriber, in bytes, without the socket buffer: some seconds of a busy gateway's events.
     package let bufferLimit: Int
     /// The newest durable event handed to subscribers.
     package private(set) var last: EventID
@@ -28,7 +28,7 @@ package final class EventHub: TurnEndWork {
     private var groups: [SubscriberGroup.Key: SubscriberGroup] = [:]
     private var dirty: [SubscriberGroup] = []
     private var heartbeats: [Int: TimerID] = [:]
-    /// Timers of streams that end by themselves.
+    /// Timers of streams with a time limit.
     private var timeouts: [ObjectIdentifier: TimerID] = [:]
     private var nextAlone: UInt64 = 0
     private var waiters: [UInt64: (StreamEvent) -> Void] = [:]
@@ -45,7 +45,7 @@ package final class EventHub: TurnEndWork {
 
     // MARK: Events in
 
-    /// Durable events come here once their row is committed, in the order of their numbers.
+    /// Delivers an event. Durable events arrive once their row is committed, in the order of their numbers.
     package func deliver(_ event: StreamEvent, on loop: isolated EventLoop) {
         counters.events &+= 1
         if let id = event.id { last = id }
@@ -66,7 +66,7 @@ package final class EventHub: TurnEndWork {
         for waiter in waiters.values { waiter(event) }
     }
 
-    /// False when a counted stream has had its last.
+    /// False when a stream with an event limit has had its last event.
     private func countDown(_ group: SubscriberGroup) -> Bool {
         guard let remaining = group.remaining else { return true }
         guard remaining > 0 else { return false }
@@ -74,7 +74,7 @@ package final class EventHub: TurnEndWork {
         return true
     }
 
-    /// Calls for every event until removed: long polls and `wait` look for theirs.
+    /// Calls `body` for every event until removed. Long polls and `wait` use it to find theirs.
     package func observe(_ body: @escaping (StreamEvent) -> Void) -> UInt64 {
         nextWaiter += 1
         waiters[nextWaiter] = body
@@ -93,7 +93,7 @@ package final class EventHub: TurnEndWork {
         for group in work { flush(group, on: loop) }
     }
 
-    /// Sends the batch to the present members. It leaves before anyone joins them or falls behind.
+    /// Sends the batch to the present members, before any member joins or falls behind.
     private func flush(_ group: SubscriberGroup, on loop: isolated EventLoop) {
         let batch = group.batch
         guard !batch.isEmpty else { return }
@@ -110,7 +110,7 @@ package final class EventHub: TurnEndWork {
     }
 
     private func fanOut(_ bytes: [UInt8], to group: SubscriberGroup, on loop: isolated EventLoop) {
-        // Copies: a peer found gone leaves the group while it is walked.
+        // A copy, because a disconnected peer leaves the group during the loop.
         let members = group.members
         guard let form = group.key.form else {
             let span = bytes.span
@@ -142,7 +142,7 @@ package final class EventHub: TurnEndWork {
         let backlog = subscriber.backlog ?? Backlog()
         subscriber.backlog = backlog
         backlog.append(event, joining: subscriber.group.remaining == nil, on: loop)
-        // At once: were it cut later, events behind those thrown away could still reach it before.
+        // Checked at once: with a later cut, newer events could still reach the reader before it, after a gap.
         if backlog.bytes + subscriber.exchange.waitingBytes > bufferLimit { cut(subscriber, on: loop) }
     }
 
@@ -162,7 +162,7 @@ package final class EventHub: TurnEndWork {
         subscriber.group.place(subscriber, as: .caughtUp)
     }
 
-    /// The reader comes back with its last id and misses nothing inside the window.
+    /// Disconnects a slow reader. It reconnects with its last id and misses nothing inside the window.
     func cut(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard subscriber.standing != .over else { return }
         counters.cut &+= 1
@@ -172,8 +172,8 @@ package final class EventHub: TurnEndWork {
 
     // MARK: Subscribers
 
-    /// Takes a stream in; it gets live events once it calls `goLive`.
-    /// - Parameter limit: events before it ends by itself.
+    /// Adds a stream, which gets live events once it calls `goLive`.
+    /// - Parameter limit: the number of events after which the stream ends.
     package func add(
         _ exchange: Exchange,
         _ plan: StreamPlan,
@@ -205,7 +205,7 @@ package final class EventHub: TurnEndWork {
         if group.plan.caller.sessions == nil { audience.left(group.plan.filter) }
     }
 
-    /// From here on it gets what is delivered, behind `events` of its own; the caller has sent everything up to `last`.
+    /// Starts live delivery, with `events` first; the caller has already sent everything up to `last`.
     func goLive(_ subscriber: Subscriber, behind events: [StreamEvent], on loop: isolated EventLoop) {
         guard subscriber.standing == .replaying else { return }
         subscriber.exchange.owner = subscriber
@@ -232,14 +232,14 @@ package final class EventHub: TurnEndWork {
         open.releaseSlot(of: group.plan.caller)
     }
 
-    /// Ends one stream in an orderly way.
+    /// Ends one stream with an orderly close.
     package func finish(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard subscriber.standing != .over else { return }
         remove(subscriber, on: loop)
         subscriber.exchange.end(on: loop)
     }
 
-    /// Ends streams after a last event of their own.
+    /// Ends streams, each after a last event made for it.
     package func end(
         where isMeant: (Caller) -> Bool = { _ in true },
         with event: () -> StreamEvent,
@@ -254,7 +254,7 @@ package final class EventHub: TurnEndWork {
         }
     }
 
-    /// How many streams a caller has open.
+    /// The number of streams a caller has open.
     func count(of caller: Caller) -> Int {
         groups.values.reduce(0) { $0 + ($1.plan.caller == caller ? $1.all.count : 0) }
     }
@@ -268,7 +268,7 @@ package final class EventHub: TurnEndWork {
     /// One timer for all streams of one interval.
     private func armHeartbeat(_ seconds: Int, on loop: isolated EventLoop) {
         guard heartbeats[seconds] == nil else { return }
-        // Strong: the timer may be all that is left of a hub whose loop goes on.
+        // Strong: the timer may hold the last reference to a hub whose loop still runs.
         heartbeats[seconds] = loop.after(milliseconds: Int64(seconds) * 1000) {
             self.heartbeats[seconds] = nil
             self.beat(seconds, on: loop)

@@ -7,7 +7,7 @@ import JSONBytes
 import Server
 import Service
 
-/// `GET /v1/events`: one stream for everything, in three forms, and the long poll on the same cursor.
+/// `GET /v1/events`: one stream of all events in three formats, and the long poll with the same cursor.
 enum EventStreamOperation {
     static let types = [
         "hello", "link", "run.started", "run.delta", "run.step", "run.ended", "run.corrected", "message", "outbox",
@@ -24,8 +24,8 @@ enum EventStreamOperation {
         var wantsSnapshot = false
         var heartbeatSeconds: Int
         var heartbeatAsEvent = false
-        /// Needs `compress=gzip` beside `Accept-Encoding`, which libraries send by themselves: somebody who sends messages
-        /// and sees only the lengths of compressed bytes can learn about the texts beside them.
+        /// Requires `compress=gzip` beside `Accept-Encoding`, which libraries send unasked: an attacker who sends
+        /// messages and sees only compressed lengths could learn about the texts beside them.
         var isCompressed = false
         var limit: Int?
         var timeoutSeconds: Int?
@@ -56,7 +56,7 @@ enum EventStreamOperation {
             filter: try filter(of: call, api),
             heartbeatSeconds: api.settings.heartbeatSeconds
         )
-        // An empty one is none: so a client says that it has seen no id yet.
+        // An empty id counts as none: a client that has seen no id sends it.
         let header = call.head.fields.string(for: .lastEventID).flatMap { $0.isEmpty ? nil : $0 }
         if let text = header ?? call.text("since"), !text.isEmpty {
             do throws(EventIDError) {
@@ -85,7 +85,7 @@ enum EventStreamOperation {
         if call.text("poll") != nil {
             request.pollSeconds = try call.number("poll", in: 0...300, default: 30)
         } else {
-            // JSON is the form of the long poll alone.
+            // JSON is only for the long poll.
             request.format = StreamFormat(try call.head.answerType(among: streamTypes))
         }
         return request

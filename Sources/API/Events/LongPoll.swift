@@ -6,7 +6,7 @@ import Outbox
 import Server
 import Service
 
-/// `?poll=N`: the events after a cursor, or the first ones that come within N seconds.
+/// `?poll=N`: returns the events after a cursor, or waits up to N seconds for the first ones.
 final class LongPoll: OpenRequest, ExchangeOwner {
     private static let mostEvents = 1000
     private static let mostBytes = 1 << 20
@@ -50,12 +50,12 @@ final class LongPoll: OpenRequest, ExchangeOwner {
     }
 
     private func take(_ page: EventReader.Page, mayWait: Bool, on loop: isolated EventLoop) {
-        // A row can be there a moment before its event is handed out; a stream that goes on from this cursor would
-        // bring it again.
+        // A row can be readable a moment before its event is published; a stream resumed from this cursor would repeat
+        // it.
         let last = api.hub.last.sequence
         let events = page.events.filter { $0.id?.sequence ?? 0 <= last && $0.isMeant(for: call.caller) }
         position.sequence = max(position.sequence, min(page.next.sequence, last))
-        // Events may have been handed out since the page was read.
+        // Events may have been published since the page was read.
         if events.isEmpty, position.sequence < last { return read(mayWait: mayWait, on: loop) }
         if events.isEmpty, mayWait, seconds > 0 { return wait(on: loop) }
         answer(events: events, cursor: position, reset: nil, on: loop)
@@ -83,13 +83,13 @@ final class LongPoll: OpenRequest, ExchangeOwner {
     }
 
     var entryID: String? { nil }
-    // Its exchange is cut when its token ends.
+    // Nil: the exchange itself is cut when its token ends.
     var tokenID: String? { nil }
     func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {}
     func runEnded(_ id: String, on loop: isolated EventLoop) {}
     func shutDown(reason: String, on loop: isolated EventLoop) { giveUp(on: loop) }
 
-    /// The time is over, or the program ends: the next request goes on from here.
+    /// The time is up or the program is stopping: the next request continues from here.
     private func giveUp(on loop: isolated EventLoop) {
         stop(on: loop)
         answer(events: [], cursor: position, reset: nil, on: loop)
@@ -98,7 +98,7 @@ final class LongPoll: OpenRequest, ExchangeOwner {
     func peerLeft(_ exchange: Exchange, on loop: isolated EventLoop) { stop(on: loop) }
     func drained(_ exchange: Exchange, on loop: isolated EventLoop) {}
 
-    /// A poll that waits counts like an open stream.
+    /// A waiting poll counts like an open stream.
     private func takeSlot(on loop: isolated EventLoop) -> Bool {
         guard !holdsSlot else { return true }
         holdsSlot = api.open.takeSlot(for: call)

@@ -5,11 +5,11 @@ import JSONBytes
 import ReadableText
 import Service
 
-/// How a stream is written. One cursor, three forms.
+/// The encoding of a stream: three formats with one cursor.
 package enum StreamFormat: Hashable, Sendable {
     case eventStream, ndjson, text
 
-    /// Beyond this an event is replaced by a stub with a link; the fields beside the data have room.
+    /// The most data in one event, with room for the other fields. A larger event is replaced by a stub with a link.
     static let largestData = SSEEncoder.maxEventBytes - 512
 
     package init(_ type: MediaType) {
@@ -28,7 +28,7 @@ package enum StreamFormat: Hashable, Sendable {
         }
     }
 
-    /// The event as one JSON object, or a stub where it is too large.
+    /// The event as one JSON object, or a stub if it is too large.
     static func data(of event: StreamEvent) -> [UInt8] {
         event.data.count > largestData ? stub(for: event) : event.data
     }
@@ -50,14 +50,14 @@ package enum StreamFormat: Hashable, Sendable {
         return bytes
     }
 
-    /// The time is `HH:MM:SS` in UTC.
+    /// The event as one line. The time is `HH:MM:SS` in UTC.
     static func line(for event: StreamEvent) -> String {
         guard let data = try? JSONDocument(parsing: event.data, limits: .gateway).root else { return event.type }
         let time = data["at"]?.string ?? ""
         return EventText.line(data, at: time.utf8.count >= 19 ? String(time.dropFirst(11).prefix(8)) : time, .plain)
     }
 
-    /// Nothing is lost: the whole is behind the link.
+    /// The link leads to the full event, so nothing is lost.
     private static func stub(for event: StreamEvent) -> [UInt8] {
         let whole = try? JSONDocument(parsing: event.data, limits: .gateway).root
         var writer = JSONWriter()
@@ -90,7 +90,7 @@ package enum StreamFormat: Hashable, Sendable {
         return writer.bytes
     }
 
-    /// Comments keep the connection warm without an event; whoever cannot see comments asks for events.
+    /// A heartbeat. Most clients accept a comment; a client that cannot see comments asks for an event.
     func heartbeat(asEvent: Bool, at: Timestamp) -> [UInt8] {
         switch self {
         case .eventStream:

@@ -7,12 +7,12 @@ import JSONBytes
 import Server
 import Service
 
-/// Brings one stream from its request to live events: hello, what was missed, the texts of active runs, then live.
+/// Brings one stream from its request to live events: hello, missed events, the texts of active runs, then live.
 final class StreamOpening: ExchangeOwner {
-    /// One page of the log: small enough that other readers get their turn.
+    /// The size of one page of the log: small enough that other readers get their turn.
     private static let pageEvents = 500
     private static let pageBytes = 256 << 10
-    /// Browsers and clients wait so long before they come back.
+    /// The delay before browsers and clients reconnect.
     private static let retryMilliseconds = 1000
 
     private let api: HTTPAPI
@@ -20,12 +20,12 @@ final class StreamOpening: ExchangeOwner {
     private let request: EventStreamOperation.StreamRequest
     private let plan: StreamPlan
     private var subscriber: Subscriber?
-    /// The last durable event sent, or the place it started from.
+    /// The last durable event sent, or the starting point.
     private var position: EventID
     private var resume: ResumePosition
-    /// Events of its own that are to come before the log's, once the reader has taken those before them.
+    /// The stream's own events to send before the log's, once the reader has taken the earlier bytes.
     private var ahead: [StreamEvent] = []
-    /// The reader was slow between the snapshot and going live, and pieces of text came meanwhile.
+    /// The reader was slow between the snapshot and going live, and parts of the text arrived meanwhile.
     private var wasDelayed = false
 
     init(_ api: HTTPAPI, _ call: Call, _ request: EventStreamOperation.StreamRequest) {
@@ -71,7 +71,7 @@ final class StreamOpening: ExchangeOwner {
         let refusal = api.streamRefusal(for: call, now: loop.wallClock)
         api.beginStream(call, head, on: loop)
         if let refusal {
-            // Nothing was sent: who asked to go on comes back with the very place it asked for.
+            // Nothing was sent, so a resuming client reconnects with the same cursor.
             write(hello(at: request.cursor ?? api.hub.last, outcome, on: loop), on: loop)
             write(.shutdown(reason: refusal, retryMilliseconds: 30_000, at: loop.wallClock), on: loop)
             return call.exchange.end(on: loop)
@@ -98,7 +98,7 @@ final class StreamOpening: ExchangeOwner {
         position = start
         let subscriber = api.hub.add(call.exchange, plan, limit: request.limit, on: loop)
         self.subscriber = subscriber
-        // A stream may stay for days; from its request it needs the caller alone.
+        // A stream may stay open for days and needs only the caller, so the request is released.
         call.exchange.notes = subscriber
         if let seconds = request.timeoutSeconds { api.hub.finish(subscriber, afterSeconds: seconds, on: loop) }
         if request.wantsSnapshot { ahead = snapshot(on: loop).events(for: call.caller).filter(plan.admits).reversed() }
@@ -119,7 +119,7 @@ final class StreamOpening: ExchangeOwner {
         replay(subscriber, on: loop)
     }
 
-    /// The reader is slower than we are: on once it has taken what waits.
+    /// The reader is slower than the log: continue once it has taken the waiting bytes.
     private func wait(on loop: isolated EventLoop) {
         wasDelayed = true
         call.exchange.owner = self
@@ -127,7 +127,7 @@ final class StreamOpening: ExchangeOwner {
 
     private func replay(_ subscriber: Subscriber, on loop: isolated EventLoop) {
         guard subscriber.standing == .replaying else { return }
-        // Only what the hub has handed out: the rest comes live, and so exactly once.
+        // Only events the hub has published: later ones arrive live, and so exactly once.
         guard position.sequence < api.hub.last.sequence else { return goLive(subscriber, on: loop) }
         api.services.eventReader.read(
             after: position,
@@ -139,7 +139,7 @@ final class StreamOpening: ExchangeOwner {
             switch result {
             case .success(.page(let page)): send(page, to: self.subscriber, on: loop)
             case .success(.outside(let bounds)): fallOut(bounds, self.subscriber, on: loop)
-            // The reader comes back with its last id, when the disk may be read again.
+            // The reader reconnects with its last id, when the disk may be readable again.
             case .failure: if let subscriber = self.subscriber { api.hub.cut(subscriber, on: loop) }
             }
         }
@@ -174,7 +174,7 @@ final class StreamOpening: ExchangeOwner {
         if let subscriber { api.hub.remove(subscriber, on: loop) }
     }
 
-    /// Retention was faster than the reader: it is told, and goes on from now.
+    /// Retention overtook the reader: the stream reports this and continues from now.
     private func fallOut(_ bounds: EventLogBounds, _ subscriber: Subscriber?, on loop: isolated EventLoop) {
         guard let subscriber, subscriber.standing == .replaying else { return }
         api.hub.recordResume(recovered: false)
@@ -194,7 +194,7 @@ final class StreamOpening: ExchangeOwner {
 
     private var isFresh: Bool { if case .fresh = resume { true } else { false } }
 
-    /// How the resume went, as `hello` says it.
+    /// The result of the resume, for `hello`.
     private var outcome: String {
         switch resume {
         case .fresh: "fresh"
@@ -213,7 +213,7 @@ final class StreamOpening: ExchangeOwner {
 
     // MARK: Events of the stream itself
 
-    /// The first of a stream, and so always taken.
+    /// Writes one of the first events of a stream; the connection always has room for them.
     private func write(_ event: StreamEvent, on loop: isolated EventLoop) {
         _ = call.exchange.write(plan.format.encode(event), on: loop)
     }

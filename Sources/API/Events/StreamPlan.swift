@@ -4,7 +4,7 @@ package import EventStream
 import JSONBytes
 import Service
 
-/// The form and filter of a stream. Streams with one plan share their bytes, and this value.
+/// The format and filter of a stream. Streams with equal plans share their bytes and this value.
 package struct StreamPlan: Hashable {
     package let caller: Caller
     package let filter: EventFilter
@@ -20,13 +20,13 @@ extension StreamEvent {
         filter.admits(type: type, session: session, run: run) && isMeant(for: caller)
     }
 
-    /// A caller limited to sessions sees these and their agents; other events tell nothing of any session.
-    /// The news of pairing is for those who decide about it.
+    /// A caller limited to sessions sees events of those sessions and their agents, and events that reveal nothing
+    /// about any session. Pairing events are only for callers that may decide about it.
     func isMeant(for caller: Caller) -> Bool {
         if type == "pairing" { return caller.scopes.permits(.admin) }
         guard caller.sessions != nil else { return true }
         if let session { return caller.mayUse(session: session) }
-        // Of a session that the gateway does not tell, and of all of them.
+        // Events without a session, or about all sessions at once.
         if ["approval", "question", "automation", "node", "device", "notification", "usage"].contains(type) {
             return false
         }

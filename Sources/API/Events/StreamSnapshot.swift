@@ -4,7 +4,7 @@ import JSONBytes
 import Runs
 import Service
 
-/// How things stand now, as events without ids for one stream.
+/// The current state, as events without ids for one stream.
 struct StreamSnapshot {
     private let services: Services
     private let at: Timestamp
@@ -14,7 +14,8 @@ struct StreamSnapshot {
         self.at = at
     }
 
-    /// `summary`, then the runs under way with their steps and texts. The summary counts the runs that the caller may see.
+    /// `summary`, then the active runs with their steps and texts. The summary counts only runs that the caller may
+    /// see.
     func events(for caller: Caller) -> [StreamEvent] {
         let view = services.activity(for: caller)
         var events = [
@@ -45,12 +46,12 @@ struct StreamSnapshot {
         return events
     }
 
-    /// The text so far of each run that has not ended for the subscribers, once, after a resume.
+    /// The text so far of each run that has not ended for the subscribers. Sent once, after a resume.
     var activeTexts: [StreamEvent] {
         (services.runs.active + services.runs.ending).compactMap(textSoFar)
     }
 
-    /// As far as it has been handed out: the text that is held back comes to everyone, and would come twice.
+    /// The text up to the last published piece: held-back text will be published to everyone, and would arrive twice.
     private func textSoFar(of run: Run) -> StreamEvent? {
         var text = run.text
         if let held = services.feed.firstHeld(of: run.id) {
@@ -64,7 +65,7 @@ struct StreamSnapshot {
 }
 
 extension StreamEvent {
-    /// The last event of a stream: why, and when to come back.
+    /// The last event of a stream: the reason, and the time to reconnect.
     static func shutdown(reason: String, retryMilliseconds: Int, at: Timestamp) -> StreamEvent {
         var writer = JSONWriter()
         writer.object { object in

@@ -2,14 +2,14 @@ package import EventLoops
 package import Server
 import Service
 
-/// One open stream. Small: there may be ten thousand that wait for something to happen.
+/// One open stream. Kept small, because ten thousand of them may be idle.
 package final class Subscriber: ExchangeOwner {
     enum Standing {
-        /// Still reading the log.
+        /// The stream is still reading the log.
         case replaying
-        /// Has every event, and nothing waits for it.
+        /// The stream has had every event, and no bytes wait.
         case caughtUp
-        /// Bytes wait in its connection: new events go to the backlog.
+        /// Bytes wait in the connection, so new events go to the backlog.
         case behind
         case over
     }
@@ -17,9 +17,9 @@ package final class Subscriber: ExchangeOwner {
     package let exchange: Exchange
     let group: SubscriberGroup
     var standing = Standing.replaying
-    /// Where its group keeps it.
+    /// The index in its group's list.
     var place: UInt32 = 0
-    /// Only while it is behind.
+    /// The waiting events; nil unless the stream is behind.
     var backlog: Backlog?
 
     init(_ exchange: Exchange, in group: SubscriberGroup) {
@@ -38,7 +38,7 @@ package final class Subscriber: ExchangeOwner {
     }
 }
 
-/// Events that wait for a slow reader, shared with everyone else's; deltas of one run are joined.
+/// Events that wait for a slow reader, shared with other backlogs; text deltas of one run are joined.
 final class Backlog {
     private var events: [EncodedEvent]
     private var start = 0
@@ -49,7 +49,7 @@ final class Backlog {
         bytes = events.reduce(0) { $0 + $1.event.data.count }
     }
 
-    /// - Parameter joining: false where events are counted.
+    /// - Parameter joining: false for a stream that counts its events.
     func append(_ event: EncodedEvent, joining: Bool, on loop: isolated EventLoop) {
         if joining, start < events.count, let last = events.last,
             let joined = last.event.joined(with: event.event, at: loop.wallClock)
@@ -67,7 +67,7 @@ final class Backlog {
         let event = events[start]
         start += 1
         bytes -= event.event.data.count
-        // A reader may stay behind for days and never be cut: what it has had is let go of meanwhile.
+        // A reader may stay behind for days without being cut, so sent events are released now and then.
         if start >= 64, start * 2 >= events.count {
             events.removeFirst(start)
             start = 0

@@ -1,24 +1,25 @@
 import Server
 
-/// Subscribers that get the very same bytes.
+/// Subscribers that get the same bytes.
 final class SubscriberGroup {
     struct Key: Hashable {
         let plan: StreamPlan
-        /// On the wire; nil where every stream has its own.
+        /// The framing on the wire; nil if every stream has its own.
         let form: SharedBytesTarget.Form?
-        /// A counted stream is alone: it ends in the middle of what others get.
+        /// The number of a stream with an event limit. It shares with no other stream, because it ends earlier than
+        /// others would.
         let alone: UInt64?
     }
 
     let key: Key
-    /// Drops the group when its last stream ends.
+    /// The hub drops the group when its last stream ends.
     let hub: EventHub
-    /// Subscribers with nothing waiting, and at the same places their targets, when the group has a form.
+    /// Subscribers with no waiting bytes, and at the same indices their targets if the group has a form.
     private(set) var members: [Subscriber] = []
     private(set) var targets: [any StreamTarget] = []
     private(set) var behind: [Subscriber] = []
     private(set) var replaying: [Subscriber] = []
-    /// Events still to come before the stream ends by itself; nil without end.
+    /// The number of events left before the stream ends; nil without a limit.
     var remaining: Int?
     /// The bytes of this turn's events.
     var batch: [UInt8] = []
@@ -33,7 +34,7 @@ final class SubscriberGroup {
     var isEmpty: Bool { members.isEmpty && behind.isEmpty && replaying.isEmpty }
     var all: [Subscriber] { members + behind + replaying }
 
-    /// Takes a new one in, moves one between the lists, or lets it go.
+    /// Adds a new subscriber, moves one between the lists, or removes it.
     func place(_ subscriber: Subscriber, as standing: Subscriber.Standing) {
         leave(subscriber)
         subscriber.standing = standing
@@ -67,7 +68,7 @@ final class SubscriberGroup {
         list.append(subscriber)
     }
 
-    /// The last one takes the place of the one that goes.
+    /// Removes a subscriber by moving the last one into its place.
     @discardableResult
     private static func take(_ subscriber: Subscriber, from list: inout [Subscriber]) -> Bool {
         let place = Int(subscriber.place)

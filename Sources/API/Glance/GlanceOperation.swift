@@ -5,11 +5,11 @@ import HTTPModel
 import Server
 import Service
 
-/// `GET /v1/glance`: what small displays show, in at most 2,048 bytes, from memory.
+/// `GET /v1/glance`: the data for small displays, in at most 2,048 bytes, from memory.
 enum GlanceOperation {
-    /// As long as the long poll of events.
+    /// The same limit as for the long poll of events.
     private static let longestWait = 300
-    /// Displays that ask too often are answered from their own cache.
+    /// Displays that ask too often are served from their own cache.
     private static let freshness = "private, max-age=10, stale-while-revalidate=60"
 
     private enum Format: String, CaseIterable {
@@ -48,7 +48,7 @@ enum GlanceOperation {
         return form
     }
 
-    /// - Parameter mayBeKept: false for an answer that was waited for: from a cache it would come without waiting.
+    /// - Parameter mayBeKept: false for an answer after a wait: from a cache it would come without waiting.
     static func response(_ encoded: GlanceEncoder.Encoded, _ form: GlanceForm, mayBeKept: Bool) -> Response {
         let text = "text/plain; charset=utf-8"
         let response = Response(

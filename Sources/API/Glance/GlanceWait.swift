@@ -5,8 +5,8 @@ import Outbox
 import Server
 import Service
 
-/// One request for a glance. It is answered at once where the client has seen another one, and otherwise with `?wait=N` as soon as
-/// what it shows changes, or after N seconds with 304.
+/// One request for a glance. It is answered at once if the client has seen another version. Otherwise, with `?wait=N`,
+/// it is answered when the shown data changes, or after N seconds with 304.
 final class GlanceWait: OpenRequest, ExchangeOwner {
     private let api: HTTPAPI
     private let call: Call
@@ -36,7 +36,7 @@ final class GlanceWait: OpenRequest, ExchangeOwner {
         api.services.glance.encoded(for: reader, as: form, on: loop)
     }
 
-    /// Clients that cannot set header fields name the version in the address.
+    /// Clients that cannot set headers name the version in the query.
     private func isSeen(_ rev: String) -> Bool {
         if call.text("rev") == rev { return true }
         guard let condition = call.head.fields.list(for: .ifNoneMatch),
@@ -71,7 +71,7 @@ final class GlanceWait: OpenRequest, ExchangeOwner {
         if isSeen(encoded.rev) { unchanged(encoded, on: loop) } else { answer(encoded, on: loop) }
     }
 
-    /// A request that waits counts like an open stream.
+    /// A waiting request counts like an open stream.
     private func takeSlot(on loop: isolated EventLoop) -> Bool {
         holdsSlot = api.open.takeSlot(for: call)
         if !holdsSlot { call.fail(.tooManyStreams, on: loop) }
@@ -90,7 +90,7 @@ final class GlanceWait: OpenRequest, ExchangeOwner {
     }
 
     var entryID: String? { nil }
-    // Its exchange is cut when its token ends.
+    // Nil: the exchange itself is cut when its token ends.
     var tokenID: String? { nil }
     func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {}
     func runEnded(_ id: String, on loop: isolated EventLoop) {}

@@ -7,14 +7,14 @@ import Outbox
 import Server
 import Service
 
-/// `POST /v1/messages`: one message on its way into the outbox, and the answer its sender asked for. The message is on disk
-/// before the answer.
+/// `POST /v1/messages`: puts one message into the outbox and gives the kind of answer its sender asked for. The message
+/// is on disk before the answer.
 final class AcceptMessage {
     private let api: HTTPAPI
     private let call: Call
     private let request: MessageRequest
     private var message: NewMessage
-    /// The agents there are, where the message is for another one.
+    /// The agents that exist, if the message names one that does not.
     private var agents: [String]?
     private var fields: [(name: FieldName, value: String)] = []
     private var stream: EntryStream?
@@ -73,22 +73,22 @@ final class AcceptMessage {
         }
         api.services.lists.missing(agent: agent, on: loop) { [self] agents in
             self.agents = agents
-            // A repeat of a message that was accepted before under this key still gets its answer.
+            // A repeat under the key of an accepted message still gets that message's answer.
             if agents != nil { message.isLate = true }
             guard agents == nil || message.key != nil else { return refuse(unknownAgent, on: loop) }
             commit(on: loop)
         }
     }
 
-    /// Libraries that reconnect by themselves repeat the whole request, with the id of the last event they saw. Without a key of
-    /// its sender that is no second message.
+    /// Libraries that reconnect on their own repeat the whole request, with the id of the last event they saw. Without
+    /// an idempotency key such a repeat is not a second message.
     private var repeatsItself: Bool {
         guard call.answerType == .eventStream, message.key == nil else { return false }
         return call.head.fields.string(for: .lastEventID).map { !$0.isEmpty } ?? false
     }
 
-    /// The stream goes on as that of a request with a key does. Where the message is not found nothing is sent either: 204 ends
-    /// the attempts of such a client.
+    /// Resumes the stream like a repeat with a key does. Even if the message is not found nothing is sent: 204 ends the
+    /// client's attempts.
     private func goOn(on loop: isolated EventLoop) {
         api.services.outboxReader.newest(like: message, on: loop) { [self] result in
             switch result {
@@ -135,7 +135,7 @@ final class AcceptMessage {
 
     private func answer(_ entry: OutboxEntry, isReplay: Bool, on loop: isolated EventLoop) {
         call.subject = entry.id
-        // However long the answer may take: it is in the outbox now.
+        // The message is in the outbox now, however long the answer takes.
         call.settle(.accepted, on: loop)
         fields.append((.location, "/v1/outbox/\(entry.id)"))
         if let stream { return stream.open(entry, isReplay: isReplay, fields, on: loop) }
@@ -148,7 +148,7 @@ final class AcceptMessage {
 }
 
 extension Problem {
-    /// - Parameter agents: those that the gateway has; the caller learns of the ones it may use.
+    /// - Parameter agents: the gateway's agents; the answer names the ones the caller may use.
     static func noAgent(of session: String, among agents: [String], for caller: Caller) -> Problem {
         let shown = agents.filter { caller.mayUse(agent: $0) }.joined(separator: ", ")
         let agent = SessionKey(canonical: session).agent ?? ""

@@ -4,10 +4,11 @@ import JSONBytes
 import Server
 import Service
 
-/// Attachments that the gateway takes. It drops or refuses any other, so these rules refuse it before anything is accepted.
+/// The attachments that the gateway accepts. It drops or refuses others, so these rules refuse them before the message
+/// is accepted.
 struct AttachmentRules: Sendable {
     static let fields = ["name", "mimeType", "data"]
-    /// The most attachments that one message has.
+    /// The most attachments of one message.
     static let most = 32
 
     private let limits: AttachmentLimits
@@ -63,7 +64,7 @@ struct AttachmentRules: Sendable {
             )
         }
         let limit = isPicture ? limits.picture : limits.file ?? 0
-        // Four characters hold three bytes; what is too long by that is not looked at.
+        // Four characters hold three bytes; a text that is too long by that measure is not decoded.
         guard data.count / 4 * 3 <= limit + 3 else { throw tooLarge(path, data, limit) }
         guard let count = Base64.decodedCount(data.span) else {
             throw .invalidField("\(path).data", "`data` is not base 64.")
@@ -83,11 +84,11 @@ struct AttachmentRules: Sendable {
         )
     }
 
-    /// In whole groups of four, more than the 12 bytes by which a WebP is known.
+    /// A multiple of four characters, and more than the 12 bytes that identify a WebP.
     private static let signatureCharacters = 20
     private static let known: Set<String> = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 
-    /// The gateway looks at the first bytes as well, and drops other content silently.
+    /// Checks the first bytes. The gateway does so too, and silently drops other content.
     private static func isPicture(_ bytes: [UInt8]) -> Bool {
         if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) || bytes.starts(with: [0xFF, 0xD8, 0xFF]) { return true }
         if bytes.starts(with: Array("GIF8".utf8)) { return true }

@@ -6,7 +6,7 @@ import Runs
 import Server
 import Service
 
-/// The answers to a message, once its fate is known or the time is up.
+/// The answers to a message, once its outcome is known or the time is up.
 enum EntryAnswer {
     typealias Fields = [(name: FieldName, value: String)]
 
@@ -37,7 +37,7 @@ enum EntryAnswer {
         }
     }
 
-    /// Without a run where the message was an order that starts none.
+    /// The reply. A message that starts no run, such as a command, has none.
     static func reply(_ run: KnownRun?, _ entry: OutboxEntry, _ call: Call, _ fields: Fields) -> Response {
         let text = run?.text ?? ""
         guard !call.wantsText else {
@@ -53,7 +53,7 @@ enum EntryAnswer {
         }.adding(fields)
     }
 
-    /// nil while it may still come to a run.
+    /// nil while a run may still follow.
     static func failure(of entry: OutboxEntry) -> Problem? {
         let fault = entry.fault
         let problem: Problem

@@ -18,7 +18,7 @@ final class EntryStream: OpenRequest, ExchangeOwner {
     private let startsRun: Bool
     private var observer: UInt64?
     private var heartbeat: TimerID?
-    /// Heard before the entry was known to be durable.
+    /// Events received before the entry was known to be durable.
     private var early: [StreamEvent] = []
     private var isOpen = false
     private var holdsSlot = false
@@ -33,7 +33,7 @@ final class EntryStream: OpenRequest, ExchangeOwner {
     var entryID: String? { entry.id }
     var tokenID: String? { call.caller.tokenID }
 
-    /// From before the commit on, because its event leaves before the commit is reported here.
+    /// Starts before the commit, because the entry's event is published before the commit is reported here.
     func listen(on loop: isolated EventLoop) {
         observer = api.hub.observe { [weak self] event in
             guard let self, self.isMeant(event) else { return }
@@ -83,7 +83,7 @@ final class EntryStream: OpenRequest, ExchangeOwner {
     private func isOwn(_ event: StreamEvent) -> Bool {
         guard let told = try? JSONDocument(parsing: event.data).root["entry"] else { return false }
         guard told["id"]?.equals(entry.id) ?? false else { return false }
-        // A busy send may be answered under a run of the gateway's own.
+        // The gateway may answer a busy send with a run of its own id.
         if let run = told["runId"]?.string { entry.runID = run }
         if let state = told["state"]?.string.flatMap(OutboxState.init(rawValue:)) { entry.state = state }
         return true
@@ -101,7 +101,7 @@ final class EntryStream: OpenRequest, ExchangeOwner {
         if event.type == "outbox", isDone { end(on: loop) }
     }
 
-    /// A repeated request hears first how things stand; these events have no id.
+    /// A repeated request first gets the current state, as events without ids.
     private func writeState(on loop: isolated EventLoop) {
         let entry = entry
         write(

@@ -6,9 +6,9 @@ import Runs
 import Server
 import Service
 
-/// A request that waits for what becomes of its message. It is told, it never asks.
+/// A request that waits for the outcome of its message. Events drive it; it never polls.
 final class EntryWait: OpenRequest, ExchangeOwner {
-    /// A run may end a moment before the write that calls its entry delivered.
+    /// A run may end a moment before the write that marks its entry delivered.
     private static let settleMilliseconds: Int64 = 2000
 
     private let api: HTTPAPI
@@ -45,7 +45,7 @@ final class EntryWait: OpenRequest, ExchangeOwner {
         look(on: loop)
     }
 
-    /// A replayed request may ask for what is long over.
+    /// Looks at the current state: a repeated request may ask for a message that ended long ago.
     private func look(on loop: isolated EventLoop) {
         if let problem = EntryAnswer.failure(of: entry) { return fail(problem, on: loop) }
         if let run = api.runs.run(runID), !run.state.isActive { return take(.live(run), on: loop) }
@@ -68,7 +68,7 @@ final class EntryWait: OpenRequest, ExchangeOwner {
         if let problem = EntryAnswer.failure(of: entry) { return fail(problem, on: loop) }
         if let ended, entry.state.isTerminal { return take(ended, on: loop) }
         if entry.state == .delivered, !startsRun { return obeyed(on: loop) }
-        // Another run may answer it now, and be over already.
+        // Another run may answer the entry now, and may already be over.
         if ended == nil, let run = api.runs.run(runID), !run.state.isActive { take(.live(run), on: loop) }
     }
 
@@ -76,8 +76,8 @@ final class EntryWait: OpenRequest, ExchangeOwner {
         finish(.success(EntryAnswer.reply(nil, entry, call, fields)), on: loop)
     }
 
-    /// A message for an agent that is not there could be accepted while the gateway was away. It ends as one that is refused at
-    /// once.
+    /// A message for a missing agent may be accepted while the gateway is away. It ends with the same problem as one
+    /// refused at once.
     private func fail(_ problem: Problem, on loop: isolated EventLoop) {
         guard entry.state == .failed, let agent = SessionKey(canonical: entry.session).agent,
             agent != api.documents.defaultAgent

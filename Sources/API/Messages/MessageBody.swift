@@ -1,13 +1,14 @@
 import JSONBytes
 import Server
 
-/// The JSON of a message, read and its attachments checked: what takes long of a large one, and needs nothing of the loop.
+/// The parsed JSON of a message and its checked attachments: work that takes long for a large body and needs no state
+/// of the loop.
 struct MessageBody: Sendable {
-    /// Larger bodies are read beside the loop; one of this size takes about a millisecond.
+    /// Larger bodies are parsed off the loop; one of this size takes about a millisecond.
     static let mostOnLoop = 256 << 10
 
     let json: Result<JSONDocument, JSONError>
-    /// As they are stored; nil where there are none.
+    /// The attachments as they are stored; nil if there are none.
     let attachments: Result<[UInt8]?, Problem>
 
     init(_ bytes: [UInt8], _ rules: AttachmentRules) {

@@ -7,7 +7,7 @@ import Runs
 import Server
 import Service
 
-/// The request of `POST /v1/messages`, out of body, query and headers; checked, nothing stored yet.
+/// The request of `POST /v1/messages`, from body, query and headers; checked, not yet stored.
 struct MessageRequest: Sendable {
     var text = ""
     var session = "main"
@@ -17,24 +17,24 @@ struct MessageRequest: Sendable {
     var attachmentBytes = 0
     var ttlMilliseconds: Int64?
     var notBefore: Timestamp?
-    /// `notBefore` is past: only a message that was accepted before under the same key is answered for.
+    /// `notBefore` is past: the request is only answered if its message was accepted before under the same key.
     var isLate = false
-    /// A message that is a stop word is sent all the same.
+    /// A stop word is sent anyway.
     var isForced = false
     var waitSeconds: Int?
-    /// The wait came by `Prefer`, which is to be acknowledged.
+    /// The wait came in the `Prefer` header, which the answer must acknowledge.
     var wasPreferred = false
     var key: IdempotencyKey?
 
-    /// The longest message text; the gateway cuts much earlier what it shows of one.
+    /// The longest message text; the gateway shows far less of a long one.
     static let longestText = 256 << 10
     static let longestWait = 600
 
-    /// `body` where it has been read already.
+    /// - Parameter body: the body, if it was already parsed.
     init(_ call: Call, _ api: HTTPAPI, _ body: MessageBody?, now: Timestamp) throws(Problem) {
         session = call.text("session") ?? session
         thinking = call.text("thinking")
-        // Checked by themselves, because the body may say otherwise.
+        // The query is checked on its own, because the body may override it.
         if call.text("session") != nil { session = try api.runs.session(named: session, "session") }
         if let thinking, !Self.isLevel(thinking) { throw .badParameter("thinking", Self.levels) }
         isForced = try call.flag("force")
@@ -55,7 +55,7 @@ struct MessageRequest: Sendable {
         do throws(Problem) {
             session = try api.runs.session(named: session, "session")
         } catch {
-            // In the body it is well-formed and yet not allowed.
+            // The body's session is well-formed, but not allowed.
             throw .invalidField("session", error.detail)
         }
         guard attachments != nil || text.unicodeScalars.contains(where: Self.isSaid) else {
@@ -92,15 +92,16 @@ struct MessageRequest: Sendable {
         )
     }
 
-    /// The gateway drops control characters, and blanks at both ends.
+    /// Whether the gateway keeps the character: it drops control characters, and blanks at both ends.
     private static func isSaid(_ scalar: Unicode.Scalar) -> Bool {
         !scalar.properties.isWhitespace && scalar.properties.generalCategory != .control && scalar != "\u{FEFF}"
     }
 
-    /// A lone stop word: the gateway obeys it, whatever is attached, and there is no run to wait for.
+    /// The text is a lone stop word: the gateway obeys it regardless of attachments, and no run follows.
     var isStopOrder: Bool { StopWords.matches(text) }
 
-    /// For the orders that go to the gateway as they are: a lone stop word would abort instead of being said.
+    /// For commands that go to the gateway unchanged: a lone stop word would abort the run instead of being sent to the
+    /// agent.
     func checkStopWord() throws(Problem) {
         guard isStopOrder, !isForced else { return }
         throw Problem(
@@ -157,13 +158,13 @@ struct MessageRequest: Sendable {
     }
 }
 
-/// The forms a message may come in.
+/// The accepted formats of a message.
 extension MessageRequest {
     static let types = [MediaType.json, .plain, .form]
     static let fields = ["text", "session", "thinking", "attachments", "ttlSeconds", "notBefore"]
     private static let formFields = ["text", "message", "session", "thinking", "ttlSeconds", "notBefore"]
     private static let formBytesBesideText = 4096
-    /// As long as any entry is kept waiting.
+    /// The longest time that any entry is kept waiting.
     private static let longestTTLSeconds: Int64 = 30 * 86_400
 
     mutating func readBody(
@@ -212,10 +213,10 @@ extension MessageRequest {
 
     // MARK: Forms and text
 
-    /// A form has a text field; any other body that curl sends by default is text that nobody encoded.
+    /// A form has a text field; any other body that curl sends by default is plain text.
     private mutating func readForm(_ call: Call, now: Timestamp) throws(Problem) {
         let body = call.exchange.body
-        // A byte of a form is up to three; beside the text there is little.
+        // A form encodes a byte in up to three; fields beside the text are short.
         try Self.checkLength(body.count / 3 - Self.formBytesBesideText)
         guard let items = try? QueryItems(parsing: body[...]), items.items.allSatisfy(\.hasEqualsSign),
             let said = items["text"] ?? items["message"], items.items.allSatisfy({ Self.formFields.contains($0.name) })

@@ -4,7 +4,7 @@ import JSONBytes
 import Server
 import Service
 
-/// `GET /v1/models`: what a session can be set to.
+/// `GET /v1/models`: the models a session can use.
 enum ModelOperations {
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         if call.answersWarm(api, on: loop) { return }

@@ -6,7 +6,7 @@ import Server
 /// The pages that a canvas may show: pages of the web. A page of the gateway itself would be shown with its rights, and other schemes
 /// read files or run scripts. Only the known fields are passed on, as they were understood here.
 enum CanvasParams {
-    /// As long as an address may be.
+    /// The longest fragment: the length limit of an address.
     private static let longestFragment = 2_048
     private static let numbers = ["x", "y", "width", "height"]
 
@@ -61,7 +61,7 @@ enum CanvasParams {
 
     private static func name(_ host: String) -> String { host.hasSuffix(".") ? String(host.dropLast()) : host }
 
-    /// Not of the web and not of the own network.
+    /// Whether the address is special, such as loopback: neither public nor inside the private network.
     private static func isOwn(_ host: String) -> Bool {
         guard let address = NetworkAddress(host) else { return false }
         switch AddressPolicy.refusal(of: address) {

@@ -8,10 +8,11 @@ import Server
 import Service
 import TLS
 
-/// `POST /v1/nodes/{id}/invoke`: has a node do something, once for each Idempotency-Key.
+/// `POST /v1/nodes/{id}/invoke`: runs a command on a node, once per Idempotency-Key.
 enum NodeInvokeOperation {
     static let types: [MediaType] = [.json, .jpeg, .png, .webp, .mp4, .webm]
-    /// With room for the params and what stands around them; the rest is told apart from a body that is no request at all.
+    /// Room for the largest params and the fields around them, so that params over the limit still get an answer of
+    /// their own.
     static let body = Route.Body.upTo(256 << 10, types: [.json])
     private static let longestParams = 64 << 10
     private static let longestCommand = 64
@@ -88,7 +89,7 @@ enum NodeInvokeOperation {
         throw .commandNotAllowed(detail, by: "ladle", hint: hint)
     }
 
-    /// Bytes come of what looks through a camera or at a screen, and of nothing else.
+    /// Only commands that use a camera or capture a screen can answer in bytes.
     private static func checkForm(of call: Call, _ command: String) throws(Problem) {
         guard call.answerType != .json else { return }
         guard NodeMedia.family(of: command) == call.answerType.type else { throw .notAcceptable([.json]) }
@@ -171,7 +172,8 @@ enum NodeInvokeOperation {
         }
     }
 
-    /// Places, pictures and the like are not for the disk, nor is what is long: a repeat learns only that it was done.
+    /// The answer to repeats. Private data such as places and pictures is not stored, nor are long answers: a repeat of
+    /// those learns only that the command was done.
     private static func repeats(of asked: NodeCall, _ response: Response) -> Problem? {
         if NodePolicy.kind(of: asked.command) == .harmless, response.body.count <= longestParams { return nil }
         let detail = "\(asked.command) was done by the first request with this key; its result is not kept."
@@ -222,7 +224,7 @@ extension Problem {
         }
     }
 
-    /// A later try is another one: the answer to this one is kept under its key.
+    /// A later try needs a new key, because this answer is kept under the old one.
     private static let anew = "try again later, with a new Idempotency-Key"
 
     private init(_ told: NodeFault.Told, _ words: String, _ asked: NodeCall) {
@@ -244,7 +246,7 @@ extension Problem {
 }
 
 extension NodeFault {
-    /// Nothing was done, so that the same request may come again.
+    /// Whether nothing was done, so that the same request may be sent again.
     fileprivate var isUnsent: Bool {
         switch self {
         case .gateway(let fault): !fault.mayHaveActed

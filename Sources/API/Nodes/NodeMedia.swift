@@ -4,13 +4,13 @@ import HTTPModel
 import JSONBytes
 import Service
 
-/// A picture or clip of a node, as what its own bytes say it is.
+/// A picture or clip from a node, with the type that its bytes show.
 struct NodeMedia {
     struct Fault: Error {
         let detail: String
     }
 
-    /// The gateway's largest frame.
+    /// The size of the gateway's largest frame.
     private static let mostBytes = 25 << 20
 
     let type: MediaType
@@ -27,7 +27,7 @@ struct NodeMedia {
         type = try Self.family(of: command) == "video" ? Self.clip(bytes) : Self.picture(bytes)
     }
 
-    /// `image` or `video`; nil for a command whose answer is neither.
+    /// `image` or `video`; nil if the command returns neither.
     static func family(of command: String) -> String? {
         switch command {
         case "camera.snap", "canvas.snapshot": "image"

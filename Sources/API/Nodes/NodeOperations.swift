@@ -5,7 +5,8 @@ import JSONBytes
 import Server
 import Service
 
-/// `/v1/nodes`: the devices that lend the gateway what they can do. They belong to no session, so a token limited to sessions is refused.
+/// `/v1/nodes`: devices that let the gateway use their camera, screen or other functions. They belong to no session, so
+/// a token limited to sessions is refused.
 enum NodeOperations {
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         read(api, call, doing: "list the nodes", loop) { list in

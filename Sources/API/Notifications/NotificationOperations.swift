@@ -11,7 +11,7 @@ import TLS
 /// `GET` and `POST /v1/notifications`, retry, quiet hours and mute.
 enum NotificationOperations {
     private static let noteFields = ["title", "text", "priority", "sinks"]
-    /// A delivery of a webhook has this header; a request that has it was caused by one.
+    /// Webhook deliveries carry this header, so a request with it was caused by a notification.
     static let echoHeader = "webhook-id"
 
     // MARK: History
@@ -86,7 +86,7 @@ enum NotificationOperations {
 
     // MARK: Notes
 
-    /// A script says something.
+    /// Creates a notification for a script.
     static func create(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
             guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
@@ -125,7 +125,7 @@ enum NotificationOperations {
         }
     }
 
-    /// A receiver of notifications that passes its request on would make the next one, and so for ever.
+    /// Refuses a request that a receiver of notifications passes on: it would cause the next notification, without end.
     static func refuseEcho(_ call: Call) throws(Problem) {
         guard call.head.fields.string(for: echoHeader) == nil else {
             throw Problem(.notificationLoop, "The request was caused by a notification, so it does nothing.")
@@ -180,7 +180,7 @@ enum NotificationOperations {
         do throws(Problem) {
             let body = try call.json()
             try SessionChanges.check(body, QuietHours.fields)
-            // PUT sets all of it: a field that is left out gets its default.
+            // PUT replaces all fields: a field that is left out gets its default.
             var hours = QuietHours(timeZone: preferences.settings.timeZone)
             do throws(FormFault) { try hours.take(body) } catch { throw Problem(error) }
             try call.require(quietHours(preferences.quietHours), "The window is")
@@ -238,7 +238,7 @@ extension Problem {
 }
 
 extension Call {
-    /// A change names the version that it is meant for.
+    /// A change must name the version it is meant for.
     func require(_ current: Response, _ subject: String) throws(Problem) {
         let tag = EntityTag(ofBytes: current.body)
         guard try !DocumentOperations.condition(of: self).matchesStrongly(tag) else { return }

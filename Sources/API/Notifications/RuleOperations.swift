@@ -8,7 +8,8 @@ import Server
 import Service
 import TLS
 
-/// `/v1/notifications/rules`: what becomes a notification. The first rule that matches takes a sink; the standard rule comes last.
+/// `/v1/notifications/rules`: choose which events become notifications. The first matching rule takes a sink; the
+/// standard rule comes last.
 enum RuleOperations {
     static func list(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         guard call.caller.sessions == nil else { return call.fail(Problem(.foreignSession), on: loop) }
@@ -82,7 +83,7 @@ enum RuleOperations {
         _ preferences: NotificationPreferences
     ) throws(Problem) {
         do throws(FormFault) { try rule.take(body) } catch { throw Problem(error) }
-        // Sinks that were deleted meanwhile trouble nobody until the list is given anew.
+        // Sinks deleted since are an error only in a list that names them again.
         guard body["sinks"] != nil else { return }
         var ids: [String] = []
         for name in rule.sinks {

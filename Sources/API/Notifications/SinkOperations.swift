@@ -8,7 +8,8 @@ import Server
 import Service
 import TLS
 
-/// `/v1/notifications/sinks`: where notifications go. Secrets are given and never shown, but for the new key of a webhook.
+/// `/v1/notifications/sinks`: the destinations of notifications. Secrets are accepted and never shown, except a
+/// webhook's new key.
 enum SinkOperations {
     // MARK: Reading
 
@@ -113,7 +114,8 @@ enum SinkOperations {
             try call.require(shown(sink, api), "The sink is")
             let isEnabled = body["enabled"]?.bool == true
             if sink.origin == .config {
-                // A sink that its failures have disabled can be tried again; the rest stands in the file.
+                // A configured sink that was disabled after failures can be enabled again; its other settings stand in
+                // the file.
                 guard isEnabled, body.count == 1 else { throw .inConfiguration }
                 preferences.restart(sink, on: loop)
                 return call.respondTagged(shown(sink, api), on: loop)
@@ -182,7 +184,7 @@ enum SinkOperations {
         }
     }
 
-    /// One name, one sink; and an address that a caller may name.
+    /// Checks that the name is unused, and that callers may send to this address.
     private static func check(_ sink: NotificationSink, _ preferences: NotificationPreferences) throws(Problem) {
         if let known = preferences.sink(sink.name), known.id != sink.id {
             throw .invalidField("name", "There is a sink of this name.")

@@ -5,7 +5,7 @@ import Outbox
 import Server
 import Service
 
-/// `POST /v1/outbox/{id}/retry` and `DELETE /v1/outbox/{id}`: send an entry again, take it back or dismiss it.
+/// `POST /v1/outbox/{id}/retry` and `DELETE /v1/outbox/{id}`: send an entry again, cancel it or dismiss it.
 enum EntryOperations {
     static func retry(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         readUnchanged(api, call, on: loop) { entry, version in
@@ -29,8 +29,8 @@ enum EntryOperations {
         }
     }
 
-    /// Reads the entry and holds the request's `If-Match` against it. With one, the version that was read is given along:
-    /// between this reading and the write nothing may move either.
+    /// Reads the entry and checks the request's `If-Match` against it. With `If-Match` the version just read is passed
+    /// on, so that the write fails if the entry changes in between.
     private static func readUnchanged(
         _ api: HTTPAPI,
         _ call: Call,
@@ -64,7 +64,7 @@ enum EntryOperations {
             entry.text = entry.text ?? known.text
             answer(call, entry, api, on: loop)
         case .failure(.notFound):
-            // Final entries are no longer in the dispatcher's care; the row says which end it was.
+            // The dispatcher no longer holds final entries; the row tells how this one ended.
             if !isRetry, known.state == .cancelled { return answer(call, known, api, on: loop) }
             call.fail(isRetry && known.state == .cancelled ? .notRetryable(known) : .alreadyDispatched(known), on: loop)
         case .failure(.staleVersion(let current)): call.fail(.staleEntry(current: current), on: loop)

@@ -78,7 +78,8 @@ enum OutboxOperations {
         }
     }
 
-    /// The entry that the path names, if the caller may see it; else the request is answered.
+    /// Reads the entry named in the path. If it does not exist or the caller may not see it, the request is answered
+    /// here.
     static func read(
         _ api: HTTPAPI,
         _ call: Call,
@@ -90,7 +91,7 @@ enum OutboxOperations {
         guard UUIDv7.isWellFormed(id) else { return call.fail(noEntry, on: loop) }
         api.services.outboxReader.read(id, on: loop) { result in
             switch result {
-            // To a caller that may not see it there is no such entry.
+            // A caller that may not see an entry gets the same answer as for a missing one.
             case .success((let entry, let attempts)?) where call.caller.mayUse(session: entry.session):
                 use(entry, attempts)
             case .success: call.fail(noEntry, on: loop)

@@ -43,7 +43,7 @@ enum QuestionOperations {
         find(api, call, on: loop) { question in answer(call, api, on: loop) { question.write(to: &$0, now: $1) } }
     }
 
-    /// The time that is left passes without anything else that changes.
+    /// Answers with a tag that leaves out the remaining time, since that changes constantly.
     private static func answer(
         _ call: Call,
         _ api: HTTPAPI,
@@ -56,7 +56,8 @@ enum QuestionOperations {
         call.respond(.json { write(&$0, now) }, tag: EntityTag(ofBytes: lasting.bytes), on: loop)
     }
 
-    /// The question that the path names. Where there is none, or the caller may not see it, the request is answered.
+    /// Finds the question named in the path. If it does not exist or the caller may not see it, the request is answered
+    /// here.
     private static func find(
         _ api: HTTPAPI,
         _ call: Call,
@@ -74,7 +75,7 @@ enum QuestionOperations {
     // MARK: Answering
 
     static func resolve(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        // It may be a secret, and short enough to be guessed from its hash.
+        // An answer may be a secret short enough to be guessed from its hash.
         call.isBodySecret = true
         let given: [String: [String]]?
         do throws(Problem) {
@@ -93,7 +94,7 @@ enum QuestionOperations {
         }
     }
 
-    /// Nil cancels the question.
+    /// The answers; nil cancels the question.
     private static func answers(_ call: Call) throws(Problem) -> [String: [String]]? {
         let body = try call.jsonObject(of: ["answers", "cancel"])
         switch body["cancel"]?.bool {

@@ -4,25 +4,25 @@ import EventLoops
 import HTTPModel
 import Server
 
-/// Remembers the checks of a connection's first plain request: the host is one of ours, and on the owner's own connection
-/// who asks. Further plain GETs for the same host need no second look. A request with anything that access rules look at (an
-/// Origin, a credential, a proxy's field, a body) is checked in full. A client with a token that repeats its request is known
-/// by that, until something changes about tokens.
+/// Remembers the checks of a connection's first plain request: the host is one of ours, and on the owner's own
+/// connection also the caller. Further plain GETs for the same host skip them. A request with anything that access
+/// rules depend on (an Origin, a credential, a proxy's field, a body) is checked in full. A client with a token that
+/// repeats its request is recognized by that, until any token changes.
 final class AccessMemo {
     private let host: [UInt8]
-    /// nil until the caller was identified, which open routes do not need.
+    /// nil until the caller was identified; open routes need no caller.
     private(set) var caller: Caller?
-    /// The last request; a head with the same bytes asks for the same.
+    /// The last request; an identical head asks for the same.
     private var request: Request?
     private var tokenRevision: UInt64 = 0
-    /// Milliseconds of the wall clock.
+    /// The end of the token, in wall-clock milliseconds.
     private var tokenGoodUntil: Int64 = 0
 
     private init(host: [UInt8]) {
         self.host = host
     }
 
-    /// Browsers' rules let this request pass.
+    /// Remembers the host of a request that the browser rules admitted.
     static func keep(for exchange: Exchange) {
         let fields = exchange.head.fields
         guard exchange.connection.memo == nil, exchange.commonFields.isEmpty, fields.count(of: .host) == 1,
@@ -31,7 +31,7 @@ final class AccessMemo {
         exchange.connection.memo = AccessMemo(host: Array(host))
     }
 
-    /// The connection alone told who this is.
+    /// Remembers a caller identified by the connection alone.
     static func keep(_ caller: Caller, for exchange: Exchange) {
         let head = exchange.head
         guard case .owner = caller, !head.fields.contains(.authorization), head.ticket == nil else { return }
@@ -41,7 +41,7 @@ final class AccessMemo {
     /// An identical repeat needs no new authorization.
     func keep(_ request: Request?) { self.request = request }
 
-    /// The same for a caller with a token: with no body, and nothing in the answer for a browser.
+    /// Remembers the request of a caller with a token, if it has no body and its answer no headers for browsers.
     static func keep(_ call: Call, _ tokens: TokenIndex) {
         guard case .token(let caller) = call.caller, call.exchange.method == .get || call.exchange.method == .head,
             call.head.bodyKind == .none, call.exchange.commonFields.isEmpty,

@@ -7,20 +7,20 @@ import Observability
 package import Server
 import Service
 
-/// One request on its way through its handler: who asks, for what, in which form the answer shall be.
+/// One request while its handler works on it: the caller, the route and the format of the answer.
 package final class Call {
     package let exchange: Exchange
     package let request: Request
     var hasBegun = false
-    /// Counts among the open pages of its connection.
+    /// Counts towards the open pages of its connection.
     var isOpenPage = false
-    /// The metrics have counted it.
+    /// Whether the metrics have counted this request.
     var isCounted = false
-    /// The id of the thing that was changed, for the audit file.
+    /// The id of the changed resource, for the audit file.
     var subject: String?
-    /// The one who acts, for the audit file, where the request shows nobody.
+    /// The acting person, for the audit file, if the request itself shows nobody.
     var actor: String?
-    /// Not even a hash of the body is for the audit file.
+    /// The body is secret: the audit file gets not even its hash.
     var isBodySecret = false
     /// The decision about an approval, for the audit file.
     var decision: AuditRecord.Decision?
@@ -47,7 +47,7 @@ package final class Call {
         exchange.respond(varying(response), on: loop)
     }
 
-    /// One address, several forms: a cache must know what chose among them.
+    /// One address has several formats: a cache must know which header chose this one.
     private func varying(_ response: Response) -> Response {
         route.produces.count > 1 ? response.adding(.vary, "Accept") : response
     }
@@ -57,10 +57,10 @@ package final class Call {
         exchange.respond(problem, on: loop)
     }
 
-    /// A change that the gateway did not make.
+    /// Answers with the reason why the gateway did not make a change.
     /// - Parameters:
-    ///   - isRepeatable: a second try does no more than the first.
-    ///   - hint: how to find out what became of it, where nobody knows.
+    ///   - isRepeatable: repeating the request does no more than sending it once.
+    ///   - hint: how to find out the outcome if it is unknown.
     func fail(
         _ fault: GatewayFault,
         changing action: String,
@@ -74,12 +74,12 @@ package final class Call {
         fail(problem, on: loop)
     }
 
-    /// Milliseconds until the link is tried again; nil where that is not known.
+    /// Milliseconds until the link tries to connect again; nil if unknown.
     func untilNextTry(_ api: HTTPAPI, on loop: isolated EventLoop) -> Int64? {
         api.services.gateway.status.retryAt.map { max($0.milliseconds - loop.wallClock.milliseconds, 1000) }
     }
 
-    /// A resource with a validator: 304 where the client has it already (RFC 9110 §13.1.2).
+    /// Answers with a validator: 304 if the client already has this version (RFC 9110 §13.1.2).
     package func respond(_ response: Response, tag: EntityTag, on loop: isolated EventLoop) {
         if let condition = head.fields.list(for: .ifNoneMatch),
             let tags = try? EntityTagCondition(parsing: condition[...], field: .ifNoneMatch), tags.matchesWeakly(tag)
@@ -89,7 +89,7 @@ package final class Call {
         respond(response.adding(.etag, tag.text), on: loop)
     }
 
-    /// A resource whose validator is made of its bytes.
+    /// Answers with a validator made from the bytes.
     func respondTagged(_ response: Response, on loop: isolated EventLoop) {
         respond(response, tag: EntityTag(ofBytes: response.body), on: loop)
     }
@@ -103,7 +103,7 @@ package final class Call {
         }
     }
 
-    /// Leaves the audit line: once, as soon as the change is made or refused, whether or not anyone is left to be told.
+    /// Writes the audit line: once, as soon as the change is made or refused, even if the client is gone.
     func settle(_ status: HTTPStatus, _ code: ProblemCode? = nil, on loop: isolated EventLoop) {
         guard let audit else { return }
         self.audit = nil
@@ -154,7 +154,7 @@ package final class Call {
         }
     }
 
-    /// One of the names of a choice; nil where the parameter is not given.
+    /// The value of a parameter with a fixed set of names; nil if it is not given.
     func choice<Choice: RawRepresentable & CaseIterable>(_ name: String) throws(Problem) -> Choice?
     where Choice.RawValue == String {
         guard let text = text(name) else { return nil }
@@ -168,7 +168,8 @@ package final class Call {
 
     package func json() throws(Problem) -> JSONValue { try Self.value(parsed) }
 
-    /// - Parameter fields: the names it may have. Others are ignored beside them; alone they are a mistake.
+    /// - Parameter fields: the names the object may have. Other names beside them are ignored; an object with only
+    ///   other names is refused.
     func jsonObject(of fields: [String]) throws(Problem) -> JSONValue { try Self.object(parsed, of: fields) }
 
     private var parsed: Result<JSONDocument, JSONError> {
@@ -207,6 +208,6 @@ package final class Call {
 }
 
 extension EntityTag {
-    /// Tells versions of one resource apart, and nothing else.
+    /// A hash that tells versions of one resource apart, and serves no other purpose.
     init(ofBytes bytes: [UInt8]) { self.init(String(FNV1a.hash(bytes), radix: 16)) }
 }

@@ -5,12 +5,12 @@ import JSONBytes
 import Server
 import Service
 
-/// A request that acts on the gateway at once, and once for each Idempotency-Key: a repeat gets the answer of the first.
+/// A request that acts on the gateway at once, and only once per Idempotency-Key: a repeat gets the first answer.
 final class OnceOnly {
     enum Outcome {
-        /// - Parameter repeats: what they get where the answer is not for the disk.
+        /// - Parameter repeats: the answer to repeats, if the response must not be stored.
         case done(Response, repeats: Problem? = nil)
-        /// - Parameter isKept: the gateway may have acted; else the key is free again.
+        /// - Parameter isKept: the gateway may have acted; otherwise the key can be used again.
         case failed(Problem, isKept: Bool)
     }
 
@@ -20,7 +20,7 @@ final class OnceOnly {
     private let claim: ControlReceipts.Claim?
     private let receipts: ControlReceipts
 
-    /// - Parameter meaning: of the request beside its body; the same key with another meaning is a mistake.
+    /// - Parameter meaning: the request's identity beside its body; the same key with another meaning is an error.
     private init(_ api: HTTPAPI, _ call: Call, meaning: String, isKeyRequired: Bool) throws(Problem) {
         self.call = call
         receipts = api.services.receipts
@@ -38,7 +38,7 @@ final class OnceOnly {
         }
     }
 
-    /// - Parameter work: does it, and calls `finish` once. It is not called for a repeat.
+    /// - Parameter work: performs the request, and calls `finish` once. It is not called for a repeat.
     static func perform(
         _ api: HTTPAPI,
         _ call: Call,

@@ -6,16 +6,17 @@ import Server
 
 /// A request that stays open until something happens.
 protocol OpenRequest: AnyObject {
-    /// The entry whose fate it waits for.
+    /// The entry the request waits for.
     var entryID: String? { get }
-    /// The token whose end ends it too.
+    /// The token whose end also ends the request.
     var tokenID: String? { get }
     func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop)
     func runEnded(_ id: String, on loop: isolated EventLoop)
     func shutDown(reason: String, on loop: isolated EventLoop)
 }
 
-/// Requests that stay open: how many streams a caller may have, and which requests hear of an entry, a run or the end.
+/// Requests that stay open: limits each caller's streams, and passes on changes of entries and runs, the end of tokens
+/// and the shutdown.
 package final class OpenRequests {
     private var slots: StreamSlots
     private var requests: [ObjectIdentifier: any OpenRequest] = [:]
@@ -27,7 +28,7 @@ package final class OpenRequests {
 
     // MARK: How many
 
-    /// False when the caller, or all together, have too many. The answer states the limit.
+    /// False if the caller, or all callers together, have too many. The answer then states the limit.
     func takeSlot(for call: Call) -> Bool {
         let hasSlot = slots.take(call.caller)
         if let limit = slots.headers(for: call.caller) { call.exchange.state(limit) }
@@ -60,7 +61,7 @@ package final class OpenRequests {
         for request in requests.values where request.tokenID == id { request.shutDown(reason: reason, on: loop) }
     }
 
-    /// From here on no request stays open.
+    /// Ends all open requests and refuses further ones.
     func shutDown(on loop: isolated EventLoop) {
         isShuttingDown = true
         for request in requests.values { request.shutDown(reason: "shutting_down", on: loop) }

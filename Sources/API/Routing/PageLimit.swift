@@ -1,19 +1,20 @@
 import Server
 
-/// Starts few pages at a time for one connection, and none while its peer is slow to take bytes. A client that asks for a
-/// hundred pages over HTTP/2 waits for itself: the store's reader serves others in between, and memory stays small.
+/// Starts few pages at a time for one connection, and none while its peer is slow to read. A client that asks for a
+/// hundred pages over HTTP/2 waits only for itself: the store's reader serves others in between, and memory stays
+/// small.
 struct PageLimit {
-    /// Enough that reading one, writing out another and sending a third overlap.
+    /// Enough to read one page, encode another and send a third at the same time.
     private static let most = 4
-    /// Milliseconds between two looks at a connection whose peer was behind.
+    /// Milliseconds between two checks of a connection whose peer was behind.
     static let patience: Int64 = 20
 
-    /// Pages that wait, by connection. An entry, even an empty one, means that the connection is looked at now and then.
+    /// Waiting pages, by connection. An entry, even an empty one, means that the connection is being polled.
     private var waiting: [ObjectIdentifier: [Call]] = [:]
 
     enum Turn {
         case now
-        /// It waits for `next`; a connection that is not watched yet has to be.
+        /// The page waits for `next`; a connection that is not polled yet must be.
         case later(isWatched: Bool)
     }
 
@@ -28,14 +29,14 @@ struct PageLimit {
         return .later(isWatched: isWatched)
     }
 
-    /// True when others wait for it.
+    /// True if other pages wait.
     mutating func end(_ call: Call) -> Bool {
         call.isOpenPage = false
         call.exchange.connection.openPages -= 1
         return hasWaiting(call.exchange.connection)
     }
 
-    /// The page whose turn it is; pages of clients that left are passed over.
+    /// The next page to serve; pages of clients that left are skipped.
     mutating func next(of connection: ConnectionInfo) -> Call? {
         let key = ObjectIdentifier(connection)
         while let call = waiting[key]?.first {
@@ -49,7 +50,7 @@ struct PageLimit {
         return nil
     }
 
-    /// True, and forgotten, when nobody waits.
+    /// True, and the connection is forgotten, if no page waits.
     mutating func isOver(_ connection: ConnectionInfo) -> Bool {
         if hasWaiting(connection) { return false }
         waiting[ObjectIdentifier(connection)] = nil

@@ -38,7 +38,7 @@ extension Problem {
         "As many streams and waiting polls are open as one caller, or all together, may have."
     )
 
-    /// To a token that is limited to sessions.
+    /// The refusal for a token that is limited to sessions.
     static let ofNoSession = Problem(
         .sessionNotAllowed,
         "The credential is limited to sessions, and this belongs to none of them."
@@ -54,7 +54,7 @@ extension Problem {
         Problem(.storeUnavailable, "The database cannot be used now: \(detail).")
     }
 
-    /// The database was asked and failed: nothing was read, or nothing was stored.
+    /// The database failed: nothing was read, or nothing was stored.
     static func storage(_ error: any Error) -> Problem {
         switch error as? StoreError {
         case .storageFull:
@@ -73,7 +73,7 @@ extension Problem {
         }
     }
 
-    /// The connection ends with the refusal: the bytes that follow on it may be no request.
+    /// Closes the connection with the refusal: the bytes that follow may not be a request.
     package func closing(if condition: Bool = true) -> Problem {
         var copy = self
         copy.closes = condition

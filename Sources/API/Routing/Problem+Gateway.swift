@@ -6,7 +6,7 @@ import Observability
 import Server
 import Service
 
-/// Problems of services: the gateway did not do it, or the database failed.
+/// Problems of services: the gateway did not act, or the database failed.
 extension Problem {
     init(_ fault: ServiceFault, doing action: String) {
         switch fault {
@@ -39,7 +39,7 @@ extension Problem {
         }
     }
 
-    /// - Parameter what: the file or answer that was wanted.
+    /// - Parameter what: the file or answer that was requested.
     init(_ fault: GatewayFault, reading what: String) {
         switch fault {
         case .missingScope(let scope, let required, let hint, let capability):
@@ -101,14 +101,14 @@ extension Problem {
 }
 
 extension Problem {
-    /// In characters: a refusal is a sentence or two, however much the gateway says.
+    /// In characters: a refusal is a sentence or two, however long the gateway's text is.
     private static let longestRefusal = 300
 
     /// A change that the gateway did not make.
     /// - Parameters:
-    ///   - isRepeatable: a second try does no more than the first.
-    ///   - hint: how to find out what became of it, where nobody knows.
-    ///   - retryAfterMs: until the link is tried again.
+    ///   - isRepeatable: repeating the request does no more than sending it once.
+    ///   - hint: how to find out the outcome if it is unknown.
+    ///   - retryAfterMs: the time until the link tries to connect again.
     init(_ fault: GatewayFault, changing action: String, isRepeatable: Bool, hint: String?, retryAfterMs: Int64?) {
         switch fault {
         case .refused(let refusal):

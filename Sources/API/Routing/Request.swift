@@ -1,11 +1,11 @@
 package import Access
 package import HTTPModel
 
-/// Route, parameters and caller of a request, found out from its head alone. A client that repeats a request is served from
-/// the value made for its first.
+/// The route, parameters and caller of a request, taken from its head. A client that repeats a request is served from
+/// the value made for the first one.
 package final class Request {
     package let route: Route
-    /// The place of the route in the table.
+    /// The index of the route in the table.
     let place: Int
     package let parameters: [String]
     package let query: QueryItems
@@ -14,7 +14,7 @@ package final class Request {
     package let answerType: MediaType
     let wantsText: Bool
     let hasToken: Bool
-    /// The caller's right may be taken back while the answer lasts.
+    /// The caller's right may be withdrawn during the answer.
     let mayEnd: Bool
 
     init(

@@ -4,7 +4,7 @@ import Server
 
 /// Checks of a request's head against its route.
 extension Route {
-    /// The parameters it came with, of which each stands once and none is misspelt.
+    /// The query parameters, each given once and none misspelt.
     func query(of head: RequestHead) throws(Problem) -> QueryItems {
         let items: QueryItems
         do throws(RequestTargetError) {
@@ -13,7 +13,7 @@ extension Route {
             throw Problem(.badTarget, error.description, field: "query")
         }
         if let name = items.repeatedName { throw .badParameter(name, "`\(name)` stands more than once.") }
-        // Names of others are passed over, such as what keeps caches out; a slip of the pen is not.
+        // Unknown names are ignored, since clients add some to defeat caches; misspelt ones are refused.
         for item in items.items where !query.contains(item.name) {
             guard let meant = NearestName.of(item.name, in: query) else { continue }
             throw .badParameter(item.name, "There is no parameter `\(item.name)` here. Did you mean `\(meant)`?")
@@ -23,7 +23,7 @@ extension Route {
 }
 
 extension Route.Body {
-    /// Throws where the head names a form of body that is not taken.
+    /// Throws if the head declares a body format that the route does not accept.
     func checkType(_ head: RequestHead) throws(Problem) {
         if let coding = head.fields[.contentEncoding], !coding.elementsEqual("identity".utf8) {
             throw Problem(
@@ -46,7 +46,7 @@ extension Route.Body {
 }
 
 extension RequestHead {
-    /// The offer the client likes best. Problems are never refused: a client that names their form alone, as generated
+    /// The offer the client prefers. Problems are never refused: a client that accepts only their format, as generated
     /// ones do, gets the first offer.
     func answerType(among offers: [MediaType]) throws(Problem) -> MediaType {
         guard let first = offers.first, let field = fields[.accept] else { return offers.first ?? .json }

@@ -2,41 +2,41 @@ package import Access
 package import EventLoops
 package import HTTPModel
 
-/// One operation of the API: what the OpenAPI document calls `operationId`, and everything the router decides by.
+/// One operation of the API: its `operationId` in the OpenAPI document, and everything the router needs.
 package final class Route: Sendable {
     package enum Part: Sendable, Equatable {
         case literal(String)
         case parameter(String)
     }
 
-    /// How a request body is taken.
+    /// The kind of request body the route accepts.
     package enum Body: Sendable, Equatable {
         case none
-        /// JSON, or what else is listed; at most so many bytes.
+        /// A body of JSON, or of the listed types; at most so many bytes.
         case upTo(Int, types: [MediaType])
-        /// No body is needed; a JSON one is not looked at.
+        /// The route needs no body, and ignores a JSON one.
         case unused
-        /// As large as the link's policy lets a message be.
+        /// A message body, as large as the link's policy allows.
         case message
     }
 
     package let operation: String
     package let method: HTTPMethod
     package let path: String
-    /// nil: open to all.
+    /// The scope the route needs; nil for an open route.
     package let scope: Scope?
     package let body: Body
-    /// Media types it can answer with, the preferred first; none where its answer has no body.
+    /// The media types of the answer, the preferred first; empty if the answer has no body.
     package let produces: [MediaType]
-    /// Query parameters it understands.
+    /// The query parameters of the route.
     package let query: [String]
     package let handler: @Sendable (HTTPAPI, Call, isolated EventLoop) -> Void
     package let parts: [Part]
-    /// Such requests leave a line in the audit file.
+    /// Requests to the route leave a line in the audit file.
     let changesState: Bool
-    /// Whoever knows the path may: it is as good as a token.
+    /// The path contains a secret that is as good as a token, so it needs no other credential.
     let hasSecret: Bool
-    /// A list that may be large: one connection gets few at a time.
+    /// The answer is a list that may be large: one connection gets few at a time.
     let isPage: Bool
 
     package init(
@@ -65,9 +65,9 @@ package final class Route: Sendable {
         }
     }
 
-    /// Ordinary JSON bodies: the API's own objects are small.
+    /// The limit of ordinary JSON bodies: the API's own objects are small.
     static let jsonBytes = 1 << 20
-    /// A file the gateway would load at all, as JSON text with every byte escaped at worst twice.
+    /// The largest file that the gateway would load, as JSON text with every byte escaped to at most twice its size.
     static let documentBytes = 5 << 20
     static let avatarBytes = 2 << 20
     package static let json = Body.upTo(jsonBytes, types: [.json])

@@ -1,7 +1,7 @@
 import Access
 import HTTPModel
 
-/// Every operation Ladle serves, sorted by path and method; the OpenAPI document is held against it.
+/// Every operation Ladle serves, sorted by path and method; the tests compare it with the OpenAPI document.
 package enum RouteTable {
     package static let routes: [Route] = [
         Route("getHealth", .get, "/healthz", scope: nil, handler: SystemOperations.health),

@@ -4,7 +4,7 @@ package import HTTPModel
 package struct Router: Sendable {
     package enum Match: Sendable {
         case route(Route, parameters: [String])
-        /// The path is known, the method is not one of its own.
+        /// The path exists, but not for this method.
         case wrongMethod(allowed: [HTTPMethod], isOpen: Bool)
         case none
 
@@ -54,7 +54,8 @@ package struct Router: Sendable {
         nodes[place].routes.append(route)
     }
 
-    /// `path` as sent, percent-encoded. Literals win over parameters; an empty part matches nothing.
+    /// Finds the route of `path`, which is percent-encoded as sent. Literals win over parameters; an empty part matches
+    /// nothing.
     package func match(_ method: HTTPMethod, _ path: ArraySlice<UInt8>) -> Match {
         var parameters: [String] = []
         guard let place = walk(path, &parameters) else { return .none }
@@ -64,7 +65,7 @@ package struct Router: Sendable {
         return .wrongMethod(allowed: allowed(at: place), isOpen: nodes[place].routes.contains { $0.scope == nil })
     }
 
-    /// The methods of the server as a whole, for `OPTIONS *`.
+    /// The methods of the whole server, for `OPTIONS *`.
     package var methods: [HTTPMethod] {
         let known = Set(nodes.flatMap { $0.routes.map(\.method) })
         return known.sorted { $0.name < $1.name } + [.head, .options]
@@ -76,7 +77,7 @@ package struct Router: Sendable {
         return methods + [.options]
     }
 
-    /// - Parameter parts: decoded.
+    /// - Parameter parts: the decoded path parts.
     func leadsSomewhere(_ parts: [String]) -> Bool {
         var place = 0
         for part in parts {

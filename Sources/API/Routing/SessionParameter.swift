@@ -15,8 +15,8 @@ extension RunService {
 }
 
 extension Call {
-    /// The `session` parameter as a filter; nil stands for all sessions. A caller limited to sessions that names none sees
-    /// only its own.
+    /// The `session` parameter as a filter; nil means all sessions. Without the parameter, a caller limited to sessions
+    /// sees only its own.
     func onlySessions(of runs: RunService) throws(Problem) -> [String?] {
         if let text = text("session") {
             let session = try runs.session(named: text, "session")

@@ -4,30 +4,30 @@ import HTTPModel
 import Server
 import Service
 
-/// Answers to reads as they were given a moment ago. While nothing has happened, the next one is the same, and costs what its
-/// bytes cost. Callers that are limited to sessions see less, so they always get one of their own.
+/// Recent answers to reads. While nothing has happened, the next answer is the same, and costs only its bytes. Callers
+/// limited to sessions see less, so their answers are never shared.
 final class WarmAnswers {
     private struct Question: Hashable {
         let target: [UInt8]
         let type: String
-        /// What is unread is each caller's own.
+        /// The caller, because unread counts differ between callers.
         let caller: String
     }
 
     private struct Answer {
         let response: Response
         let tag: EntityTag
-        /// Of what the services know.
+        /// The revision of the services' state that the answer shows.
         let revision: UInt64
-        /// On the loop's clock.
+        /// The expiry on the loop's clock.
         let until: UInt64
     }
 
-    /// What ends by its time alone, such as an age, is at most this late.
+    /// The most by which values that change with time alone, such as an age, are late.
     private static let lifeMs: UInt64 = 1_000
-    /// Dashboards ask a few questions again and again; one that asks ever others gains nothing from this.
+    /// Dashboards repeat a few questions; a client that never repeats one gains nothing from this cache.
     private static let most = 32
-    /// Larger answers cost more to send than to make.
+    /// Larger answers cost more to send than to build.
     private static let mostBytes = 128 << 10
 
     private var answers: [Question: Answer] = [:]
@@ -47,7 +47,7 @@ final class WarmAnswers {
     }
 
     private static func question(of call: Call) -> Question? {
-        // Who asks for a new answer gets one; a ticket is good for one.
+        // A request for a fresh answer must get one, and a ticket is good for one answer only.
         guard call.caller.sessions == nil, call.text("ticket") == nil, call.text("refresh") == nil else { return nil }
         let target = Array(call.head.fields.bytes[call.head.targetRange])
         return Question(target: target, type: call.answerType.essence, caller: call.caller.label)
@@ -55,7 +55,7 @@ final class WarmAnswers {
 }
 
 extension Call {
-    /// - Returns: whether the request is answered with what the last one like it got.
+    /// - Returns: whether the request was answered from the cache.
     func answersWarm(_ api: HTTPAPI, on loop: isolated EventLoop) -> Bool {
         guard let (response, tag) = api.warm.find(self, revision: api.services.events.revision, on: loop) else {
             return false
@@ -64,7 +64,7 @@ extension Call {
         return true
     }
 
-    /// Answers, and remembers it for requests like this one.
+    /// Answers, and keeps the answer for equal requests.
     func respondTagged(_ response: Response, tag: EntityTag? = nil, warming api: HTTPAPI, on loop: isolated EventLoop) {
         let tag = tag ?? EntityTag(ofBytes: response.body)
         api.warm.keep(response, tag, for: self, revision: api.services.events.revision, on: loop)

@@ -63,7 +63,7 @@ enum AbortOperations {
         }
     }
 
-    /// - Parameter state: of a run that was over before the request.
+    /// - Parameter state: the state of a run that ended before the request.
     private static func answer(
         _ call: Call,
         stopped runs: [String],

@@ -65,7 +65,8 @@ enum RunOperations {
         }
     }
 
-    /// The run that the path names. Where there is none, or the caller may not see it, the request is answered.
+    /// Finds the run named in the path. If it does not exist or the caller may not see it, the request is answered
+    /// here.
     static func find(
         _ api: HTTPAPI,
         _ call: Call,
@@ -74,7 +75,7 @@ enum RunOperations {
     ) {
         api.services.runArchive.find(call.parameters.first ?? "", on: loop) { result in
             switch result {
-            // To a caller that may not see it there is no such run.
+            // A caller that may not see a run gets the same answer as for a missing one.
             case .success(let found?) where call.caller.mayUse(session: found.session): use(found)
             case .success: call.fail(Problem(.runNotFound, "There is no such run."), on: loop)
             case .failure(let error): call.fail(.storage(error), on: loop)
@@ -93,7 +94,7 @@ enum RunOperations {
 }
 
 extension Services {
-    /// The active runs that a caller may see, and how many approvals wait.
+    /// The active runs that a caller may see, and the number of waiting approvals.
     func activity(for caller: Caller) -> ActivityView {
         ActivityView(
             runs.runs(activeOnly: true).filter { caller.mayUse(session: $0.session.text) },

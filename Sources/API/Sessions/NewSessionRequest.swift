@@ -9,7 +9,7 @@ import Server
 import Service
 import TLS
 
-/// `POST /v1/sessions`: a new conversation, and the first message in it.
+/// `POST /v1/sessions`: a new conversation with its first message.
 final class NewSessionRequest {
     private static let fields = ["agent", "label", "model", "text", "thinking"]
 
@@ -21,7 +21,7 @@ final class NewSessionRequest {
 
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
-            // It would make a session that its own token may not use.
+            // The new session would be outside the token's own sessions.
             guard call.caller.sessions == nil else { throw Problem(.foreignSession) }
             try NewSessionRequest(api, call, now: loop.wallClock).start(on: loop)
         } catch {
@@ -50,7 +50,7 @@ final class NewSessionRequest {
         )
     }
 
-    /// By the rules of `POST /v1/messages`.
+    /// The first message, checked by the rules of `POST /v1/messages`.
     private static func message(in body: JSONValue?) throws(Problem) -> String? {
         guard let value = body?["text"], !value.isNull else { return nil }
         guard let text = value.string, !text.trimmingBlanks().isEmpty else {
@@ -64,7 +64,7 @@ final class NewSessionRequest {
         return text
     }
 
-    /// The same key of the same caller makes the same session, whatever became of the first answer.
+    /// The same key of the same caller yields the same session, even if the first answer was lost.
     private static func id(_ key: IdempotencyKey?, of caller: Caller, now: Timestamp) -> String {
         guard let key else { return UUIDv7.make(milliseconds: now.milliseconds, random: SecureRandom.bytes(10)) }
         let hash = Digest.sha256(Array("\(caller.label)\n\(key.value)".utf8))
@@ -99,7 +99,7 @@ final class NewSessionRequest {
         }
     }
 
-    /// The first message goes the way of every message, under the same key.
+    /// Sends the first message like any other message, under the same key.
     private func say(_ made: SessionControl.Made, on loop: isolated EventLoop) {
         call.subject = made.info.key
         guard let text else { return answer(made, nil, on: loop) }
@@ -125,7 +125,7 @@ final class NewSessionRequest {
             case .success(.full(let what, let limits)): problem = .outboxFull(what, limits)
             case .failure(let error): problem = .storage(error)
             }
-            // The session is there; only its first message is not.
+            // The session was made; only its first message was not.
             call.fail(problem.adding(.location, SessionChanges.path(made.info)), on: loop)
         }
     }

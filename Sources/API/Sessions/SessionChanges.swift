@@ -9,7 +9,7 @@ import Service
 /// `PATCH`, `DELETE`, `reset` and `compact` of a session.
 enum SessionChanges {
     private static let settings = ["label", "model", "thinking", "verbose", "unread", "pinned", "archived"]
-    /// The gateway's own limit.
+    /// The gateway's own limit of a text.
     private static let longestText = 512
 
     // MARK: Requests
@@ -103,7 +103,7 @@ enum SessionChanges {
 
     // MARK: Bodies
 
-    /// A slip of the pen would change nothing, and seem to.
+    /// Refuses unknown names: a misspelt one would change nothing, but seem to.
     static func check(_ body: JSONValue, _ fields: [String]) throws(Problem) {
         guard body.kind == .object else { throw .invalidField("body", "The body is a JSON object.") }
         for member in body.members where !fields.contains(member.key) {
@@ -152,7 +152,7 @@ enum SessionChanges {
 
     // MARK: Refusals
 
-    /// A second try might do more than the first.
+    /// Answers for a request whose repeat might do more than the first try.
     private static func failOnce(
         _ call: Call,
         _ refusal: SessionControl.Refusal,

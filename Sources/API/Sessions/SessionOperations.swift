@@ -7,7 +7,7 @@ import Runs
 import Server
 import Service
 
-/// `GET /v1/sessions`, `GET /v1/sessions/{key}` and `GET /v1/agents`: what one can write to and subscribe to.
+/// `GET /v1/sessions`, `GET /v1/sessions/{key}` and `GET /v1/agents`: the targets for messages and subscriptions.
 enum SessionOperations {
     private struct Query {
         var kinds: Set<String>
@@ -51,7 +51,7 @@ enum SessionOperations {
         }
     }
 
-    /// A place in the list: behind the session of this time and key.
+    /// A place in the list: after the session with this time and key.
     private struct Place {
         let time: Int64
         let key: String
@@ -104,7 +104,7 @@ enum SessionOperations {
         var shown: [SessionView] = []
         var isMore = false
         let active = Set(api.runs.runs(activeOnly: true).map(\.session.text))
-        // A caller limited to sessions sees those, and learns of no others.
+        // A caller limited to sessions sees only its own.
         for info in list.sessions where call.caller.mayUse(session: info.key) && query.mayShow(info) {
             if let wanted = query.isActive, active.contains(info.key) != wanted { continue }
             guard query.kinds.contains(info.kindName) else {
@@ -143,7 +143,7 @@ enum SessionOperations {
         }
     }
 
-    /// `PUT /v1/sessions/{key}/read`: how far the caller has read.
+    /// `PUT /v1/sessions/{key}/read`: marks the last message the caller has read.
     static func read(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
             let key = try call.session(api)
@@ -161,7 +161,7 @@ enum SessionOperations {
         }
     }
 
-    /// Nil where there is no body: all that is there was read.
+    /// The message id; nil without a body, which means that everything was read.
     private static func messageID(in call: Call) throws(Problem) -> String? {
         guard !call.exchange.body.isEmpty else { return nil }
         let body = try call.jsonObject(of: ["messageId"])

@@ -8,19 +8,19 @@ import Runs
 import Server
 import Service
 
-/// A session as one answer shows it: with what Ladle alone knows.
+/// A session as one answer shows it, including the state that only Ladle knows.
 struct SessionView: JSONWritable {
     let info: SessionInfo
     let isActive: Bool
     let waiting: (outbox: Int, approvals: Int)
-    /// The message that was sent with its making.
+    /// The first message, sent together with the session's creation.
     let entry: OutboxEntry?
-    /// By the caller's own mark; nil where it has none.
+    /// The count by the caller's own mark; nil if the caller has set none.
     let unread: Int?
 
     /// - Parameters:
-    ///   - caller: the one who sees it.
-    ///   - isActive: nil where it is to be looked up.
+    ///   - caller: the reader of the answer.
+    ///   - isActive: nil to look it up.
     init(
         _ info: SessionInfo,
         for caller: Caller,
@@ -53,7 +53,8 @@ struct SessionView: JSONWritable {
         }
     }
 
-    /// Two parts: the conversation, which a change is meant for, and all that is shown, which a cache compares.
+    /// The tag has two parts: one for the conversation, checked by changes, and one for the whole answer, compared by
+    /// caches.
     var tag: EntityTag {
         var writer = JSONWriter()
         write(to: &writer)
@@ -62,12 +63,12 @@ struct SessionView: JSONWritable {
 }
 
 extension SessionInfo {
-    /// Of the conversation that the key leads to.
+    /// A hash of the conversation behind the key.
     var identity: String { EntityTag(ofBytes: Array((sessionID ?? "").utf8)).value }
 }
 
 extension EntityTagCondition {
-    /// Whether the condition is about this conversation, whatever else of the session has changed since.
+    /// Whether the condition means this conversation, even if the session's other members have changed.
     func matches(_ session: SessionInfo) -> Bool {
         guard case .tags(let tags) = self else { return true }
         return tags.contains { tag in
@@ -77,10 +78,10 @@ extension EntityTagCondition {
 }
 
 extension Call {
-    /// The session that the path names, if the caller may know of it.
+    /// The session named in the path, if the caller may use it.
     func session(_ api: HTTPAPI) throws(Problem) -> String {
         let written = parameters.first ?? ""
-        // To a caller that may not use it there is no such session.
+        // A caller that may not use a session gets the same answer as for a missing one.
         guard let key = api.runs.session(named: written), caller.mayUse(session: key) else { throw .noSession }
         return key
     }

@@ -7,7 +7,7 @@ import Observability
 import Server
 import Service
 
-/// Streams of the frame log. Each frame becomes its block once and is written to all; a slow reader is cut.
+/// Streams of the frame log. Each frame is encoded once and written to all readers; a slow reader is cut.
 final class FrameFeed: ExchangeOwner {
     private struct Follower {
         let exchange: Exchange
@@ -24,7 +24,7 @@ final class FrameFeed: ExchangeOwner {
         self.api = api
     }
 
-    /// Opens a stream with the kept frames after `since`; what comes later follows as it happens.
+    /// Opens a stream with the kept frames after `since`; later frames follow live.
     func open(_ call: Call, since: Int64, on loop: isolated EventLoop) {
         let exchange = call.exchange
         let head = ResponseHead(.ok, contentType: StreamFormat.eventStream.contentType)
@@ -38,7 +38,7 @@ final class FrameFeed: ExchangeOwner {
         exchange.owner = self
         var kept: [UInt8] = []
         for entry in api.services.gateway.frames(after: since) ?? [] { kept += Self.block(entry) }
-        // The head reaches the reader also where no frame has come yet.
+        // The comment sends the head to the reader even if there is no frame yet.
         write(kept.isEmpty ? Self.comment : kept, to: exchange, on: loop)
         guard heartbeat == nil, !followers.isEmpty else { return }
         beat(on: loop)

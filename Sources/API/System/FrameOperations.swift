@@ -5,7 +5,7 @@ import Observability
 import Server
 import Service
 
-/// `GET /v1/debug/frames`: what went over the link lately, without its secrets, as a list or as a stream.
+/// `GET /v1/debug/frames`: recent frames of the link, without their secrets, as a list or as a stream.
 enum FrameOperations {
     static func frames(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         do throws(Problem) {
@@ -32,7 +32,7 @@ enum FrameOperations {
         }
     }
 
-    /// Numbers begin anew with each start of the program, so one that is too high stands for none.
+    /// The cursor. Frame numbers restart with the program, so a number that is too high counts as no cursor.
     private static func since(of call: Call) throws(Problem) -> Int64 {
         if let text = call.head.fields.string(for: .lastEventID), let number = Int64(text), number >= 0 {
             return number

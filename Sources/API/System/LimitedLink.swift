@@ -3,8 +3,8 @@ import JSONBytes
 import Observability
 import Service
 
-/// A caller limited to sessions learns whether messages reach the gateway, and nothing of where the gateway is, what it says
-/// or how somebody is let in.
+/// A caller limited to sessions learns whether messages reach the gateway, but not the gateway's address, its texts or
+/// how to pair.
 extension LinkStatus {
     func shown(to caller: Caller) -> LinkStatus {
         guard caller.sessions != nil else { return self }
@@ -32,7 +32,7 @@ extension LinkState {
 extension StreamEvent {
     private static let shownMembers: Set<String> = ["state", "since", "protocol", "scopes", "features", "retryAt"]
 
-    /// The same for a `link` event; every other event is for its readers as it is.
+    /// The shortened `link` event for a limited caller; every other event is returned unchanged.
     func shown(to caller: Caller) -> StreamEvent {
         guard type == "link", caller.sessions != nil, let event = try? JSONDocument(parsing: data).root else {
             return self

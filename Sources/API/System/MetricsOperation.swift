@@ -6,9 +6,9 @@ import Observability
 import Server
 import Service
 
-/// `GET /metrics`: every number somebody keeps anyway, written when it is asked for.
+/// `GET /metrics`: counters that Ladle keeps anyway, written on request.
 enum MetricsOperation {
-    /// Prometheus 3 names its way of escaping names; ours need none, so that either is met.
+    /// Prometheus 3 names an escaping scheme for metric names; ours need none, so any scheme fits.
     static let types = [
         MediaType("text", "plain", parameters: [version("0.0.4")]),
         openMetrics([]),
@@ -25,7 +25,7 @@ enum MetricsOperation {
     }
 
     static func handle(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
-        // The numbers are of all sessions.
+        // The numbers cover all sessions.
         guard call.caller.mayUse(session: nil) else { return call.fail(Problem(.foreignSession), on: loop) }
         let format: MetricsFormat = call.answerType.type == "text" ? .prometheus : .openMetrics
         var page = MetricsPage(format)

@@ -3,13 +3,13 @@ import EventLoops
 import HTTPModel
 import Server
 
-/// `GET /openapi.yaml` and `/openapi.json`: the contract, as the repository has it.
+/// `GET /openapi.yaml` and `/openapi.json`: the contract, exactly as in the repository.
 enum OpenAPIDocument {
     // Copied byte by byte, once: this layer holds no unsafe code.
     static let yaml = (0..<copenapi_yaml_count()).map(copenapi_yaml)
     static let json = (0..<copenapi_json_count()).map(copenapi_json)
 
-    /// One form of the document with its validator, made when it is first asked for.
+    /// One format of the document with its validator, made on first use.
     private struct Form {
         let response: Response
         let tag: EntityTag

@@ -6,12 +6,12 @@ import Observability
 import Outbox
 import Server
 
-/// Counts requests and writes their log lines. Reads that worked leave no line; a problem always does, with the id that
-/// its document has.
+/// Counts requests and writes their log lines. Successful reads leave no line; a problem always does, with the id from
+/// its document.
 final class RequestLog {
     private let log: Log
     private var tally: RequestTally
-    /// Lines about refused requests, of all callers together.
+    /// Limits lines about refused requests, for all callers together.
     private var refusedLines = LogBudget()
     private var unansweredLines = LogBudget()
     /// Questions that tailscaled did not answer.
@@ -22,14 +22,14 @@ final class RequestLog {
         tally = RequestTally(routes: routes)
     }
 
-    /// Once for each request, when its answer or the head of its stream is known.
+    /// Called once per request, when the status of its answer or stream is known.
     func count(_ call: Call) {
         guard !call.isCounted else { return }
         call.isCounted = true
         tally.count(call.exchange, place: call.request.place)
     }
 
-    /// A request for no route.
+    /// Counts a request without a route.
     func count(_ exchange: Exchange) {
         tally.count(exchange, place: nil)
     }
@@ -70,7 +70,7 @@ final class RequestLog {
         )
     }
 
-    /// A connection was refused before there was a request.
+    /// Logs a connection that was refused before its first request.
     func refused(_ problem: Problem, _ requestID: String, _ connection: ConnectionInfo, on loop: isolated EventLoop) {
         guard log.admits(.info), let suppressed = refusedLines.take(now: loop.now) else { return }
         log.info(
@@ -83,7 +83,8 @@ final class RequestLog {
         )
     }
 
-    /// Without tailscaled's word nobody of the tailnet gets in, which would look like a list that allows too little.
+    /// Logs that tailscaled did not answer. Nobody of the tailnet gets in then, which would otherwise look like too
+    /// strict a list.
     func unanswered(_ question: WhoisQuestion, _ reason: String, on loop: isolated EventLoop) {
         unanswered += 1
         guard let suppressed = unansweredLines.take(now: loop.now) else { return }
@@ -96,7 +97,7 @@ final class RequestLog {
         )
     }
 
-    /// An entry that came to its end, or needs a person.
+    /// Logs an entry that reached its final state or needs a person.
     func changed(_ entry: OutboxEntry) {
         guard entry.state.isTerminal || entry.state == .unconfirmed else { return }
         let isDone = entry.state == .delivered || entry.state == .cancelled

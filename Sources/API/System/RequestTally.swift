@@ -5,7 +5,7 @@ import Server
 
 /// Counts answers by route and status. A request costs a clock read and a few additions.
 struct RequestTally {
-    /// By the first digit of the status; 0: the client left before there was one.
+    /// Classes by the first digit of the status; 0 means that the client left before there was one.
     private static let classes = ["gone", "1xx", "2xx", "3xx", "4xx", "5xx"]
 
     private let routes: [Route]
@@ -18,7 +18,7 @@ struct RequestTally {
         seconds = [Histogram?](repeating: nil, count: (routes.count + 1) * Self.classes.count)
     }
 
-    /// - Parameter place: of the route in the table; nil where there is none.
+    /// - Parameter place: the index of the route in the table; nil if no route matched.
     mutating func count(_ exchange: Exchange, place: Int?) {
         let digit = Int(exchange.status?.code ?? 0) / 100
         let slot = (place ?? routes.count) * Self.classes.count + (digit < Self.classes.count ? digit : 5)

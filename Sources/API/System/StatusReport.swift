@@ -9,8 +9,8 @@ import ReadableText
 import Runs
 import Service
 
-/// The answer of `GET /v1/status`, as JSON or as text. A caller limited to sessions gets the figures of those, and of its own
-/// streams.
+/// The answer of `GET /v1/status`, as JSON or as text. A caller limited to sessions gets figures of those sessions and
+/// of its own streams.
 struct StatusReport: JSONWritable, Equatable {
     let version: String
     let startedAt: Timestamp
@@ -18,17 +18,17 @@ struct StatusReport: JSONWritable, Equatable {
     let link: LinkStatus
     let outbox: OutboxSummary
     let activeRuns: Int
-    /// Why the link stays closed: the runs of the earlier process could not be read.
+    /// The reason why the link stays closed: the runs of the earlier process could not be read.
     let runsFault: String?
     let pendingApprovals: Int
     let notifications: NotificationService.Summary
-    /// Devices that wait for the gateway's operator; nil where the link may not see them.
+    /// Devices that wait for the gateway's operator; nil if the link may not see them.
     let pendingDevices: Int?
     let first: EventID?
     let last: EventID
     let subscribers: Int
     let connections: ConnectionLimit
-    /// As `--listen` takes them.
+    /// The listeners in the syntax of `--listen`.
     let listeners: [String]
 
     private let isLimited: Bool
@@ -40,7 +40,7 @@ struct StatusReport: JSONWritable, Equatable {
         isDemo = api.settings.isDemo
         link = api.services.gateway.status.shown(to: caller)
         outbox = api.outbox.summary(of: caller.sessions, now: loop.wallClock)
-        // The runs of `/v1/activity` and of the metrics: with sends that wait for their turn.
+        // The same runs as in `/v1/activity` and the metrics, including sends that wait for their turn.
         activeRuns = isLimited ? api.services.activity(for: caller).runs.count : api.runs.activeCount
         runsFault = api.runs.fault
         pendingApprovals = api.services.approvals.pendingCount(of: caller.sessions)
@@ -68,7 +68,7 @@ struct StatusReport: JSONWritable, Equatable {
                 inner.member("oldestAgeMs", outbox.oldestAgeMilliseconds)
                 inner.member("fault", outbox.fault)
                 inner.member("closed", outbox.closed)
-                // They are counted for all sessions together.
+                // Attempts are counted only for all sessions together.
                 if isLimited { return }
                 inner.object("attempts") { list in
                     for outcome in AttemptClass.allCases {

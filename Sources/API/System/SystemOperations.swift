@@ -9,12 +9,13 @@ enum SystemOperations {
     private static let alive = Response.json { $0.object { $0.member("status", "ok") } }
         .adding(.cacheControl, "no-store")
 
-    /// The process is alive and its loop turns; open to all, so it says nothing else.
+    /// Reports that the process is alive and its loop runs. Open to everyone, so the answer says nothing else.
     static func health(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         call.respond(alive, on: loop)
     }
 
-    /// A send would be accepted durably now. The gateway is not part of it: restarting Ladle does not repair a gateway.
+    /// Reports whether a send would be accepted durably now. The gateway does not count: restarting Ladle does not
+    /// repair it.
     static func readiness(_ api: HTTPAPI, _ call: Call, _ loop: isolated EventLoop) {
         api.feed.probe(on: loop) { fault in
             if let fault { return call.fail(.storeUnavailable("\(fault)"), on: loop) }
@@ -34,7 +35,7 @@ enum SystemOperations {
     }
 }
 
-/// The last status as it was answered: asked for often, it changes seldom.
+/// The last status answer: clients ask often, and it seldom changes.
 final class StatusAnswer {
     private var last: (report: StatusReport, response: Response, tag: EntityTag)?
 

@@ -26,7 +26,7 @@ enum UsageOperations {
         _ api: HTTPAPI,
         on loop: isolated EventLoop
     ) {
-        // The time that is left passes without anything else that changes.
+        // The remaining time changes constantly, so the tag leaves it out.
         var lasting = JSONWriter()
         usage.write(to: &lasting, showsTimeLeft: false)
         guard call.wantsText, let value = try? JSONDocument(parsing: lasting.bytes).root else {
@@ -176,7 +176,7 @@ enum UsageOperations {
 }
 
 extension Problem {
-    /// To a token that is limited to sessions.
+    /// The refusal for a token that is limited to sessions.
     fileprivate static let ofAllSessions = Problem(
         .sessionNotAllowed,
         "The credential is limited to sessions, and this is about all of them: GET /v1/usage/sessions has its own."
