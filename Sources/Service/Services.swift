@@ -13,27 +13,27 @@ package struct ServiceSettings {
     package var labels = LabelTable.extended
     package var outbox = OutboxPolicy()
     package var outboxLimits = OutboxLimits()
-    /// How long a message may wait where its sender does not say.
+    /// The longest time a message may wait if its sender sets no limit.
     package var outboxTTLMilliseconds: Int64 = 48 * 3_600_000
     /// Seeds the jitter of retries.
     package var seed: UInt64
-    /// Whether the agent may be asked by chat to write its files where the file calls are closed to the link.
+    /// Whether the agent may be asked by chat to write its files if the link may not use the file calls.
     package var writesDocumentsByChat = false
     package var documentRefreshMilliseconds: Int64
     /// The name under which Ladle connects to the gateway.
     package var clientName = "Ladle"
-    /// The meaning of `main` and bare session keys until the gateway is reached.
+    /// The meaning of `main` and bare session keys until the gateway answers.
     package var defaults: SessionDefaults
     package var log: Log
-    /// Seconds east of UTC, on this host, at a time in seconds: a day of the usage begins there at midnight.
+    /// This host's offset from UTC in seconds at a time in seconds: a usage day starts at local midnight.
     package var utcOffset: @Sendable (_ seconds: Int64) -> Int = { _ in 0 }
-    /// What may be asked of the gateway's nodes.
+    /// The commands that clients may send to the gateway's nodes.
     package var nodes = NodePolicy.standard
     package var timeZones: TimeZones.Reader = { _, completion in completion(nil) }
     package var notifications = NotificationSettings()
-    /// Where the database is; nil if the system does not tell.
+    /// The free space of the database's file system; nil if unknown.
     package var freeBytes: @Sendable () -> UInt64? = { nil }
-    /// Makes the way to the sinks.
+    /// Makes the transport for notification sinks.
     package var sinkTransport: @Sendable () -> any SinkTransport = { OutboundTransport() }
 
     package init(
@@ -49,8 +49,8 @@ package struct ServiceSettings {
     }
 }
 
-/// Everything Ladle does, behind the API and in front of the gateway and the disk. Made once, in order. An event of one
-/// service reaches the others through `receive`, and in no other way.
+/// Everything Ladle does, behind the API and in front of the gateway and the disk. Created once, in order. Events of
+/// one service reach the others only through `receive`.
 package final class Services: ServiceEventReceiver {
     package let gateway: any GatewayCalls
     package let events: ServiceEvents
@@ -81,7 +81,7 @@ package final class Services: ServiceEventReceiver {
     package let avatars: AvatarStore
     package let models: ModelService
     package let timeZones: TimeZones
-    /// Seconds east of UTC, on this host, at a time in seconds.
+    /// This host's offset from UTC in seconds at a time in seconds.
     package let utcOffset: @Sendable (_ seconds: Int64) -> Int
     package let notificationDeliveries: NotificationDeliveries
     package let notificationPreferences: NotificationPreferences
@@ -263,14 +263,15 @@ package final class Services: ServiceEventReceiver {
         events.add(self)
     }
 
-    /// The largest body of a new message: the gateway's largest frame, or before the first connection an estimate of it.
+    /// The largest body of a new message: the gateway's largest frame, or an estimate of it before the first
+    /// connection.
     package var messageBodyLimit: Int { gateway.hello?.policy.maxPayload ?? 24 << 20 }
 
-    /// By the gateway's last hello.
+    /// The attachment limits from the gateway's last hello.
     package var attachmentLimits: AttachmentLimits { AttachmentLimits(gateway.hello) }
 
     /// Loads the state of an earlier process.
-    /// - Parameter completion: called when the link may open: once the runs of the earlier process are read.
+    /// - Parameter completion: called when the link may open, after the earlier process's runs are read.
     package func start(on loop: isolated EventLoop, completion: @escaping () -> Void) {
         outbox.load(on: loop)
         documents.load(on: loop)

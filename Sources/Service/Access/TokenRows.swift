@@ -3,7 +3,7 @@ package import Basics
 package import EventLoops
 import Store
 
-/// The tokens as the database has them.
+/// The token rows in the database.
 package final class TokenRows {
     package typealias Completion = (Result<Void, any Error>) -> Void
 
@@ -29,7 +29,7 @@ package final class TokenRows {
         }
     }
 
-    /// Writes when tokens were last used. A failure loses nothing that anyone waits for.
+    /// Writes the tokens' last uses. A failure is harmless: no caller waits for it.
     package func touch(_ uses: [String: Timestamp], on loop: isolated EventLoop) {
         feed.commit(on: loop) {
             try $0.tokens.touch(uses)

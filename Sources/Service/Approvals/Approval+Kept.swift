@@ -3,7 +3,7 @@ import JSONBytes
 import Runs
 
 extension Approval {
-    /// As an earlier process wrote it; nil where it is not whole.
+    /// An approval as an earlier process wrote it; nil if incomplete.
     init?(kept json: [UInt8]) {
         guard let value = try? JSONDocument(parsing: json).root, let id = value["id"]?.string,
             let kind = value["kind"]?.string.flatMap({ Kind(rawValue: $0) }),

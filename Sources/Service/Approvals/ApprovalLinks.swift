@@ -3,26 +3,26 @@ package import EventLoops
 package import Runs
 import Store
 
-/// One-tap links, for notifications: each gives one decision about one approval, once, and dies with the approval.
+/// One-tap links for notifications: each makes one decision about one approval, once, and expires with the approval.
 package final class ApprovalLinks {
     package enum Making {
         case made(Secret)
-        /// The approval has ended meanwhile, or has as many links as it may have.
+        /// The approval has ended, or has the most links allowed.
         case refused
     }
 
-    /// A link as it was found; it is used up before its decision is sent.
+    /// A link that was found; it is used up before its decision is sent.
     package struct Found {
         package let approval: String
         package let decision: Approval.Decision
-        /// The hash of the question that it was made for.
+        /// The hash of the question that the link was made for.
         package let question: String?
         package let sender: String
         package let token: String?
         fileprivate let digest: SecretDigest
     }
 
-    /// Several clients may notify, each with a link for every decision.
+    /// Room for several notifying clients, each with a link per decision.
     private static let mostPerApproval = 32
 
     private let feed: EventFeed
@@ -31,7 +31,7 @@ package final class ApprovalLinks {
         self.feed = feed
     }
 
-    /// The secret is given away once its hash is durable.
+    /// Makes a link. Its secret is handed out once the hash is durable.
     package func make(
         _ approval: Approval,
         _ decision: Approval.Decision,
@@ -56,7 +56,7 @@ package final class ApprovalLinks {
         }
     }
 
-    /// Nil where there is none, or not any more.
+    /// Finds a link; nil if there is none or it was used.
     package func find(
         _ secret: String,
         on loop: isolated EventLoop,
@@ -83,7 +83,8 @@ package final class ApprovalLinks {
         }
     }
 
-    /// Durable before the decision is sent, so that no crash gives the link back. False where it was used meanwhile.
+    /// Marks the link used, durably before the decision is sent, so that no crash makes it usable again. False if it
+    /// was used already.
     package func use(
         _ link: Found,
         on loop: isolated EventLoop,

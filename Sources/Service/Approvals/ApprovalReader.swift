@@ -3,19 +3,19 @@ package import EventLoops
 package import Runs
 import Store
 
-/// Finds approvals: those in memory, which wait or ended of late, and those that only the database has.
+/// Finds approvals: in memory the pending and recently ended ones, in the database all others.
 package final class ApprovalReader {
     package enum Filter: String, CaseIterable, Sendable {
         case pending, resolved, all
     }
 
     package struct Query: Sendable {
-        /// Nil stands for all of them.
+        /// Nil means all sessions.
         package var sessions: [String?]
         package var filter: Filter
-        /// Nil for every kind.
+        /// Nil means every kind.
         package var kind: Approval.Kind?
-        /// The last approval of the page before.
+        /// The last approval of the previous page.
         package var before: String?
         package var limit: Int
 
@@ -33,11 +33,11 @@ package final class ApprovalReader {
     }
 
     package struct Page {
-        /// Newest first.
+        /// The approvals, newest first.
         package let approvals: [Approval]
         package let hasMore: Bool
 
-        /// As many as fit, but one at least.
+        /// Takes as many as fit, but at least one.
         fileprivate init(_ all: [Approval], limit: Int, isMore: Bool = false) {
             var size = 0
             let fitting = all.prefix(limit).prefix { approval in
@@ -57,7 +57,7 @@ package final class ApprovalReader {
         self.approvals = approvals
     }
 
-    /// Nil where there is none. What is in memory is given at once.
+    /// Nil if there is none. An approval in memory is returned at once.
     package func find(
         _ id: String,
         on loop: isolated EventLoop,
@@ -67,12 +67,12 @@ package final class ApprovalReader {
         feed.read(on: loop) { tables in
             try tables.approvals.approval(id: id).flatMap { Approval(kept: $0.body) }
         } completion: { [approvals] result in
-            // It may have been asked for meanwhile.
+            // The approval may have been requested meanwhile.
             completion(result.map { approvals.approval(id, on: loop) ?? $0 })
         }
     }
 
-    /// Gives nil where `before` is no approval of these sessions.
+    /// Nil if `before` is not an approval of these sessions.
     package func page(
         _ query: Query,
         on loop: isolated EventLoop,
@@ -96,7 +96,7 @@ package final class ApprovalReader {
             }
             let place = before.map { ApprovalTable.Place($0.createdAt, $0.id) }
             var rows: [Approval] = []
-            // Behind the last row of a session that has more, nothing is known to be next.
+            // After the last row of a session that has more, the order of further approvals is unknown.
             var last: Approval?
             for session in query.sessions {
                 let found = try tables.approvals.ended(
@@ -116,7 +116,7 @@ package final class ApprovalReader {
             completion(
                 result.map { rows, before, last in
                     guard query.before == nil || before != nil else { return nil }
-                    // Memory knows what is still on its way to the disk.
+                    // Memory has approvals whose rows are still being written.
                     var all = Dictionary(rows.map { ($0.id, $0) }) { first, _ in first }
                     let live = approvals.recent.filter(query.admits) + waiting
                     for approval in live {

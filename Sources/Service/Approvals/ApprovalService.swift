@@ -6,22 +6,22 @@ package import Runs
 import Store
 import TLS
 
-/// The gateway's approvals: what waits, and the decisions of our clients. The register decides how each stands; this class asks the
-/// gateway, writes rows and events, and answers those who decided.
+/// The gateway's approvals: pending ones, and our clients' decisions. The register holds each one's state; this class
+/// asks the gateway, writes rows and events, and answers the callers who decided.
 package final class ApprovalService {
-    /// How much of what waits Ladle can see.
+    /// How many of the pending approvals Ladle can see.
     package enum Sight: Equatable {
-        /// The gateway was asked and told all.
+        /// The gateway was asked and listed all of them.
         case whole
-        /// This release has no list: only what was asked for while Ladle listened.
+        /// This release has no list: only approvals requested while Ladle was connected are known.
         case unlisted
         case unanswered
-        /// The lists are on their way.
+        /// The lists have been requested.
         case asking
         case scopeMissing
         case offline
 
-        /// What is said to wait, waits.
+        /// Whether approvals shown as pending still are.
         package var isLive: Bool {
             switch self {
             case .whole, .unlisted, .unanswered: true
@@ -31,18 +31,18 @@ package final class ApprovalService {
     }
 
     package enum Outcome {
-        /// It ended so, by this decision or by the same one before.
+        /// The approval ended with this decision, sent now or earlier.
         case decided(Approval)
-        /// It ended otherwise.
+        /// The approval ended with another decision.
         case ended(Approval)
         case tooLate(Approval)
         case notFound
-        /// It is another question than the one that was shown.
+        /// The question is not the one that was shown.
         case changed(Approval)
         case notOffered([Approval.Decision])
-        /// The connected gateway has no method for it.
+        /// The connected gateway lacks the method.
         case unsupported
-        /// What waits is being asked for.
+        /// The pending approvals are still being requested.
         case notReady
         case failed(GatewayFault)
     }
@@ -52,11 +52,13 @@ package final class ApprovalService {
         let completion: (Outcome) -> Void
     }
 
-    /// Until the gateway is reached its clock is not known; clocks are seldom further apart.
+    /// Allowed clock difference while the gateway's clock is unknown, before the first connection; clocks are seldom
+    /// further apart.
     private static let clockToleranceMs: Int64 = 3_600_000
-    /// The wall clock may be set, so that a long wait is looked at in between.
+    /// The wall clock may be set, so long waits are checked in between.
     private static let longestWaitMs: Int64 = 60_000
-    /// A gateway that has just started may not answer; what it holds back stays unseen until it does.
+    /// The first wait before asking again. A gateway that has just started may not answer, and its pending approvals
+    /// stay unseen until it does.
     private static let firstListWaitMs: Int64 = 2_000
 
     private unowned let gateway: any GatewayCalls
@@ -65,21 +67,21 @@ package final class ApprovalService {
     private let clientName: String
     private var register = ApprovalRegister()
     private var waiters: [Approval.Question: [Waiter]] = [:]
-    /// The gateway's time at the last connection, and ours by a clock that nobody sets.
+    /// The gateway's time at the last connection, with ours on the monotonic clock.
     private var anchor: (gateway: Timestamp, now: UInt64)?
     private var timer: TimerID?
     private var wasConnected = false
     private var isConnected = false
-    /// Of the lists that are on their way; answers of earlier ones count no more.
+    /// The number of the requested lists; answers to earlier requests are ignored.
     private var listing = 0
     private var listsDue = 0
     private var wasListAnswered = true
-    /// Until the lists are asked for again.
+    /// The wait before the lists are requested again.
     private var listWaitMs = ApprovalService.firstListWaitMs
     package private(set) var sight = Sight.offline
-    /// When the gateway was last connected; nil before that.
+    /// The time of the last connection; nil before the first.
     package private(set) var asOf: Timestamp?
-    /// Since the start, by how they ended.
+    /// Counts since the start, by final state.
     package private(set) var endings: [Approval.State: UInt64] = [:]
 
     init(gateway: any GatewayCalls, feed: EventFeed, runs: RunService, clientName: String) {
@@ -89,18 +91,18 @@ package final class ApprovalService {
         self.clientName = clientName
     }
 
-    /// By the gateway's clock. Our own may be set at any time: that ends nothing.
+    /// The current time on the gateway's clock. Changes of our own wall clock must not end an approval.
     package func gatewayTime(on loop: isolated EventLoop) -> Timestamp {
         guard let anchor else { return loop.wallClock.adding(milliseconds: gateway.clockSkewMs) }
         return anchor.gateway.adding(milliseconds: Int64(clamping: (loop.now - anchor.now) / 1_000_000))
     }
 
-    /// The gateway holds back more than Ladle keeps.
+    /// The gateway has more pending approvals than Ladle keeps.
     package var isOverfull: Bool { register.isOverfull }
 
     // MARK: Reading
 
-    /// What waits, the newest first; without a link nobody knows whether it still does.
+    /// Pending approvals, newest first; without a link they may already have ended.
     package func waiting(on loop: isolated EventLoop) -> [Approval] {
         tick(on: loop)
         return register.pending.reversed().map(shown)
@@ -115,10 +117,10 @@ package final class ApprovalService {
     /// Approvals that ended a short time ago; their rows may still be on their way to the disk.
     package var recent: [Approval] { register.recent }
 
-    /// What waits, the oldest first, without a look at the clock; nil where nobody knows whether it still does.
+    /// Pending approvals, oldest first, without a check of the clock; nil if they may already have ended.
     var pending: [Approval]? { sight.isLive ? register.pending : nil }
 
-    /// How many wait.
+    /// The number of pending approvals.
     /// - Parameter sessions: nil for all of them.
     package func pendingCount(of sessions: Set<String>? = nil) -> Int {
         guard sight.isLive else { return 0 }
@@ -135,10 +137,11 @@ package final class ApprovalService {
 
     // MARK: Deciding
 
-    /// Sends a decision at once. `completion` comes when its end is known and durable, or nothing comes of it.
+    /// Sends a decision at once. `completion` comes when the approval's end is known and durable, or the decision
+    /// failed.
     /// - Parameters:
-    ///   - question: the hash of the question that was shown; nil where the sender does not tell.
-    ///   - sender: the name of the one who decides.
+    ///   - question: the hash of the question that was shown; nil if the sender gave none.
+    ///   - sender: the name of the person or device that decides.
     package func decide(
         _ id: String,
         _ decision: Approval.Decision,
@@ -218,7 +221,7 @@ package final class ApprovalService {
 
     private func offers(_ method: String) -> Bool { gateway.hello?.methods.contains(method) ?? true }
 
-    /// Asks the newest gateways, which remember, how these ended. Of others it asks nothing.
+    /// Asks the gateway how these approvals ended, if its release remembers.
     private func remember(_ ids: [String], on loop: isolated EventLoop, completion: @escaping () -> Void) {
         guard !ids.isEmpty, isConnected, gateway.hello?.methods.contains(ApprovalGet.method) == true else {
             return completion()
@@ -272,13 +275,13 @@ package final class ApprovalService {
         guard let approval = register[id], approval.isPending, approval.question == question else {
             return arm(on: loop)
         }
-        // It still waits: nothing came of the decision, or nobody knows.
+        // The approval is still pending: the decision had no effect, or its effect is unknown.
         let left = waiters.removeValue(forKey: question) ?? []
         for waiter in left {
             let isOffered = approval.decisions.contains(waiter.decision)
             waiter.completion(fault.map { .failed($0) } ?? (isOffered ? .notReady : .notOffered(approval.decisions)))
         }
-        // Its time may have ended meanwhile.
+        // The approval may have expired meanwhile.
         tick(on: loop)
     }
 
@@ -308,7 +311,7 @@ package final class ApprovalService {
         tick(on: loop)
     }
 
-    /// Frames of a connection that stands were lost, and an end may have been among them.
+    /// Frames of the open connection were lost, perhaps with an approval's end.
     func framesLost(on loop: isolated EventLoop) {
         register.mayHaveMissed()
         if let hello = gateway.hello, isConnected { readLists(hello, on: loop) }
@@ -316,7 +319,7 @@ package final class ApprovalService {
 
     private func readLists(_ hello: Hello, on loop: isolated EventLoop) {
         listing += 1
-        // Gateways of earlier releases do not tell what they granted.
+        // Gateways of earlier releases do not report the granted scopes.
         guard hello.scopes.isEmpty || Scopes.covers(hello.scopes, Scopes.approvals) else {
             sight = .scopeMissing
             return
@@ -358,7 +361,7 @@ package final class ApprovalService {
             let now = gatewayTime(on: loop)
             var unread: Set<String> = []
             let approvals = rows.compactMap { row -> Approval? in
-                // The run that waits shows it too, also where its event was missed.
+                // A listed approval also marks its waiting run, in case the event was missed.
                 if let id = row.id, !register.knows(id) { runs.listed(row, on: loop) }
                 if let approval = approval(row, now: now) { return approval }
                 if let id = row.id { unread.insert(id) }
@@ -379,7 +382,7 @@ package final class ApprovalService {
         }
         guard listsDue == 0, sight != .scopeMissing else { return }
         guard wasListAnswered else { return askAgain(current, on: loop) }
-        // A release without the list of commands tells of plugins alone.
+        // Without the list method for commands, the gateway lists only plugin approvals.
         sight = gateway.hello?.methods.contains(ExecApprovalList.method) == true ? .whole : .unlisted
     }
 
@@ -395,7 +398,7 @@ package final class ApprovalService {
 
     // MARK: Events
 
-    /// After the runs: they know who asked.
+    /// Called after the runs have had the event: they know which run asked.
     func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
         switch event.payload {
         case .approval(let event):
@@ -436,7 +439,7 @@ package final class ApprovalService {
         return approval
     }
 
-    /// Some releases drop what an aborted run asked for; their list tells.
+    /// Some releases drop the approvals of an aborted run without an event, so the lists are read again.
     func runEnded(_ run: Run, on loop: isolated EventLoop) {
         guard register.runEnded(run.id), isConnected, let hello = gateway.hello else { return }
         readLists(hello, on: loop)
@@ -453,7 +456,7 @@ package final class ApprovalService {
         arm(on: loop)
     }
 
-    /// Of which the gateway can be asked now what waits.
+    /// The kinds of approval that the gateway can list now.
     private var listedKinds: Set<Approval.Kind> {
         guard isConnected, sight != .scopeMissing, let hello = gateway.hello else { return [] }
         var kinds: Set<Approval.Kind> = []
@@ -475,7 +478,7 @@ package final class ApprovalService {
 
     // MARK: Rows and events
 
-    /// The row and the event become durable together; those who wait for the end are answered then.
+    /// Publishes each approval: row and event become durable together, then callers waiting for the end are answered.
     private func publish(_ news: [Approval], on loop: isolated EventLoop) {
         guard !news.isEmpty else { return }
         let now = gatewayTime(on: loop)
@@ -495,18 +498,18 @@ package final class ApprovalService {
                     waiter.completion(Outcome(approval, waiter.decision))
                 }
             }
-            // Another question under the same id waits in its place.
+            // The old approval's run is not released while a new question with the same id is pending.
             guard !approval.isPending, register[approval.id]?.isPending != true else { continue }
             runs.approvalEnded(approval.id, approval.outcome, on: loop)
         }
-        // There is room for what the gateway holds back besides.
+        // There is room now for pending approvals that were left out.
         if register.isOverfull, isConnected, news.contains(where: { !$0.isPending }), let hello = gateway.hello {
             readLists(hello, on: loop)
         }
         arm(on: loop)
     }
 
-    /// Takes up what an earlier process left waiting.
+    /// Loads the approvals that were pending in an earlier process.
     func load(on loop: isolated EventLoop) {
         feed.readSaved("approvals", on: loop) { tables in
             let waiting = try tables.approvals.waiting(limit: ApprovalLimits.pending)
@@ -521,7 +524,7 @@ package final class ApprovalService {
 }
 
 extension ApprovalService.Outcome {
-    /// Of an approval that has ended.
+    /// The outcome of an approval that has ended.
     package init(_ approval: Approval, _ decision: Approval.Decision) {
         if approval.decision == decision {
             self = .decided(approval)
@@ -532,7 +535,7 @@ extension ApprovalService.Outcome {
 }
 
 extension Approval {
-    /// For the step that waited.
+    /// The decision shown on the step that waited.
     fileprivate var outcome: ApprovalEvent.Decision {
         switch state {
         case .allowed: .allow
@@ -543,7 +546,7 @@ extension Approval {
 }
 
 extension StoredApproval {
-    /// - Parameter now: by our own clock: how long it is kept is no matter of the gateway's.
+    /// - Parameter now: the time on our own clock, which decides how long the row is kept.
     init(_ approval: Approval, now: Timestamp) {
         var writer = JSONWriter(capacity: 1024)
         approval.write(to: &writer)

@@ -2,7 +2,8 @@ package import Basics
 package import Gateway
 package import JSONBytes
 
-/// A job that the gateway runs by its schedule, as Ladle shows it. What it says or executes may hold secrets, and is apart from the rest.
+/// A job that the gateway runs on a schedule, as Ladle shows it. Its text and command may hold secrets and are kept
+/// apart from the rest.
 package struct Automation: Sendable, Equatable {
     /// The last run that ended.
     package struct LastRun: Sendable, Equatable {
@@ -13,7 +14,7 @@ package struct Automation: Sendable, Equatable {
         let wasDelivered: Bool?
     }
 
-    /// In bytes, of a text that is shown.
+    /// In bytes, per text shown.
     static let longestText = 512
 
     package let id: String
@@ -33,7 +34,7 @@ package struct Automation: Sendable, Equatable {
     package private(set) var last: LastRun?
     private(set) var failures: Int64
 
-    /// - Parameter session: the canonical key of the session it is bound to.
+    /// - Parameter session: the canonical key of the session the job is bound to.
     init(_ job: CronJob, session: String?) {
         id = job.id
         name = job.name.map { $0.shown(bytes: Self.longestText) } ?? job.id
@@ -61,12 +62,12 @@ package struct Automation: Sendable, Equatable {
         }
     }
 
-    /// Errors of the gateway name files of its host.
+    /// The error's text without file paths, since gateway errors name files of its host.
     static func shownError(_ text: String) -> String {
         HostPaths.removed(from: text).shown(bytes: longestText)
     }
 
-    /// What an event without the whole job tells of a run.
+    /// Takes over the run's state from an event that does not carry the whole job.
     mutating func note(_ event: CronEvent, now: Timestamp) {
         switch event.action {
         case "started": runningSince = event.runAt ?? now
@@ -85,13 +86,13 @@ package struct Automation: Sendable, Equatable {
         }
     }
 
-    /// The last run is the one whose end the event tells, or a later one.
+    /// Whether the last run is the one whose end the event reports, or a later one.
     func knows(_ event: CronEvent) -> Bool {
         guard let last else { return false }
         return event.runAt.map { last.at >= $0 } ?? true
     }
 
-    /// What a person decided about it: a run changes nothing of this.
+    /// Whether the parts set by people are equal; runs do not change these.
     func isDefined(as other: Automation) -> Bool {
         (name, isEnabled, schedule, target, work) == (
             other.name, other.isEnabled, other.schedule, other.target, other.work
@@ -99,7 +100,7 @@ package struct Automation: Sendable, Equatable {
             && (explanation, agent, session) == (other.explanation, other.agent, other.session)
     }
 
-    /// The bytes of that, for a tag. They hold what the job says, so a tag is made of them with a secret.
+    /// The bytes of the job's definition, for a tag. They include the job's text, so the tag hashes them with a secret.
     package var definition: [UInt8] {
         var writer = JSONWriter()
         writer.object { object in
@@ -116,7 +117,7 @@ package struct Automation: Sendable, Equatable {
 
     // MARK: JSON
 
-    /// - Parameter showsWork: what it says is shown too.
+    /// - Parameter showsWork: whether to include the job's text.
     package func write(to writer: inout JSONWriter, showsWork: Bool = false) {
         writer.object { object in
             object.member("id", id)
@@ -151,7 +152,7 @@ package struct Automation: Sendable, Equatable {
 }
 
 extension CronJob.Work {
-    /// In the words of the API.
+    /// The kind's name in the API.
     var kind: String {
         switch self {
         case .event: "event"
@@ -161,7 +162,7 @@ extension CronJob.Work {
         }
     }
 
-    /// Its words. Commands, folders and environments are not even read.
+    /// Writes the text. Commands, folders and environments are not even read.
     fileprivate func write(to object: inout JSONWriter) {
         switch self {
         case .event(let text): object.object("payload") { $0.member("text", text.cut(toBytes: Self.longest)) }
@@ -202,7 +203,7 @@ extension CronJob.Schedule: JSONWritable {
         }
     }
 
-    /// `30m`, `1h`, `90s`: the largest unit that leaves no rest.
+    /// `30m`, `1h`, `90s`: in the largest unit that divides the duration evenly.
     private static func text(_ milliseconds: Int64) -> String {
         let units: [(String, Int64)] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)]
         for (name, length) in units where milliseconds >= length && milliseconds % length == 0 {
@@ -212,14 +213,14 @@ extension CronJob.Schedule: JSONWritable {
     }
 }
 
-/// A run of a job that has ended.
+/// An ended run of a job.
 package struct AutomationRun: Sendable, Equatable {
     package let id: String?
     package let endedAt: Timestamp?
     let startedAt: Timestamp?
     let status: String
     let error: String?
-    /// What it said, which for some jobs is what they say each time.
+    /// The run's result text; for some jobs it is the same every time.
     let summary: String?
     let durationMs: Int64?
     let session: String?

@@ -5,20 +5,20 @@ package import JSONBytes
 import Runs
 import Store
 
-/// When the agent hears of what it is told.
+/// The time at which the agent gets a wake-up line.
 package enum WakeMode: String, Sendable, CaseIterable {
     case now
     case nextHeartbeat = "next-heartbeat"
 }
 
-/// The jobs that the gateway runs by their schedules. A list is kept true by the gateway's events, which every release sends; a read that
-/// finds it fresh asks nobody. It is kept in the database too, without what the jobs say.
+/// The jobs that the gateway runs on schedules. The gateway's events, which every release sends, keep the list current;
+/// a read that finds it fresh sends no call. The list is also stored in the database, without the jobs' texts.
 package final class AutomationService {
     enum Reason: String {
         case started, finished, added, updated, removed
     }
 
-    /// A job as one list shows it: of the gateway, or as it was last written to the database.
+    /// A job in a list: from the gateway, or as last written to the database.
     package struct Shown {
         package let id: String
         package let name: String
@@ -52,38 +52,38 @@ package final class AutomationService {
     }
 
     package struct List {
-        /// By name.
+        /// The jobs, sorted by name.
         package let rows: [Shown]
-        /// False: an earlier answer, because the gateway is away.
+        /// False for an earlier answer, because the gateway is away.
         package let isLive: Bool
-        /// When it was the gateway's answer; nil where it never gave one.
+        /// The time of the gateway's answer; nil if it never gave one.
         package let asOf: Timestamp?
     }
 
     package enum Refusal: Error {
         case gateway(GatewayFault)
         case notFound
-        /// Another one than the version that was meant.
+        /// The job is not the version that the caller means.
         case moved
         case running
     }
 
     package struct Started {
-        /// The gateway's name of the run; earlier releases have none.
+        /// The gateway's id of the run; earlier releases have none.
         package let runID: String?
     }
 
     package typealias Completion<Value> = (Result<Value, Refusal>) -> Void
 
-    /// What events leave out is at most this old.
+    /// The maximum age of details that events leave out.
     private static let lifeMs: UInt64 = 60_000
-    /// Releases of protocol 3 answer when the run has ended; a caller is told that it began.
+    /// Releases of protocol 3 answer only when the run has ended, so after this time the caller is told that it began.
     private static let startWaitMs: Int64 = 2_000
-    /// A page each: 10,000 jobs. A job that is left out would be answered as one that is not there.
+    /// One page each: 10,000 jobs. A job beyond them would be answered as missing.
     private static let mostPages = 50
-    /// Jobs that begin and end without pause make each list outdated; a reader gets one all the same.
+    /// Jobs that start and end without pause make every list outdated; after so many tries the reader gets one anyway.
     private static let mostOvertaken = 3
-    /// Events that wait for a list; one that never comes must not grow memory.
+    /// The most events that wait for a list, so that a list that never comes does not fill memory.
     private static let mostPending = 256
 
     private unowned let gateway: any GatewayCalls
@@ -91,23 +91,23 @@ package final class AutomationService {
     private let events: ServiceEvents
     private let runs: RunService
     private var rows: [String: Automation] = [:]
-    /// On the loop's clock; nil where the next read has to ask.
+    /// On the loop's clock; nil if the next read must ask.
     private var readAt: UInt64?
     private var waiters: [(Result<List, ServiceFault>) -> Void] = []
-    /// The lists asked for so far; answers of earlier ones count no more.
+    /// The number of lists requested; answers to earlier requests are ignored.
     private var asked = 0
     private var isAsking = false
-    /// An event came that the list on its way may not know of.
+    /// An event arrived that the requested list may not include.
     private var isOutdated = false
-    /// Lists in a row that an event overtook.
+    /// The number of lists in a row that an event made outdated.
     private var overtaken = 0
-    /// Events of jobs of which the gateway told only the id.
+    /// Events for which the gateway sent only the job's id.
     private var pending: [(id: String, event: CronEvent)] = []
-    /// The link was broken since the last list: its events are lost.
+    /// The link was lost since the last list, and events with it.
     private var hasGap = false
     private var wasListed = false
     private let kept: KeptList
-    /// Calls whose run has not been seen to begin, by job.
+    /// Calls whose run has not been seen to start, by job.
     private var starting: [String: [() -> Void]] = [:]
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, runs: RunService) {
@@ -176,7 +176,7 @@ package final class AutomationService {
         pending = []
         for (id, event) in waiting {
             guard let reason = event.action.flatMap(Reason.init), var row = rows[id] ?? before[id] else { continue }
-            // A list may be of the time before the end that came first.
+            // The list may have been made before the job's end, which arrived first.
             if reason == .finished, !row.knows(event) {
                 row.note(event, now: loop.wallClock)
                 if rows[id] != nil { rows[id] = row }
@@ -193,7 +193,7 @@ package final class AutomationService {
         }
     }
 
-    /// After a break of the link: what its events would have told.
+    /// Publishes the changes whose events were lost while the link was down.
     private func compare(_ before: [String: Automation], on loop: isolated EventLoop) {
         let told = Set(pending.map(\.id))
         for row in rows.values.sorted(by: { $0.id < $1.id }) where !told.contains(row.id) {
@@ -258,7 +258,7 @@ package final class AutomationService {
     }
 
     private func listed(_ jobs: [CronJob], on loop: isolated EventLoop) {
-        // An event came meanwhile, so the list may be of the time before it.
+        // An event arrived meanwhile, so the list may be outdated.
         if isOutdated, overtaken < Self.mostOvertaken {
             overtaken += 1
             return ask(on: loop)
@@ -323,7 +323,7 @@ package final class AutomationService {
             switch result {
             case .failure(let fault): completion(.failure(Refusal(fault)))
             case .success(let page):
-                // Gateways keep the runs of a job that is gone, and answer for one that never was.
+                // Gateways keep runs of deleted jobs, and answer even for jobs that never existed.
                 guard page.runs.isEmpty, offset == 0, self.rows[id] == nil else {
                     return completion(.success(self.runPage(page)))
                 }
@@ -357,7 +357,7 @@ package final class AutomationService {
         }
     }
 
-    /// Runs a job now, whatever its schedule says. `completion` comes when it has begun, or is about to.
+    /// Runs a job now, regardless of its schedule. `completion` comes when the run has begun, or is about to.
     package func run(_ id: String, on loop: isolated EventLoop, completion: @escaping Completion<Started>) {
         if let fault = gateway.obstacle(to: .automationsRun) { return completion(.failure(.gateway(fault))) }
         find(id, on: loop) { found in
@@ -438,7 +438,7 @@ package final class AutomationService {
         }
     }
 
-    /// - Parameter session: its canonical key.
+    /// - Parameter session: the canonical session key.
     package func wake(
         _ text: String,
         mode: WakeMode,
@@ -467,7 +467,7 @@ extension AutomationService.Refusal {
 }
 
 extension GatewayFault {
-    /// An answer that says why nothing was done.
+    /// A refusal by an answer that says why nothing was done.
     fileprivate static func declined(_ reason: String) -> GatewayFault {
         .refused(
             Refusal(

@@ -1,11 +1,11 @@
 package import EventLoops
 import Store
 
-/// Pictures of agents, kept here and nowhere else.
+/// Pictures of agents, stored only by Ladle.
 package final class AvatarStore {
     package enum Change: Sendable {
         case done
-        /// The condition did not hold; the tag of the picture that is there.
+        /// The condition did not hold; `current` is the tag of the stored picture.
         case moved(current: String?)
     }
 
@@ -17,7 +17,7 @@ package final class AvatarStore {
         self.feed = feed
     }
 
-    /// Nil where there is none.
+    /// Reads the picture; nil if there is none.
     package func read(
         _ agent: String,
         on loop: isolated EventLoop,
@@ -30,10 +30,10 @@ package final class AvatarStore {
         }
     }
 
-    /// One transaction reads, compares and replaces: a picture is never half of one and half of another.
+    /// Reads, compares and replaces in one transaction, so that no reader sees half a change.
     /// - Parameters:
     ///   - bytes: nil to remove the picture.
-    ///   - condition: whether the picture of this tag may be replaced; nil stands for no picture.
+    ///   - condition: whether a picture with this tag may be replaced; nil means that there is none.
     package func change(
         _ agent: String,
         to bytes: [UInt8]?,

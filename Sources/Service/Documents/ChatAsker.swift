@@ -5,9 +5,9 @@ import Gateway
 import TLS
 import Upstream
 
-/// Asks the agent by a chat message that nobody sees, where the file calls are closed to us. The configuration has to allow it.
+/// Asks the agent by a hidden chat message when the link may not use the file calls. The configuration must allow it.
 final class ChatAsker {
-    /// An agent reads and writes a file within a turn; a turn that takes longer is stuck.
+    /// An agent reads or writes a file within one turn; a longer turn is stuck.
     private static let patienceMilliseconds: Int64 = 120_000
 
     private struct Waiting {

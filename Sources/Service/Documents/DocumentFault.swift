@@ -1,20 +1,20 @@
 package import Documents
 import Gateway
 
-/// Why a file could not be read or changed.
+/// The reasons why a file was not read or changed.
 package enum DocumentFault: Error {
-    /// The gateway was asked and did not do it.
+    /// The gateway did not carry out the call.
     case gateway(GatewayFault, about: String)
     /// The change breaks a rule of the file.
     case field(FieldError)
-    /// The agent was asked by chat and did not finish.
+    /// The agent was asked by chat and did not finish in time.
     case agentSilent
-    /// The file was written and reads otherwise now.
+    /// The write succeeded, but the file then read differently.
     case writeNotSeen(DocumentKind)
-    /// The file is not the version that the caller means. `base` holds the fields of that version, while remembered.
+    /// The file is not the version the caller means. `base` holds that version's fields if they are still remembered.
     case moved(DocumentKind, current: DocumentService.Copy, DocumentWrite.Change, base: DocumentFields?)
 
-    /// The gateway cannot be asked now: an earlier copy may stand in.
+    /// Whether the gateway is unreachable, so that an earlier copy may be used.
     var isAbsence: Bool {
         switch self {
         case .gateway(.notConnected, _), .gateway(.tooLarge, _), .gateway(.unanswered, _): true
@@ -23,7 +23,7 @@ package enum DocumentFault: Error {
     }
 }
 
-/// Which version of a file a change is meant for.
+/// The version of a file that a change is meant for.
 package enum DocumentCondition {
     case any
     case tags([String])
@@ -41,7 +41,7 @@ extension CallFailure {
         if case .gateway(let error, _) = self { error.missingScope != nil } else { false }
     }
 
-    /// The gateway answered no, for a reason other than a scope.
+    /// Whether the gateway refused for a reason other than a scope.
     var isRefusal: Bool {
         if case .gateway(let error, _) = self { error.missingScope == nil } else { false }
     }

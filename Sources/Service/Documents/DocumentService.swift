@@ -8,8 +8,8 @@ import Store
 import TLS
 import Upstream
 
-/// The agents' IDENTITY.md and USER.md: a cache that survives restarts, and writes that are read back. All work on one
-/// file goes one after the other, so that two writers cannot lose each other's change.
+/// The agents' IDENTITY.md and USER.md: a cache that survives restarts, and writes that are read back. Operations on
+/// one file run one after the other, so that two writers cannot lose each other's changes.
 package final class DocumentService {
     package struct Name: Hashable {
         package let agent: String
@@ -24,13 +24,14 @@ package final class DocumentService {
     package struct Copy {
         package var bytes: [UInt8]
         package var asOf: Timestamp
-        /// False after the link was lost: the gateway's file may be another by now.
+        /// False after the link was lost, because the file may have changed since.
         package var isFresh: Bool
-        /// The gateway has no such file.
+        /// Whether the gateway has no such file.
         var isMissing: Bool
-        /// Hash of the gateway's own file, from gateways that give one.
+        /// The gateway's own hash of the file, if the gateway gives one.
         package var hash: String?
-        /// Earlier versions, oldest first: a writer whose condition names one of them learns what changed since.
+        /// Earlier versions, oldest first: a caller whose condition names one of them learns which fields changed
+        /// since.
         var former: [Former] = []
     }
 
@@ -39,9 +40,9 @@ package final class DocumentService {
         let fields: DocumentFields
     }
 
-    /// How long a fresh copy is taken as the gateway's file without asking again.
+    /// The time for which a fresh copy is used without asking the gateway.
     private static let freshMilliseconds: Int64 = 5000
-    /// Agents whose files are kept here; a gateway has a handful.
+    /// The most files kept in memory; a gateway has a handful of agents.
     private static let mostCopies = 256
     private static let mostFormer = 8
     private static let space = "documents"
@@ -50,9 +51,9 @@ package final class DocumentService {
     private let feed: EventFeed
     let mayAskByChat: Bool
     let asker: ChatAsker
-    /// The agent that is meant where a request names none.
+    /// The agent for requests that name none.
     package private(set) var defaultAgent: String
-    /// This gateway gives hashes, and so takes them as guards of a write.
+    /// Whether the gateway gives hashes, and so accepts them as write conditions.
     private(set) var hasGuards = false
     private var copies: [Name: Copy] = [:]
     private var queues: [Name: [() -> Void]] = [:]
@@ -75,14 +76,14 @@ package final class DocumentService {
 
     package static func tag(of bytes: [UInt8]) -> String { Hex.encode(Digest.sha256(bytes).prefix(16)) }
 
-    /// The fields of the version that a condition names, while it is remembered.
+    /// The fields of the version that a condition names, if they are still remembered.
     func formerFields(_ name: Name, _ condition: DocumentCondition) -> DocumentFields? {
         copies[name]?.former.last { condition.matches($0.tag) }?.fields
     }
 
     // MARK: Keeping up
 
-    /// Loads the copies of an earlier process, for answers before the gateway is reached.
+    /// Loads the copies of an earlier process, to answer before the gateway connects.
     package func load(on loop: isolated EventLoop) {
         feed.readSaved("documents", on: loop) { tables in
             try tables.values.all(space: Self.space).map { ($0.name, $0.value.bytes, $0.value.updatedAt) }
@@ -99,7 +100,7 @@ package final class DocumentService {
 
     func defaultsChanged(_ defaults: SessionDefaults) { defaultAgent = defaults.agent }
 
-    /// One of the two files may have been written by a run that names it in a step.
+    /// Refreshes the files if a step of the run named one of them, since the run may have written it.
     package func runEnded(_ run: Run, on loop: isolated EventLoop) {
         let named = run.steps.contains { step in
             let text = step.label + (step.detail ?? "")
@@ -116,7 +117,7 @@ package final class DocumentService {
         asker.linkClosed()
     }
 
-    /// A run's steps named one of the files, or the agent was renamed: look again.
+    /// Reads all files again, after a run named one of them or the agent was renamed.
     func refreshAll(on loop: isolated EventLoop) {
         var names = Set(copies.keys)
         for kind in DocumentKind.allCases { names.insert(Name(agent: defaultAgent, kind: kind)) }
@@ -133,10 +134,10 @@ package final class DocumentService {
 
     // MARK: Reading
 
-    /// The file as it was last seen, without asking; nil where it never was, or is missing.
+    /// The last seen bytes of the file, without asking; nil if it was never read or is missing.
     func known(_ name: Name) -> [UInt8]? { copies[name].flatMap { $0.isMissing ? nil : $0.bytes } }
 
-    /// The file as it is now, or as it was last seen when the gateway cannot be asked.
+    /// The current file, or the last seen copy if the gateway cannot be asked.
     package func read(
         _ name: Name,
         refresh: Bool,
@@ -183,7 +184,7 @@ package final class DocumentService {
         }
     }
 
-    /// Takes in what the gateway's file holds; a change raises an event.
+    /// Stores the gateway's current file; a change publishes an event.
     private func learned(_ name: Name, _ file: AgentFile, on loop: isolated EventLoop) -> Copy {
         let bytes = Array((file.content ?? "").utf8)
         let before = copies[name]
@@ -216,7 +217,7 @@ package final class DocumentService {
 
     // MARK: One after the other
 
-    /// Runs the work when everything asked for before on this file is done; the work calls its argument at its end.
+    /// Runs the work after all earlier work on this file; the work calls its argument when it ends.
     func inTurn(_ name: Name, on loop: isolated EventLoop, _ work: @escaping (@escaping () -> Void) -> Void) {
         let step = { [weak self] in
             work {

@@ -4,14 +4,14 @@ import Gateway
 import JSONBytes
 import Upstream
 
-/// One change of a file: read it as it is now, hold the caller's condition against it, write, and read it back.
+/// One change of a file: reads the current version, checks the caller's condition, writes, and reads the file back.
 package final class DocumentWrite {
     package enum Change {
         case fields(FieldPatch)
         case whole([UInt8])
     }
 
-    /// How a write reached the gateway: by its file call or through the chat.
+    /// The way a write reached the gateway: by its file call or through the chat.
     package enum Path: String {
         case rpc
         case chat
@@ -19,7 +19,7 @@ package final class DocumentWrite {
 
     package typealias Outcome = Result<(DocumentService.Copy, Path?), DocumentFault>
 
-    /// Between the read-back and the write the agent itself may have written; then the change is made again on top.
+    /// The agent itself may write between the read and the write; the change is then applied again to the new version.
     private static let attempts = 3
 
     private let documents: DocumentService
@@ -70,7 +70,7 @@ package final class DocumentWrite {
     private func write(over current: DocumentService.Copy, on loop: isolated EventLoop) {
         do throws(DocumentFault) {
             let wanted = try wantedBytes(over: current)
-            // The same bytes need no write, and no scope; a file that is to be there empty does.
+            // Unchanged bytes need no write and no scope, except to create an empty file.
             if wanted == current.bytes, !current.isMissing || isOfFields { return finish(.success((current, nil))) }
             set(wanted, over: current, on: loop)
         } catch {
@@ -82,7 +82,7 @@ package final class DocumentWrite {
 
     private func wantedBytes(over current: DocumentService.Copy) throws(DocumentFault) -> [UInt8] {
         let tag = DocumentService.tag(of: current.bytes)
-        // A file that is missing reads as an empty one, and is written over as that.
+        // For the condition, a missing file counts as an empty one.
         guard condition.matches(tag) else {
             throw .moved(name.kind, current: current, change, base: documents.formerFields(name, condition))
         }
@@ -106,14 +106,14 @@ package final class DocumentWrite {
         documents.gateway.call(call, on: loop) { (result: Result<AgentFile?, CallFailure>) in
             guard case .failure(let failure) = result else { return self.check(wanted, path: .rpc, on: loop) }
             if self.documents.mayAskByChat, failure.isMissingScope { return self.ask(content, wanted, on: loop) }
-            // A guard that did not hold: the change is made again on top of what someone else wrote.
+            // The file changed since it was read, so the change is applied again on top.
             if expected != nil, failure.isRefusal, self.attempt < Self.attempts { return self.write(on: loop) }
             let fault = GatewayFault(failure, over: self.documents.gateway)
             self.finish(.failure(.gateway(fault, about: self.name.kind.fileName)))
         }
     }
 
-    /// The way of last resort, where the configuration allows it: the agent itself is asked to write the file.
+    /// The last resort, if the configuration allows it: asks the agent itself to write the file.
     private func ask(_ content: String, _ wanted: [UInt8], on loop: isolated EventLoop) {
         let request = SyncFrame.writeRequest(
             name.kind,
@@ -148,8 +148,8 @@ package final class DocumentWrite {
         finish(.failure(.writeNotSeen(name.kind)))
     }
 
-    /// Someone may have added to the file since, and an agent that was asked by chat may put it in other words: what counts
-    /// are the fields; of a whole file, all but the blank lines at its end.
+    /// Whether the file holds the wanted content. Someone may have added to it since, and an agent asked by chat may
+    /// word it differently, so only the fields are compared; a whole file is compared up to blank lines at its end.
     private func isAsWanted(
         _ copy: DocumentService.Copy,
         _ path: Path,

@@ -5,20 +5,20 @@ package import JSONBytes
 package import Observability
 package import Store
 
-/// Puts events into one order and hands them out: a durable event once its row is committed, and nothing that came after
-/// it before it.
+/// Puts events into one order and publishes them: a durable event once its row is committed, and no later event before
+/// it.
 package final class EventFeed {
     private struct Held {
         let afterOperation: UInt64
         let event: StreamEvent
     }
 
-    /// Deltas held while a commit is under way; a disk that stands still must not grow memory. Beyond this they are
-    /// dropped: the next `run.step` or `run.ended` carries the whole text's state anyway.
+    /// The most bytes of text deltas held during a commit, so that a stalled disk does not fill memory. Further deltas
+    /// are dropped: the next `run.step` or `run.ended` carries the text so far.
     private static let heldBytesLimit = 4 << 20
 
-    /// Operations under way, and about how many bytes they write: beyond this the gateway has to wait. A busy gateway
-    /// needs some seconds to get there.
+    /// The most operations in progress; above it the gateway is slowed down. A busy gateway needs some seconds to get
+    /// there.
     private static let mostUnderWay: UInt64 = 4096
     private static let mostBytesUnderWay = 8 << 20
 
@@ -32,7 +32,7 @@ package final class EventFeed {
     private var bytesUnderWay = 0
     private var isBehind = false
     private var held: [Held] = []
-    /// Of `held`: the events before it have been handed out.
+    /// The first index of `held` that has not been published.
     private var heldStart = 0
     private var heldBytes = 0
     private var isFailing = false
@@ -45,8 +45,8 @@ package final class EventFeed {
         self.log = log
     }
 
-    /// Runs an operation of the journal whose events keep their place among the ones published here. `completion` comes
-    /// on the loop, after the operation's own events.
+    /// Runs a journal operation whose events keep their place among the ones published here. `completion` comes on the
+    /// loop, after the operation's own events.
     package func commit<Value: Sendable>(
         cost: Int = 1024,
         on loop: isolated EventLoop,
@@ -79,7 +79,7 @@ package final class EventFeed {
         }
     }
 
-    /// Reads what is durable; `completion` comes on the loop.
+    /// Reads durable state; `completion` comes on the loop.
     package func read<Value: Sendable>(
         on loop: isolated EventLoop,
         _ body: @escaping @Sendable (StoreTables) throws -> Value,
@@ -91,7 +91,7 @@ package final class EventFeed {
         }
     }
 
-    /// Asks whether a message would be taken durably now; nil if so.
+    /// Checks whether a message could be stored durably now; nil if so.
     package func probe(on loop: isolated EventLoop, completion: @escaping (StoreError?) -> Void) {
         let completion = LoopBound(completion, on: loop)
         Task { [journal] in
@@ -100,7 +100,7 @@ package final class EventFeed {
         }
     }
 
-    /// The oldest event kept; nil while there is none.
+    /// The oldest event kept; nil if there is none.
     package var oldest: EventID? { journal.oldest }
 
     private static let readAgainMilliseconds: Int64 = 1000
@@ -134,7 +134,7 @@ package final class EventFeed {
         }
     }
 
-    /// An operation may also fail by its own rules; the disk is to blame when the journal says so.
+    /// Reports a failure of the disk. Operations also fail by their own rules, so the journal's own state decides.
     private func noteFailure(on loop: isolated EventLoop) {
         guard !isFailing, let fault = journal.statistics.failing else { return }
         isFailing = true
@@ -147,8 +147,8 @@ package final class EventFeed {
         log.notice("store.recovered")
     }
 
-    /// Logs one event. `also` becomes durable with it, or neither does. `completion` comes behind the event, also where the disk
-    /// took neither.
+    /// Logs one event. `also` becomes durable with it, or neither does. `completion` comes after the event, and also if
+    /// the disk failed.
     package func publish(
         _ type: String,
         session: String? = nil,
@@ -177,7 +177,7 @@ package final class EventFeed {
         }
     }
 
-    /// Hands out an event that is not kept. It waits for the durable ones before it.
+    /// Publishes an event that is not stored, after the durable events before it.
     package func pass(_ event: StreamEvent, on loop: isolated EventLoop) {
         if completed == submitted { return events.notify(.published(event), on: loop) }
         guard heldBytes + event.data.count <= Self.heldBytesLimit else {
@@ -188,7 +188,7 @@ package final class EventFeed {
         heldBytes += event.data.count
     }
 
-    /// The oldest piece of a run's text that has not been handed out yet.
+    /// The oldest unpublished delta of a run's text.
     package func firstHeld(of run: String) -> StreamEvent.Delta? {
         held[heldStart...].lazy.compactMap(\.event.delta).first { $0.run == run }
     }
@@ -206,7 +206,7 @@ package final class EventFeed {
             heldBytes -= event.data.count
             events.notify(.published(event), on: loop)
         }
-        // Removed in bulk: after a stall of the disk thousands leave one after the other.
+        // Removed in bulk: after a stalled disk recovers, thousands leave in a row.
         if heldStart * 2 >= held.count {
             held.removeFirst(heldStart)
             heldStart = 0

@@ -6,13 +6,13 @@ import Store
 package final class EventReader {
     package struct Page {
         package let events: [StreamEvent]
-        /// Where the next page starts; it may lie past the last event of this one.
+        /// The start of the next page; it may lie past the last event of this one.
         package let next: EventID
     }
 
     package enum Reading {
         case page(Page)
-        /// The cursor is not in the log, or not any more: retention can overtake a slow reader.
+        /// The cursor is not in the log, or no longer: retention can overtake a slow reader.
         case outside(EventLogBounds)
     }
 
@@ -22,7 +22,7 @@ package final class EventReader {
         self.feed = feed
     }
 
-    /// The place where a stream with this cursor starts.
+    /// The position from which a stream with this cursor starts.
     package func position(
         after cursor: EventID,
         on loop: isolated EventLoop,
@@ -35,7 +35,7 @@ package final class EventReader {
         }
     }
 
-    /// The events after `cursor` that the filter admits: at most `limit`, and about `bytes` bytes.
+    /// The events after `cursor` that pass the filter: at most `limit`, and about `bytes` bytes.
     package func read(
         after cursor: EventID,
         filter: EventFilter,

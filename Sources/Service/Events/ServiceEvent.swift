@@ -7,35 +7,35 @@ package import Outbox
 package import Runs
 package import Upstream
 
-/// Something that happened in one service and that others act on. Each event comes once, in order, on the loop.
+/// Something that happened in one service and that others react to. Each event comes once, in order, on the loop.
 package enum ServiceEvent {
     case linkChanged(LinkStatus)
-    /// A connection is ready; the gateway introduced itself.
+    /// The connection is ready, with the gateway's hello.
     case linkOpened(Hello)
     case gatewayEvent(GatewayEvent)
-    /// Events of a connection that still stands were lost.
+    /// Events of a connection that is still open were lost.
     case framesLost
     /// Messages since this time, by the gateway's clock, may have been missed.
     case eventsMissed(since: Timestamp)
     /// A frame of the link was added to the frame log.
     case frameLogged(LoggedFrame)
-    /// A session goes on with another conversation, as a page of its transcript shows.
+    /// A page of a session's transcript shows a new conversation.
     case conversationBegan(session: String)
-    /// A list of the sessions has come, the first since the link was broken. Before it they were known like this.
+    /// The first list of sessions since the link was lost has arrived; `before` holds their earlier state.
     case sessionsListed(before: [String: SessionInfo])
-    /// The gateway issued device tokens that the next start needs.
+    /// The gateway issued device tokens, which the next start needs.
     case tokensIssued(DeviceTokenStore)
     /// `main` and bare session keys have another meaning now.
     case defaultsChanged(SessionDefaults)
-    /// A message is about to go out under this key.
+    /// A message is about to be sent under this key.
     case messageDispatched(OutboxEntry, key: String)
-    /// The gateway refused the message of this key.
+    /// The gateway refused the message with this key.
     case messageRefused(key: String)
     /// A new entry is durable.
     case entryAccepted(OutboxEntry)
     /// A change of an entry is durable.
     case entryChanged(OutboxEntry)
-    /// A message, of whoever, became known; its event is on its way to the streams.
+    /// A message from any sender became known; its event is on its way to the streams.
     case messageSaid(ChatMessage, session: String)
     /// A run has ended; its event is on its way to the streams.
     case runEnded(Run)
@@ -45,13 +45,13 @@ package enum ServiceEvent {
     case sinkDisabled(NotificationSink, reason: String)
     /// The database takes nothing; told once until it does again.
     case storeFailed(StoreError)
-    /// More waits for the disk than should: the gateway has to wait too, until this comes again with `false`.
+    /// Too much data waits for the disk: the gateway must pause until this event comes again with `false`.
     case diskFellBehind(Bool)
-    /// An event leaves for the streams.
+    /// An event is published to the streams.
     case published(StreamEvent)
 }
 
-/// Acts on what happens in the services.
+/// Reacts to events of the services.
 package protocol ServiceEventReceiver: AnyObject {
     func receive(_ event: ServiceEvent, on loop: isolated EventLoop)
 }
@@ -63,17 +63,17 @@ package final class ServiceEvents {
     }
 
     private var receivers: [Receiver] = []
-    /// Another number: something may have changed that clients can read.
+    /// Grows with every change that clients might read.
     package private(set) var revision: UInt64 = 0
 
     package init() {}
 
-    /// The receiver has to outlive this object.
+    /// - Parameter receiver: must outlive this object.
     package func add(_ receiver: any ServiceEventReceiver) {
         receivers.append(Receiver(object: receiver))
     }
 
-    /// Something changed of which no other service has to know.
+    /// Records a change that no other service needs to know.
     func changed() { revision &+= 1 }
 
     package func notify(_ event: ServiceEvent, on loop: isolated EventLoop) {

@@ -5,7 +5,7 @@ package import Store
 
 /// One event on its way to the streams, immutable.
 package final class StreamEvent {
-    /// The piece of a run's text that a `run.delta` carries, kept apart so that two can be joined.
+    /// The piece of a run's text in a `run.delta`, kept separately so that two pieces can be joined.
     package struct Delta {
         package let run: String
         package let session: String
@@ -25,12 +25,12 @@ package final class StreamEvent {
     package let type: String
     package let session: String?
     package let run: String?
-    /// Durable events have one.
+    /// The id of a durable event; nil for others.
     package let id: EventID?
     /// One JSON object on one line.
     package let data: [UInt8]
     package let delta: Delta?
-    /// Milliseconds until a client comes back; stands inside the block of `hello` and `shutdown`.
+    /// Milliseconds until a client reconnects; written inside the block of `hello` and `shutdown`.
     package let retry: Int?
 
     package init(
@@ -55,7 +55,7 @@ package final class StreamEvent {
         self.init(type: stored.type, session: stored.session, run: stored.run, id: stored.id, data: stored.data)
     }
 
-    /// An event that is not kept: `type` and `at`, then what `body` writes.
+    /// An event that is not stored: `type` and `at`, then the members written by `body`.
     package convenience init(
         transient type: String,
         at: Timestamp,
@@ -88,10 +88,10 @@ package final class StreamEvent {
         self.init(type: "run.delta", session: delta.session, run: delta.run, data: writer.bytes, delta: delta)
     }
 
-    /// Each join writes the whole piece anew; a larger one costs more than the event it saves.
+    /// Each join writes the whole piece again; joining a larger one would cost more than the event it saves.
     private static let mostJoined = 4 << 10
 
-    /// This delta and the next one of the same run as one, where the next one continues it and both are small.
+    /// This delta joined with the next one of the same run, if the next one continues it and both are small.
     package func joined(with next: StreamEvent, at: Timestamp) -> StreamEvent? {
         guard let first = delta, let second = next.delta, first.run == second.run else { return nil }
         if second.replaces { return next }

@@ -2,15 +2,16 @@ package import Basics
 import EventLoops
 import Gateway
 
-/// An answer of the gateway, and when it came.
+/// An answer of the gateway, with the time it came.
 package struct KeptAnswer<Value> {
     package let value: Value
     package let at: Timestamp
-    /// False: an earlier answer, because the gateway is away.
+    /// False for an earlier answer, because the gateway is away.
     package internal(set) var isLive = true
 }
 
-/// Answers to questions that cost the gateway much. Each question is on its way once, however many ask, and its answer is kept for a while.
+/// Answers to questions that are expensive for the gateway. Concurrent readers share one call per question, and its
+/// answer is kept for a while.
 final class AnswerCache<Question: Hashable, Value> {
     typealias Completion = (Result<KeptAnswer<Value>, GatewayFault>) -> Void
 
@@ -20,28 +21,29 @@ final class AnswerCache<Question: Hashable, Value> {
         var until: UInt64
     }
 
-    /// More questions are a client that counts through days; the answer that ends first gives way.
+    /// The most answers kept; the one that expires first is replaced. Only a client that walks through many days asks
+    /// more.
     private let most: Int
     private let life: (Value) -> Int64
     private var entries: [Question: Entry] = [:]
     private var waiting: [Question: [Completion]] = [:]
 
-    /// - Parameter life: milliseconds for which an answer is not asked for again.
+    /// - Parameter life: the milliseconds for which an answer is not requested again.
     init(most: Int, life: @escaping (Value) -> Int64) {
         self.most = most
         self.life = life
     }
 
-    /// The last answer, of whatever age.
+    /// The last answer, of any age.
     func latest(_ question: Question) -> KeptAnswer<Value>? { entries[question]?.answer }
 
-    /// All questions are asked again when somebody wants to know.
+    /// Makes every later read ask again.
     func expire() {
         for question in entries.keys { entries[question]?.until = 0 }
     }
 
-    /// The answer that is kept, or a new one; where the gateway cannot be asked, the last one.
-    /// - Parameter ask: sends the question. It is not called while an answer is kept or on its way.
+    /// The kept answer or a new one; if the gateway cannot be asked, the last one.
+    /// - Parameter ask: sends the question. It is not called while an answer is kept or requested.
     func get(
         _ question: Question,
         over gateway: any GatewayCalls,
@@ -93,7 +95,7 @@ final class AnswerCache<Question: Hashable, Value> {
 }
 
 extension CallFailure {
-    /// The gateway did not refuse; it could not be asked, or did not answer.
+    /// Whether the gateway was not asked or did not answer, as opposed to a refusal.
     fileprivate var isOfTheLink: Bool {
         switch self {
         case .gateway, .unreadable: false

@@ -2,10 +2,10 @@ package import EventLoops
 import Store
 import TLS
 
-/// The Idempotency-Keys of requests that act on the gateway at once. A key is on disk before the frame leaves, so no repeat makes a
-/// second frame, not even one that comes to the next process.
+/// The Idempotency-Keys of requests that act on the gateway at once. A key is on disk before the frame leaves, so a
+/// repeat never sends a second frame, not even after a restart.
 package final class ControlReceipts {
-    /// A key, with the caller and operation it belongs to, and what it was used for.
+    /// A key, with its caller and operation, and the request it was used for.
     package struct Claim: Sendable {
         fileprivate let scope: String
         fileprivate let key: String
@@ -22,15 +22,15 @@ package final class ControlReceipts {
     }
 
     package enum Finding {
-        /// The first request of its key: `finish` has to follow.
+        /// The key is new: `finish` must follow.
         case first
-        /// The answer of the first request, as it was kept.
+        /// The stored answer of the first request.
         case repeated([UInt8])
-        /// The first request failed before anything was sent.
+        /// The first request failed before a frame was sent.
         case notSent
-        /// The process that sent it ended before the answer came.
+        /// The process that sent the frame ended before the answer came.
         case lost
-        /// The key came with another request.
+        /// The key was used for a different request.
         case reused
     }
 
@@ -38,7 +38,7 @@ package final class ControlReceipts {
 
     private struct Open {
         let hash: [UInt8]
-        /// The same request, while the first one is under way.
+        /// Repeats of the request while it is in progress.
         var waiting: [Completion] = []
     }
 
@@ -70,8 +70,8 @@ package final class ControlReceipts {
     }
 
     /// - Parameters:
-    ///   - answer: what repeats get, a text; nil where nothing was sent, so that the key is free again.
-    ///   - completion: comes once that is on disk, or the disk failed: what was done stays done.
+    ///   - answer: the text repeats get; nil if nothing was sent, so that the key can be used again.
+    ///   - completion: comes once the answer is on disk, or the disk failed: the action itself stays done.
     package func finish(
         _ claim: Claim,
         _ answer: [UInt8]?,

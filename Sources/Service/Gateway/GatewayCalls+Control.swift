@@ -2,8 +2,8 @@ package import EventLoops
 package import Gateway
 
 extension GatewayCalls {
-    /// Every call that changes something at once, or that not every release answers, goes through here: never through the outbox,
-    /// because it acts on a state that may have moved by the time the gateway is back.
+    /// Sends a call that changes something at once, or that not every release supports. Such calls never use the
+    /// outbox, because the state may have changed by the time the gateway is back.
     package func control<Call: GatewayCall>(
         _ call: Call,
         needing capability: Capability,
@@ -16,7 +16,7 @@ extension GatewayCalls {
         }
     }
 
-    /// Why nothing can come of a call now; nil where it may be sent.
+    /// The reason why a call is bound to fail now; nil if it may be sent.
     func obstacle(to capability: Capability) -> GatewayFault? {
         guard isOnline, let hello else { return .notConnected }
         return capability.works(with: hello) ? nil : GatewayFault(lacking: capability, hello)
@@ -25,7 +25,7 @@ extension GatewayCalls {
 
 extension GatewayFault {
     init(_ failure: CallFailure, of capability: Capability, over gateway: any GatewayCalls) {
-        // What an admin link is told; every other is told of a scope.
+        // Admin links get "unknown method"; others get a missing scope.
         if case .gateway(let error, _) = failure, error.message.hasPrefix("unknown method") {
             self.init(lacking: capability, gateway.hello)
             return

@@ -3,12 +3,12 @@ package import Gateway
 package import Observability
 package import Upstream
 
-/// The gateway as the services ask it, and the link as they show it: `UpstreamLink` in the program, a scripted one in tests.
+/// The gateway and its link as the services use them: `UpstreamLink` in the program, a scripted one in tests.
 package protocol GatewayCalls: AnyObject {
     var isOnline: Bool { get }
     /// The state of the link, for people.
     var status: LinkStatus { get }
-    /// The last hello, also while the gateway is away.
+    /// The last hello, kept while the gateway is away.
     var hello: Hello? { get }
     /// How far the gateway's clock is ahead of ours.
     var clockSkewMs: Int64 { get }
@@ -23,13 +23,13 @@ package protocol GatewayCalls: AnyObject {
         completion: @escaping (CallOutcome) -> Void
     ) -> CallID
 
-    /// The command that gives the link a scope it lacks.
+    /// The command that grants the link a scope it lacks.
     func hint(toGain scope: String) -> String
 
-    /// Reads nothing more from the gateway for a while.
+    /// Stops reading from the gateway, or resumes.
     func holdInput(_ isHeld: Bool, on loop: isolated EventLoop)
 
-    /// The frames kept after this number; nil while frames are not kept.
+    /// The frames kept after this number; nil if frames are not kept.
     func frames(after number: Int64) -> ArraySlice<LoggedFrame>?
 
     func writeMetrics(to page: inout MetricsPage)

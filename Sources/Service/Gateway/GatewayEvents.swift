@@ -7,9 +7,9 @@ package import Upstream
 /// Turns the link's events into events of the services. The log gets one line for each change that matters, not one for each
 /// attempt while the gateway is away.
 package final class GatewayEvents: UpstreamLinkHandler {
-    /// How far two clocks that were compared may still be apart.
+    /// The possible remaining difference between two clocks after comparison.
     package static let slackMilliseconds: Int64 = 2000
-    /// Events that a gap swallowed are at most this old.
+    /// The maximum age of events lost in a gap.
     private static let gapMilliseconds: Int64 = 60_000
 
     private unowned let link: UpstreamLink

@@ -1,34 +1,34 @@
 package import Gateway
 import Upstream
 
-/// Why the gateway did not do what it was asked, in words without frames.
+/// The reason why the gateway did not act, without frames in its text.
 package enum GatewayFault: Error {
-    /// Its own error.
+    /// The gateway's own error.
     package struct Refusal {
         package let code: String
         package let message: String
         package let retryable: Bool?
         package let retryAfterMs: Int64?
-        /// The call itself is at fault, not the gateway's state.
+        /// The call itself is wrong, independent of the gateway's state.
         package let isInvalid: Bool
-        /// There is no agent of the id that was named.
+        /// The named agent does not exist.
         package let isUnknownAgent: Bool
-        /// Why a session was not changed; nil for every other reason.
+        /// The reason why a session was not changed; nil for any other error.
         package let session: SessionRefusal?
-        /// Why a job was not run or changed.
+        /// The reason why a job was not run or changed.
         package let automation: CronRefusal?
-        /// Why a node did not do it.
+        /// The reason why a node did not act.
         package var node: NodeRefusal? = nil
     }
 
-    /// The link lacks a scope; `hint` is the command that gives it this one.
+    /// The link lacks a scope; `hint` is the command that grants it.
     case missingScope(String, required: [String], hint: String, capability: String? = nil)
-    /// This release of the gateway cannot do it.
+    /// This gateway release lacks the capability.
     case unsupported(capability: String, needs: String, gateway: String?)
     case refused(Refusal)
     case tooLarge(bytes: Int, limit: Int)
     case notConnected
-    /// Nobody knows whether it happened.
+    /// The outcome is unknown.
     case unanswered
     case unreadable(method: String, missing: String)
 
@@ -60,7 +60,7 @@ package enum GatewayFault: Error {
     }
 }
 
-/// Why a service has no answer.
+/// The reason why a service has no answer.
 package enum ServiceFault: Error {
     case gateway(GatewayFault)
     /// The database could not be read or written.

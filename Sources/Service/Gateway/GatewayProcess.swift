@@ -3,15 +3,15 @@ import Gateway
 import JSONBytes
 import Store
 
-/// The gateway's process, told from others by the time of its start. What a process had in memory alone ends with it: its runs, the
-/// messages it put aside, the keys it knows.
+/// The gateway's process, identified by its start time. State that the gateway holds only in memory ends with the
+/// process: runs, deferred messages, known keys.
 struct GatewayProcess: Sendable, Equatable {
-    /// By the gateway's clock.
+    /// The start time on the gateway's clock.
     var startedAt: Timestamp
-    /// When the last hello came, by our monotonic clock, and the age it named; nil for a process known from the database.
+    /// The monotonic time of the last hello and the uptime it named; nil for a process known from the database.
     private var seen: (atMs: Int64, ageMs: Int64)?
 
-    /// A hello's figure may be off by its travel time; a gateway does not start twice in this time.
+    /// Allows for the hello's travel time; a gateway does not start twice in so short a time.
     private static let tolerance: Int64 = 2_000
 
     init(ageMs: Int64, gatewayTime: Timestamp, monotonicMs: Int64) {
@@ -23,7 +23,8 @@ struct GatewayProcess: Sendable, Equatable {
 
     static func == (left: GatewayProcess, right: GatewayProcess) -> Bool { left.startedAt == right.startedAt }
 
-    /// Either clock may have been set, and either machine may have slept; so one of the two signs is enough.
+    /// Whether both are the same process. Either clock may have been set, and either machine may have slept, so a match
+    /// of one clock is enough.
     func isSame(as later: GatewayProcess) -> Bool {
         if abs(later.startedAt.milliseconds - startedAt.milliseconds) <= Self.tolerance { return true }
         guard let seen, let now = later.seen else { return false }

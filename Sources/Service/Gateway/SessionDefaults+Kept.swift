@@ -3,12 +3,12 @@ package import Gateway
 import JSONBytes
 package import Store
 
-/// Kept from one process to the next, so that messages accepted before the gateway is reached go to the right session.
+/// Stored across restarts, so that messages accepted before the gateway connects go to the right session.
 extension SessionDefaults {
     private static let space = "gateway"
     private static let name = "defaults"
 
-    /// The defaults of the last connection; the standard ones before the first.
+    /// The defaults of the last connection, or the standard ones before the first.
     package static func kept(in journal: any Journal) async throws -> SessionDefaults {
         let value = try await journal.read { try $0.values.get(space: space, name: name) }
         guard let root = value.flatMap({ try? JSONDocument(parsing: $0.bytes).root }) else { return .standard }

@@ -1,13 +1,13 @@
 package import Basics
 package import Observability
 
-/// Everything that small displays show of Ladle, as one reader may see it. Nil and empty members are not known, or nothing.
+/// The data for small displays, limited to what one reader may see. Nil and empty members are unknown or nothing.
 package struct Glance: Sendable, Equatable {
     package enum State: String, Sendable {
         case working, attention, idle, offline
     }
 
-    /// What needs a person first.
+    /// The most urgent item that needs a person.
     package struct Next: Sendable, Equatable {
         package enum Kind: String, Sendable {
             case approval, question, outbox
@@ -26,7 +26,7 @@ package struct Glance: Sendable, Equatable {
         }
     }
 
-    /// A session in which a run is under way.
+    /// A session with a run in progress.
     package struct Top: Sendable, Equatable {
         package var session: String
         package var title: String
@@ -45,7 +45,7 @@ package struct Glance: Sendable, Equatable {
     package struct Usage: Sendable, Equatable {
         package var id: String
         package var window: String
-        /// In hundredths.
+        /// The used share, in hundredths.
         package var used: Int
         package var resetsAt: Timestamp?
 
@@ -58,7 +58,7 @@ package struct Glance: Sendable, Equatable {
     }
 
     package struct Today: Sendable, Equatable {
-        /// Nil where no price is known.
+        /// Nil if no price is known.
         package var costUSD: Double?
         package var tokens: Int64
 
@@ -81,7 +81,7 @@ package struct Glance: Sendable, Equatable {
     package struct Outbox: Sendable, Equatable {
         package var pending: Int
         package var failed: Int
-        /// Nobody knows whether they arrived.
+        /// The number of messages that may or may not have arrived.
         package var unconfirmed: Int
 
         package init(pending: Int, failed: Int, unconfirmed: Int) {
@@ -90,7 +90,7 @@ package struct Glance: Sendable, Equatable {
             self.unconfirmed = unconfirmed
         }
 
-        /// Each of these needs a person.
+        /// The number of messages that need a person.
         var troubled: Int { failed + unconfirmed }
     }
 
@@ -100,10 +100,10 @@ package struct Glance: Sendable, Equatable {
     package var approvals: Int?
     package var questions: Int?
     package var next: Next?
-    /// Those that wait for a person come first, then the youngest.
+    /// Sessions that wait for a person first, then the newest.
     package var top: [Top] = []
     package var outbox: Outbox?
-    /// The fullest first.
+    /// The windows, fullest first.
     package var usage: [Usage] = []
     package var today: Today?
     package var agent: Agent?

@@ -2,35 +2,35 @@ package import Basics
 import JSONBytes
 import Observability
 
-/// Writes a glance in at most `mostBytes`, whatever the names in it are: texts are cut, and where that is not enough the less
-/// important goes, in the order of `rooms`.
+/// Writes a glance in at most `mostBytes`, however long its names are: texts are cut, and if that is not enough less
+/// important members are dropped, in the order of `rooms`.
 package enum GlanceEncoder {
     package struct Encoded: Sendable, Equatable {
         package let bytes: [UInt8]
-        /// Another one: something that is shown has changed.
+        /// The version; it changes whenever something shown has changed.
         package let rev: String
     }
 
-    /// How much of a glance is written.
+    /// Limits on the parts of a glance.
     private struct Room {
         var tops = mostListed
         var usages = mostListed
         var hasAgent = true
         var hasToday = true
-        /// Of one text as JSON.
+        /// The most bytes of one text as JSON.
         var textBytes = 160
     }
 
-    /// Microcontrollers read into a buffer of this size. The line end of the answer counts.
+    /// Microcontrollers read into a buffer of this size, which includes the answer's line end.
     package static let mostBytes = 2_048
     private static let mostListed = 3
     private static let titleCharacters = 40
     private static let headlineCharacters = 80
     private static let windowCharacters = 16
-    /// As JSON. A key or an id that was cut would name another thing, so a longer one is left out.
+    /// In bytes as JSON. A shortened key or id would name another object, so a longer one is left out.
     private static let longestID = 128
 
-    /// Each with less than the one before. With the last, all members at their longest come to less than `mostBytes`.
+    /// Each smaller than the one before. With the last, even the longest members fit in `mostBytes`.
     private static let rooms: [Room] = {
         var rooms = [Room()]
         let steps: [(inout Room) -> Void] = [
@@ -45,7 +45,7 @@ package enum GlanceEncoder {
         return rooms
     }()
 
-    /// - Parameter at: when the glance changed last.
+    /// - Parameter at: the time of the glance's last change.
     package static func encode(_ glance: Glance, as form: GlanceForm, at: Timestamp) -> Encoded {
         var encoded = Encoded(bytes: [], rev: "")
         for room in rooms {
@@ -67,7 +67,7 @@ package enum GlanceEncoder {
     private static func json(_ glance: Glance, _ form: GlanceForm, at: Timestamp, _ room: Room) -> Encoded {
         var content = JSONWriter(capacity: mostBytes)
         content.object { write(glance, form, room, to: &$0) }
-        // Without the time: that alone is no change.
+        // Without the time, which alone is no change.
         let rev = FNV1a.name(content.bytes)
         var writer = JSONWriter(capacity: mostBytes)
         writer.object { object in
@@ -152,7 +152,7 @@ package enum GlanceEncoder {
 
     // MARK: Lines
 
-    /// `● 2 active · 1 approval · 42% 5h`.
+    /// The line, such as `● 2 active · 1 approval · 42% 5h`.
     private static func line(_ glance: Glance) -> String {
         var parts: [String] = []
         func count(_ number: Int?, _ one: String, _ many: String) {
@@ -174,7 +174,7 @@ package enum GlanceEncoder {
         return "\(isBusy ? "●" : "○") " + parts.joined(separator: " · ")
     }
 
-    /// Waybar reads its texts as Pango markup, in which a title must not be a tag.
+    /// Waybar parses its texts as Pango markup, so titles are escaped.
     private static func waybar(_ glance: Glance, _ form: GlanceForm, _ room: Room) -> [UInt8] {
         func marked(_ text: String, _ characters: Int = titleCharacters) -> String {
             cut(Printable.line(text), characters, room.textBytes) { character in
@@ -206,8 +206,9 @@ package enum GlanceEncoder {
 
     // MARK: Cutting
 
-    /// The text in so many characters, which are so many bytes as JSON. A cut text ends in an ellipsis, which counts.
-    /// - Parameter spell: how a character is written.
+    /// The text in so many characters, each at most so many bytes as JSON. A cut text ends in an ellipsis, which
+    /// counts.
+    /// - Parameter spell: writes one character in the output format.
     private static func cut(
         _ text: String,
         _ characters: Int,
@@ -218,7 +219,7 @@ package enum GlanceEncoder {
         var pieces: [(text: String, size: Int)] = []
         var size = 0
         for character in text {
-            // One character can have any number of marks.
+            // One character can have any number of combining marks.
             let piece = spell(character)
             let length = piece.utf8.count <= bytes ? jsonBytes(piece) : .max
             if pieces.count < characters, length <= bytes - size {

@@ -4,7 +4,7 @@ package struct GlanceForm: Sendable, Equatable {
         case json
         /// One line for people.
         case line
-        /// For the status bar Waybar.
+        /// JSON for the status bar Waybar.
         case waybar
     }
 
@@ -14,9 +14,9 @@ package struct GlanceForm: Sendable, Equatable {
     }
 
     package var kind: Kind
-    /// Nil for all of them.
+    /// The requested fields; nil for all of them.
     package var fields: Set<Field>?
-    /// Without headline, titles and labels: for a screen that others see.
+    /// Whether to leave out headline, titles and labels, for a screen that others see.
     package var isPrivate: Bool
 
     package init(_ kind: Kind = .json, fields: Set<Field>? = nil, isPrivate: Bool = false) {
@@ -27,6 +27,6 @@ package struct GlanceForm: Sendable, Equatable {
 
     func shows(_ field: Field) -> Bool { fields?.contains(field) ?? true }
 
-    /// What subscriptions are used up is asked for only where somebody sees it.
+    /// Whether usage is shown. The gateway is asked for it only then.
     var showsUsage: Bool { kind != .json || shows(.usage) || shows(.today) }
 }

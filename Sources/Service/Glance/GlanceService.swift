@@ -6,42 +6,42 @@ import Observability
 import Outbox
 import Runs
 
-/// Keeps what small displays show. It is made from memory alone, at most four times a second for one reader, and asks neither the
-/// gateway nor the disk.
+/// Keeps the data for small displays. It is built from memory alone, at most four times a second per reader, and asks
+/// neither the gateway nor the disk.
 package final class GlanceService {
-    /// Readers that may see the same see the same.
+    /// Readers with equal rights share one view.
     package struct Reader: Hashable {
-        /// Nil for all.
+        /// The sessions the reader may see; nil for all.
         let sessions: Set<String>?
-        /// Nil where it has marked nothing as read: what is unread is each reader's own.
+        /// The name of the reader's read marks; nil if it has none. Unread counts differ between readers.
         let marker: String?
     }
 
     private struct View {
         var glance: Glance
-        /// When it changed last.
+        /// The time of the last change.
         var at: Timestamp
-        /// Counts its changes.
+        /// The number of changes.
         var version: UInt64
-        /// On the loop's clock.
+        /// The build time on the loop's clock.
         var builtAt: UInt64
-        /// Of what the services know.
+        /// The services' revision at that time.
         var revision: UInt64
     }
 
     private struct Observer {
         let reader: Reader
-        /// The version it has seen.
+        /// The version the observer has seen.
         var version: UInt64
         let tell: () -> Void
     }
 
     private static let shortestBetweenMs: UInt64 = 250
-    /// What ends by its time alone, such as a window of a subscription, is at most this late.
+    /// The most by which values that change with time alone, such as the end of a usage window, are late.
     private static let longestLifeMs: UInt64 = 1_000
-    /// A household has some ten tokens. Of more, the one that was built longest ago gives way.
+    /// A household has some ten tokens. Above this, the view built longest ago is dropped.
     private static let mostViews = 256
-    /// An older answer about subscriptions says little of now.
+    /// An older answer about subscriptions says little about now.
     private static let longestUsageAgeMs: UInt64 = 3_600_000
 
     private unowned let gateway: any GatewayCalls
@@ -59,9 +59,9 @@ package final class GlanceService {
     private var lastObserver: UInt64 = 0
     private var isLooking = false
     private var isWatching = false
-    /// The file of the default agent that was read last.
+    /// The last read identity file of the default agent.
     private var identity: (bytes: [UInt8], agent: Glance.Agent)?
-    /// Since the start.
+    /// The number of builds since the start.
     package private(set) var builds: UInt64 = 0
 
     init(
@@ -91,8 +91,8 @@ package final class GlanceService {
     // MARK: Reading
 
     /// - Parameters:
-    ///   - sessions: those that the reader may see; nil for all.
-    ///   - name: under which it marks what it has read.
+    ///   - sessions: the sessions the reader may see; nil for all.
+    ///   - name: the name of its read marks.
     package func reader(of sessions: Set<String>?, named name: String) -> Reader {
         Reader(sessions: sessions, marker: marks.knows(name) ? name : nil)
     }
@@ -135,7 +135,7 @@ package final class GlanceService {
 
     // MARK: Waiting
 
-    /// Calls `tell` after each change of what the reader sees, until it is stopped.
+    /// Calls `tell` after each change of the reader's view, until stopped.
     package func observe(_ reader: Reader, on loop: isolated EventLoop, _ tell: @escaping () -> Void) -> UInt64 {
         lastObserver += 1
         let version = view(for: reader, on: loop).version
@@ -148,7 +148,7 @@ package final class GlanceService {
 
     package func stopObserving(_ observer: UInt64) { observers[observer] = nil }
 
-    /// Something happened; whether it shows, a look tells.
+    /// Schedules a look for changes after an event.
     func changed(on loop: isolated EventLoop) {
         guard !observers.isEmpty, !isLooking else { return }
         isLooking = true
@@ -161,7 +161,7 @@ package final class GlanceService {
         }
     }
 
-    /// No event tells of what ends by its time.
+    /// Looks regularly, because values that end with time alone cause no event.
     private func watch(on loop: isolated EventLoop) {
         guard !isWatching, !observers.isEmpty else { return }
         isWatching = true
@@ -177,7 +177,7 @@ package final class GlanceService {
         var isLate = false
         for (id, observer) in observers {
             let view = view(for: observer.reader, on: loop)
-            // A reader that has just looked itself saw it as it was before.
+            // A view that was built just before this look may lack the newest change.
             if view.revision != events.revision { isLate = true }
             guard view.version != observer.version, observers[id] != nil else { continue }
             observers[id]?.version = view.version
@@ -255,7 +255,7 @@ package final class GlanceService {
                     }
                 }
             }
-            // In their own order where they are equally full.
+            // Equally full windows keep their own order.
             let order = windows.enumerated().sorted { ($1.element.used, $0.offset) < ($0.element.used, $1.offset) }
             glance.usage = order.prefix(3).map(\.element)
         }
@@ -276,7 +276,8 @@ package final class GlanceService {
         return identity.flatMap { $0.agent == Glance.Agent(name: nil, emoji: nil) ? nil : $0.agent }
     }
 
-    /// Messages by the reader's own marks, and of sessions without one each that the gateway calls unread. Nil where neither tells.
+    /// Unread messages by the reader's own marks, plus one for each unmarked session that the gateway calls unread. Nil
+    /// if neither is known.
     private func unread(_ reader: Reader) -> Int? {
         let own = reader.marker.map { marks.unread(by: $0) } ?? [:]
         var count = 0

@@ -1,12 +1,12 @@
 package import Gateway
 
-/// How large attachments the gateway takes, in bytes.
+/// The gateway's size limits for attachments, in bytes.
 package struct AttachmentLimits: Sendable {
     package let picture: Int
-    /// Nil: pictures only.
+    /// The limit for files; nil if the gateway takes only pictures.
     package let file: Int?
 
-    /// Protocol 3 takes pictures of up to 5 MB; so much is safe before the first connect, too.
+    /// Protocol 3 takes pictures of up to 5 MB, which is also safe before the first connection.
     package init(_ hello: Hello?) {
         guard let hello, hello.protocolVersion >= 4 else {
             picture = 5_000_000

@@ -1,33 +1,33 @@
 import EventLoops
 import Gateway
 
-/// The newest rows of the sessions that were read last: a second reader does not cost the gateway another page. A page is given
-/// again until something happens in its session.
+/// The newest rows of the sessions read last, so that a second reader costs the gateway no further page. A page is
+/// reused until something happens in its session.
 final class KeptTranscripts {
     private struct Kept {
         let output: ChatHistory.Output
         let rows: Int
         let hasLongTexts: Bool
-        /// On the loop's clock.
+        /// The expiry on the loop's clock.
         let until: UInt64
     }
 
-    /// A gateway that tells of each row may still be changed by hand, in its files.
+    /// Even with a gateway that reports each row, its files may be edited by hand.
     private static let lifeWithEventsMs: UInt64 = 30_000
-    /// Of a gateway that tells of runs alone.
+    /// For a gateway that reports only runs.
     private static let lifeWithoutEventsMs: UInt64 = 2_000
-    /// Rows are written a moment after the event that tells of them.
+    /// The gateway writes rows a moment after the event that reports them.
     private static let settlingMs: UInt64 = 2_000
     private static let lifeWhileSettlingMs: UInt64 = 500
-    /// Dashboards show a few; the page that ends first gives way.
+    /// Dashboards show a few sessions; the page that expires first is dropped.
     private static let mostPages = 8
-    /// In bytes of all pages. A page that is larger than a quarter is not kept.
+    /// In bytes, over all pages. A page larger than a quarter of it is not kept.
     private static let mostBytes = 2 << 20
-    /// Sessions of which is known when something last happened: more than are read at one time.
+    /// The most sessions whose last event time is remembered: more than are read at one time.
     private static let mostRemembered = 256
 
     private var pages: [String: Kept] = [:]
-    /// The last question to the gateway, while nothing has happened in the session since.
+    /// The last question per session, unless something has happened there since.
     private var questions: [String: UInt64] = [:]
     private var asked: UInt64 = 0
     private var changedAt = RecentValues<UInt64>(atLeast: mostRemembered)
@@ -39,15 +39,15 @@ final class KeptTranscripts {
         return kept.output
     }
 
-    /// The gateway is about to be asked for a page.
-    /// - Returns: what `keep` wants to know.
+    /// Registers a question about to be sent.
+    /// - Returns: the number to pass to `keep`.
     func ask(_ session: String) -> UInt64 {
         asked += 1
         questions[session] = asked
         return asked
     }
 
-    /// The answer to question `number`. It is not kept where something happened since the question.
+    /// Keeps the answer to question `number`, unless something happened since the question.
     func keep(
         _ output: ChatHistory.Output?,
         of session: String,
@@ -72,7 +72,7 @@ final class KeptTranscripts {
         }
     }
 
-    /// Something happened in the session, or nobody knows in which: nil.
+    /// Drops the session's page after an event; nil drops all, because the session is unknown.
     func changed(_ session: String?, on loop: isolated EventLoop) {
         guard let session else { return forget() }
         changedAt[session] = loop.now
@@ -80,7 +80,7 @@ final class KeptTranscripts {
         questions[session] = nil
     }
 
-    /// Events may have been missed.
+    /// Drops all pages after events may have been missed.
     func forget() {
         pages = [:]
         questions = [:]
@@ -88,8 +88,8 @@ final class KeptTranscripts {
 }
 
 extension GatewayEvent {
-    /// The session in whose transcript rows may have changed, as the gateway writes it; `.some(nil)` where it does not say, nil for
-    /// every other event. Pieces of text change none.
+    /// The session whose transcript rows may have changed, as the gateway writes it; `.some(nil)` if the event names
+    /// none, nil for every other event. Text deltas change no rows.
     var changedTranscript: String?? {
         switch payload {
         case .sessionMessage(let event): .some(event.sessionKey)

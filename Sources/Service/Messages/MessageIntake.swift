@@ -5,9 +5,9 @@ package import Outbox
 import Store
 import TLS
 
-/// A message as its sender gave it, checked.
+/// A checked message as its sender gave it.
 package struct NewMessage: Sendable {
-    /// An Idempotency-Key, with the caller and operation it belongs to.
+    /// An Idempotency-Key, with its caller and operation.
     package struct Key: Sendable {
         let scope: String
         let value: String
@@ -27,14 +27,14 @@ package struct NewMessage: Sendable {
     package var attachments: [UInt8]?
     package var notBefore: Timestamp?
     package var ttlMilliseconds: Int64?
-    /// `notBefore` is past: only a message that was accepted before under its key is answered for.
+    /// `notBefore` is past: the request is only answered if its message was accepted before under its key.
     package var isLate = false
     package var key: Key?
-    /// The body of the request: the same key with another body is another message.
+    /// The body of the request: the same key with another body is an error.
     package var body: [UInt8] = []
-    /// The id of the token that sends it.
+    /// The id of the sending token.
     package var owner: String?
-    /// A notification caused it: its run makes none.
+    /// A notification caused this message, so its run causes no further one.
     package var isEcho = false
 
     package init(session: String, text: String) {
@@ -42,7 +42,7 @@ package struct NewMessage: Sendable {
         self.text = text
     }
 
-    /// The parts of the entry's payload beside the text.
+    /// The parts of the entry's payload other than the text.
     fileprivate var extras: [UInt8]? {
         guard thinking != nil || attachments != nil else { return nil }
         var writer = JSONWriter(capacity: (attachments?.count ?? 0) + 128)
@@ -54,14 +54,15 @@ package struct NewMessage: Sendable {
     }
 }
 
-/// Takes messages into the outbox: an idempotency key once at a time, limits, and the write that makes a message durable.
+/// Takes messages into the outbox: one request at a time per idempotency key, limits, and the write that makes a
+/// message durable.
 package final class MessageIntake {
     /// The first request with this key is not on disk yet.
     package struct KeyInUse: Error {}
 
     package enum Outcome {
         case accepted(OutboxEntry)
-        /// The same request came before; its entry as it stands now.
+        /// The same request came before; its entry in its current state.
         case repeated(OutboxEntry)
         case keyReused
         case tooLate
@@ -82,7 +83,7 @@ package final class MessageIntake {
         self.ttlMilliseconds = ttlMilliseconds
     }
 
-    /// Reserves the key of a message; `commit` or `release` gives it back.
+    /// Reserves the message's key; `commit` or `release` frees it.
     package func reserve(_ key: NewMessage.Key?) throws(KeyInUse) {
         guard let key else { return }
         guard keysInUse.insert(key.name).inserted else { throw KeyInUse() }
@@ -92,7 +93,7 @@ package final class MessageIntake {
         if let key { keysInUse.remove(key.name) }
     }
 
-    /// The entry that a message becomes once it is committed.
+    /// The entry that a message becomes when committed.
     package func entry(for message: NewMessage, now: Timestamp) -> OutboxEntry {
         OutboxEntry(
             id: UUIDv7.make(milliseconds: now.milliseconds, random: SecureRandom.bytes(10)),
@@ -106,7 +107,7 @@ package final class MessageIntake {
         )
     }
 
-    /// Writes the message. A new entry is announced to the other services before `completion` comes.
+    /// Writes the message. A new entry is announced to the other services before `completion` is called.
     package func commit(
         _ message: NewMessage,
         as entry: OutboxEntry,
@@ -117,9 +118,9 @@ package final class MessageIntake {
         let body = message.key == nil ? [] : message.body
         let cost = message.text.utf8.count + (message.attachments?.count ?? 0) + body.count + 1024
         feed.commit(cost: cost, on: loop) { transaction in
-            // On the store's queue: a large message takes its time.
+            // On the store's queue, because a large message takes time.
             let payload = OutboxTable.Payload(text: message.text, body: message.extras)
-            // The same words to another session are another request.
+            // The same text for another session is a different request.
             let meaning = Array("\(message.session)\n\(message.thinking ?? "")\n".utf8)
             let claim = message.key.map { key in
                 ReceiptTable.Claim(scope: key.scope, key: key.value, bodyHash: Digest.sha256(meaning + body))

@@ -6,10 +6,10 @@ import Outbox
 package import Runs
 import Store
 
-/// Pages of a conversation: from the gateway where it can be asked, else from the cache; in both with our own messages
-/// that are still on their way.
+/// Pages of a conversation: from the gateway if it can be asked, otherwise from the cache; both include our own
+/// messages that are still on their way.
 package final class MessagePages {
-    /// A cursor of ours, or the id of a message.
+    /// A position in the conversation: one of our cursors, or a message id.
     package struct Place: Sendable {
         let cursor: MessageCursor?
         let id: String
@@ -20,13 +20,13 @@ package final class MessagePages {
             guard cursor != nil || (!text.isEmpty && text.utf8.count <= 512) else { return nil }
         }
 
-        /// Whether every newer message is among these.
+        /// Whether these messages include every newer one.
         func isReached(by messages: [ChatMessage]) -> Bool {
             if let cursor, let oldest = messages.first?.at, oldest < cursor.at { return true }
             return messages.contains { $0.id == id }
         }
 
-        /// Its place in the cache. A message that is not kept is placed by its time; nil where its time is not known.
+        /// The position in the cache. A message that is not cached is placed by its time; nil if its time is unknown.
         func kept(
             _ table: MessageTable,
             _ session: String,
@@ -37,7 +37,7 @@ package final class MessagePages {
             let entry = entries.first { $0.id == id }
             guard let at = entry?.createdAt ?? cursor?.at else { return nil }
             let place = MessageTable.Place(at: at, ordinal: isEnd ? .min : .max)
-            // Before the oldest message that is kept, the next ones are missing too.
+            // Before the oldest cached message, the messages that follow the place are missing too.
             if !isEnd, entry == nil, try table.list(session: session, before: place, limit: 1).isEmpty { return nil }
             return place
         }
@@ -67,26 +67,26 @@ package final class MessagePages {
     }
 
     package struct Page {
-        /// As JSON, oldest first.
+        /// The messages as JSON, oldest first.
         package let messages: [[UInt8]]
-        /// Where the older and the newer page begin; nil where there is none.
+        /// The positions of the older and the newer page; nil if there is none.
         package var before: MessageCursor?
         package var after: MessageCursor?
-        /// False: from the cache, because the gateway is away.
+        /// False for a page from the cache, because the gateway is away.
         package let isLive: Bool
-        /// When the cache was written; nil where it never was.
+        /// The time the cache was written; nil if it never was.
         package var asOf: Timestamp?
     }
 
     package enum Fault: Error {
-        /// The parameter `before` or `after` names no message that is known.
+        /// The parameter `before` or `after` names no known message.
         case noPlace(String)
         case service(ServiceFault)
     }
 
     package typealias Completion = (Result<Page, Fault>) -> Void
 
-    /// A transcript shows this long after a message was delivered at the latest that it has it.
+    /// The longest time between a message's delivery and its row in the transcript.
     private static let lagMilliseconds: Int64 = 60_000
 
     private unowned let gateway: any GatewayCalls
@@ -101,7 +101,7 @@ package final class MessagePages {
         self.conversations = conversations
     }
 
-    /// - Parameter refresh: asks the gateway, whatever is known.
+    /// - Parameter refresh: whether to ask the gateway in any case.
     package func read(
         _ query: Query,
         refresh: Bool = false,
@@ -138,7 +138,7 @@ package final class MessagePages {
             since: messages.last.map { max($0.at, lag) } ?? lag,
             begun: conversations.begun(in: query.session)
         )
-        // The messages between the place and the oldest of these would be left out without a word.
+        // The messages between `after` and the oldest of these would be missing without notice.
         if let after = query.after, query.before == nil, page.hasOlder, !after.isReached(by: messages) {
             return .failure(.noPlace("after"))
         }
@@ -189,7 +189,7 @@ package final class MessagePages {
             if query.before != nil, end == nil { return .noPlace("before") }
             let start = try query.after?.kept(table, session, sent.entries, isEnd: false)
             if query.after != nil, start == nil { return .noPlace("after") }
-            // One more than asked for tells whether there is more.
+            // One more than requested tells whether there are more.
             let rows = try table.list(session: session, before: end, after: start, limit: query.limit + 1)
             return .kept(Kept(rows: rows, asOf: try table.asOf(session: session), sent: sent))
         } completion: { [self] result in
@@ -219,7 +219,7 @@ package final class MessagePages {
                 own.removeFirst(place + 1)
             }
             own = own.suffix(limit)
-            // One kept message stays in any case: it names the place of the page before.
+            // At least one cached message stays, since it marks the start of the previous page.
             let room = max(limit - own.count, 1)
             if !isForward, kept.count > room {
                 kept = Array(kept.suffix(room))
@@ -243,7 +243,7 @@ extension ChatMessage {
         return writer.bytes
     }
 
-    /// The parts of a cached message that are compared with others.
+    /// The members of a cached message that are compared with others.
     init?(cached bytes: [UInt8]) {
         guard let value = try? JSONDocument(parsing: bytes).root, let id = value["id"]?.string,
             let role = value["role"]?.string.flatMap(Role.init(rawValue:)),

@@ -7,17 +7,18 @@ package import Runs
 import Store
 import Upstream
 
-/// Chat messages: read from the gateway's history, kept for when it is away, published on the stream as they become known.
+/// Chat messages: read from the gateway's history, cached for times without the gateway, published on the stream as
+/// they become known.
 package final class MessageService {
-    /// Rows asked for each wanted message: tools and housekeeping take rows of their own.
+    /// Rows requested per wanted message, because tools and housekeeping take rows too.
     private static let rowsPerMessage = 4
     private static let fewestRows = 100
-    /// A transcript may lag a moment behind the end of its run.
+    /// The delay before a second look, since a transcript may lag behind the end of its run.
     private static let secondLookMilliseconds: Int64 = 700
     private static let rowsAfterRun = 60
-    /// Sessions that are looked into after a break.
+    /// The most sessions searched for missed messages after a break.
     private static let mostReloaded = 16
-    /// All that such looks can show: forgotten, it would be published twice.
+    /// All messages that such searches can show: a forgotten one would be published twice.
     private static let remembered = mostReloaded * rowsAfterRun
 
     private unowned let gateway: any GatewayCalls
@@ -26,11 +27,11 @@ package final class MessageService {
     private let transcript: TranscriptReader
     private let runs: RunService
     private let conversations: Conversations
-    /// The last page saved of each session, to write it once.
+    /// A hash of each session's last saved page, so that it is written once.
     private var saved = RecentValues<UInt64>(atLeast: remembered)
-    /// Messages published of, with the state they were published in.
+    /// Published messages, with the state in which they were published.
     private var published = RecentValues<ChatMessage.State>(atLeast: remembered)
-    /// The rows in which our messages were found, by entry: another row with the same words is another message.
+    /// The rows in which our messages were found, by entry: another row with the same text is another message.
     private var rows = RecentValues<String>(atLeast: remembered)
     private var reloading: Set<SessionKey> = []
     private let transcripts = KeptTranscripts()
@@ -55,9 +56,9 @@ package final class MessageService {
 
     struct Page {
         var page: MessagePage
-        /// The gateway may hold older rows than these.
+        /// Whether the gateway may have older rows.
         let hasOlder: Bool
-        /// Our entries of the session.
+        /// Our own entries in the session.
         let sent: SentEntries
     }
 
@@ -66,7 +67,7 @@ package final class MessageService {
         case store(any Error)
     }
 
-    /// As many of the newest messages as are wanted, with whatever rows that takes.
+    /// The newest messages, as many as requested, however many rows that takes.
     func history(
         _ session: String,
         messages wanted: Int,
@@ -85,7 +86,7 @@ package final class MessageService {
         }
     }
 
-    /// All rows that the gateway gives at once. Long texts would leave less room for them.
+    /// All rows that the gateway returns at once, without long texts, which would leave room for fewer rows.
     private func readAll(
         _ session: String,
         on loop: isolated EventLoop,
@@ -97,7 +98,7 @@ package final class MessageService {
         }
     }
 
-    /// For people: a page in whose session nothing has happened since it came is as good as a new one.
+    /// For people, who may get a kept page if nothing has happened in its session since.
     private func readOrRecall(
         _ session: String,
         rows: Int,
@@ -123,7 +124,7 @@ package final class MessageService {
         }
     }
 
-    /// A page of the session's newest messages, ours under the ids of their entries.
+    /// A page of the session's newest messages; our own have their entries' ids.
     private func read(
         _ session: String,
         rows: Int,
@@ -172,7 +173,7 @@ package final class MessageService {
         }
     }
 
-    /// What was published whole when its run ended is kept whole.
+    /// Restores full texts that were published at the end of their run and that the gateway cuts.
     private func complete(
         _ page: Page,
         _ session: String,
@@ -227,7 +228,7 @@ package final class MessageService {
         let kept = MessageTable.Page(messages: rows, conversation: conversations.current(in: session))
         let cost = rows.reduce(512) { $0 + $1.body.count }
         let now = loop.wallClock
-        // A cache: a failed write loses nothing that the gateway does not have.
+        // Only a cache: after a failed write the gateway still has the messages.
         feed.journal.cache(cost: cost) { transaction in
             try transaction.messages.save(kept, session: session, asOf: now)
         }
@@ -239,7 +240,7 @@ package final class MessageService {
         return StoredMessage(session: session, id: message.id, at: message.at, ordinal: ordinal, body: writer.bytes)
     }
 
-    /// The session goes on without what was said in it: it was reset or deleted upstream.
+    /// Starts a new conversation in the session, which was reset or deleted upstream.
     func begin(_ session: String, on loop: isolated EventLoop) {
         transcripts.changed(session, on: loop)
         saved[session] = nil
@@ -251,7 +252,7 @@ package final class MessageService {
 
     // MARK: Events
 
-    /// A message of ours: on its way, arrived, or given up. One that was taken back was never said.
+    /// Publishes the new state of one of our messages: on its way, arrived, or failed. A cancelled one was never said.
     package func entryChanged(_ entry: OutboxEntry, on loop: isolated EventLoop) {
         transcripts.changed(entry.session, on: loop)
         guard entry.kind == .message, let state = ChatMessage.State(entry.state), published[entry.id] != state,
@@ -260,7 +261,7 @@ package final class MessageService {
         if let text = entry.text, entry.payloadBytes <= text.utf8.count {
             return publish(ChatMessage(entry, text: text), entry.session, on: loop)
         }
-        // What is attached stands on disk alone, and so do the words of an earlier process.
+        // Attachments are only on disk, and so are the texts of an earlier process.
         let id = entry.id
         feed.readSaved("message", on: loop) { tables in
             (text: try tables.outbox.entry(id: id)?.text, files: try tables.outbox.files(id: id))
@@ -272,7 +273,7 @@ package final class MessageService {
         }
     }
 
-    /// Publishes the messages of a run under the ids that its transcript has.
+    /// Publishes a run's messages under the ids in its transcript.
     package func runEnded(_ run: Run, on loop: isolated EventLoop) {
         lookAfter(run, isLast: false, on: loop)
     }
@@ -294,7 +295,7 @@ package final class MessageService {
         }
     }
 
-    /// Publishes at once the words of people who write through other clients, where the gateway reports them.
+    /// Publishes at once what people write through other clients, if the gateway reports it.
     package func received(_ event: GatewayEvent, on loop: isolated EventLoop) {
         if let session = event.changedTranscript {
             transcripts.changed(session.map { runs.canonical($0).text }, on: loop)
@@ -313,7 +314,7 @@ package final class MessageService {
                 MessagePage.message(row, session: session, tracker: tracker, sent: own, now: loop.wallClock)
             }
             guard let found else { return }
-            // Changes of its entry tell of a message of ours.
+            // Our own messages are published with the changes of their entries.
             if found.isOurs { return self.remember([found.message.id: row.identity]) }
             self.publish(found.message, session.text, on: loop)
         }
@@ -321,10 +322,10 @@ package final class MessageService {
 
     func forgetTranscript(_ session: String, on loop: isolated EventLoop) { transcripts.changed(session, on: loop) }
 
-    /// Events may have been lost.
+    /// Drops the kept transcripts after events may have been lost.
     func forgetTranscripts() { transcripts.forget() }
 
-    /// Publishes messages that were missed, from any sender. A turn under way is published at its end.
+    /// Publishes missed messages from any sender. A turn in progress is published at its end.
     package func reload(since: Timestamp, on loop: isolated EventLoop) {
         for session in runs.reading({ $0.recentSessions(Self.mostReloaded) }) where reloading.insert(session).inserted {
             read(session.text, rows: Self.rowsAfterRun, longTexts: true, on: loop) { [weak self] result in
@@ -344,7 +345,7 @@ package final class MessageService {
 
     private func publish(_ message: ChatMessage?, _ session: String, on loop: isolated EventLoop) {
         guard let message, published[message.id] != message.state else { return }
-        // It was published as arrived; a page that still shows it on its way is older.
+        // The message was published as arrived; a page that shows it as sending is older.
         if published[message.id] == .sent, message.state == .sending { return }
         published[message.id] = message.state
         let row = Self.row(message, session, ordinal: 0)
@@ -360,7 +361,7 @@ package final class MessageService {
 }
 
 extension ChatMessage {
-    /// A message in the outbox as people see it.
+    /// A message in the outbox, as shown to people.
     init?(_ entry: OutboxEntry, text: String, attachments: [MessageAttachment] = []) {
         guard let state = State(entry.state), !text.isEmpty || !attachments.isEmpty || state == .failed else {
             return nil
@@ -377,7 +378,7 @@ extension ChatMessage {
         )
     }
 
-    /// The words of a run that no transcript shows.
+    /// The text of a run that no transcript shows.
     init?(_ run: Run) {
         guard !run.text.isEmpty || run.error != nil, !Housekeeping.isAnswer(run.text) else { return nil }
         self.init(
@@ -393,7 +394,7 @@ extension ChatMessage {
 }
 
 extension ChatMessage.State {
-    /// nil for a message that was taken back, and so never said.
+    /// nil for a cancelled message, which was never said.
     init?(_ state: OutboxState) {
         switch state {
         case .queued, .sending, .retrying, .accepted, .unconfirmed: self = .sending

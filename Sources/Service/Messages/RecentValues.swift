@@ -1,4 +1,4 @@
-/// Remembers at least the newest so many values, and at most twice as many: what is set last is never forgotten first.
+/// Remembers at least the newest so many values, and at most twice as many. The oldest are forgotten first.
 struct RecentValues<Value: Sendable>: Sendable {
     private let least: Int
     private var newer: [String: Value] = [:]

@@ -4,22 +4,22 @@ import Outbox
 import Runs
 import Store
 
-/// Entries of a session that may stand in its transcript.
+/// Entries of a session that may appear in its transcript.
 struct SentEntries: Sendable {
-    /// The newest ones that are looked at for their words; older ones are found by their keys.
+    /// The newest entries matched by their texts; older ones are matched only by their keys.
     private static let most = 200
-    /// The gateway's clock and ours may differ this much.
+    /// The allowed difference between the gateway's clock and ours.
     private static let tolerance: Int64 = 10_000
-    /// A row is written when the gateway gets to it.
+    /// The longest delay before the gateway writes a row.
     private static let lag: Int64 = 600_000
 
-    /// Newest first.
+    /// The entries, newest first.
     private(set) var entries: [OutboxEntry] = []
     private var files: [String: [AttachedFile]] = [:]
-    /// Keys of our form without an entry: it was deleted in time, or is another Ladle's.
+    /// Keys in our format without an entry: it was deleted by retention, or belongs to another Ladle.
     private var foreign: [String] = []
 
-    /// - Parameter keys: idempotency keys that the transcript shows.
+    /// - Parameter keys: idempotency keys found in the transcript.
     static func read(_ tables: StoreTables, session: String, keys: [String] = []) throws -> SentEntries {
         var query = OutboxTable.Query()
         query.session = session
@@ -50,7 +50,7 @@ struct SentEntries: Sendable {
 
     /// - Parameters:
     ///   - rows: the rows in which messages were found before, by entry.
-    ///   - clockSkewMs: how far the gateway's clock is ahead of ours.
+    ///   - clockSkewMs: the milliseconds by which the gateway's clock is ahead of ours.
     func messages(rows: RecentValues<String>, clockSkewMs: Int64) -> [SentMessage] {
         let own = entries.reversed().compactMap { entry -> SentMessage? in
             guard entry.kind == .message else { return nil }
@@ -68,7 +68,8 @@ struct SentEntries: Sendable {
         } + own
     }
 
-    /// When the gateway can have written the entry's row, by its own clock; nil where it was not sent, or in vain.
+    /// The time range in which the gateway can have written the entry's row, on its own clock; nil if it was not sent,
+    /// or was refused.
     private static func written(_ entry: OutboxEntry, _ clockSkewMs: Int64) -> ClosedRange<Timestamp>? {
         let start: Timestamp
         var end = Timestamp(milliseconds: .max)

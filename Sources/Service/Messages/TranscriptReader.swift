@@ -2,17 +2,17 @@ import Basics
 package import EventLoops
 package import Gateway
 
-/// Asks the gateway for the newest rows of sessions. At most one page of a session is under way; questions that come
-/// meanwhile share the next one, which is as long as the longest of them needs. A page that was asked for earlier never
-/// answers a later question: it may lack the newest rows.
+/// Asks the gateway for the newest rows of sessions. At most one page per session is requested at a time; questions
+/// that come meanwhile share the next page, which is long enough for all of them. A page requested earlier never
+/// answers a later question, because it may lack the newest rows.
 package final class TranscriptReader {
     package typealias Page = Result<ChatHistory.Output, CallFailure>
 
     private struct Questions {
         var rows = 0
-        /// One of them wants long texts, where the gateway can be asked for them.
+        /// Whether a waiting reader wants long texts, if the gateway can return them.
         var wantsLongTexts = false
-        /// A page of a conversation that was left before has been given for them.
+        /// Whether these readers were already given a page of a conversation that was left.
         var isRepeated = false
         var completions: [(Page) -> Void] = []
     }
@@ -22,7 +22,7 @@ package final class TranscriptReader {
     private let conversations: Conversations
     private var waiting: [String: Questions] = [:]
     private var underWay: Set<String> = []
-    /// The release that refused to be asked for long texts.
+    /// The release that refused the parameter for long texts.
     private var refusing: String?
 
     init(gateway: any GatewayCalls, events: ServiceEvents, conversations: Conversations) {
@@ -31,7 +31,7 @@ package final class TranscriptReader {
         self.conversations = conversations
     }
 
-    /// At least `rows` of the newest rows, where the session has them; the gateway gives at most 1,000.
+    /// At least `rows` of the newest rows, if the session has them; the gateway returns at most 1,000.
     package func read(
         _ session: String,
         rows: Int,
@@ -78,14 +78,15 @@ package final class TranscriptReader {
         }
     }
 
-    /// The oldest supported release takes no parameters but its own; it has no subscriptions either.
+    /// Whether the gateway takes the parameter for long texts: the oldest supported release takes no unknown
+    /// parameters, and has no subscriptions.
     private var takesLongTexts: Bool {
         guard let hello = gateway.hello, hello.methods.contains(SessionsSubscribe.method) else { return false }
         return refusing != hello.serverVersion ?? ""
     }
 
-    /// Whether the page was under way when its conversation was left. One that comes again is no such page: the session has
-    /// gone back.
+    /// Whether the page was requested before its conversation was left. If the same conversation comes again, the
+    /// session has gone back to it.
     private func isFormer(
         _ id: String,
         _ session: String,

@@ -5,7 +5,7 @@ package import JSONBytes
 
 /// A model as the list of models shows it.
 package struct ModelInfo: Sendable, Equatable, JSONWritable {
-    /// `PROVIDER/ID`, as sessions and configurations name it.
+    /// `PROVIDER/ID`, the name used in sessions and configurations.
     package let id: String
     let name: String
     let provider: String
@@ -15,7 +15,7 @@ package struct ModelInfo: Sendable, Equatable, JSONWritable {
     let isAvailable: Bool?
     let isDefault: Bool
 
-    /// In bytes, of a text that is shown.
+    /// In bytes, per text shown.
     private static let longestText = 512
 
     init(_ model: ModelsList.Model, default named: DefaultModel.Name?) {
@@ -29,7 +29,7 @@ package struct ModelInfo: Sendable, Equatable, JSONWritable {
         isDefault = named.map { $0.provider == model.provider && $0.id == model.id } ?? false
     }
 
-    /// A session may name it whole, by its alias, or without its provider.
+    /// Whether the name means this model: a session may use the full name, the alias, or the name without its provider.
     func answers(to name: String) -> Bool {
         let wanted = name.lowercased()
         return id.lowercased() == wanted || alias?.lowercased() == wanted
@@ -50,12 +50,12 @@ package struct ModelInfo: Sendable, Equatable, JSONWritable {
     }
 }
 
-/// Which models are listed.
+/// The choice of models to list.
 package typealias ModelView = ModelsList.View
 
-/// The models that the gateway can use. It loads its catalogue for the first to ask, so an answer is kept.
+/// The models that the gateway can use. Loading the catalogue costs the gateway time, so answers are cached.
 package final class ModelService {
-    /// A catalogue changes with the gateway's configuration, which is read anew with each connection.
+    /// The catalogue changes with the gateway's configuration, so it is also read again after each connection.
     private static let lifeMs: Int64 = 600_000
 
     private unowned let gateway: any GatewayCalls
@@ -65,7 +65,7 @@ package final class ModelService {
 
     init(gateway: any GatewayCalls) { self.gateway = gateway }
 
-    /// False where the connected gateway has no list.
+    /// False if the connected gateway has no model list.
     package var isSupported: Bool { gateway.hello.map { $0.methods.contains(ModelsList.method) } ?? true }
 
     func linkOpened() { cache.expire() }
@@ -88,7 +88,7 @@ package final class ModelService {
         }
     }
 
-    /// Without the name of the default one the list is of use all the same.
+    /// Asks for the list and for the default model's name; without that name the list is still useful.
     private func ask(
         _ view: ModelsList.View?,
         on loop: isolated EventLoop,
@@ -105,6 +105,6 @@ package final class ModelService {
 }
 
 extension String {
-    /// For people: on one line, each character as itself or named, at most so many bytes.
+    /// The text for display: on one line, unprintable characters escaped, at most so many bytes.
     func shown(bytes limit: Int) -> String { Printable.escaped(cut(toBytes: limit)).text.cut(toBytes: limit) }
 }

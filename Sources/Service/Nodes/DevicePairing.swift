@@ -4,16 +4,16 @@ import Gateway
 import JSONBytes
 import Store
 
-/// Devices that wait for the gateway's operator: to connect, or as nodes to do what they declare. They are counted and told; approving stays
-/// on the gateway's host, because it grants rights there.
+/// Devices that wait for the gateway's operator: to connect, or as nodes to use what they declare. Ladle counts and
+/// reports them; approval stays on the gateway's host, because it grants rights there.
 package final class DevicePairing {
     enum Reason: String {
         case requested, approved, rejected
-        /// Not waiting any more, by whatever decision.
+        /// The request no longer waits, for whatever reason.
         case ended
     }
 
-    /// A gateway forgets a request after five minutes, and tells nobody.
+    /// A gateway drops a request after five minutes without an event.
     private static let lookAgainMs: Int64 = 60_000
     private static let space = "gateway"
     private static let name = "pairing"
@@ -29,7 +29,7 @@ package final class DevicePairing {
     private var told: Set<String>?
     private var asked = 0
     private var isAsking = false
-    /// An event came that the list on its way may not know of.
+    /// An event arrived that the requested list may not include.
     private var isOutdated = false
     private var isLooking = false
 
@@ -39,7 +39,7 @@ package final class DevicePairing {
         self.events = events
     }
 
-    /// Nil where it is not known.
+    /// The number of waiting requests; nil if unknown.
     package var pendingCount: Int? { hasFailed ? nil : waiting?.count }
 
     func load(on loop: isolated EventLoop) {
@@ -190,7 +190,7 @@ package final class DevicePairing {
 }
 
 extension DeviceRequest {
-    /// In bytes, of a text that is shown.
+    /// In bytes, per text shown.
     private static let longestText = 512
 
     fileprivate func write(to object: inout JSONWriter) {

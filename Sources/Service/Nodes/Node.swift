@@ -2,13 +2,13 @@ import Basics
 import Gateway
 package import JSONBytes
 
-/// A device of the gateway as Ladle shows it, with what may be asked of it.
+/// A device of the gateway as Ladle shows it, with the commands it may be sent.
 package struct Node: Sendable, Equatable {
     package enum State: String, Sendable {
         case connected, disconnected, unpaired
     }
 
-    /// Why a command is not done.
+    /// The reason why a command is refused.
     package enum Reason: String, Sendable {
         case notDeclared = "not_declared"
         case gatewayPolicy = "gateway_policy"
@@ -17,11 +17,11 @@ package struct Node: Sendable, Equatable {
 
     package struct Command: Sendable, Equatable {
         package let name: String
-        /// Nil: it may be asked for.
+        /// The reason for a refusal; nil if the command is allowed.
         package let refusal: Reason?
     }
 
-    /// In bytes, of a text that is shown.
+    /// In bytes, per text shown.
     private static let longestText = 512
 
     package let id: String
@@ -31,7 +31,7 @@ package struct Node: Sendable, Equatable {
     let model: String?
     let family: String?
     package let state: State
-    /// The gateway's operator has yet to approve what it declares.
+    /// Whether the gateway's operator has yet to approve the node's declarations.
     let awaitsApproval: Bool
     let connectedAt: Timestamp?
     let lastSeenAt: Timestamp?
@@ -41,7 +41,7 @@ package struct Node: Sendable, Equatable {
     /// The commands that the gateway lets it do, as far as known.
     let declared: [String]
 
-    /// - Parameter before: as it was last seen: a gateway may forget what a node declares while that is away.
+    /// - Parameter before: the node as last seen, because a gateway may forget a node's declarations while it is away.
     init(_ row: NodeRow, before: Node?, _ policy: NodePolicy) {
         id = row.id
         name = row.name.map { $0.shown(bytes: Self.longestText) } ?? row.id
@@ -59,7 +59,7 @@ package struct Node: Sendable, Equatable {
         permissions = Dictionary(row.permissions.map { ($0.name.shown(bytes: Self.longestText), $0.isGranted) }) {
             $0 && $1
         }
-        // Of a node that says nothing, nothing is known.
+        // If the declarations are forgotten, nothing is known about the commands.
         let isKnown = !isForgotten || !declared.isEmpty
         let (known, pending) = (Set(declared), Set(row.pendingCommands))
         let names = known.union(pending).union(isKnown ? policy.permitted : [])
@@ -95,10 +95,10 @@ package struct Node: Sendable, Equatable {
         declared = []
     }
 
-    /// The gateway lists it no more.
+    /// The node after it left the gateway's list.
     var gone: Node { Node(gone: self) }
 
-    /// Nothing changed but when it was seen.
+    /// Whether nothing changed but the time of the last contact.
     func isSame(as other: Node) -> Bool {
         (name, platform, version, model, state) == (other.name, other.platform, other.version, other.model, other.state)
             && (awaitsApproval, capabilities, commands, permissions) == (

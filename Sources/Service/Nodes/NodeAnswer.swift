@@ -1,12 +1,12 @@
 package import JSONBytes
 
-/// The answer of a node.
+/// A node's answer to a command.
 package struct NodeAnswer {
     package enum Result {
-        /// It has none.
+        /// The answer has no content.
         case empty
         case value(JSONValue)
-        /// What was to be JSON and is not.
+        /// The answer should be JSON and is not.
         case text(String)
     }
 

@@ -1,12 +1,12 @@
-/// What is asked of a node, checked.
+/// A checked command for a node.
 package struct NodeCall: Sendable {
     package let node: String
     package let command: String
-    /// One JSON object; nil for none.
+    /// The parameters as one JSON object; nil for none.
     package let members: [UInt8]?
-    /// How long the node may take.
+    /// The time the node may take.
     package let waitMs: Int64
-    /// The gateway's and the node's name of this call.
+    /// The id of this call for the gateway and the node.
     package let key: String
 
     package init(node: String, command: String, members: [UInt8]?, waitMs: Int64, key: String) {

@@ -1,23 +1,23 @@
 import Basics
 import Gateway
 
-/// Why a node did not do it, or not yet.
+/// The reason why a node did not act, or not yet.
 package enum NodeFault: Error {
-    /// What the gateway or the node says.
+    /// The refusals of the gateway or the node.
     package enum Told: Sendable {
         case refused(Node.Reason)
-        /// Told only after the gateway tried to wake the device.
+        /// Reported only after the gateway tried to wake the device.
         case offline
-        /// It will still be done, once, when the app is in front again.
+        /// The command will still run, once, when the app is in the foreground again.
         case queued(actionID: String?)
         case background
-        /// The person at the device has not switched it on; its name, such as `camera`.
+        /// The person at the device has not granted the permission; its name, such as `camera`.
         case permission(String?)
         case timeout
         case failed
     }
 
-    /// The codes of both, word for word, and a sentence without places of a host.
+    /// The gateway's and the node's error codes, verbatim, and a sentence without paths of a host.
     package struct Words: Sendable {
         package let gatewayCode: String
         package let nodeCode: String?
@@ -26,9 +26,9 @@ package enum NodeFault: Error {
 
     case gateway(GatewayFault)
     case notFound
-    /// It does another call.
+    /// The node is busy with another call.
     case busy
-    /// Seen before anything was sent.
+    /// The refusal was certain before anything was sent.
     case refused(Node.Reason)
     case told(Told, Words)
 
@@ -64,7 +64,7 @@ package enum NodeFault: Error {
 }
 
 extension NodeFault.Told {
-    /// Nil where there is no such node.
+    /// Nil for an unknown node.
     fileprivate init?(_ reason: NodeRefusal.Reason) {
         switch reason {
         case .notAllowed: self = .refused(.gatewayPolicy)

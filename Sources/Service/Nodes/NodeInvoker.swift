@@ -2,15 +2,15 @@ package import EventLoops
 import Gateway
 import JSONBytes
 
-/// Has nodes do something: one call at a time for each node, after a look at what it declares. Nothing is kept for later, and nothing is
-/// asked twice.
+/// Sends commands to nodes: one call at a time per node, after a look at its declarations. Nothing is stored for later,
+/// and nothing is sent twice.
 package final class NodeInvoker {
     package typealias Completion = (Result<NodeAnswer, NodeFault>) -> Void
 
     private unowned let gateway: any GatewayCalls
     private let nodes: NodeService
     private var busy: Set<String> = []
-    /// Since the start.
+    /// Results since the start.
     package private(set) var counts: [NodeOutcome: UInt64] = [:]
 
     init(gateway: any GatewayCalls, nodes: NodeService) {
@@ -20,11 +20,11 @@ package final class NodeInvoker {
 
     package var policy: NodePolicy { nodes.policy }
 
-    /// A call that Ladle itself does not let through.
+    /// Counts a call that Ladle itself refused.
     package func noteRefusal() { counts[.refused, default: 0] += 1 }
 
     package func invoke(_ call: NodeCall, on loop: isolated EventLoop, completion: @escaping Completion) {
-        // Never without the policy, whoever calls.
+        // The policy is checked for every caller.
         guard policy.permits(call.command) else { return end(call, .failure(.refused(.ladlePolicy)), completion) }
         if let fault = gateway.obstacle(to: .nodesInvoke) {
             return end(call, .failure(.gateway(fault)), completion)

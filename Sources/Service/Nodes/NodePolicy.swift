@@ -1,20 +1,20 @@
-/// Which commands of nodes may be asked for over Ladle. What no class names is refused, also a command of a later release: one of its
-/// many clients could else look through a camera, or run a program.
+/// The node commands that clients may use. A command in no class is refused, even if a later release adds it: otherwise
+/// one of many clients could use a camera, or run a program.
 package struct NodePolicy: Sendable, Equatable {
     package enum Class: Sendable {
-        /// Tells of the device alone, or shows something to the person who holds it.
+        /// Shows data of the device alone, or something to the person who holds it.
         case harmless
-        /// Tells where a person is or what they keep.
+        /// Reveals where a person is or what data they keep.
         case privateRead
-        /// Looks, listens, or writes.
+        /// Captures pictures or sound, or writes.
         case capture
-        /// Would be a shell, a remote control, or speak for the person. No setting allows it.
+        /// A shell, remote control, or speaking for the person. No setting allows these.
         case never
-        /// Of no class.
+        /// In no class.
         case unknown
     }
 
-    /// Why an entry of `nodes.allow` is no good.
+    /// The reason why an entry of `nodes.allow` is invalid.
     package struct Fault: Error, Equatable {
         package let detail: String
     }
@@ -31,7 +31,7 @@ package struct NodePolicy: Sendable, Equatable {
         "calendar.add", "camera.clip", "camera.snap", "canvas.a2ui.push", "canvas.a2ui.pushJSONL", "canvas.a2ui.reset",
         "canvas.eval", "canvas.snapshot", "contacts.add", "reminders.add", "screen.record",
     ]
-    /// Families of which nothing is ever done, but for what the sets above name.
+    /// Families that are always refused, except commands in the sets above.
     private static let neverFamilies = [
         "browser.", "computer.", "desktop.", "fs.", "mobile.ui.", "notifications.", "sms.", "system.", "talk.",
         "terminal.",
@@ -39,7 +39,7 @@ package struct NodePolicy: Sendable, Equatable {
 
     private let allowed: Set<String>
 
-    /// - Parameter allow: commands, and for private reads their families such as `location.*`.
+    /// - Parameter allow: commands, and families of private reads such as `location.*`.
     package init(allow: [String] = []) throws(Fault) {
         var allowed: Set<String> = []
         for entry in allow { allowed.formUnion(try Self.commands(of: entry)) }
@@ -75,7 +75,7 @@ package struct NodePolicy: Sendable, Equatable {
         if harmless.contains(command) { return .harmless }
         if privateReads.contains(command) { return .privateRead }
         if captures.contains(command) { return .capture }
-        // Programs differ in how they fold letters; for a refusal the broad sense counts.
+        // Programs fold letters differently, so a refusal uses the broadest folding.
         let folded = command.lowercased()
         return neverFamilies.contains { folded.hasPrefix($0) } ? .never : .unknown
     }
@@ -88,9 +88,9 @@ package struct NodePolicy: Sendable, Equatable {
         }
     }
 
-    /// Every command that may be asked for.
+    /// Every permitted command.
     package var permitted: Set<String> { Self.harmless.union(allowed) }
 
-    /// Named in `nodes.allow`, sorted.
+    /// The entries of `nodes.allow`, sorted.
     package var named: [String] { allowed.sorted() }
 }

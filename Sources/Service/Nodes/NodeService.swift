@@ -5,28 +5,28 @@ import JSONBytes
 import Notifications
 import Store
 
-/// The devices that lend the gateway what they can do. No release tells reliably when one comes or goes, so the list is asked for while
-/// somebody follows the event, and compared with the one before.
+/// The devices that act as the gateway's nodes. No release reports reliably when one comes or goes, so while a client
+/// follows the event the list is requested regularly and compared with the last one.
 package final class NodeService {
     enum Reason: String {
         case connected, disconnected, changed
     }
 
     package struct List {
-        /// By name.
+        /// The nodes, sorted by name.
         package let rows: [ShownNode]
-        /// False: an earlier answer, because the gateway is away.
+        /// False for an earlier answer, because the gateway is away.
         package let isLive: Bool
-        /// When it was the gateway's answer; nil where it never gave one.
+        /// The time of the gateway's answer; nil if it never gave one.
         package let asOf: Timestamp?
     }
 
-    /// Many clients that read at the same moment are one call.
+    /// Clients that read within this time share one call.
     private static let lifeMs: UInt64 = 2_000
     private static let betweenLooksMs: UInt64 = 30_000
-    /// Added at random, so that many bridges do not ask one gateway in step.
+    /// A random addition, so that many bridges do not call one gateway at the same moments.
     private static let longestJitterMs: UInt64 = 15_000
-    /// Connections come in groups, and a node is listed a moment after its connection.
+    /// Connections come in groups, and a node is listed a moment after it connects.
     private static let presenceWaitMs: Int64 = 500
 
     private unowned let gateway: any GatewayCalls
@@ -37,11 +37,11 @@ package final class NodeService {
     private var jitter: UInt64
     private var rows: [String: Node] = [:]
     private var isListed = false
-    /// On the loop's clock; nil where the next read has to ask.
+    /// On the loop's clock; nil if the next read must ask.
     private var readAt: UInt64?
     private var waiters: [(Result<List, ServiceFault>) -> Void] = []
     private var isAsking = false
-    /// Answers to calls of an earlier connection count no more.
+    /// The number of the connection; answers to calls of earlier ones are ignored.
     private var connection = 0
     private var isLooking = false
     private var isLookingSoon = false
@@ -79,7 +79,7 @@ package final class NodeService {
             readAt = nil
             events.changed()
             if isFollowed { lookSoon(on: loop) }
-        // A rule that waits for the event begins without a stream; the gateway's own clock is there already.
+        // A notification rule needs the event even without a stream; the gateway's tick serves as the clock.
         case .tick: if !isLooking, isFollowed { follow(on: loop) }
         default: break
         }
@@ -89,7 +89,7 @@ package final class NodeService {
 
     private var isFollowed: Bool { audience.sees("node") || audience.isTold(of: .nodeOffline) }
 
-    /// A stream that shows the event has begun.
+    /// Starts regular looks for a stream that shows the event.
     package func follow(on loop: isolated EventLoop) {
         lookLater(on: loop)
         guard isOld(on: loop), gateway.obstacle(to: .nodes) == nil, !isAsking else { return }
@@ -99,7 +99,7 @@ package final class NodeService {
     private func lookLater(on loop: isolated EventLoop) {
         guard !isLooking else { return }
         isLooking = true
-        // Knuth's MMIX generator; its upper bits are good.
+        // Knuth's MMIX generator; only its upper bits are good.
         jitter = jitter &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
         let wait = Self.betweenLooksMs + (jitter >> 33) % Self.longestJitterMs
         loop.after(milliseconds: Int64(wait)) { [weak self] in

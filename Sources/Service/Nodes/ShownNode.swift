@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// A node as one list shows it: of the gateway, or as it was last written to the database.
+/// A node in a list: from the gateway, or as last written to the database.
 package struct ShownNode: Sendable {
     package let id: String
     package let node: Node?

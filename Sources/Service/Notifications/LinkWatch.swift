@@ -4,8 +4,8 @@ import Notifications
 import Observability
 import Store
 
-/// Tells when the link is away for long, and when it is back. A gateway that only restarts is nothing to tell, for as long as it
-/// said that it takes.
+/// Notifies when the link has been down for long, and when it is back. A restart of the gateway is not reported within
+/// the time it announced.
 final class LinkWatch {
     private static let matter = Notification.Matter(.link, "gateway")
 
@@ -15,9 +15,9 @@ final class LinkWatch {
     private var early: LinkStatus?
     private var state: LinkState?
     private var timer: TimerID?
-    /// Since the link was last online. The database remembers it over a restart of Ladle.
+    /// The states reported since the link was last online. The database remembers them across restarts of Ladle.
     private var told: Set<NotificationType> = []
-    /// On the loop's clock: the gateway said that it is back by then.
+    /// The time, on the loop's clock, by which a restarting gateway said it would be back.
     private var restartEnd: UInt64 = 0
 
     init(_ maker: NotificationMaker) { self.maker = maker }
@@ -53,7 +53,7 @@ final class LinkWatch {
             let text = [status.detail, status.hint].compactMap(\.self).joined(separator: "\n")
             tell(status.state == .refused ? .linkRefused : .linkWaiting, text, on: loop)
         case .offline:
-            // Ladle itself stops, or is told already.
+            // Nothing to report if Ladle itself closed the link, or a report is pending or sent.
             guard status.code != LinkStatus.stoppedCode, timer == nil, told.isEmpty else { return }
             let rest = restartEnd > loop.now ? Int64((restartEnd - loop.now) / 1_000_000) : 0
             let detail = status.detail
@@ -77,7 +77,7 @@ final class LinkWatch {
         occasion.matter = Self.matter
         let news = occasion
         maker.change(on: loop) { book, transaction, changes in
-            // A link that is refused is also offline.
+            // A link that was reported as refused needs no second report as offline.
             let former = type == .linkOffline ? nil : type.rawValue
             guard try !transaction.notifications.isOpen(matter: Self.matter.key, type: former) else { return }
             try book.create(news, in: &transaction, &changes)

@@ -5,17 +5,17 @@ import Notifications
 import Store
 import TLS
 
-/// The rules and sinks as they stand at one moment. Used inside the transaction of an event: its notifications become durable with
-/// it, and each rule tells of one matter once.
+/// A snapshot of the rules and sinks. Used inside an event's transaction: its notifications become durable with it, and
+/// each rule reports each matter once.
 struct NotificationBook: Sendable {
     struct Place: Sendable {
         let id: String
         let kind: NotificationSink.Kind
-        /// Enabled, and not disabled by its failures.
+        /// Whether the sink is enabled, and was not disabled after failures.
         let isOpen: Bool
     }
 
-    /// What a transaction brought; the delivery machine learns it once it is durable.
+    /// The results of a transaction, passed to the delivery machine once they are durable.
     struct Changes: Sendable {
         var deliveries: [SinkDelivery] = []
         var ended: [Notification.Matter] = []
@@ -24,10 +24,10 @@ struct NotificationBook: Sendable {
         var isEmpty: Bool { deliveries.isEmpty && ended.isEmpty && created.isEmpty }
     }
 
-    /// In order: the first that matches takes a sink.
+    /// The rules in order: the first that matches takes a sink.
     let rules: [NotificationRule]
     let sinks: [Place]
-    /// Somebody watches the messages on an event stream.
+    /// Whether a client is watching messages on an event stream.
     var isWatched = false
     /// How far the gateway's clock, which dates the ends of approvals, is ahead of ours.
     var skewMs: Int64 = 0
@@ -40,7 +40,7 @@ struct NotificationBook: Sendable {
         sinks.contains(where: \.isOpen) && rules.contains { $0.types.contains(where: type.matches) }
     }
 
-    /// Reads the events that a transaction has appended.
+    /// Turns the events that a transaction has appended into notifications.
     func note(_ events: ArraySlice<StoredEvent>, in transaction: inout StoreTransaction) throws -> Changes {
         var changes = Changes()
         for event in events where Occasion.concerns(event.type) {
@@ -66,7 +66,7 @@ struct NotificationBook: Sendable {
         var wasTold = false
         for rule in rules where rule.matches(occasion, isWatched: isWatched) {
             let won = rule.sinks.isEmpty ? free : free.intersection(rule.sinks)
-            // A matter that no sink hears of is still an event.
+            // A matter without any sink still gets its event.
             guard !won.isEmpty || !wasTold else { continue }
             free.subtract(won)
             wasTold = true
@@ -113,7 +113,7 @@ struct NotificationBook: Sendable {
         return one
     }
 
-    /// The row, the event and the deliveries of one notification; nothing where it is there already.
+    /// Writes the row, event and deliveries of one notification, unless it exists already.
     @discardableResult
     func insert(
         _ one: Notification,
@@ -154,7 +154,7 @@ struct NotificationBook: Sendable {
 
     // MARK: Ending
 
-    /// Messages that were sent are taken back where the service can. False where nobody was told.
+    /// Ends a matter. Sent messages about it are removed at services that can. False if no notification was sent.
     func end(
         _ matter: Notification.Matter,
         in transaction: inout StoreTransaction,

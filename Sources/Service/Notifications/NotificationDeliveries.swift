@@ -8,9 +8,9 @@ import TLS
 /// The sending: the delivery machine decides what is sent to which sink and when, and this class does it and keeps each state.
 package final class NotificationDeliveries {
     static let healthSpace = "notification.health"
-    /// A state that the disk did not take is written again so much later.
+    /// The delay before a failed write of a delivery state is repeated.
     private static let writeAgainMs: Int64 = 5_000
-    /// The wall clock may be set, so that a long wait is looked at in between.
+    /// The wall clock may be set, so long waits are checked in between.
     private static let longestWaitMs: Int64 = 60_000
 
     private let feed: EventFeed
@@ -76,7 +76,7 @@ package final class NotificationDeliveries {
         sender.ended(matter)
     }
 
-    /// Sends anew to the sinks that did not get it. Gives nil where there is no such notification, else how many sinks.
+    /// Sends again to the sinks that did not get the notification. Nil if it does not exist, else the number of sinks.
     package func retry(
         _ id: String,
         on loop: isolated EventLoop,
@@ -158,7 +158,8 @@ package final class NotificationDeliveries {
 
     package func isTesting(_ sink: String) -> Bool { tested.contains(sink) }
 
-    /// Sends a message at once, past rules and quiet hours. One of each sink at a time: a sink may take long to answer.
+    /// Sends a test message at once, past rules and quiet hours. One at a time per sink, since a sink may take long to
+    /// answer.
     package func test(
         _ sink: NotificationSink,
         on loop: isolated EventLoop,

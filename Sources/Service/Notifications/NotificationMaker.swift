@@ -119,8 +119,8 @@ package final class NotificationMaker {
         case tooMany(retryAfterMs: Int64)
     }
 
-    /// Says something in the name of a script.
-    /// - Parameter sinks: ids; nil for all that are open.
+    /// Sends a note for a script.
+    /// - Parameter sinks: ids; nil for all open sinks.
     package func note(
         _ note: Notification,
         sinks wanted: [String]?,

@@ -17,7 +17,7 @@ package final class NotificationPreferences {
     private let deliveries: NotificationDeliveries
     private let log: Log
     private var sinkTable: [String: NotificationSink] = [:]
-    /// Of the sinks that have quiet hours of their own.
+    /// The time zones of sinks with quiet hours of their own.
     private var sinkZones: [String: TimeZoneTable] = [:]
     private var ruleTable: [String: NotificationRule] = [NotificationRule.standardID: .standard]
     package private(set) var quietHours: QuietHours
@@ -132,8 +132,8 @@ package final class NotificationPreferences {
     /// Why a caller may not name this address, as far as its text tells.
     package func refusal(of url: SinkURL) -> AddressPolicy.Refusal? { settings.addresses?.refusal(of: url) }
 
-    /// Used at once; given back where the disk does not take it. Gives false where this host does not have the time zone of
-    /// its quiet hours.
+    /// Saves a sink. It takes effect at once, and is rolled back if the disk fails. False if this host lacks the time
+    /// zone of its quiet hours.
     package func save(
         _ sink: NotificationSink,
         isEnabledAnew: Bool = false,
@@ -177,7 +177,7 @@ package final class NotificationPreferences {
         }
     }
 
-    /// A sink that its failures have disabled is tried again.
+    /// Enables a sink that was disabled after failures.
     package func restart(_ sink: NotificationSink, on loop: isolated EventLoop) {
         sinkTable[sink.id] = sink
         deliveries.restart(sink, zone: zone(of: sink), on: loop)
@@ -213,7 +213,7 @@ package final class NotificationPreferences {
 
     // MARK: Rules
 
-    /// In the order in which they take sinks: the standard rule comes last.
+    /// The rules in the order in which they take sinks: the standard rule comes last.
     package var rules: [NotificationRule] {
         ruleTable.values.sorted { left, right in
             let standard = NotificationRule.standardID
@@ -260,7 +260,7 @@ package final class NotificationPreferences {
 
     // MARK: Quiet hours and mute
 
-    /// Gives false where this host does not have the time zone.
+    /// False if this host does not have the time zone.
     package func save(
         _ hours: QuietHours,
         on loop: isolated EventLoop,
@@ -292,7 +292,7 @@ package final class NotificationPreferences {
         }
     }
 
-    /// - Parameter until: nil ends it.
+    /// - Parameter until: nil ends the mute.
     package func mute(
         until: Timestamp?,
         on loop: isolated EventLoop,

@@ -53,7 +53,7 @@ package final class NotificationService {
         if case .shutdown(let expectedMs) = event.payload { link.restarts(inMs: expectedMs, on: loop) }
     }
 
-    /// The database took nothing.
+    /// Reports that the database failed to write.
     func storeFailed(_ fault: StoreError, on loop: isolated EventLoop) {
         if fault == .storageFull { storage.isFull(on: loop) }
     }
@@ -73,7 +73,7 @@ package final class NotificationService {
         storage.changed(on: loop)
     }
 
-    /// The other sinks tell of it. Each time one sink less is open, so that this ends.
+    /// Reports a disabled sink to the others. Each time one sink fewer is open, so this ends.
     func sinkDisabled(_ sink: NotificationSink, reason: String, on loop: isolated EventLoop) {
         let now = loop.wallClock
         var occasion = Occasion(
@@ -87,7 +87,7 @@ package final class NotificationService {
         maker.tell(occasion, on: loop)
     }
 
-    /// A device asks for a token. Its name is its own word, so the address stands beside it.
+    /// Notifies that a device asks for a token. The device chose its name itself, so its address is shown too.
     package func pairingRequested(_ request: PairingRequest, on loop: isolated EventLoop) {
         var occasion = Occasion(
             .pairingRequested,
@@ -102,7 +102,7 @@ package final class NotificationService {
 
     // MARK: Reading
 
-    /// The sinks at a glance.
+    /// A summary of the sinks.
     package struct Summary: Equatable, JSONWritable {
         let sinks: Int
         let failing: [String]
@@ -137,7 +137,7 @@ package final class NotificationService {
         package let hasMore: Bool
     }
 
-    /// The newest first; nil where `before` is none of them.
+    /// The newest first; nil if `before` is not one of them.
     package func page(
         state: SinkDelivery.State?,
         sessions: Set<String>?,

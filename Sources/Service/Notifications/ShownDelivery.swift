@@ -11,7 +11,7 @@ package struct ShownDelivery: JSONWritable, Sendable {
     package func write(to writer: inout JSONWriter) {
         writer.object { object in
             object.member("sink", delivery.sink)
-            // A message that is taken back was told.
+            // A message that was removed had been sent.
             let isRemoval = delivery.purpose == SinkDelivery.Purpose.remove.rawValue
             object.member("state", isRemoval ? SinkDelivery.State.sent.rawValue : delivery.state)
             object.member("attempts", delivery.attempts)

@@ -8,7 +8,7 @@ import TLS
 
 /// Composes the message of a notification for its sink, with the buttons of an approval, and hands it to the transport.
 final class SinkSender {
-    /// An approval's buttons are made once for all tries.
+    /// The most approvals whose buttons are kept. Buttons are made once and reused when a delivery is repeated.
     private static let mostButtons = 64
 
     private let settings: NotificationSettings
@@ -124,7 +124,7 @@ final class SinkSender {
 
     // MARK: Buttons
 
-    /// One-tap links for an approval that still waits. Nobody allows what the message does not show.
+    /// Makes one-tap links for a pending approval. A link may allow only what the message shows in full.
     private func makeButtons(
         _ one: Notification,
         for sink: NotificationSink,

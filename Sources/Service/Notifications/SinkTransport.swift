@@ -2,7 +2,7 @@ package import EventLoops
 package import Notifications
 import Outbound
 
-/// The way to the sinks: servers and programs in the running Ladle, a script in tests.
+/// The transport to sinks: servers and programs in the running Ladle, a script in tests.
 package protocol SinkTransport: AnyObject {
     /// - Parameter completion: comes once, on the loop.
     func send(
@@ -12,7 +12,7 @@ package protocol SinkTransport: AnyObject {
         completion: @escaping (DeliveryMachine.Outcome) -> Void
     )
 
-    /// - Parameter completion: gets the beginning of the program's output, for the log.
+    /// - Parameter completion: gets the first part of the program's output, for the log.
     func run(
         _ command: SinkCommand,
         on loop: isolated EventLoop,
@@ -20,7 +20,7 @@ package protocol SinkTransport: AnyObject {
     )
 }
 
-/// Requests over sockets, and programs of this host.
+/// Sends over sockets, and runs programs of this host.
 package final class OutboundTransport: SinkTransport {
     private let sender = HTTPSender()
     private let programs = ProgramRunner()

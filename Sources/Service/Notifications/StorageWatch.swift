@@ -2,12 +2,12 @@ import Basics
 import EventLoops
 import Notifications
 
-/// Tells when the disk of the database is almost full. What Ladle writes makes it look, and where somebody would hear of it a timer too,
-/// because other programs fill the disk as well.
+/// Notifies when the disk of the database is almost full. Ladle's own writes trigger a check, and so does a timer if
+/// any sink wants the notification, because other programs fill the disk too.
 package final class StorageWatch {
-    /// With less room a burst of events or one large message fills the disk.
+    /// With less free space, a burst of events or one large message fills the disk.
     package static let leastFreeBytes: UInt64 = 200 << 20
-    /// It counts as over above this, so that a disk at the limit is told of once.
+    /// Above this the shortage counts as over, so that a disk near the limit is reported once.
     private static let enoughBytes: UInt64 = 300 << 20
     private static let pauseMs: UInt64 = 60_000
     private static let pollMs: Int64 = 600_000
@@ -40,14 +40,14 @@ package final class StorageWatch {
         changed(on: loop)
     }
 
-    /// Something was written.
+    /// Called after a write.
     func written(on loop: isolated EventLoop) {
         guard isReady else { return }
         if let lookedAt, loop.now < lookedAt + Self.pauseMs * 1_000_000 { return }
         look(on: loop)
     }
 
-    /// The sinks or rules have changed.
+    /// Called when the sinks or rules have changed.
     func changed(on loop: isolated EventLoop) {
         if audience.isTold(of: .storageLow) {
             if timer == nil { poll(on: loop) }
@@ -65,7 +65,7 @@ package final class StorageWatch {
         }
     }
 
-    /// Beside the loop: a file system may be slow to answer.
+    /// Checks off the loop, since a file system may be slow to answer.
     private func look(on loop: isolated EventLoop) {
         guard !isLooking else { return }
         isLooking = true
@@ -84,7 +84,7 @@ package final class StorageWatch {
         }
     }
 
-    /// A write found no room.
+    /// Called when a write found no space.
     func isFull(on loop: isolated EventLoop) {
         tell("The disk of the database is full: no message is taken.", on: loop)
     }

@@ -4,17 +4,17 @@ import Gateway
 import JSONBytes
 package import Runs
 
-/// The agent's questions to people: what waits, and the answers of our clients. Only the newest gateways have them, in memory, so
-/// nothing is kept here either: after a restart their list tells what waits.
+/// The agent's questions to people: pending ones, and our clients' answers. Only the newest gateways have them, in
+/// memory only, so Ladle stores none either: after a restart the gateway's list shows the pending ones.
 package final class QuestionService {
     package enum Outcome {
-        /// It ended so, by this answer or by the same one before.
+        /// The question ended with this answer, sent now or earlier.
         case answered(Question)
-        /// It ended otherwise.
+        /// The question ended with another answer.
         case ended(Question)
         case tooLate(Question)
         case notFound
-        /// What waits is being asked for.
+        /// The pending questions are still being requested.
         case notReady
         case failed(GatewayFault)
     }
@@ -24,25 +24,25 @@ package final class QuestionService {
         let completion: (Outcome) -> Void
     }
 
-    /// A gateway that has just started may not answer.
+    /// The first wait before asking again, since a gateway that has just started may not answer.
     private static let firstListWaitMs: Int64 = 2_000
-    /// The wall clock may be set, so that a long wait is looked at in between.
+    /// The wall clock may be set, so long waits are checked in between.
     private static let longestWaitMs: Int64 = 60_000
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
     private let runs: RunService
-    /// It knows the gateway's clock.
+    /// Needed for the gateway's clock.
     private let approvals: ApprovalService
     private let clientName: String
     private var register = QuestionRegister()
     private var waiters: [Question.Identity: [Waiter]] = [:]
     private var timer: TimerID?
     private var isConnected = false
-    /// Of the list that is on its way; answers of earlier ones count no more.
+    /// The number of the requested list; answers to earlier requests are ignored.
     private var listing = 0
     private var listWaitMs = QuestionService.firstListWaitMs
-    /// The connected gateway takes answers one level higher.
+    /// Whether the connected gateway expects answers one level higher.
     private var takesFlatAnswers = false
     package private(set) var sight = ApprovalService.Sight.offline
 
@@ -60,18 +60,18 @@ package final class QuestionService {
         self.clientName = clientName
     }
 
-    /// False where the connected gateway is known to have none.
+    /// False if the connected gateway has no questions.
     package var isSupported: Bool {
         guard isConnected, let hello = gateway.hello else { return true }
         return Capability.questions.works(with: hello)
     }
 
-    /// The gateway holds more than Ladle keeps.
+    /// The gateway has more pending questions than Ladle keeps.
     package var isOverfull: Bool { register.isOverfull }
 
     // MARK: Reading
 
-    /// What waits and what ended of late, the newest first; without a link nobody knows whether it still waits.
+    /// Pending and recently ended questions, newest first; without a link the pending ones may already have ended.
     package func all(on loop: isolated EventLoop) -> [Question] {
         tick(on: loop)
         return register.all.map(shown)
@@ -82,7 +82,7 @@ package final class QuestionService {
         return register[id].map(shown)
     }
 
-    /// What waits, without a look at the clock; nil where nobody knows whether it still does.
+    /// Pending questions, without a check of the clock; nil if they may already have ended.
     var pending: [Question]? {
         guard isConnected, isSupported else { return isConnected ? [] : nil }
         return sight.isLive ? register.all.filter(\.isPending) : nil
@@ -92,10 +92,10 @@ package final class QuestionService {
 
     // MARK: Answering
 
-    /// Sends an answer at once. `completion` comes when the end is known and durable, or nothing comes of it.
+    /// Sends an answer at once. `completion` comes when the question's end is known and durable, or the answer failed.
     /// - Parameters:
     ///   - given: by the id of each part; nil cancels the question.
-    ///   - sender: the name of the one who answers.
+    ///   - sender: the name of the person or device that answers.
     package func answer(
         _ id: String,
         _ given: [String: [String]]?,
@@ -144,7 +144,7 @@ package final class QuestionService {
         let call = QuestionResolve(id: question.id, answers: answer.parts, isFlat: takesFlatAnswers)
         gateway.call(call, on: loop) { [weak self] result in
             guard let self else { return }
-            // It was refused as it stood, so it can be sent in the other form.
+            // The gateway refused this form without acting, so the other form can be sent.
             if case .failure(.gateway(let error, _)) = result, error.questionRefusal == .otherForm, !isAgain,
                 answer.parts != nil
             {
@@ -175,7 +175,7 @@ package final class QuestionService {
             register.answered(question.id, attempt: attempt, reply, now: approvals.gatewayTime(on: loop)),
             on: loop
         )
-        // Where it still waits nothing came of the answer, or nobody knows.
+        // If the question is still pending, the answer had no effect, or its effect is unknown.
         guard let known = register[question.id], known.isPending, known.identity == question.identity else {
             return arm(on: loop)
         }
@@ -194,7 +194,7 @@ package final class QuestionService {
         register.mayHaveMissed()
     }
 
-    /// After the approvals: they take the gateway's time.
+    /// Called after the approvals, which set the gateway's time.
     func linkOpened(_ hello: Hello, on loop: isolated EventLoop) {
         isConnected = true
         listWaitMs = Self.firstListWaitMs
@@ -203,7 +203,7 @@ package final class QuestionService {
         tick(on: loop)
     }
 
-    /// Frames of a connection that stands were lost, and an end may have been among them.
+    /// Frames of the open connection were lost, perhaps with a question's end.
     func framesLost(on loop: isolated EventLoop) {
         register.mayHaveMissed()
         readList(on: loop)
@@ -303,7 +303,7 @@ package final class QuestionService {
 
     // MARK: Events of ours
 
-    /// Those who wait for the end are answered once the event is durable.
+    /// Publishes each question; callers waiting for the end are answered once the event is durable.
     private func publish(_ news: [Question], on loop: isolated EventLoop) {
         guard !news.isEmpty else { return }
         let now = approvals.gatewayTime(on: loop)
@@ -320,7 +320,7 @@ package final class QuestionService {
                 }
             }
         }
-        // There is room for what the gateway holds besides.
+        // There is room now for pending questions that were left out.
         if register.isOverfull, news.contains(where: { !$0.isPending }) { readList(on: loop) }
         arm(on: loop)
     }

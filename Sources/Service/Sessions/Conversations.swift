@@ -2,26 +2,26 @@ import Basics
 import EventLoops
 import Store
 
-/// The conversation behind each session key, by the gateway's own id. A reset gives a key another one; some gateways show
-/// that by nothing else.
+/// The conversation behind each session key, by the gateway's id. A reset gives the key a new conversation; some
+/// gateways show a reset in no other way.
 final class Conversations {
     enum Sighting: Equatable {
         case known
-        /// It has taken the place of another one.
+        /// The conversation has replaced another one.
         case new
-        /// It was left before: what shows it may have been under way since then.
+        /// The conversation was left before: the page that shows it may have been requested before then.
         case former
     }
 
     private struct State {
         var current: String?
         var former: [String] = []
-        /// When it took the place of another one.
+        /// The time at which it replaced another one.
         var begunAt: Timestamp?
     }
 
     private static let mostRemembered = 4096
-    /// More of them than answers are under way.
+    /// More than the number of answers that can be outstanding.
     private static let mostFormer = 8
 
     private let feed: EventFeed
@@ -31,8 +31,8 @@ final class Conversations {
         self.feed = feed
     }
 
-    /// Takes up the conversations of the messages that are kept.
-    /// - Parameter changed: called for each session that was seen with another one meanwhile.
+    /// Loads the conversations of the cached messages.
+    /// - Parameter changed: called for each session whose conversation changed meanwhile.
     func load(on loop: isolated EventLoop, changed: @escaping (_ session: String) -> Void) {
         feed.readSaved("conversations", on: loop) { tables in
             try tables.messages.conversations()
@@ -51,7 +51,7 @@ final class Conversations {
         }
     }
 
-    /// The gateway showed this conversation in the session.
+    /// Records that the gateway showed this conversation in the session.
     func see(_ id: String, in session: String, now: Timestamp) -> Sighting {
         guard let state = states[session] else {
             if states.count >= Self.mostRemembered { states.removeAll() }
@@ -68,7 +68,7 @@ final class Conversations {
         return .new
     }
 
-    /// The session goes on with this conversation; nil where its id is not known yet.
+    /// Records that the session continues with this conversation; nil if its id is not known yet.
     func begin(_ id: String?, in session: String, now: Timestamp) {
         var state = states[session] ?? State()
         if let last = state.current { state.former = Array((state.former + [last]).suffix(Self.mostFormer)) }
@@ -80,6 +80,6 @@ final class Conversations {
 
     func current(in session: String) -> String? { states[session]?.current }
 
-    /// When the session's conversation took the place of another one; nil where this process saw no such change.
+    /// The time at which the session's conversation replaced another one; nil if this process saw no change.
     func begun(in session: String) -> Timestamp? { states[session]?.begunAt }
 }

@@ -4,7 +4,7 @@ import Gateway
 import JSONBytes
 import Store
 
-/// The gateway's agents. The last list is kept in the database, for when the gateway is away.
+/// The gateway's agents. The last list is stored in the database for times without the gateway.
 package final class GatewayLists {
     package struct Row {
         /// The agent's id.
@@ -14,27 +14,27 @@ package final class GatewayLists {
 
     package struct List {
         package let rows: [Row]
-        /// False: an earlier answer, because the gateway is away.
+        /// False for an earlier answer, because the gateway is away.
         package let isLive: Bool
-        /// When it was the gateway's answer; nil where it never gave one.
+        /// The time of the gateway's answer; nil if it never gave one.
         package let asOf: Timestamp?
     }
 
-    /// No event tells of agents that came or went; a configuration is seldom changed.
+    /// No event reports new or removed agents; a configuration seldom changes.
     private static let lifeMs: UInt64 = 30_000
-    /// A message does not wait longer to learn whether its agent exists.
+    /// The longest time a message waits to learn whether its agent exists.
     private static let longestLookMilliseconds: Int64 = 2000
     private static let space = "gateway"
 
     private unowned let gateway: any GatewayCalls
     private let feed: EventFeed
     private let events: ServiceEvents
-    /// Agents that the connected gateway has told of.
+    /// Agents that the connected gateway has listed.
     private var agents: Set<String> = []
     /// Lists as last written to the database.
     private var kept: [String: [UInt8]] = [:]
 
-    /// The last answer of the connected gateway, and when it came on the loop's clock.
+    /// The connected gateway's last answer, with its time on the loop's clock.
     private var fresh: (rows: [Row], at: UInt64)?
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents) {
@@ -43,7 +43,7 @@ package final class GatewayLists {
         self.events = events
     }
 
-    /// - Parameter refresh: asks the gateway, however young the last answer is.
+    /// - Parameter refresh: whether to ask the gateway, however recent the last answer is.
     package func readAgents(
         refresh: Bool = false,
         on loop: isolated EventLoop,
@@ -69,20 +69,20 @@ package final class GatewayLists {
         }
     }
 
-    /// A gateway reads its configuration anew when it starts.
+    /// Drops the answer: a gateway reads its configuration again when it starts.
     func linkOpened() {
         agents = []
         fresh = nil
     }
 
-    /// Gateways of earlier protocols take messages for agents that are in no list.
+    /// Gateways of earlier protocols accept messages for unlisted agents.
     private static let firstProtocolThatRefuses = 4
 
-    /// Asks the gateway only about an agent it has not told of yet.
+    /// Asks the gateway only about an agent it has not listed yet.
     /// - Parameters:
-    ///   - agent: as session keys name it, in lower case.
-    ///   - completion: with the agents there are, where this one is missing among them; nil where it exists, or where the gateway
-    ///     cannot be asked.
+    ///   - agent: the lower-case name used in session keys.
+    ///   - completion: gets the existing agents if this one is not among them; nil if it exists or the gateway cannot
+    ///     be asked.
     package func missing(
         agent: String,
         on loop: isolated EventLoop,

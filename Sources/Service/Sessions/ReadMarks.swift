@@ -3,7 +3,7 @@ package import EventLoops
 import Runs
 import Store
 
-/// How far each client has read each session: the place of a message, and how many answers have come since.
+/// How far each client has read each session: a message's position, and the number of answers since.
 package final class ReadMarks {
     private struct Name: Hashable {
         let reader: String
@@ -30,15 +30,16 @@ package final class ReadMarks {
     }
 
     private static let space = "read"
-    /// A household has some ten clients and some hundred sessions; the mark of the oldest message gives way.
+    /// A household has some ten clients and some hundred sessions; above this, the mark of the oldest message is
+    /// dropped.
     private static let most = 2_000
-    /// Nobody needs to know more exactly.
+    /// The highest count; beyond it an exact number is of no use.
     private static let mostCounted = 500
 
     private let feed: EventFeed
     private let events: ServiceEvents
     private var marks: [Name: Mark] = [:]
-    /// Answers that came while a mark was on its way to the disk.
+    /// Answers that arrived while a mark was being written to disk.
     private var meanwhile: [Name: Int] = [:]
 
     init(feed: EventFeed, events: ServiceEvents) {
@@ -46,7 +47,7 @@ package final class ReadMarks {
         self.events = events
     }
 
-    /// Takes up the marks of earlier processes.
+    /// Loads the marks of earlier processes.
     func load(on loop: isolated EventLoop) {
         feed.readSaved("marks", on: loop) { tables in
             try tables.values.all(space: Self.space).compactMap { row -> (Name, Mark)? in
@@ -61,15 +62,15 @@ package final class ReadMarks {
         }
     }
 
-    /// Nil where the reader has never said how far it is.
+    /// The unread count; nil if the reader has never marked this session.
     package func unread(by reader: String, in session: String) -> Int? {
         marks.isEmpty ? nil : marks[Name(reader: reader, session: session)].map { min($0.unread, Self.mostCounted) }
     }
 
-    /// Whether the reader has ever said how far it is.
+    /// Whether the reader has ever set a mark.
     func knows(_ reader: String) -> Bool { marks.keys.contains { $0.reader == reader } }
 
-    /// By session.
+    /// Unread counts by session.
     func unread(by reader: String) -> [String: Int] {
         marks.reduce(into: [:]) { found, mark in
             if mark.key.reader == reader { found[mark.key.session] = min(mark.value.unread, Self.mostCounted) }
@@ -77,8 +78,8 @@ package final class ReadMarks {
     }
 
     /// - Parameters:
-    ///   - message: the last one that was read; nil stands for all there are. A mark never moves back.
-    ///   - completion: with false where the session has no such message.
+    ///   - message: the last read message; nil means all of them. A mark never moves back.
+    ///   - completion: gets false if the session has no such message.
     package func set(
         _ reader: String,
         in session: String,
@@ -131,7 +132,7 @@ package final class ReadMarks {
         for name in meanwhile.keys where name.session == session { meanwhile[name]? += 1 }
     }
 
-    /// The session goes on with another conversation; of that one nothing is unread yet.
+    /// Resets the counts, because the session continues with a new conversation.
     func begin(_ session: String) {
         for name in marks.keys where name.session == session { marks[name]?.unread = 0 }
     }

@@ -4,31 +4,31 @@ import Gateway
 import Outbox
 import Runs
 
-/// Changes of the gateway's sessions, one after another for each key. Before each the gateway is asked how the session stands,
-/// because it makes a new one of a key that it does not have.
+/// Changes of the gateway's sessions, one at a time per key. Before each change the gateway is asked for the session,
+/// because a change to an unknown key would create one.
 package final class SessionControl {
-    /// Decides whether the session is the one that was meant.
+    /// Decides whether the session is the one the caller means.
     package typealias Condition = (SessionInfo) -> Bool
     package typealias Completion<Value> = (Result<Value, Refusal>) -> Void
 
     package enum Refusal: Error {
         case gateway(GatewayFault)
         case notFound
-        /// The key leads to another conversation.
+        /// The key now belongs to another conversation.
         case moved
         case busy
         case mainSession
         case labelTaken
-        /// With the name that is most like it, where there is one.
+        /// The model does not exist; `near` is the most similar name, if there is one.
         case unknownModel(near: String?)
-        /// So many messages wait for it.
+        /// The number of messages that wait for the session.
         case outboxNotEmpty(Int)
-        /// The model has these levels only.
+        /// The thinking levels that the model has.
         case noSuchThinking([String])
         case unknownAgent([String])
     }
 
-    /// A setting to be written, or to be taken back to its default.
+    /// A setting to write, or to reset to its default.
     package enum Setting: Sendable, Equatable {
         case set(String)
         case clear
@@ -49,9 +49,9 @@ package final class SessionControl {
     package struct NewSession: Sendable {
         package var agent: String?
         package var change: Change
-        /// The last part of its key, where the gateway does not choose one.
+        /// The last part of the session key, if the gateway does not choose one.
         package var id: String
-        /// The same request always has the same id: where there is a session of it, that is the one.
+        /// Whether a repeat of the request yields the same id, so that an existing session of that id is the one meant.
         package var isRepeatable: Bool
 
         package init(agent: String?, change: Change, id: String, isRepeatable: Bool) {
@@ -64,25 +64,25 @@ package final class SessionControl {
 
     package struct Made {
         package let info: SessionInfo
-        /// An earlier request made it.
+        /// Whether an earlier request made the session.
         package let isRepeat: Bool
     }
 
     package struct Patched {
         package let info: SessionInfo
-        /// The settings that the gateway changed by itself.
+        /// The settings that the gateway changed on its own.
         package let changed: [String]
     }
 
     package enum Compaction {
         case done(SessionInfo)
-        /// It takes longer; an event tells of its end.
+        /// The change takes longer; an event will report its end.
         case underWay
     }
 
-    /// A caller waits so long for a compaction.
+    /// The longest time a caller waits for a compaction.
     private static let compactionWaitMs: Int64 = 2_000
-    /// A key that is part of longer ones finds those too.
+    /// Room for longer keys, because the search also finds those that contain this key.
     private static let mostFound = 1_000
 
     private unowned let gateway: any GatewayCalls
@@ -92,7 +92,7 @@ package final class SessionControl {
     private let outbox: OutboxService
     private let lists: GatewayLists
     private let models: ModelService
-    /// Changes that wait for the one under way, by key.
+    /// Changes waiting for the current one, by key.
     private var queues: [String: [() -> Void]] = [:]
 
     init(
@@ -115,7 +115,7 @@ package final class SessionControl {
 
     // MARK: Looking
 
-    /// How the session stands at the gateway now; nil where it has none of this key.
+    /// The session's current state at the gateway; nil if there is none with this key.
     package func find(
         _ key: String,
         on loop: isolated EventLoop,
@@ -254,7 +254,7 @@ package final class SessionControl {
         }
     }
 
-    /// The settings that the call which makes a session does not take; in the oldest releases they make it.
+    /// Sets the settings that the creating call does not take; in the oldest releases this also creates the session.
     private func complete(
         _ key: String,
         _ change: Change,
@@ -313,7 +313,7 @@ package final class SessionControl {
         }
     }
 
-    /// - Parameter isForced: what waits in the outbox for it does not hold it back.
+    /// - Parameter isForced: delete even if messages in the outbox wait for the session.
     package func delete(
         _ key: String,
         keepsTranscript: Bool,
@@ -350,7 +350,8 @@ package final class SessionControl {
             case .failure(let fault): finish(.failure(Refusal(fault)))
             case .success(let wasThere):
                 guard wasThere else { return finish(.failure(.notFound)) }
-                // Before the others learn of it: they would be held back for a decision.
+                // Cancelled before the other services learn of it, since they would hold the messages back for a
+                // decision.
                 if isForced { self.outbox.cancelAll(of: before.key, on: loop) }
                 self.service.deleted(before, on: loop)
                 finish(.success(before))
@@ -406,7 +407,7 @@ package final class SessionControl {
         return SessionsPatch.Change(change).isLater ? gateway.obstacle(to: .sessionsArchive) : nil
     }
 
-    /// Only the newest releases take it.
+    /// The condition on the conversation's id, which only the newest releases take.
     private func guardID(of info: SessionInfo) -> String? {
         gateway.hello?.methods.contains("sessions.patchMany") ?? false ? info.sessionID : nil
     }
@@ -429,8 +430,8 @@ package final class SessionControl {
         }
     }
 
-    /// Gateways take any name, and every run of the session fails from then on. Where there is no list to look in, the gateway
-    /// decides.
+    /// Checks a model's name: gateways accept any name, and every run of the session would fail from then on. Without a
+    /// list to check against, the gateway decides.
     private func check<Value>(
         _ model: Setting?,
         _ finish: @escaping Completion<Value>,
@@ -446,7 +447,7 @@ package final class SessionControl {
         }
     }
 
-    /// The session after a change. One that is gone by now was deleted by somebody else.
+    /// Reads the session after a change. If it is gone, somebody else deleted it.
     private func reread<Value>(
         _ key: String,
         _ finish: @escaping Completion<Value>,
@@ -526,7 +527,7 @@ extension SessionsPatch.Change {
 }
 
 extension SessionControl.Change {
-    /// The settings that differ and were not asked for.
+    /// The settings that changed without being requested.
     func others(from before: SessionInfo, to after: SessionInfo) -> [String] {
         var names: [String] = []
         if label == nil, before.label != after.label { names.append("label") }

@@ -2,9 +2,9 @@ import Basics
 import Gateway
 import JSONBytes
 
-/// The form in which the last list is kept on disk, for when the gateway is away.
+/// The stored form of the last list, for times without the gateway.
 extension SessionInfo {
-    /// As `init(kept:)` reads it.
+    /// Writes the form that `init(kept:)` reads.
     func keep(in writer: inout JSONWriter) {
         writer.object { object in
             writeMembers(to: &object)
@@ -12,7 +12,7 @@ extension SessionInfo {
         }
     }
 
-    /// A row of the list as it was last written to the database.
+    /// A row of the list as last written to the database.
     init?(kept row: JSONValue) {
         guard let text = row["key"]?.string else { return nil }
         self.init(key: SessionKey(canonical: text))

@@ -2,9 +2,9 @@ package import Basics
 package import Gateway
 package import JSONBytes
 
-/// A conversation as the list of sessions shows it: named members of the gateway's row, never the row.
+/// A session as lists show it: named members of the gateway's row, never the row itself.
 package struct SessionInfo: Sendable, Equatable {
-    /// Where the title comes from.
+    /// The origin of the title.
     package enum TitleSource: String, Sendable {
         case label, displayName, derived, key
     }
@@ -24,7 +24,7 @@ package struct SessionInfo: Sendable, Equatable {
     package var agent: String?
     package var kind: SessionKind
     package var label: String?
-    /// What people know it by.
+    /// The name by which people know the session.
     package var title: String?
     package var titleFrom: TitleSource?
     package var preview: String?
@@ -36,7 +36,7 @@ package struct SessionInfo: Sendable, Equatable {
     package var status: String?
     package var wasAborted = false
     package var updatedAt: Timestamp?
-    /// The conversation that the key leads to.
+    /// The conversation behind the key.
     package var sessionID: String?
     package var tokens = Tokens()
     package var contextTokens: Int64?
@@ -45,13 +45,14 @@ package struct SessionInfo: Sendable, Equatable {
     package var isPinned: Bool?
     package var isArchived: Bool?
 
-    /// In bytes: a session is one line of a list, however long the gateway's texts are.
+    /// In bytes: a session takes one line of a list, however long the gateway's texts are.
     private static let longestText = 512
     /// In characters.
     private static let longestTitle = 80
     private static let longestPreview = 240
 
-    /// - Parameter clientName: the name under which Ladle connects; the gateway gives it to every session made through us.
+    /// - Parameter clientName: the name with which Ladle connects; the gateway gives it to every session made through
+    ///   Ladle.
     package init(_ row: SessionRow, key: SessionKey, clientName: String) {
         func short(_ text: String?) -> String? { text.map { $0.cut(toBytes: Self.longestText) } }
         self.init(key: key, named: row.kind)
@@ -81,7 +82,7 @@ package struct SessionInfo: Sendable, Equatable {
         isArchived = row.isArchived
     }
 
-    /// A session of which only the key is known.
+    /// A session known only by its key.
     init(key: SessionKey, named kind: String? = nil) {
         self.key = key.text
         agent = key.agent
@@ -95,7 +96,7 @@ package struct SessionInfo: Sendable, Equatable {
 
     package var kindName: String { kind.rawValue }
 
-    /// Members whose change is published; runs and messages have events of their own.
+    /// Members whose changes are published; runs and messages have events of their own.
     var lasting: [String?] {
         [
             label, provider, model, thinking, verbose, isUnread.map { "\($0)" }, isPinned.map { "\($0)" },
@@ -103,7 +104,7 @@ package struct SessionInfo: Sendable, Equatable {
         ]
     }
 
-    /// How full the model's context is; nil where the gateway's count is of another model or out of date.
+    /// The used share of the model's context; nil if the gateway's count is outdated or of another model.
     var contextUsedPercent: Int? {
         guard let total = tokens.total, let room = contextTokens, room > 0, total >= 0, tokens.isFresh != false else {
             return nil
@@ -131,7 +132,7 @@ package struct SessionInfo: Sendable, Equatable {
         return (nil, nil)
     }
 
-    /// The last part of the key, for a session that has no other name.
+    /// Uses the last part of the key, for a session without a name.
     mutating func nameAfterKey() {
         let last = key.utf8.split(separator: UInt8(ascii: ":")).last.map { String(Substring($0)) }
         title = (last ?? key).cut(to: Self.longestTitle)
@@ -140,7 +141,7 @@ package struct SessionInfo: Sendable, Equatable {
 
     static func preview(of text: String) -> String? { visible(text)?.cut(to: longestPreview) }
 
-    /// Without the gateway's stamp; nil for a text that no person wrote, and for one that is all metadata.
+    /// The text without the gateway's stamp; nil if no person wrote it, or if it is only metadata.
     private static func visible(_ text: String?) -> String? {
         guard let text else { return nil }
         let words = InboundEnvelope.stripped(text).trimmingBlanks()
@@ -149,12 +150,13 @@ package struct SessionInfo: Sendable, Equatable {
         return firstLine.containsText("(untrusted metadata):") ? nil : words
     }
 
-    /// A program's name is no title: it is the same for all its sessions.
+    /// Whether the name is a program's: not a title, since all its sessions have the same one.
     private static func isClientName(_ name: String, _ row: SessionRow, clientName: String) -> Bool {
         name == clientName || name == row.clientName || name.hasPrefix("webchat:")
     }
 
-    /// `8545646e (2026-11-22)`: the gateway makes it of the session's id while nobody has said anything.
+    /// Whether the title is one like `8545646e (2026-11-22)`, which the gateway makes from the session's id while there
+    /// are no messages.
     private static func isMadeOfID(_ title: String, _ row: SessionRow) -> Bool {
         guard let id = row.sessionId, id.utf8.count >= 8 else { return false }
         return title.hasPrefix(id.prefix(8) + " (") && title.hasSuffix(")")
@@ -163,8 +165,8 @@ package struct SessionInfo: Sendable, Equatable {
     // MARK: JSON
 
     /// - Parameters:
-    ///   - isActive: whether a run is under way, which we know better than a list of a moment ago.
-    ///   - waiting: what waits in the outbox and for a decision; nil where nobody asked.
+    ///   - isActive: whether a run is in progress, which Ladle knows better than an older list.
+    ///   - waiting: counts of waiting messages and approvals; nil if not requested.
     package func write(
         to writer: inout JSONWriter,
         isActive: Bool?,

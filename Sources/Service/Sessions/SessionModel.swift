@@ -5,24 +5,24 @@ import JSONBytes
 import Runs
 import Store
 
-/// The gateway's sessions as Ladle knows them: the last list, kept true by the gateway's events. A read that finds it fresh asks
-/// nobody. The list is kept in the database too, for when the gateway is away.
+/// The gateway's sessions as Ladle knows them: the last list, kept current by the gateway's events. A read that finds
+/// it fresh sends no call. The list is also stored in the database, for times without the gateway.
 package final class SessionModel {
     package struct List {
-        /// As the gateway lists them: the one that changed last comes first.
+        /// The sessions in the gateway's order: the last changed first.
         package let sessions: [SessionInfo]
-        /// False: an earlier answer, because the gateway is away.
+        /// False for an earlier answer, because the gateway is away.
         package let isLive: Bool
-        /// When it was the gateway's answer; nil where it never gave one.
+        /// The time of the gateway's answer; nil if it never gave one.
         package let asOf: Timestamp?
     }
 
     package typealias Completion = (Result<List, ServiceFault>) -> Void
 
     package static let mostSessions = 1000
-    /// What events leave out, such as titles, is at most this old.
+    /// The maximum age of members that events leave out, such as titles.
     private static let lifeWithEventsMs: UInt64 = 60_000
-    /// Of a gateway that tells of no change.
+    /// For a gateway that reports no changes.
     private static let lifeWithoutEventsMs: UInt64 = 2_000
 
     private unowned let gateway: any GatewayCalls
@@ -31,18 +31,18 @@ package final class SessionModel {
     private let runs: RunService
     private let clientName: String
     private var rows: [String: SessionInfo] = [:]
-    /// On the loop's clock; nil where the next read has to ask.
+    /// On the loop's clock; nil if the next read must ask.
     private var readAt: UInt64?
     private var waiters: [Completion] = []
-    /// The calls so far; answers of earlier ones count no more.
+    /// The number of calls; answers to earlier ones are ignored.
     private var asked = 0
     private var isAsking = false
-    /// Sessions that events changed while a list was on its way.
+    /// Sessions that events changed while a list was requested.
     private var touched: Set<String> = []
     private let kept: KeptList
-    /// The link was broken since the last list: its events are lost.
+    /// The link was lost since the last list, and events with it.
     private var hasGap = false
-    /// Before the first list nobody knows which sessions are new.
+    /// Before the first list, new sessions cannot be told from old ones.
     private(set) var wasListed = false
 
     init(gateway: any GatewayCalls, feed: EventFeed, events: ServiceEvents, runs: RunService, clientName: String) {
@@ -66,19 +66,19 @@ package final class SessionModel {
         return info
     }
 
-    /// A session of which only the key is known.
+    /// A session, possibly known only by its key.
     func info(named key: SessionKey) -> SessionInfo {
         var info = SessionInfo(key: key)
         info.nameAfterKey()
         return info
     }
 
-    /// The name by which people know a session; nil where only its key is known.
+    /// The name by which people know a session; nil if only its key is known.
     func title(of session: String) -> String? {
         rows[session].flatMap { $0.titleFrom == .key ? nil : $0.title }
     }
 
-    /// As far as the gateway tells.
+    /// The sessions that the gateway marks as read or unread.
     var unread: [(session: String, isUnread: Bool)] {
         rows.values.compactMap { info in info.isUnread.map { (info.key, $0) } }
     }
@@ -93,7 +93,7 @@ package final class SessionModel {
         if isAsking { touched.insert(info.key) }
     }
 
-    /// Events of sessions have no preview.
+    /// Updates the preview, which session events do not have.
     func said(_ message: ChatMessage, in session: String) {
         guard message.role == .user || message.role == .assistant, message.state == .sent,
             let preview = SessionInfo.preview(of: message.text)
@@ -107,15 +107,15 @@ package final class SessionModel {
         if isAsking { touched.insert(key) }
     }
 
-    /// Something changed that no event describes.
+    /// Marks the list outdated after a change that no event describes.
     func invalidate() {
         readAt = nil
         events.changed()
-        // The list on its way may be of the time before.
+        // The requested list may be from before the change.
         if isAsking { asked += 1 }
     }
 
-    /// What an event tells of a session, with what events leave out.
+    /// An event's row, completed with the members that events leave out.
     func merged(_ row: SessionRow, _ key: SessionKey) -> SessionInfo {
         var info = SessionInfo(row, key: key, clientName: clientName)
         guard let last = rows[key.text], last.sessionID == info.sessionID || info.sessionID == nil else {
@@ -123,7 +123,7 @@ package final class SessionModel {
             if info.title == nil { info.nameAfterKey() }
             return info
         }
-        // Events have no title of a first message, and no preview.
+        // Events carry neither a title made from the first message nor a preview.
         if info.title == nil, last.titleFrom != .label { (info.title, info.titleFrom) = (last.title, last.titleFrom) }
         if info.title == nil { info.nameAfterKey() }
         info.preview = info.preview ?? last.preview
@@ -155,7 +155,7 @@ package final class SessionModel {
         return loop.now < readAt + life
     }
 
-    /// All of them, whatever part is wanted.
+    /// Reads all sessions, whichever part is wanted.
     package func read(refresh: Bool = false, on loop: isolated EventLoop, completion: @escaping Completion) {
         guard gateway.isOnline else { return readKept(on: loop, completion: completion) }
         if !refresh, isFresh(on: loop) { return completion(.success(current)) }

@@ -6,25 +6,25 @@ import Runs
 import Store
 import Upstream
 
-/// Publishes the sessions of the gateway that came, changed, began anew or went.
+/// Publishes sessions of the gateway that were created, changed, reset or deleted.
 package final class SessionService {
     enum Reason: String {
         case created, changed, renamed, reset, deleted, compacted, archived
 
-        /// Clients load something anew: it is told at once, and nothing takes its place.
+        /// Clients must reload something, so the event is published at once, and no later one replaces it.
         var isTurn: Bool { self == .created || self == .reset || self == .deleted }
     }
 
-    /// An event that waits for its second to be over, or what was told in it.
+    /// An event published within the last second, with the one to publish next.
     private struct Told {
         let number: Int
         let reason: Reason
         let conversation: String?
-        /// Comes when the second is over; nil where nothing changed meanwhile.
+        /// The event to publish after the second; nil if nothing changed meanwhile.
         var next: (reason: Reason, info: SessionInfo)?
     }
 
-    /// At most one event of a session in this time; a repeat of the same news in it is none.
+    /// The shortest time between two events of a session; repeats of the same news are dropped.
     private static let pauseMs: Int64 = 1_000
 
     private let feed: EventFeed
@@ -34,10 +34,10 @@ package final class SessionService {
     private let marks: ReadMarks
     private let conversations: Conversations
     private let model: SessionModel
-    /// Sessions that were told of in the last second.
+    /// Sessions with an event in the last second.
     private var told: [String: Told] = [:]
     private var tellings = 0
-    /// The conversations that resets began, of sessions that were reset.
+    /// The new conversations of sessions that were reset.
     private var resets: [String: String] = [:]
 
     init(
@@ -72,7 +72,7 @@ package final class SessionService {
     }
 
     private func changed(_ event: SessionsChangedEvent, on loop: isolated EventLoop) {
-        // Without a key: the whole list may have changed.
+        // An event without a key: the whole list may have changed.
         guard let written = event.sessionKey else { return model.invalidate() }
         let key = runs.canonical(written)
         let last = model[key.text]
@@ -89,7 +89,7 @@ package final class SessionService {
                 publish(.created, info, on: loop)
             case "compact": publish(.compacted, info, on: loop)
             case nil:
-                // The first message gives it a title, which no event carries.
+                // The first message gives the session a title, which no event carries.
                 if event.phase == .end, info.titleFrom == .key { model.invalidate() }
                 publishDifference(last, info, on: loop)
             default: publishDifference(last, info, on: loop)
@@ -102,8 +102,9 @@ package final class SessionService {
         began(key.text, on: loop)
     }
 
-    /// The session goes on with another conversation: what was kept belongs to the former one. What waits is sent all the same,
-    /// unless somebody reset the session: a gateway that was killed before it wrote anything also begins anew.
+    /// Starts a new conversation in the session; cached data belongs to the previous one. Waiting messages are still
+    /// sent unless somebody reset the session: a gateway that was killed before its first write also starts a new
+    /// conversation.
     func began(_ session: String, on loop: isolated EventLoop) {
         messages.begin(session, on: loop)
         marks.begin(session)
@@ -118,7 +119,7 @@ package final class SessionService {
 
     // MARK: What Ladle did itself
 
-    /// After a change that was asked for here; the gateway's own event about it, if there is one, is no second one.
+    /// Publishes a change requested through Ladle; the gateway's own event about it, if any, is not published again.
     func patched(_ info: SessionInfo, on loop: isolated EventLoop) {
         let last = model[info.key]
         model.note(info)
@@ -135,10 +136,10 @@ package final class SessionService {
         publish(.compacted, info, on: loop)
     }
 
-    /// - Parameter id: the conversation that the key leads to now; nil where it is not known.
+    /// - Parameter id: the new conversation behind the key; nil if unknown.
     func reset(_ info: SessionInfo, _ id: String?, on loop: isolated EventLoop) {
         let key = info.key
-        // An answer and an event tell of the same one.
+        // The answer and the gateway's event report the same reset.
         if let id {
             if resets[key] == id { return }
             if resets.count >= SessionModel.mostSessions { resets = [:] }
@@ -164,7 +165,7 @@ package final class SessionService {
 
     // MARK: Publishing
 
-    /// After a break of the link: what its events would have told.
+    /// Publishes the changes whose events were lost while the link was down.
     func compare(_ before: [String: SessionInfo], on loop: isolated EventLoop) {
         let after = model.sessions
         for info in after {
@@ -175,13 +176,14 @@ package final class SessionService {
                 publish(.created, info, on: loop)
             }
         }
-        // A full list may lack more than what is gone.
+        // A list at its limit may lack sessions that still exist.
         guard after.count < SessionModel.mostSessions else { return }
         let left = Set(after.map(\.key))
         for (key, info) in before where !left.contains(key) { deleted(info, on: loop) }
     }
 
-    /// Counters, previews and runs are no news here: each run changes them several times, and has events of its own.
+    /// Publishes lasting changes only: counters, previews and runs change several times per run and have events of
+    /// their own.
     private func publishDifference(_ last: SessionInfo?, _ info: SessionInfo, on loop: isolated EventLoop) {
         guard last?.lasting != info.lasting else { return }
         guard last != nil || !model.wasListed else { return publish(.created, info, on: loop) }
@@ -193,7 +195,7 @@ package final class SessionService {
     private func publish(_ reason: Reason, _ info: SessionInfo, on loop: isolated EventLoop) {
         guard let last = told[info.key] else { return tell(reason, info, on: loop) }
         if reason.isTurn {
-            // The same again, by the gateway's event and by its answer.
+            // The same change, reported by both the gateway's event and its answer.
             if last.reason == reason, reason == .deleted || last.conversation == info.sessionID { return }
             return tell(reason, info, on: loop)
         }

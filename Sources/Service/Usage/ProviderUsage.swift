@@ -2,14 +2,15 @@ import Basics
 import Gateway
 package import JSONBytes
 
-/// How far one subscription is used up, as it is shown.
+/// The used share of one subscription.
 package struct ProviderUsage: Sendable, Equatable {
     struct Window: Sendable, Equatable {
         let name: String
         let usedPercent: Double?
         let resetsAt: Timestamp?
 
-        /// A window that has ended since the gateway asked is used by nobody knows how much.
+        /// The used share; nil if the window has ended since the gateway asked, because nothing is known of the new
+        /// one.
         func percent(now: Timestamp) -> Double? {
             if let resetsAt, resetsAt <= now { return nil }
             return usedPercent
@@ -22,12 +23,12 @@ package struct ProviderUsage: Sendable, Equatable {
     let error: String?
     let windows: [Window]
 
-    /// In bytes, of texts that are shown: a name stands in one line of a terminal with the others, an error is a sentence.
+    /// In bytes: names share one line of a terminal, an error is a sentence.
     private static let longestWindowName = 64
     private static let longestName = 128
     private static let longestError = 300
     private static let longestID = 64
-    /// A provider that lets its customers go on counts beyond 100; more than this is no figure of one.
+    /// Providers that allow use beyond the limit count past 100; a larger number than this is not credible.
     private static let mostPercent = 10_000.0
 
     init(_ provider: UsageStatus.Provider) {
@@ -44,7 +45,8 @@ package struct ProviderUsage: Sendable, Equatable {
         }
     }
 
-    /// Providers come with each release; their ids are of lower-case letters, digits and hyphens here.
+    /// The provider's id, limited to lower-case letters, digits and hyphens, since new providers come with each
+    /// release.
     private static func id(_ text: String) -> String {
         let bytes = text.utf8.prefix(longestID).map { byte -> UInt8 in
             if byte.isASCIILetter { return byte | 0x20 }
@@ -53,7 +55,7 @@ package struct ProviderUsage: Sendable, Equatable {
         return bytes.isEmpty ? "unknown" : String(decoding: bytes, as: UTF8.self)
     }
 
-    /// - Parameter showsTimeLeft: false leaves out what changes from moment to moment.
+    /// - Parameter showsTimeLeft: false leaves out values that change constantly.
     func write(to writer: inout JSONWriter, now: Timestamp, showsTimeLeft: Bool) {
         writer.object { object in
             object.member("id", id)
@@ -81,7 +83,7 @@ package struct ProviderUsage: Sendable, Equatable {
 }
 
 extension UsageFigures: JSONWritable {
-    /// The members of an object that is open.
+    /// Writes the members into an open object.
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("tokens", tokens)
         writer.member("input", input)
@@ -91,7 +93,7 @@ extension UsageFigures: JSONWritable {
         writeCost(to: &writer)
     }
 
-    /// Where no price is known there is no cost to tell.
+    /// Writes the cost, unless no price is known.
     func writeCost(to writer: inout JSONWriter) {
         if cost > 0 || unpriced == 0 { writer.member("costUsd", (cost * 1_000_000).rounded() / 1_000_000) }
         writer.member("costIsLowerBound", unpriced > 0)

@@ -1,12 +1,12 @@
 package import Basics
 package import EventLoops
 
-/// Time zones by their names. Their files are read where reading blocks nobody, and each once.
+/// Time zones by name. Each zone file is read once, off the loop.
 package final class TimeZones {
-    /// Reads the file of a zone, on any thread; nil where there is none.
+    /// Reads the file of a zone, on any thread; nil if there is none.
     package typealias Reader = @Sendable (_ name: String, _ completion: @escaping @Sendable ([UInt8]?) -> Void) -> Void
 
-    /// A household has a handful; who asks for all of them reads files.
+    /// A household uses a handful of zones; a client that asks for all of them costs file reads.
     private static let mostKept = 64
 
     private let read: Reader
@@ -14,7 +14,7 @@ package final class TimeZones {
 
     init(_ read: @escaping Reader) { self.read = read }
 
-    /// Gives nil for a zone that this host does not have.
+    /// Nil for a zone that this host does not have.
     package func find(
         _ name: String,
         on loop: isolated EventLoop,

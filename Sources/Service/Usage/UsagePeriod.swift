@@ -1,29 +1,29 @@
 package import Basics
 import Gateway
 
-/// The days of a report. Gateways of earlier releases count days by one distance from UTC, whatever the clocks do meanwhile.
+/// The days of a report. Gateways of earlier releases use one UTC offset for all days, regardless of clock changes.
 package struct UsagePeriod: Hashable, Sendable {
     package enum Fault: Error, Equatable {
         case endsBeforeItBegins
         case tooLong
     }
 
-    /// A year, and the day of the year before.
+    /// One leap year.
     package static let mostDays: Int64 = 366
-    /// Where a request names no days.
+    /// The days of a report whose request names none.
     static let usualDays: Int64 = 30
 
     package let from: CivilDate
     package let to: CivilDate
-    /// The zone that was named; nil for that of Ladle's host.
+    /// The requested zone; nil for the zone of Ladle's host.
     package let zone: String?
-    /// East of UTC, at noon of the last day.
+    /// The offset east of UTC, at noon of the last day.
     package let offsetMinutes: Int
-    /// Some of its days have another distance.
+    /// Whether the offset changes during the period.
     package let spansChange: Bool
 
     /// - Parameters:
-    ///   - from, to: nil for the usual ones, up to today.
+    ///   - from, to: nil for the usual days, up to today.
     ///   - offset: seconds east of UTC at a time in seconds.
     package init(
         from: CivilDate?,
@@ -45,7 +45,7 @@ package struct UsagePeriod: Hashable, Sendable {
         spansChange = (first...(last + 1)).contains { offset($0 * 86_400 - Int64(seconds)) != seconds }
     }
 
-    /// The one day that is today.
+    /// The period that is only today.
     package init(today now: Timestamp, offset: (Int64) -> Int) {
         let day = CivilDate(daysSinceEpoch: Self.day(of: now, offset: offset))
         let seconds = offset(now.milliseconds / 1000)
@@ -56,7 +56,7 @@ package struct UsagePeriod: Hashable, Sendable {
         spansChange = false
     }
 
-    /// `+02:00`.
+    /// The offset as `+02:00`.
     package var offsetText: String {
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         return (offsetMinutes < 0 ? "-" : "+") + two(abs(offsetMinutes) / 60) + ":" + two(abs(offsetMinutes) % 60)

@@ -4,22 +4,22 @@ package import Gateway
 package import JSONBytes
 import Runs
 
-/// Tokens and cost by day and by session. The gateway reads transcripts for them, so an answer is kept.
+/// Tokens and cost by day and by session. The gateway reads transcripts to count them, so answers are cached.
 package final class UsageReports {
     package enum Fault: Error {
         /// The connected gateway has no such report.
         case unsupported
-        /// It has, but not of one agent.
+        /// The gateway has the report, but not for a single agent.
         case allAgentsOnly
         case gateway(GatewayFault)
     }
 
     package struct SessionRow: Sendable, JSONWritable {
-        /// Canonical.
+        /// The canonical session key.
         package let key: String
         fileprivate let row: SessionsUsage.Row
 
-        /// In bytes, of a text that is shown.
+        /// In bytes, per text shown.
         private static let longestText = 512
 
         package func write(to writer: inout JSONWriter) {
@@ -54,7 +54,7 @@ package final class UsageReports {
 
     package static let mostSessions = GatewayLimits.usageSessions
     private static let lifeMs: Int64 = 300_000
-    /// While the gateway still counts.
+    /// The life of an answer that the gateway is still counting.
     private static let unfinishedLifeMs: Int64 = 15_000
     private static let mostKept = 64
 
@@ -68,7 +68,7 @@ package final class UsageReports {
     }
     /// The connected gateway refused a named time zone.
     private var refusesTimeZones = false
-    /// It refused the word for all agents, and counts its default one.
+    /// The connected gateway refused the member for all agents, and counts only its default agent.
     private var refusesAllAgents = false
 
     init(gateway: any GatewayCalls, runs: RunService) {
@@ -86,7 +86,7 @@ package final class UsageReports {
     private var lacksCost: Bool { gateway.hello.map { !$0.methods.contains(UsageCost.method) } ?? false }
     private var namesAgents: Bool { (gateway.hello?.protocolVersion ?? 0) >= UsageCost.firstProtocolWithAgents }
 
-    /// The gateway itself counts the days of a named zone.
+    /// Whether the gateway itself counts days in the named zone.
     package func knowsZone(of period: UsagePeriod) -> Bool {
         period.zone != nil && !refusesTimeZones && gateway.hello?.takesTimeZones == true
     }
@@ -106,7 +106,7 @@ package final class UsageReports {
         }
     }
 
-    /// Of these days and all agents, of whatever age.
+    /// The last report of these days and all agents, of any age.
     func latestCost(_ period: UsagePeriod) -> UsageCost.Output? {
         costs.latest(CostQuestion(period: period, agent: nil))?.value
     }
@@ -125,7 +125,7 @@ package final class UsageReports {
             namesAgents: namesAll || agent != nil
         )
         gateway.call(call, on: loop) { [weak self] result in
-            // Reading again does no harm; each time one member less is sent.
+            // Reading again is harmless; each retry leaves out one more member.
             guard let self, namesZone || namesAll, case .failure(.gateway(let error, _)) = result, error.refusesMember
             else { return completion(result) }
             if namesZone { self.refusesTimeZones = true } else { self.refusesAllAgents = true }
@@ -133,7 +133,7 @@ package final class UsageReports {
         }
     }
 
-    /// - Parameter only: nil for all sessions, of which the gateway gives the latest.
+    /// - Parameter only: nil for all sessions, of which the gateway returns the latest.
     package func sessions(
         _ period: UsagePeriod,
         only keys: Set<String>?,
@@ -141,13 +141,13 @@ package final class UsageReports {
         on loop: isolated EventLoop,
         completion: @escaping (Result<KeptAnswer<SessionReport>, Fault>) -> Void
     ) {
-        // No hello lists the method; the releases that have it list this one.
+        // No hello lists the method; releases that have it also list this one.
         guard !lacksCost else { return completion(.failure(.unsupported)) }
         guard let keys else { return ask(period, key: nil, limit: limit, on: loop, completion: completion) }
         gather(period, keys.sorted().prefix(limit)[...], [], on: loop, completion: completion)
     }
 
-    /// One after the other: the gateway gets one question of a caller at a time.
+    /// Asks about one session after the other, so that a caller has one question at the gateway at a time.
     private func gather(
         _ period: UsagePeriod,
         _ keys: ArraySlice<String>,
@@ -198,12 +198,12 @@ package final class UsageReports {
 }
 
 extension Collection<UsageReports.SessionRow> {
-    /// Of those that the gateway has counted.
+    /// The sum over the sessions that the gateway has counted.
     package var totals: UsageFigures { compactMap(\.row.figures).reduce(UsageFigures(), +) }
 }
 
 extension UsageCost.Output {
-    /// The members of an object that is open.
+    /// Writes the members into an open object.
     package func writeMembers(to writer: inout JSONWriter) {
         writer.array("days") { list in
             for day in days {

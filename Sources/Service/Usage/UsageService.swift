@@ -4,22 +4,22 @@ import Gateway
 package import JSONBytes
 import Notifications
 
-/// How far the subscriptions are used up, and what today cost. Earlier gateways ask each provider for every answer, so Ladle asks seldom,
-/// answers from memory, and never by itself unless a client follows.
+/// The used share of the subscriptions and today's cost. Earlier gateways query every provider for each answer, so
+/// Ladle asks seldom, answers from memory, and asks unprompted only while a client follows the event.
 package final class UsageService {
     /// The answer at one moment.
     package struct Snapshot {
         let providers: [ProviderUsage]
-        /// When the gateway told; nil before it did.
+        /// The time of the gateway's answer; nil before the first.
         let asOf: Timestamp?
-        /// How long ago that was.
+        /// The age of the answer.
         let ageMs: UInt64?
         let isStale: Bool
         let today: (date: CivilDate, figures: UsageFigures)?
-        /// By the gateway's clock.
+        /// The time on the gateway's clock.
         let now: Timestamp
 
-        /// - Parameter showsTimeLeft: false leaves out what changes from moment to moment.
+        /// - Parameter showsTimeLeft: false leaves out values that change constantly.
         package func write(to writer: inout JSONWriter, showsTimeLeft: Bool) {
             writer.object { object in
                 object.member("asOf", asOf)
@@ -38,7 +38,7 @@ package final class UsageService {
     }
 
     package enum Fault: Error {
-        /// The connected gateway does not tell.
+        /// The connected gateway has no usage report.
         case unsupported
         case gateway(GatewayFault)
     }
@@ -50,16 +50,16 @@ package final class UsageService {
         let since: UInt64
     }
 
-    /// Providers limit how often they are asked, too.
+    /// The shortest time between two calls: providers limit how often they are asked.
     private static let shortestBetweenMs: Int64 = 60_000
     private static let staleAfterMs: Int64 = 300_000
-    /// For the first answer of all; later ones come at once.
+    /// The longest wait for the first answer; later reads are answered at once.
     private static let longestWaitMs: Int64 = 5_000
-    /// While somebody follows the event.
+    /// The time between two looks while a client follows the event.
     private static let betweenLooksMs: Int64 = 300_000
-    /// Displays on paper look every half hour.
+    /// The time for which a glance counts as followed: paper displays refresh every half hour.
     private static let glancedMs: Int64 = 3_600_000
-    /// An event tells that another part of a hundred this large is used.
+    /// The step in percent at which an event is published.
     private static let percentStep = 5.0
 
     private unowned let gateway: any GatewayCalls
@@ -68,7 +68,7 @@ package final class UsageService {
     private let audience: Audience
     private let utcOffset: @Sendable (Int64) -> Int
     private var known: Known?
-    /// Of the last call, where it failed before anything was known.
+    /// The failure of the last call, if nothing was known before it.
     private var fault: GatewayFault?
     private var isAsking = false
     private var isCounting = false
@@ -76,7 +76,7 @@ package final class UsageService {
     private var lastCounted: (at: UInt64, period: UsagePeriod)?
     private var waiters: [Int: () -> Void] = [:]
     private var nextWaiter = 0
-    /// By provider and window: how many steps were used when last seen.
+    /// The number of used steps when last seen, by provider and window.
     private var levels: [String: Int] = [:]
     private var isLooking = false
     private var glancedAt: UInt64?
@@ -97,7 +97,7 @@ package final class UsageService {
 
     // MARK: Reading
 
-    /// Answers at once where anything is known, and otherwise within seconds.
+    /// Answers at once if anything is known, otherwise within seconds.
     package func read(
         on loop: isolated EventLoop,
         completion: @escaping (Result<Snapshot, Fault>) -> Void
@@ -124,7 +124,7 @@ package final class UsageService {
 
     private var isFollowed: Bool { audience.names("usage") || audience.isTold(of: .usageThreshold) }
 
-    /// What is known, without asking.
+    /// The known usage, without asking.
     func latest(on loop: isolated EventLoop) -> Snapshot { snapshot(on: loop) }
 
     private func snapshot(on loop: isolated EventLoop) -> Snapshot {
@@ -192,7 +192,7 @@ package final class UsageService {
         for waiter in waiters.sorted(by: { $0.key < $1.key }) { waiter.value() }
     }
 
-    /// Another gateway may have other subscriptions.
+    /// Expires the answer, since another gateway may have other subscriptions.
     func linkOpened() {
         lastAsked = nil
         lastCounted = nil
@@ -201,13 +201,13 @@ package final class UsageService {
 
     // MARK: The event
 
-    /// A stream that names the event has begun, or somebody waits for it.
+    /// Follows the usage, because a stream names the event or a caller waits for it.
     package func follow(on loop: isolated EventLoop) {
         refresh(on: loop)
         lookLater(on: loop)
     }
 
-    /// Somebody sees it on a small display, which follows as long as it is looked at.
+    /// Follows the usage as long as a small display shows it.
     func glanced(on loop: isolated EventLoop) {
         guard gateway.hello?.methods.contains(UsageStatus.method) ?? false else { return }
         glancedAt = loop.now
@@ -245,7 +245,7 @@ package final class UsageService {
         }
     }
 
-    /// One event for all windows of an answer. Nothing is told of a window that is seen for the first time.
+    /// Publishes one event for all changed windows of an answer, except windows seen for the first time.
     private func publish(on loop: isolated EventLoop) {
         let snapshot = snapshot(on: loop)
         var seen: [String: Int] = [:]
