@@ -15,7 +15,7 @@ package struct ActivityLabel: Sendable, Equatable {
         self.detail = detail
     }
 
-    /// From the words of an open step, as they were shown.
+    /// Restores the label from the words shown for an open step.
     package init(resuming words: String, _ category: ActivityCategory, detail: String?) {
         var active = Substring(words)
         if active.hasPrefix(Self.waiting) { active = active.dropFirst(Self.waiting.count) }
@@ -31,7 +31,7 @@ package struct ActivityLabel: Sendable, Equatable {
 
     package var running: String { active + Self.dots }
 
-    /// The completed form, in past tense; without a known duration there are no brackets.
+    /// The completed form, in past tense; without brackets if the duration is unknown.
     package func done(milliseconds: Int64?) -> String {
         if table == .chowder { return milliseconds.map { "\(active) (\($0)ms)" } ?? active }
         let words = PastTense.of(active)
@@ -53,7 +53,7 @@ package struct ActivityLabel: Sendable, Equatable {
 
 /// The wording of all labels (`activity.labels`).
 package enum LabelTable: String, Sendable, CaseIterable {
-    /// Names the real work of a command line; past tense when it is done.
+    /// Names the actual work of a command line; in past tense when it is done.
     case extended
     /// The words that the Chowder app shows for the same call.
     case chowder

@@ -1,4 +1,4 @@
-/// How much of a tool call a label looks at. The gateway's frames are not trusted with our memory.
+/// Limits on the parts of a tool call that a label reads. Frames of the gateway must not fill our memory.
 package enum LabelLimits {
     /// Longest label without its dots, in characters.
     static let characters = 80

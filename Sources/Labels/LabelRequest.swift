@@ -26,7 +26,7 @@ package struct LabelRequest: Sendable {
 /// The arguments of a tool call; some providers send them as a JSON text.
 package struct ToolArguments: Sendable {
     private let value: JSONValue?
-    /// The Chowder app does not look into such a text.
+    /// Whether the arguments came as a text; the Chowder app does not look into one.
     let cameAsText: Bool
 
     package init(_ value: JSONValue?) {
@@ -40,7 +40,7 @@ package struct ToolArguments: Sendable {
 
     subscript(key: String) -> JSONValue? { value?[key] }
 
-    /// The first of these arguments that is a text and not empty.
+    /// The first of these arguments that is a non-empty text.
     package func text(_ names: String...) -> String? {
         for name in names {
             if let text = value?[name]?.string, !text.isEmpty { return text }
@@ -50,7 +50,7 @@ package struct ToolArguments: Sendable {
 
     var path: String? { text("path", "file_path", "filePath", "file") }
 
-    /// A list is an argv: its words are quoted, so that the lexer finds the same words again.
+    /// The command line. A list is an argv, whose words are quoted so that the lexer finds the same words again.
     package var command: String? {
         for name in ["command", "cmd"] {
             guard let found = value?[name] else { continue }

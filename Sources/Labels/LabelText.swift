@@ -5,7 +5,7 @@ package enum LabelText {
     /// Longest quoted piece, in characters.
     private static let quoteLimit = 40
 
-    /// The last part of a path; nil where there is none.
+    /// The last part of a path; nil if there is none.
     package static func name(ofPath path: String) -> String? {
         var rest = path[...]
         while rest.count > 1, rest.last == "/" { rest = rest.dropLast() }
@@ -73,7 +73,7 @@ package enum LabelText {
         return result
     }
 
-    /// Characters that cannot be seen or that reverse the direction of the text, so that a label could lie.
+    /// Invisible characters and those that reverse the text's direction could make a label lie.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x200B, 0x200E, 0x200F, 0x202A...0x202E, 0x2060...0x2069, 0xFEFF: true

@@ -31,7 +31,7 @@ package enum SecretMask {
         return run.split(whereSeparator: isJoiner).contains { $0.count >= 5 && isMixed($0) }
     }
 
-    /// Prefixes that providers give their keys, with at least eight characters behind them.
+    /// Prefixes of providers' keys, with at least eight characters after them.
     private static func hasTokenPrefix(_ run: ArraySlice<UInt8>) -> Bool {
         prefixes.contains { run.count >= $0.count + 8 && run.starts(with: $0) }
     }

@@ -50,7 +50,7 @@ struct SecretScanner {
 
     // MARK: names
 
-    /// Copies a name, and masks its value where the name says that the value is secret.
+    /// Copies a name, and masks its value if the name marks it as secret.
     private mutating func name() {
         let end = skip(position, while: Self.isNameByte)
         let name = bytes[position..<end]

@@ -28,10 +28,10 @@ package enum ThinkingLabel {
 
     package static func running(_ text: String) -> String { shortened(text) ?? text + "..." }
 
-    /// The completed form: past tense where the first word is a verb.
+    /// The completed form: past tense if the first word is a verb.
     package static func done(_ text: String) -> String { shortened(text) ?? PastTense.ofThought(text) }
 
-    /// A long text cut at the last blank before the limit, with an ellipsis; nil for one that is short enough.
+    /// A long text cut at the last blank before the limit, with an ellipsis; nil if the text is short enough.
     private static func shortened(_ text: String) -> String? {
         guard let end = text.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex), end < text.endIndex
         else {

@@ -56,7 +56,7 @@ package enum ToolLabels {
         return nil
     }
 
-    /// Tools that start something which has a name.
+    /// Tools that start something with a name.
     private static func named(_ name: String, _ arguments: ToolArguments) -> ActivityLabel? {
         if name == "sessions_spawn" {
             let agent = arguments.text("label", "name").map { "sub-agent \(LabelText.quoted($0))" }
@@ -68,7 +68,7 @@ package enum ToolLabels {
         return ActivityLabel("Scheduling \(LabelText.quoted(job))", .schedule)
     }
 
-    /// Any other tool by its name; MCP tools carry their server's: `mcp__SERVER__TOOL`.
+    /// Any other tool by its name; MCP tools include their server: `mcp__SERVER__TOOL`.
     private static func other(_ tool: String) -> ActivityLabel {
         var parts = tool.split(separator: "__", omittingEmptySubsequences: false)
         if parts.count == 3, parts[0].lowercased() == "mcp" { parts.removeFirst() }
@@ -85,10 +85,10 @@ package enum ToolLabels {
 
     // MARK: tables
 
-    /// Tools whose `action` says what they do.
+    /// Tools whose `action` argument names the work.
     private struct Actions: Sendable {
         let category: ActivityCategory
-        /// For an action without a row, or none.
+        /// The label for an unlisted or missing action.
         let other: String
         let labels: [String: String]
 
@@ -159,7 +159,7 @@ package enum ToolLabels {
         ),
     ]
 
-    /// Tools that always do the same.
+    /// Tools with a single purpose.
     private static let fixed: [String: ActivityLabel] = [
         "canvas": ActivityLabel("Working on canvas", .media),
         "image": ActivityLabel("Looking at an image", .media),

@@ -11,7 +11,7 @@ package struct CronJob: Sendable {
         case other(String)
     }
 
-    /// The work of a job. Texts may hold secrets; the words, folder and environment of a command are not even read.
+    /// The work of a job. Texts may hold secrets; the arguments, folder and environment of a command are not even read.
     package enum Work: Sendable, Equatable {
         case event(text: String)
         case message(text: String, model: String?, thinking: String?)
@@ -46,7 +46,7 @@ package struct CronJob: Sendable {
     package let work: Work
     package let state: State
 
-    /// Nil for what has no id.
+    /// Nil if the job has no id.
     package init?(_ value: JSONValue) {
         guard let id = value["id"]?.visibleIdentifier else { return nil }
         self.id = id
@@ -109,7 +109,7 @@ extension CronJob.State {
 
 /// Whether the result of a run reached the chat that it was meant for.
 enum CronDelivery {
-    /// Nil where none was wanted, or nobody knows.
+    /// Nil if no delivery was requested, or its result is unknown.
     static func wasMade(_ status: String) -> Bool? {
         switch status {
         case "delivered": true
@@ -145,7 +145,7 @@ package struct CronJobRun: Sendable {
         summary = value["summary"]?.string
         durationMs = GatewayTime.duration(value["durationMs"])
         sessionKey = value["sessionKey"]?.identifier
-        // Where no delivery was asked for, later releases answer `delivered: false` beside it.
+        // Without a requested delivery, later releases still answer `delivered: false`.
         let told = value["deliveryStatus"]?.string
         wasDelivered = told.map { CronDelivery.wasMade($0) } ?? value["delivered"]?.bool
         model = value["model"]?.identifier

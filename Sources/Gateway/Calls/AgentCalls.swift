@@ -36,12 +36,12 @@ package struct AgentsList: GatewayCall {
     }
 }
 
-/// One of the files an agent works from.
+/// One of the files that define an agent.
 package struct AgentFile: Sendable {
     package let name: String
     package let missing: Bool
     package let content: String?
-    /// Newer gateways: SHA-256 of the content, for guarded writes.
+    /// Newer gateways: the content's SHA-256, for conditional writes.
     package let hash: String?
 
     init?(_ file: JSONValue) {
@@ -53,7 +53,7 @@ package struct AgentFile: Sendable {
     }
 }
 
-/// A file that does not exist is a success with `missing`.
+/// Reads a file. For a missing file the call succeeds with `missing`.
 package struct AgentsFilesGet: GatewayCall {
     package static let method = "agents.files.get"
     package var agentId: String
@@ -79,8 +79,8 @@ package struct AgentsFilesGet: GatewayCall {
 
 /// Overwrites a whole file; needs `operator.admin`.
 package struct AgentsFilesSet: GatewayCall {
-    /// The state in which the file has to be, or the gateway refuses. Older gateways, which send no hashes, refuse a call with
-    /// such a member.
+    /// The required state of the file; otherwise the gateway refuses. Older gateways send no hashes and refuse calls
+    /// with this member.
     package enum Guard: Sendable, Equatable {
         case hash(String)
         case missing

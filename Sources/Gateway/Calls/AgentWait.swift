@@ -1,12 +1,13 @@
 package import JSONBytes
 
-/// Asks whether a run is over. Older gateways say nothing about that in their pages.
+/// Asks whether a run is over. History pages of older gateways do not show it.
 package struct AgentWait: GatewayCall {
     package enum Output: Sendable, Equatable {
-        /// Over. A queued message that has not run is also answered so, and on 2026.4.26 a run that failed.
+        /// The run is over. Also the answer for a queued message that has not run, and on 2026.4.26 for a run that
+        /// failed.
         case ended
         case failed(String?)
-        /// Said of a run that goes on, and of one that the gateway does not know.
+        /// The run is still going on, or the gateway does not know it.
         case unknown
     }
 
@@ -17,7 +18,7 @@ package struct AgentWait: GatewayCall {
 
     package func writeParams(to writer: inout JSONWriter) {
         writer.member("runId", runId)
-        // The question is how the run stands now.
+        // The shortest wait, because only the current state matters.
         writer.member("timeoutMs", 1)
     }
 

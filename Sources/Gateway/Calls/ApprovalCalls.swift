@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// Commands that wait for a decision. Releases before spring 2026 do not have it.
+/// Lists commands that wait for a decision. Releases before spring 2026 lack this call.
 package struct ExecApprovalList: GatewayCall {
     package static let method = "exec.approval.list"
     package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
@@ -12,7 +12,7 @@ package struct ExecApprovalList: GatewayCall {
     }
 }
 
-/// Actions of plugins that wait for a decision.
+/// Lists plugin actions that wait for a decision.
 package struct PluginApprovalList: GatewayCall {
     package static let method = "plugin.approval.list"
     package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
@@ -63,7 +63,7 @@ package struct PluginApprovalResolve: GatewayCall {
 }
 
 enum ApprovalAnswers {
-    /// Gateways answer from memory within milliseconds. A person waits for this one.
+    /// Gateways answer from memory within milliseconds, and a person waits for the result.
     static let timeoutMs: Int64 = 10_000
 
     static func rows(
@@ -75,9 +75,9 @@ enum ApprovalAnswers {
     }
 }
 
-/// The rows of what waits for a person.
+/// Reads the rows of approvals and questions.
 enum GatewayRows {
-    /// A bare array, and in some releases an object around it.
+    /// The rows as an array; in some releases an object wraps it.
     static func list(of payload: JSONValue, _ name: String, method: String) throws(GatewayShapeError) -> JSONValue {
         guard let list = payload.kind == .array ? payload : payload[name], list.kind == .array else {
             throw GatewayShapeError(method: method, missing: name)
@@ -89,20 +89,20 @@ enum GatewayRows {
     }
 }
 
-/// Why the gateway did not take a decision.
+/// The reason why the gateway refused a decision.
 package enum ApprovalRefusal: Sendable, Equatable {
-    /// It has no such approval: its time is over, or somebody decided.
+    /// The approval does not exist: it expired, or somebody decided.
     case gone
-    /// Somebody decided otherwise.
+    /// Somebody made another decision.
     case resolved
-    /// This command is asked about each time.
+    /// The policy asks about this command each time.
     case alwaysUnavailable
     /// The run that asked was stopped.
     case runAborted
 }
 
 extension GatewayError {
-    /// Newer releases give a reason, older ones only words. Nil for every other refusal.
+    /// Newer releases give a reason code, older ones only a text. Nil for every other error.
     package var approvalRefusal: ApprovalRefusal? {
         switch detailsReason ?? detailsCode {
         case "APPROVAL_NOT_FOUND": return .gone

@@ -1,11 +1,11 @@
 package import JSONBytes
 
-/// Why a typed call has no result.
+/// The reason why a typed call has no result.
 package enum CallFailure: Error, Sendable {
     case gateway(GatewayError, payload: JSONValue?)
     case notDispatched(CallOutcome.NotDispatched)
     case ambiguous(CallOutcome.Ambiguity)
-    /// The gateway did it, but its answer lacks what every known release has.
+    /// The gateway acted, but its answer lacks a member that every known release sends.
     case unreadable(GatewayShapeError)
 
     /// The outcome of a call with its payload read as the call's own type.

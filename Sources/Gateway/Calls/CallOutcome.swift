@@ -1,12 +1,12 @@
 package import JSONBytes
 
-/// How a request ended, in the classes the outbox needs.
+/// The outcome of a request, in the classes that the outbox needs.
 package enum CallOutcome: Sendable {
     case ok(JSONValue?)
     case failed(GatewayError, payload: JSONValue?)
-    /// The gateway never saw it: repeating is free of duplicates.
+    /// The gateway never saw the request: repeating it cannot cause a duplicate.
     case notDispatched(NotDispatched)
-    /// The request was written and no answer came: it may have happened.
+    /// The request was sent and no answer came: the gateway may have acted.
     case ambiguous(Ambiguity)
 
     package enum NotDispatched: Sendable, Equatable {

@@ -1,20 +1,20 @@
-/// An ability of Ladle that not every release of the gateway has, under the name that `link.features` and problems give it.
+/// An ability that not every gateway release has, with the name shown in `link.features` and problems.
 ///
-/// A gateway answers a method that it does not know as if the link lacked a scope. So its hello is looked at before the call.
+/// A gateway reports an unknown method as a missing scope, so the hello is checked before the call.
 package enum Capability: String, CaseIterable, Sendable {
     case approvals
     case approvalsPending = "approvals.pending"
     case approvalsHistory = "approvals.history"
     case artifacts
     case automations
-    /// Running one now, and switching one on or off.
+    /// Running a job now, and switching one on or off.
     case automationsRun = "automations.run"
     case eventsSessions = "events.sessions"
     case models
     case nodes
     case nodesInvoke = "nodes.invoke"
     case questions
-    /// Also `pinned` and `unread`, which came with it.
+    /// Also `pinned` and `unread`, which the same release added.
     case sessionsArchive = "sessions.archive"
     case sessionsCompact = "sessions.compact"
     case sessionsCreate = "sessions.create"
@@ -26,10 +26,10 @@ package enum Capability: String, CaseIterable, Sendable {
     case usageLimits = "usage.limits"
     case usageSessions = "usage.sessions"
     case wake
-    /// Another session than the main one.
+    /// Waking a session other than the main one.
     case wakeSession = "wake.session"
 
-    /// One of them is enough.
+    /// Methods that show the capability; one is enough.
     package var methods: [String] {
         switch self {
         case .approvals: ["exec.approval.resolve", "plugin.approval.resolve", "approval.resolve"]
@@ -43,11 +43,11 @@ package enum Capability: String, CaseIterable, Sendable {
         case .nodes: ["node.list"]
         case .nodesInvoke: ["node.invoke"]
         case .questions: ["question.list"]
-        // It is a member of `sessions.patch`, which no hello tells of; these methods came with the same releases, which mostly tell
-        // their version too.
+        // The capability is a member of `sessions.patch`, which no hello lists; the same releases added these methods.
+        // Most hellos also name the version.
         case .sessionsArchive: ["approval.history", "question.list", "sessions.patchMany"]
         case .sessionsCompact: ["sessions.compact"]
-        // Without `sessions.create`, a patch of a key that is new makes the session.
+        // Without `sessions.create`, a patch with a new key creates the session.
         case .sessionsCreate: ["sessions.create", "sessions.patch"]
         case .sessionsDelete: ["sessions.delete"]
         case .sessionsPatch: ["sessions.patch"]
@@ -60,7 +60,7 @@ package enum Capability: String, CaseIterable, Sendable {
         }
     }
 
-    /// The first release known to have it.
+    /// The first release known to have the capability.
     package var firstRelease: String {
         switch self {
         case .approvals, .automations, .automationsRun, .models, .nodes, .nodesInvoke, .sessionsCompact,
@@ -76,7 +76,7 @@ package enum Capability: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether Ladle has routes for it, so that clients may rely on the name.
+    /// Whether Ladle has routes for the capability, so that clients may rely on its name.
     package var isServed: Bool {
         switch self {
         case .approvals, .approvalsPending, .automations, .automationsRun, .eventsSessions, .models, .nodes,
@@ -89,7 +89,7 @@ package enum Capability: String, CaseIterable, Sendable {
         }
     }
 
-    /// Methods that gateways answer and do not list.
+    /// Methods that gateways support but do not list.
     private static let unlisted: Set<String> = [
         "sessions.get", "sessions.resolve", "sessions.usage", "sessions.usage.logs", "sessions.usage.timeseries",
     ]
@@ -98,19 +98,19 @@ package enum Capability: String, CaseIterable, Sendable {
         if self == .sessionsArchive, let version = hello.serverVersion, Self.isRelease(version, from: (2026, 7)) {
             return true
         }
-        // A member of `wake`, which no hello tells of; it came with the protocol.
+        // A member of `wake`, which no hello lists; the protocol version shows it.
         if self == .wakeSession, hello.protocolVersion < 4 { return false }
         return methods.contains { hello.methods.contains($0) || Self.unlisted.contains($0) }
     }
 
-    /// Builds from source call themselves otherwise.
+    /// Builds from source have other version names, which give false.
     private static func isRelease(_ version: String, from first: (year: Int, month: Int)) -> Bool {
         let parts = version.split(separator: ".").map { Int($0) }
         guard parts.count >= 2, let year = parts[0], let month = parts[1] else { return false }
         return (year, month) >= (first.year, first.month)
     }
 
-    /// The names of all that work now, sorted.
+    /// The names of the capabilities available now, sorted.
     package static func names(with hello: Hello?) -> [String] {
         guard let hello else { return [] }
         return allCases.filter { $0.isServed && $0.works(with: hello) }.map(\.rawValue).sorted()

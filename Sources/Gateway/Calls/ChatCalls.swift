@@ -19,9 +19,9 @@ package struct ChatSend: GatewayCall {
 
     package struct Output: Sendable {
         package enum Status: Sendable {
-            /// Accepted by this call, or by an earlier one with the same key.
+            /// The message was accepted by this call, or earlier with the same key.
             case started, inFlight
-            /// A repeat whose run is over, or a stop word, which starts no run.
+            /// The run of a repeated message is over, or the message was a stop word, which starts no run.
             case finished
         }
 
@@ -82,13 +82,14 @@ package struct ChatSend: GatewayCall {
         Output(payload)
     }
 
-    /// A repeat of a key whose run failed is answered with an error and that run's summary: the message was taken.
+    /// The run's id from an error with a run summary: a repeat with the key of a failed run gets such an error,
+    /// although its message was accepted.
     package static func failedRun(_ payload: JSONValue?) -> String? {
         payload?["summary"] == nil ? nil : payload?["runId"]?.string
     }
 }
 
-/// The newest messages of a session, oldest first; an unknown session gives none.
+/// The newest messages of a session, oldest first; none for an unknown session.
 package struct ChatHistory: GatewayCall {
     package enum RunEnd: Sendable {
         case completed, failed, aborted
@@ -96,23 +97,23 @@ package struct ChatHistory: GatewayCall {
 
     package struct Output: Sendable {
         package let rows: [HistoryRow]
-        /// Messages in the answer, also those that are no rows.
+        /// The number of messages in the answer, including those that are not rows.
         package let messageCount: Int
-        /// Of the whole answer.
+        /// The size of the whole answer.
         package let byteCount: Int
-        /// The conversation that the rows belong to; another one after a reset.
+        /// The conversation of the rows; a reset starts another one.
         package let sessionId: String?
         /// Newer gateways: whether older messages are left.
         package let hasMore: Bool?
-        /// Newer gateways: the run going on now, and its text so far.
+        /// Newer gateways: the current run, and its text so far.
         package let inFlightRunId: String?
         package let inFlightText: String?
-        /// Nil where the gateway says nothing about a run in flight.
+        /// Nil if the gateway says nothing about a run in progress.
         package let hasInFlightRun: Bool?
         package let hasActiveRun: Bool?
-        /// Newer gateways: how the session's last run ended; nil while one is active, or was interrupted.
+        /// Newer gateways: the outcome of the session's last run; nil while one is active, or if it was interrupted.
         package let lastRunEnd: RunEnd?
-        /// The conversation, which a reset replaces.
+        /// The conversation; a reset replaces it.
         package let conversation: String?
 
         package init(_ payload: JSONValue) {
@@ -139,18 +140,18 @@ package struct ChatHistory: GatewayCall {
         }
     }
 
-    /// Rows that the gateway gives at once.
+    /// The numbers of rows that a gateway can return at once.
     package static let limits = 1...1_000
-    /// Characters of a text that a gateway shows where it can be asked for more than its own 8,000 or 12,000. It leaves out a
+    /// The requested length for long texts, in characters; without a request gateways show 8,000 or 12,000. They omit a
     /// row of more than 128 KiB, and a character takes up to three bytes.
     package static let longText = 40_000
-    /// Gateways let old rows fall off an answer of 6 MiB: a smaller one is all there is.
+    /// Gateways drop old rows from an answer above 6 MiB, so a smaller one is complete.
     package static let wholeBytes = 4 << 20
 
     package static let method = "chat.history"
     package var sessionKey: String
     package var limit: Int?
-    /// The oldest supported release refuses it.
+    /// The longest text to return. The oldest supported release refuses this member.
     package var maxChars: Int?
 
     package init(sessionKey: String, limit: Int? = nil, maxChars: Int? = nil) {
@@ -173,7 +174,7 @@ package struct ChatHistory: GatewayCall {
     }
 }
 
-/// Stops a run. Always name the run: without it releases disagree about which spelling of the key they match.
+/// Stops a run. Always name the run: without it, releases disagree about the spelling of the session key.
 package struct ChatAbort: GatewayCall {
     package struct Output: Sendable {
         package let aborted: Bool

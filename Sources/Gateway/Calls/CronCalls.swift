@@ -4,12 +4,12 @@ package import JSONBytes
 package struct CronList: GatewayCall {
     package struct Page: Sendable {
         package let jobs: [CronJob]
-        /// Where the next page begins; nil on the last.
+        /// The offset of the next page; nil on the last.
         package let nextOffset: Int?
     }
 
     package static let method = "cron.list"
-    /// The most that every release gives at once.
+    /// The largest page that every release returns.
     static let pageSize = 200
     package var offset: Int
 
@@ -32,7 +32,7 @@ package struct CronList: GatewayCall {
     }
 }
 
-/// Runs of a job that have ended, the newest first.
+/// Ended runs of a job, newest first.
 package struct CronRuns: GatewayCall {
     package struct Page: Sendable {
         package let runs: [CronJobRun]
@@ -68,17 +68,18 @@ package struct CronRuns: GatewayCall {
     }
 }
 
-/// Runs a job now, whatever its schedule says. Releases of protocol 3 answer when the run has ended, later ones at once.
+/// Runs a job now, regardless of its schedule. Releases of protocol 3 answer when the run has ended, later ones at
+/// once.
 package struct CronRun: GatewayCall {
     package struct Answer: Sendable, Equatable {
-        /// The gateway's own name of this run; earlier releases have none.
+        /// The gateway's id of this run; earlier releases have none.
         package let runId: String?
-        /// Why it does not run; nil where it does.
+        /// The reason why the job does not run; nil if it does.
         package let refusal: String?
     }
 
     package static let method = "cron.run"
-    /// A run of an agent has 30 minutes.
+    /// An agent's run may take 30 minutes.
     package var timeoutMs: Int64 { 1_860_000 }
     package var id: String
 
@@ -117,13 +118,13 @@ package struct CronEnable: GatewayCall {
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> CronJob? { CronJob(payload) }
 }
 
-/// Puts a line into what the agent reads at its next turn, or gives it a turn now. No answer tells what comes of it.
+/// Adds a line to the agent's next turn, or starts a turn now. No answer tells the result.
 package struct Wake: GatewayCall {
     package static let method = "wake"
     /// `now` or `next-heartbeat`.
     package var mode: String
     package var text: String
-    /// Nil: the main session. Releases of protocol 3 refuse a call that has it.
+    /// Nil for the main session. Releases of protocol 3 refuse this member.
     package var sessionKey: String?
 
     package init(mode: String, text: String, sessionKey: String?) {
@@ -141,14 +142,14 @@ package struct Wake: GatewayCall {
     package static func output(from payload: JSONValue) throws(GatewayShapeError) {}
 }
 
-/// Why a job was not run or changed.
+/// The reason why a job was not run or changed.
 package enum CronRefusal: Sendable, Equatable {
     case unknown
     case running
 }
 
 extension GatewayError {
-    /// Nil for every other refusal.
+    /// Nil for every other error.
     package var cronRefusal: CronRefusal? {
         if message.contains("id not found") || message.hasPrefix("unknown cron job") { return .unknown }
         return message.contains("already running") || detailsReason == "already-running" ? .running : nil

@@ -1,14 +1,14 @@
 package import Basics
 package import JSONBytes
 
-/// An approval as the newest gateways keep it, also after its end. From documentation alone.
+/// An approval as the newest gateways keep it, even after its end. Written from documentation alone.
 package struct ApprovalSnapshot: Sendable {
     package enum Status: String, Sendable {
         case pending, allowed, denied, expired, cancelled
     }
 
     package let status: Status?
-    /// As sent.
+    /// The decision as sent.
     package let decision: String?
     package let endedAt: Timestamp?
 
@@ -20,7 +20,7 @@ package struct ApprovalSnapshot: Sendable {
     }
 }
 
-/// One approval, whatever has become of it.
+/// Reads one approval in any state.
 package struct ApprovalGet: GatewayCall {
     package static let method = "approval.get"
     package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
@@ -36,11 +36,11 @@ package struct ApprovalGet: GatewayCall {
 }
 
 extension GatewayError {
-    /// Of a decision that was not applied.
+    /// The error for a decision that came too late.
     package static let approvalResolved = GatewayError(code: "INVALID_REQUEST", message: "approval already resolved")
 }
 
-/// A decision about an approval of any kind.
+/// Decides an approval of any kind.
 package struct ApprovalResolve: GatewayCall {
     package static let method = "approval.resolve"
     package var timeoutMs: Int64 { ApprovalAnswers.timeoutMs }
@@ -60,7 +60,7 @@ package struct ApprovalResolve: GatewayCall {
         writer.member("decision", decision)
     }
 
-    /// Nil where the decision was taken; else how somebody who was first decided.
+    /// Nil if the decision was accepted; otherwise the earlier decision.
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> ApprovalSnapshot? {
         payload["applied"]?.bool == false ? ApprovalSnapshot(payload) : nil
     }

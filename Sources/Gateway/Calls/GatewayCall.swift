@@ -1,19 +1,19 @@
 package import JSONBytes
 
-/// A gateway method as Ladle uses it: its closed parameters, its open result.
+/// A gateway method as Ladle uses it: fixed parameters, an open result.
 ///
-/// Parameters hold only what the oldest supported schema knows: an unknown member makes the gateway refuse the call.
+/// Parameters hold only members of the oldest supported schema: an unknown member makes the gateway refuse the call.
 package protocol GatewayCall: Sendable {
     associatedtype Output: Sendable
     static var method: String { get }
-    /// How long an answer may take; calls that wait on the gateway's side override it.
+    /// The time an answer may take; calls that wait at the gateway override it.
     var timeoutMs: Int64 { get }
     func writeParams(to writer: inout JSONWriter)
     static func output(from payload: JSONValue) throws(GatewayShapeError) -> Output
 }
 
 extension GatewayCall {
-    /// The reference client's figure.
+    /// The reference client's value.
     package var timeoutMs: Int64 { 30_000 }
 
     package var params: [UInt8] {
@@ -23,7 +23,7 @@ extension GatewayCall {
     }
 }
 
-/// A result without a member that every release has.
+/// A result lacks a member that every release sends.
 package struct GatewayShapeError: Error, Equatable, Sendable {
     package let method: String
     package let missing: String

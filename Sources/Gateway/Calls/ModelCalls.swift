@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// The models that the gateway can use. The first call of a process may load the catalogue, which takes seconds.
+/// The models that the gateway can use. A process's first call may load the catalogue, which takes seconds.
 package struct ModelsList: GatewayCall {
     package struct Model: Sendable, Equatable {
         package let id: String
@@ -46,7 +46,7 @@ package struct ModelsList: GatewayCall {
     }
 }
 
-/// The model of a session that names none. All releases tell it beside the sessions, and none beside the models.
+/// The default model of sessions. All releases return it with the sessions, none with the models.
 package struct DefaultModel: GatewayCall {
     package struct Name: Sendable, Equatable {
         package let provider: String

@@ -16,21 +16,22 @@ package struct NodeList: GatewayCall {
     }
 }
 
-/// Has a node do something. The gateway passes the key on, and tells nodes apart by it; Ladle relies on its own keys.
+/// Runs a command on a node. The gateway passes the key on and expects nodes to drop duplicates by it; Ladle relies on
+/// its own keys.
 package struct NodeInvoke: GatewayCall {
     package struct Answer: Sendable {
-        /// JSON as a text, which the node may have written wrong.
+        /// The answer as JSON text, which the node may have written incorrectly.
         package let text: String?
         package let value: JSONValue?
     }
 
     package static let method = "node.invoke"
-    /// An app that sleeps is woken twice before the gateway gives up, on top of the time that the node has.
+    /// The gateway wakes a sleeping app twice before it gives up, in addition to the node's own time.
     private static let wakeMs: Int64 = 30_000
 
     package var node: String
     package var command: String
-    /// One JSON object; nil for none.
+    /// The parameters as one JSON object; nil for none.
     package var members: [UInt8]?
     package var waitMs: Int64
     package var key: String
@@ -58,7 +59,7 @@ package struct NodeInvoke: GatewayCall {
     }
 }
 
-/// Devices that wait for the gateway's operator to let them connect.
+/// Lists devices that wait for the operator's approval to connect.
 package struct DevicePairList: GatewayCall {
     package static let method = "device.pair.list"
 
@@ -71,7 +72,7 @@ package struct DevicePairList: GatewayCall {
     }
 }
 
-/// Nodes that wait for the gateway's operator to approve what they declare.
+/// Lists nodes that wait for the operator's approval of their declarations.
 package struct NodePairList: GatewayCall {
     package static let method = "node.pair.list"
 

@@ -1,9 +1,9 @@
 package import JSONBytes
 
-/// Questions that wait for an answer.
+/// Lists questions that wait for an answer.
 package struct QuestionList: GatewayCall {
     package static let method = "question.list"
-    /// As for approvals: a person waits for it.
+    /// The same as for approvals: a person waits for the result.
     package var timeoutMs: Int64 { 10_000 }
     package init() {}
     package func writeParams(to writer: inout JSONWriter) {}
@@ -13,14 +13,14 @@ package struct QuestionList: GatewayCall {
     }
 }
 
-/// An answer, or without one that nobody will answer.
+/// Answers a question, or cancels it if there is no answer.
 package struct QuestionResolve: GatewayCall {
     package static let method = "question.resolve"
     package var timeoutMs: Int64 { 10_000 }
     package var id: String
-    /// By the id of each part.
+    /// The answers by part id.
     package var answers: [(id: String, texts: [String])]?
-    /// Later releases take the answers one level higher.
+    /// Whether to send the answers one level higher, as later releases expect.
     package var isFlat: Bool
 
     package init(id: String, answers: [(id: String, texts: [String])]?, isFlat: Bool) {
@@ -43,18 +43,18 @@ package struct QuestionResolve: GatewayCall {
     package static func output(from payload: JSONValue) throws(GatewayShapeError) {}
 }
 
-/// Why the gateway did not take an answer.
+/// The reason why the gateway refused an answer.
 package enum QuestionRefusal: Sendable, Equatable {
-    /// It has no such question: its time is over, or somebody answered.
+    /// The question does not exist: it expired, or somebody answered.
     case gone
-    /// Somebody answered otherwise.
+    /// Somebody gave another answer.
     case resolved
-    /// It takes the parameters in another form.
+    /// The gateway expects the parameters in another form.
     case otherForm
 }
 
 extension GatewayError {
-    /// Nil for every other refusal.
+    /// Nil for every other error.
     package var questionRefusal: QuestionRefusal? {
         switch detailsReason ?? detailsCode {
         case "QUESTION_NOT_FOUND": return .gone

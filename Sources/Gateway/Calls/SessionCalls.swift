@@ -6,7 +6,7 @@ package struct SessionsList: GatewayCall {
     package var agentId: String?
     package var includeDerivedTitles: Bool?
     package var includeLastMessage: Bool?
-    /// A part of the key, or of what the session is called.
+    /// A part of the session's key or name.
     package var search: String?
 
     package init(
@@ -39,8 +39,8 @@ package struct SessionsList: GatewayCall {
     }
 }
 
-/// Asks for `sessions.changed`, `session.message` and `session.tool` of all sessions, for this connection only.
-/// The oldest supported release does not have it.
+/// Subscribes this connection to `sessions.changed`, `session.message` and `session.tool` of all sessions. The oldest
+/// supported release lacks this call.
 package struct SessionsSubscribe: GatewayCall {
     package static let method = "sessions.subscribe"
     package init() {}
@@ -50,16 +50,16 @@ package struct SessionsSubscribe: GatewayCall {
     }
 }
 
-/// Changes settings of a session. A key that the gateway does not have makes a new one, in every release.
+/// Changes settings of a session. In every release an unknown key creates a new session.
 package struct SessionsPatch: GatewayCall {
-    /// A setting to be written, or to be taken back to its default.
+    /// A setting to write, or to reset to its default.
     package enum Setting<Value: Sendable & Equatable>: Sendable, Equatable {
         case set(Value)
         case clear
     }
 
-    /// The members that every release takes stand first; the last three came together, and a release before them refuses a call
-    /// that has one.
+    /// Every release takes the first members; one release added the last three, and earlier ones refuse a call with any
+    /// of them.
     package struct Change: Sendable, Equatable {
         package var label: Setting<String>?
         package var model: Setting<String>?
@@ -72,14 +72,14 @@ package struct SessionsPatch: GatewayCall {
         package init() {}
 
         package var isEmpty: Bool { self == Change() }
-        /// It has members that only releases with `Capability.sessionsArchive` take.
+        /// Whether the change has members that require `Capability.sessionsArchive`.
         package var isLater: Bool { unread != nil || pinned != nil || archived != nil }
     }
 
     package static let method = "sessions.patch"
     package var key: String
     package var change: Change
-    /// The conversation it is meant for; only the newest releases take it.
+    /// The required conversation; only the newest releases take this member.
     package var expectedSessionId: String?
 
     package init(key: String, change: Change, expectedSessionId: String? = nil) {
@@ -110,16 +110,16 @@ package struct SessionsPatch: GatewayCall {
         }
     }
 
-    /// The conversation that was changed. Nothing else of the answer is read: it holds prompts and files of the host.
+    /// The changed conversation. The rest of the answer is not read: it holds prompts and files of the host.
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> String? {
         payload["entry"]?["sessionId"]?.identifier
     }
 }
 
-/// Makes a session; 2026.3.1 does not have it.
+/// Creates a session; 2026.3.1 lacks this call.
 package struct SessionsCreate: GatewayCall {
     package static let method = "sessions.create"
-    /// Nil: the gateway makes one.
+    /// Nil to let the gateway choose a key.
     package var key: String?
     package var agentId: String?
     package var label: String?
@@ -145,7 +145,7 @@ package struct SessionsCreate: GatewayCall {
     }
 }
 
-/// Begins a session anew. A key that the gateway does not have makes a new one.
+/// Resets a session. An unknown key creates a new session.
 package struct SessionsReset: GatewayCall {
     package static let method = "sessions.reset"
     package var key: String
@@ -157,7 +157,7 @@ package struct SessionsReset: GatewayCall {
         writer.member("reason", "reset")
     }
 
-    /// The conversation that the key leads to now.
+    /// The new conversation behind the key.
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> String? {
         payload["entry"]?["sessionId"]?.identifier
     }
@@ -167,7 +167,7 @@ package struct SessionsDelete: GatewayCall {
     package static let method = "sessions.delete"
     package var key: String
     package var deletesTranscript: Bool
-    /// The conversation it is meant for; only the newest releases take it.
+    /// The required conversation; only the newest releases take this member.
     package var expectedSessionId: String?
 
     package init(key: String, deletesTranscript: Bool, expectedSessionId: String? = nil) {
@@ -182,16 +182,16 @@ package struct SessionsDelete: GatewayCall {
         writer.member("expectedSessionId", expectedSessionId)
     }
 
-    /// False where there was no such session.
+    /// False if there was no such session.
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> Bool {
         payload["deleted"]?.bool ?? true
     }
 }
 
-/// Shortens the context of a session: 2026.3.1 cuts lines, later releases have the model write a summary.
+/// Shortens a session's context: 2026.3.1 cuts lines, later releases let the model write a summary.
 package struct SessionsCompact: GatewayCall {
     package static let method = "sessions.compact"
-    /// The model reads the whole conversation, which takes up to minutes.
+    /// The model reads the whole conversation, which may take minutes.
     package var timeoutMs: Int64 { 600_000 }
     package var key: String
 
@@ -199,26 +199,26 @@ package struct SessionsCompact: GatewayCall {
 
     package func writeParams(to writer: inout JSONWriter) { writer.member("key", key) }
 
-    /// False where nothing was left out.
+    /// False if nothing was left out.
     package static func output(from payload: JSONValue) throws(GatewayShapeError) -> Bool {
         payload["compacted"]?.bool ?? true
     }
 }
 
-/// Why the gateway did not change a session.
+/// The reason why the gateway did not change a session.
 package enum SessionRefusal: Sendable, Equatable {
     case labelTaken
-    /// It does not know the model, or the agent may not use it.
+    /// The model does not exist, or the agent may not use it.
     case unknownModel
     case mainSession
-    /// It waited for the end of a run.
+    /// The gateway timed out waiting for a run to end.
     case busy
-    /// The key leads to another conversation than the call was meant for.
+    /// The key belongs to another conversation than the call requires.
     case moved
 }
 
 extension GatewayError {
-    /// Most releases have only words. Nil for every other refusal.
+    /// Most releases send only a text. Nil for every other error.
     package var sessionRefusal: SessionRefusal? {
         if message.contains("label already in use") { return .labelTaken }
         if message.contains("model not allowed") || message.contains("unknown model")

@@ -1,11 +1,11 @@
 package import Basics
 package import JSONBytes
 
-/// How far the subscriptions of the gateway's owner are used up. Earlier releases ask each provider then and there.
+/// The used share of the owner's subscriptions. Earlier releases query each provider during the call.
 package struct UsageStatus: GatewayCall {
     package struct Window: Sendable, Equatable {
         package let label: String
-        /// As the provider counts it: it may be over 100.
+        /// The provider's own number, which may exceed 100.
         package let usedPercent: Double?
         package let resetAt: Timestamp?
     }
@@ -14,7 +14,7 @@ package struct UsageStatus: GatewayCall {
         package let id: String
         package let name: String?
         package let plan: String?
-        /// The provider could not be asked; its other members are then of no use.
+        /// The error if the provider could not be queried; its other members are then meaningless.
         package let error: String?
         package let windows: [Window]
     }
@@ -47,7 +47,7 @@ package struct UsageStatus: GatewayCall {
     }
 }
 
-/// Tokens and what they cost.
+/// Tokens and their cost.
 package struct UsageFigures: Sendable, Equatable {
     package var input: Int64 = 0
     package var output: Int64 = 0
@@ -56,7 +56,7 @@ package struct UsageFigures: Sendable, Equatable {
     package var tokens: Int64 = 0
     /// In US dollars.
     package var cost: Double = 0
-    /// Answers whose price the gateway does not know: the cost is a lower bound then.
+    /// The number of answers without a known price; the cost is then a lower bound.
     package var unpriced: Int64 = 0
 
     package init() {}
@@ -72,7 +72,7 @@ package struct UsageFigures: Sendable, Equatable {
         unpriced = Self.count(value["missingCostEntries"])
     }
 
-    /// Sums of so many days and sessions as there may be still fit.
+    /// Small enough that the sum over all days and sessions does not overflow.
     private static let most = 1e15
 
     private static func count(_ value: JSONValue?) -> Int64 {
@@ -92,13 +92,13 @@ package struct UsageFigures: Sendable, Equatable {
     }
 }
 
-/// The days of a report, and where a day begins.
+/// The days of a report, and the start of a day.
 package struct UsageDates: Sendable, Hashable {
     package let from: CivilDate
     package let to: CivilDate
-    /// East of UTC.
+    /// The offset east of UTC.
     package let offsetMinutes: Int
-    /// The name of the zone, for the releases that take it.
+    /// The zone's name, for releases that accept it.
     package let timeZone: String?
 
     package init(from: CivilDate, to: CivilDate, offsetMinutes: Int, timeZone: String? = nil) {
@@ -111,13 +111,13 @@ package struct UsageDates: Sendable, Hashable {
     fileprivate func write(to writer: inout JSONWriter) {
         writer.member("startDate", from.iso)
         writer.member("endDate", to.iso)
-        // Without a mode a day is one of UTC.
+        // Without a mode the days are in UTC.
         writer.member("mode", "specific")
         writer.member("utcOffset", offset)
         writer.member("timeZone", timeZone)
     }
 
-    /// `UTC+2`, `UTC-9:30`. No place on earth is farther from UTC than gateways take.
+    /// `UTC+2`, `UTC-9:30`. Gateways accept every offset that exists on earth.
     private var offset: String {
         let minutes = min(max(offsetMinutes, -12 * 60), 14 * 60)
         let rest = abs(minutes) % 60
@@ -126,7 +126,7 @@ package struct UsageDates: Sendable, Hashable {
     }
 }
 
-/// Tokens and cost by day. The gateway reads transcripts for it, which may take seconds.
+/// Tokens and cost by day. The gateway reads transcripts to count them, which may take seconds.
 package struct UsageCost: GatewayCall {
     package struct Day: Sendable, Equatable {
         package let date: CivilDate
@@ -135,17 +135,17 @@ package struct UsageCost: GatewayCall {
 
     package struct Output: Sendable {
         package let days: [Day]
-        /// False while the gateway still counts.
+        /// False while the gateway is still counting.
         package let isComplete: Bool
     }
 
     package static let method = "usage.cost"
-    /// Before it the default agent alone is counted.
+    /// Earlier protocols count only the default agent.
     package static let firstProtocolWithAgents = 4
     package var dates: UsageDates
-    /// Nil for all of them.
+    /// Nil for all agents.
     package var agent: String?
-    /// The gateway takes the choice of agents.
+    /// Whether the gateway accepts a choice of agents.
     package var namesAgents: Bool
 
     package init(dates: UsageDates, agent: String?, namesAgents: Bool) {
@@ -175,7 +175,7 @@ package struct UsageCost: GatewayCall {
     }
 }
 
-/// Tokens and cost by session. No hello lists this method, and every release has it. Its answers hold paths of the host.
+/// Tokens and cost by session. Every release has this method, but no hello lists it. Answers contain paths of the host.
 package struct SessionsUsage: GatewayCall {
     package struct Row: Sendable {
         package let key: String
@@ -185,7 +185,7 @@ package struct SessionsUsage: GatewayCall {
         package let modelProvider: String?
         package let model: String?
         package let updatedAt: Timestamp?
-        /// Nil while the gateway still counts.
+        /// Nil while the gateway is still counting.
         package let figures: UsageFigures?
     }
 
@@ -235,15 +235,15 @@ package struct SessionsUsage: GatewayCall {
 }
 
 private enum UsageCache {
-    /// Earlier releases count anew for each answer, and tell of no cache.
+    /// Earlier releases count again for each answer, and report no cache.
     static func isComplete(_ payload: JSONValue) -> Bool {
         payload["cacheStatus"]?["status"]?.string.map { $0 == "fresh" } ?? true
     }
 }
 
 extension Hello {
-    /// The release counts the days of a named time zone by itself. There is no other sign of it than its age; a development build names
-    /// none.
+    /// Whether the release itself counts days in a named time zone. Only its version shows that; a development build
+    /// names none.
     package var takesTimeZones: Bool {
         guard protocolVersion >= UsageCost.firstProtocolWithAgents, let version = serverVersion else { return false }
         let numbers = version.split(separator: ".", maxSplits: 2).prefix(2).compactMap { Int64($0) }
@@ -253,6 +253,6 @@ extension Hello {
 }
 
 extension GatewayError {
-    /// The release does not know a member of the call.
+    /// Whether the release rejects a member of the call.
     package var refusesMember: Bool { message.contains("unexpected property") }
 }

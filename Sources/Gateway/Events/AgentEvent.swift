@@ -5,7 +5,7 @@ package import JSONBytes
 package struct AgentEvent: RunEvent {
     package enum Stream: Sendable {
         case assistant, tool, lifecycle, item, commandOutput, thinking, compaction, fallback, approval
-        /// The server inserted a note that frames of this run did not reach us.
+        /// A note by the server that frames of this run did not reach us.
         case error
         case other
     }
@@ -25,7 +25,7 @@ package struct AgentEvent: RunEvent {
     }
 
     package let runId: String?
-    /// Nil where the event names no stream.
+    /// Nil if the event names no stream.
     package let stream: Stream?
     private let payload: JSONValue
 
@@ -37,11 +37,11 @@ package struct AgentEvent: RunEvent {
 
     package var sessionKey: String? { payload["sessionKey"]?.string ?? payload["session"]?["key"]?.string }
     package var isHeartbeat: Bool { payload["isHeartbeat"]?.bool ?? false }
-    /// Counts the events of the run, from 1.
+    /// The number of the event within the run, from 1.
     package var sequence: Int64 { payload["seq"]?.int ?? 0 }
     package var time: Timestamp? { GatewayTime.read(payload["ts"]) }
 
-    /// The run begins or is at work: after this event a run that was not known exists.
+    /// Whether the run begins or is working: after this event an unknown run is known to exist.
     package var opensRun: Bool {
         switch stream {
         case .assistant, .tool, .thinking, .item: true
@@ -50,7 +50,7 @@ package struct AgentEvent: RunEvent {
         }
     }
 
-    /// Nil where the stream or its data is missing.
+    /// Nil if the stream or its data is missing.
     package var content: Content? {
         guard let stream, let data = payload["data"] else { return nil }
         return switch stream {
@@ -84,7 +84,7 @@ package struct AgentEvent: RunEvent {
 }
 
 extension AgentEvent {
-    /// Text of the assistant or of a thought: all of it so far, or the piece to add.
+    /// Text of the assistant or of a thought: the whole text so far, or the part to append.
     package struct Text: Sendable {
         private let data: JSONValue
 
@@ -100,7 +100,7 @@ extension AgentEvent {
             case start, result, other
         }
 
-        /// Nil where the event names no phase.
+        /// Nil if the event names no phase.
         package let phase: Phase?
         private let data: JSONValue
 
@@ -142,12 +142,12 @@ extension AgentEvent {
         package var endedAt: Timestamp? { GatewayTime.read(data["endedAt"]) }
         package var isAborted: Bool { data["aborted"]?.bool ?? data["stopReason"]?.equals("aborted") ?? false }
         package var error: String? { data["error"]?.string ?? data["error"]?["message"]?.string }
-        /// No other model is left to try.
+        /// Whether no other model is left to try.
         package var isFallbackExhausted: Bool { data["fallbackExhaustedFailure"]?.bool ?? false }
         package var fallback: Fallback { Fallback(data) }
     }
 
-    /// A step in the ready-made form of newer gateways.
+    /// A step in the finished form of newer gateways.
     package struct Item: Sendable {
         private let data: JSONValue
 
@@ -181,13 +181,13 @@ extension AgentEvent {
         package var output: ToolResult? { data["output"].map { ToolResult($0) } }
     }
 
-    /// Another model takes over.
+    /// A switch to another model.
     package struct Fallback: Sendable {
         private let data: JSONValue
 
         init(_ data: JSONValue) { self.data = data }
 
-        /// Nil also where the gateway names itself, as its own command replies do.
+        /// Nil also if the gateway names itself, as in its own command replies.
         package var model: String? {
             let written = data["fallbackStepToModel"] ?? data["toModel"] ?? data["activeModel"] ?? data["model"]
             guard let model = written?.string, model != HistoryRow.gatewayModel, !model.isEmpty else { return nil }
@@ -199,7 +199,7 @@ extension AgentEvent {
         }
     }
 
-    /// An approval in the newest gateways' own stream.
+    /// An approval in the stream that only the newest gateways have.
     package struct Approval: Sendable {
         private let data: JSONValue
 
@@ -210,7 +210,7 @@ extension AgentEvent {
         package var name: String? { data["name"]?.string }
         package var request: ApprovalRequest { ApprovalRequest(data["request"] ?? data) }
 
-        /// Nil while nobody has decided.
+        /// Nil until somebody has decided.
         package var decision: ApprovalEvent.Decision? {
             switch (data["decision"] ?? data["status"])?.string?.lowercased() {
             case nil, "pending", "requested", "running", "waiting": nil

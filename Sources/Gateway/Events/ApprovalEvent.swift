@@ -1,8 +1,8 @@
 package import Basics
 package import JSONBytes
 
-/// `exec.approval.*` and `plugin.approval.*`: a call waits for a person, or a person has decided. A row of the lists has the same
-/// members.
+/// `exec.approval.*` and `plugin.approval.*`: a call waits for a person, or a person has decided. Rows of the approval
+/// lists have the same members.
 package struct ApprovalEvent: Sendable {
     package enum Kind: Sendable {
         case exec, plugin
@@ -10,12 +10,12 @@ package struct ApprovalEvent: Sendable {
 
     package enum Decision: Sendable, Equatable {
         case allow, deny
-        /// It ended, and nothing shows how.
+        /// The approval ended in an unknown way.
         case unknown
     }
 
     package let kind: Kind
-    /// It tells of an end.
+    /// Whether the event reports the end.
     package let isResolved: Bool
     private let payload: JSONValue
 
@@ -25,19 +25,20 @@ package struct ApprovalEvent: Sendable {
         self.isResolved = isResolved
     }
 
-    /// Whole: the gateway takes the beginning of an id for the id, so that one that was cut could be another's. One that cannot be read is none.
+    /// The complete id, never cut: the gateway accepts the beginning of an id, so a cut one could mean another
+    /// approval. Nil if it is unreadable.
     package var id: String? { payload["id"]?.visibleIdentifier }
     package var sessionKey: String? { payload["request"]?["sessionKey"]?.string }
     package var request: ApprovalRequest? { payload["request"].map { ApprovalRequest($0) } }
     package var time: Timestamp? { GatewayTime.read(payload["ts"]) ?? createdAt }
     package var createdAt: Timestamp? { GatewayTime.read(payload["createdAtMs"]) }
     package var expiresAt: Timestamp? { GatewayTime.read(payload["expiresAtMs"]) }
-    /// The client that decided, by the name it gave.
+    /// The client that decided, by its own name.
     package var resolvedBy: String? { payload["resolvedBy"]?.string }
-    /// As sent.
+    /// The decision as sent.
     package var decisionText: String? { payload["decision"]?.string }
 
-    /// Nil while nobody has decided.
+    /// Nil until somebody has decided.
     package var decision: Decision? {
         switch decisionText {
         case nil: isResolved ? .unknown : nil
@@ -50,14 +51,14 @@ package struct ApprovalEvent: Sendable {
 
 /// The call that an approval is about.
 package struct ApprovalRequest: Sendable {
-    /// As the tool's arguments, for its label.
+    /// The request in the form of tool arguments, for its label.
     package let arguments: JSONValue
 
     init(_ request: JSONValue) { arguments = request }
 
     package var command: String? { arguments["command"]?.string ?? arguments["argv"]?[0]?.string }
 
-    /// The command that would be executed; nil where the gateway does not tell all of it.
+    /// The command to execute; nil if the gateway does not send all of it.
     package var wholeCommand: String? {
         if let command = arguments["command"]?.string { return command }
         if let text = arguments["systemRunPlan"]?["commandText"]?.string { return text }
@@ -66,7 +67,7 @@ package struct ApprovalRequest: Sendable {
         return list.isEmpty || list.count != words?.count ? nil : list.map(Self.quoted).joined(separator: " ")
     }
 
-    /// As a shell would take the word: where one ends and the next begins has to be seen.
+    /// The word quoted as for a shell, so that the limits between words are visible.
     private static func quoted(_ word: String) -> String {
         let isPlain = word.utf8.allSatisfy { byte in
             (0x2B...0x3A).contains(byte) || (0x40...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
@@ -76,13 +77,14 @@ package struct ApprovalRequest: Sendable {
         return "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 
-    /// All that tells this question from another, for a hash: each text, or nothing where there is none, and a zero byte behind it.
+    /// The bytes that tell this question from another, for a hash: each text, or nothing if it is missing, followed by
+    /// a zero byte.
     package var fingerprint: [UInt8] {
         let texts = [wholeCommand, title, explanation, tool, agent, cwd, host, node] + variables + warnings
         return Array(texts.map { ($0 ?? "") + "\0" }.joined().utf8)
     }
 
-    /// False where a part of the question is no text or is more than is read.
+    /// False if a part of the question is not a text, or is longer than the limit.
     package var isReadable: Bool {
         let lists = [arguments["envKeys"], arguments["commandAnalysis"]?["warningLines"]]
         return lists.allSatisfy { list in
@@ -98,17 +100,17 @@ package struct ApprovalRequest: Sendable {
     package var host: String? { arguments["host"]?.string }
     package var node: String? { arguments["nodeId"]?.string }
 
-    /// Names alone: values may be secrets.
+    /// The names of the variables; their values may be secrets.
     package var variables: [String] {
         if let keys = arguments["envKeys"], keys.kind == .array { return Self.strings(keys) }
         guard let env = arguments["env"], env.kind == .object else { return [] }
         return env.members.prefix(GatewayLimits.approvalLines).map(\.key)
     }
 
-    /// The policy asks each time, so that no decision can be for good.
+    /// Whether the policy asks each time, so that no decision can be permanent.
     package var isAskedAlways: Bool { arguments["ask"]?.equals("always") ?? false }
 
-    /// Nil where the release does not tell.
+    /// Nil if the release does not list them.
     package var allowedDecisions: [String]? {
         guard let list = arguments["allowedDecisions"], list.kind == .array else { return nil }
         return Self.strings(list)
@@ -126,7 +128,7 @@ package struct ApprovalRequest: Sendable {
         arguments["commandAnalysis"]?["riskKinds"]?.elements.contains { $0.kind == .string } ?? false
     }
 
-    // Of a plugin.
+    // Members of plugin approvals.
     package var title: String? { arguments["title"]?.string }
     package var explanation: String? { arguments["description"]?.string }
     package var severity: String? { arguments["severity"]?.string }

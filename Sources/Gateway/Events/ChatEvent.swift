@@ -1,16 +1,16 @@
 package import Basics
 package import JSONBytes
 
-/// The text of a run and its end.
+/// A piece of a run's text, or its end.
 package struct ChatEvent: RunEvent {
     package enum State: Sendable {
         case delta, final, aborted, error, other
     }
 
     package let runId: String?
-    /// Nil where the event names no state.
+    /// Nil if the event names no state.
     package let state: State?
-    /// Nil also where the gateway says null.
+    /// Nil also if the gateway sends null.
     package let message: ChatEventMessage?
     private let payload: JSONValue
 
@@ -23,10 +23,10 @@ package struct ChatEvent: RunEvent {
 
     package var sessionKey: String? { payload["sessionKey"]?.string ?? payload["session"]?["key"]?.string }
     package var isHeartbeat: Bool { payload["isHeartbeat"]?.bool ?? false }
-    /// The run's agent events have the same count.
+    /// The number of the event within the run, counted together with its agent events.
     package var sequence: Int64 { payload["seq"]?.int ?? 0 }
     package var time: Timestamp? { message?.time ?? GatewayTime.read(payload["ts"]) }
-    /// The piece to add where there is no message, or with `replaces` the whole text.
+    /// The part to append if there is no message, or with `replaces` the whole text.
     package var deltaText: ArraySlice<UInt8>? { payload["deltaText"]?.utf8 }
     package var replaces: Bool { payload["replace"]?.bool ?? false }
     package var errorMessage: String? { payload["errorMessage"]?.string }
@@ -52,13 +52,13 @@ package struct ChatEventMessage: Sendable {
     var time: Timestamp? { GatewayTime.read(value["timestamp"]) }
     var usage: TokenUsage? { TokenUsage(value["usage"]) }
 
-    /// The usual form, without making a `String`: the text of the only block.
+    /// The text of a message with a single block, the usual form, without making a `String`.
     package var onlyText: ArraySlice<UInt8>? {
         guard let content = value["content"], content.count == 1 else { return nil }
         return content[0]?["text"]?.utf8
     }
 
-    /// Text parts joined by new lines; nil where there are none.
+    /// Text parts joined by new lines; nil if there are none.
     package var text: String? {
         if let text = value.string { return text }
         guard let content = value["content"] else { return value["text"]?.string }

@@ -1,7 +1,7 @@
 package import Basics
 import JSONBytes
 
-/// A job came, changed, began, ended or went. Later releases send the whole job with it.
+/// A job was added, changed, started, ended or removed. Later releases send the whole job with it.
 package struct CronEvent: Sendable {
     package let jobId: String?
     package let action: String?

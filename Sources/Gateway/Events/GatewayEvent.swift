@@ -1,13 +1,13 @@
 package import JSONBytes
 
-/// A frame that the gateway sends without being asked.
+/// A frame that the gateway sends without a request.
 package struct GatewayEvent: Sendable {
     package let name: String
-    /// Counts broadcasts; events sent to chosen connections carry none.
+    /// The number of a broadcast; events to chosen connections have none.
     package let seq: Int64?
     package let payload: GatewayEventPayload
 
-    /// The host's administrator changed its configuration; the newest releases tell.
+    /// Sent by the newest releases when the host's administrator has changed the configuration.
     package static let configurationChanged = "config.changed"
 
     package init(name: String, _ frame: JSONValue) {
@@ -17,7 +17,7 @@ package struct GatewayEvent: Sendable {
     }
 }
 
-/// The events that Ladle reads. Each is recognised once; its members are read from the received frame when they are needed.
+/// The events that Ladle reads. Each is recognized once; its members are read from the frame when needed.
 package enum GatewayEventPayload: Sendable {
     case agent(AgentEvent)
     /// Tool events of all runs, sent to connections with `sessions.subscribe`.
@@ -28,9 +28,9 @@ package enum GatewayEventPayload: Sendable {
     case approval(ApprovalEvent)
     case question(QuestionEvent)
     case cron(CronEvent)
-    /// Somebody connected to the gateway, or left it.
+    /// Somebody connected to the gateway or disconnected.
     case presence
-    /// A device waits for the approval of the gateway's operator, or has it.
+    /// A device waits for the approval of the gateway's operator, or has received it.
     case pairing(PairingEvent)
     case challenge(nonce: String?, timestampMs: Int64?)
     case shutdown(restartExpectedMs: Int64?)
@@ -38,7 +38,7 @@ package enum GatewayEventPayload: Sendable {
     case other
 
     package init(event name: String, _ payload: JSONValue?) {
-        // The frequent ones first.
+        // The most frequent events first.
         switch (name, payload) {
         case ("agent", let payload?): self = .agent(AgentEvent(payload))
         case ("chat", let payload?): self = .chat(ChatEvent(payload))
@@ -72,6 +72,6 @@ package enum GatewayEventPayload: Sendable {
 package protocol RunEvent: Sendable {
     var runId: String? { get }
     var sessionKey: String? { get }
-    /// The gateway started the run by itself, on its timer.
+    /// Whether the gateway started the run itself, on its timer.
     var isHeartbeat: Bool { get }
 }

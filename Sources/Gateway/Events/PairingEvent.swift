@@ -1,9 +1,9 @@
 import JSONBytes
 
-/// A device asks for the approval of the gateway's operator, or that has decided.
+/// A device asks for the approval of the gateway's operator, or the operator has decided.
 package struct PairingEvent: Sendable {
     package let requestId: String?
-    /// Nil where it tells of a decision.
+    /// The request; nil if the event reports a decision.
     package let request: DeviceRequest?
     /// `approved`, `rejected` or `expired`.
     package let decision: String?

@@ -1,10 +1,10 @@
 package import Basics
 package import JSONBytes
 
-/// `question.*` of the newest gateways: the agent asks a person, or somebody has answered. A row of the list has the same members.
-/// From documentation alone.
+/// `question.*` of the newest gateways: the agent asks a person, or somebody has answered. Rows of the list have the
+/// same members. Written from documentation alone.
 package struct QuestionEvent: Sendable {
-    /// It tells of an end.
+    /// Whether the event reports the end.
     package let isResolved: Bool
     private let payload: JSONValue
 
@@ -22,18 +22,18 @@ package struct QuestionEvent: Sendable {
     package var time: Timestamp? { GatewayTime.read(payload["ts"]) }
     /// `pending`, `answered`, `cancelled` or `expired`, as sent.
     package var status: String? { payload["status"]?.string }
-    /// The client that answered, by the name it gave.
+    /// The client that answered, by its own name.
     package var resolvedBy: String? { payload["resolvedBy"]?.string }
     package var partCount: Int { list?.count ?? 0 }
 
-    /// The single questions, as many as are read.
+    /// The parts of the question, up to the limit.
     package var parts: [QuestionPart] {
         list?.elements.prefix(GatewayLimits.questionParts).map { QuestionPart($0) } ?? []
     }
 
     private var list: JSONValue? { payload["questions"].flatMap { $0.kind == .array ? $0 : nil } }
 
-    /// By the id of each part; nil where the event does not tell. The releases differ in how deep they lie.
+    /// The answers by part id; nil if the event has none. Releases nest them at different depths.
     package var answers: [String: [String]]? {
         guard let outer = payload["answers"], outer.kind == .object else { return nil }
         let object = outer["answers"].flatMap { $0.kind == .object ? $0 : nil } ?? outer
@@ -60,7 +60,7 @@ package struct QuestionPart: Sendable {
     package var isSecret: Bool { value["isSecret"]?.bool ?? false }
     package var optionCount: Int { list?.count ?? 0 }
 
-    /// As many as are read. A label is nil where it is no text.
+    /// The options, up to the limit. A label is nil if it is not a text.
     package var options: [(label: String?, explanation: String?)] {
         list?.elements.prefix(GatewayLimits.questionOptions).map {
             ($0["label"]?.string ?? $0.string, $0["description"]?.string)

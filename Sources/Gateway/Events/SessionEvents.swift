@@ -16,16 +16,16 @@ package struct SessionMessageEvent: Sendable {
         isStored = payload["messageId"] != nil || row?.id != nil
     }
 
-    /// False of a notice that gateways of protocol 3 send for a message that they have only taken: without an id, and again,
-    /// with an id and another time, once it is written.
+    /// False for the early notice of gateways of protocol 3, sent when a message is accepted: it has no id, and is
+    /// followed by a second one with id and another time once the row is written.
     package let isStored: Bool
     package var session: SessionRow { SessionRow(payload["session"] ?? payload) }
 
-    /// The idempotency key of the send that the row belongs to, as written.
+    /// The idempotency key of the send that caused the row, as written.
     package var idempotencyKey: String? { message.flatMap { HistoryRow.idempotencyKey(of: $0) } }
 }
 
-/// A session changed, began or ended a run, came or went.
+/// A session was added, changed or removed, or one of its runs began or ended.
 package struct SessionsChangedEvent: RunEvent {
     package enum Phase: Sendable {
         case start, end, other
@@ -55,6 +55,6 @@ package struct SessionsChangedEvent: RunEvent {
     package var endedAt: Timestamp? { GatewayTime.read(payload["endedAt"]) ?? GatewayTime.read(payload["ts"]) }
     package var wasAborted: Bool { payload["abortedLastRun"]?.bool ?? false }
     package var session: SessionRow { SessionRow(payload["session"] ?? payload) }
-    /// The conversation that the key stands for now; a reset replaces it.
+    /// The conversation behind the key; a reset replaces it.
     package var conversation: String? { (payload["session"]?["sessionId"] ?? payload["sessionId"])?.string }
 }

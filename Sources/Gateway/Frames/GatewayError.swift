@@ -23,7 +23,7 @@ package struct GatewayError: Error, Sendable {
         }
     }
 
-    /// 2026.6.11, in each session that is older than its process: it acknowledges a message and does not run it.
+    /// A fault of 2026.6.11 in every session older than the gateway's process: a message is acknowledged but not run.
     package static func isSessionConflict(_ text: String?) -> Bool {
         text?.rangeOfText("reply session initialization conflicted") != nil
     }
@@ -36,13 +36,13 @@ package struct GatewayError: Error, Sendable {
         retryAfterMs = nil
     }
 
-    /// The finer code, word for word as sent.
+    /// The finer code, verbatim.
     package var detailsCode: String? { details?["code"]?.string }
     package var detailsReason: String? { details?["reason"]?.string }
 
-    /// The request that an operator of the gateway has to approve.
+    /// The id of the request that an operator of the gateway must approve.
     package var pairingRequestId: String? { details?["requestId"]?.string }
-    /// The gateway would take this device's token beside the shared one that it refused.
+    /// Whether the gateway would accept this device's token beside the shared one that it refused.
     package var invitesDeviceToken: Bool {
         details?["canRetryWithDeviceToken"]?.bool == true
             || details?["recommendedNextStep"]?.string == "retry_with_device_token"
@@ -50,7 +50,7 @@ package struct GatewayError: Error, Sendable {
     /// The answer is about the protocol version; `expectedProtocol` is the gateway's own, if it is a number.
     package var namesProtocol: Bool { details?["expectedProtocol"] != nil }
     package var expectedProtocol: Int64? { details?["expectedProtocol"]?.int }
-    /// The gateway answers its port, but does not take all calls yet.
+    /// The gateway accepts connections, but not yet all calls.
     package var isStartingUp: Bool { detailsReason == "startup-sidecars" }
 
     /// The scope that a call lacked. Newer gateways name it in `details`, older ones only in the message.

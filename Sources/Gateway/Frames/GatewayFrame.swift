@@ -4,7 +4,7 @@ package import JSONBytes
 package enum GatewayFrame: Sendable {
     case response(GatewayResponse)
     case event(GatewayEvent)
-    /// Well-formed JSON of another kind, with its `type` where it has one: counted and dropped.
+    /// Well-formed JSON of another kind, with its `type` if it has one: counted and dropped.
     case unknown(type: String?)
 
     package init(_ document: JSONDocument) {
@@ -12,7 +12,7 @@ package enum GatewayFrame: Sendable {
         let type = root["type"]?.string
         switch type {
         case "res":
-            // An answer whose id is no text answers none of our requests.
+            // An answer whose id is not a text cannot match any of our requests.
             guard let given = root["id"] else { break }
             let id = given.string ?? String(decoding: given.raw.prefix(64), as: UTF8.self)
             self = .response(GatewayResponse(id: id, root))
@@ -31,13 +31,13 @@ package enum GatewayFrame: Sendable {
 package struct GatewayResponse: Sendable {
     package let id: String
     package let payload: JSONValue?
-    /// Present exactly when the gateway said `ok: false`.
+    /// Present exactly if the gateway sent `ok: false`.
     package let error: GatewayError?
 
     package init(id: String, _ frame: JSONValue) {
         self.id = id
         payload = frame["payload"]
-        // Anything but a clear yes is a no: a torn answer must not count as success.
+        // Anything but a clear yes counts as no: a torn answer must not look like success.
         error = frame["ok"]?.bool == true ? nil : GatewayError(frame["error"])
     }
 }

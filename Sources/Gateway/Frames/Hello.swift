@@ -4,7 +4,7 @@ package import JSONBytes
 /// sensible bounds.
 package struct Hello: Sendable {
     package struct Policy: Sendable, Equatable {
-        /// Largest frame the gateway takes from us.
+        /// The largest frame that the gateway accepts.
         package var maxPayload: Int
         package var tickIntervalMs: Int64
         /// Newer gateways: decoded bytes of one attachment, and of one image.
@@ -17,16 +17,16 @@ package struct Hello: Sendable {
             tickIntervalMs: 30_000
         )
         static let payloads = 65_536...67_108_864
-        /// Shorter would make the watchdog a busy loop, longer would leave a dead link unnoticed.
+        /// A shorter interval would make the watchdog a busy loop, a longer one would leave a dead link unnoticed.
         static let ticks: ClosedRange<Int64> = 100...600_000
-        /// At most a hundred years: sums with it cannot overflow.
+        /// At most a hundred years, so that sums cannot overflow.
         static let uptimes: ClosedRange<Int64> = 0...3_155_760_000_000
     }
 
     package let protocolVersion: Int
     package let serverVersion: String?
     package let policy: Policy
-    /// The scopes of this connection: those we asked for, as far as the gateway's grant covers them.
+    /// The scopes of this connection: the requested ones that the gateway's grant covers.
     package let scopes: [String]
     package let deviceToken: DeviceToken?
     package let uptimeMs: Int64?
@@ -36,7 +36,7 @@ package struct Hello: Sendable {
     /// A hint only: callable methods may be missing from it.
     package let methods: Set<String>
 
-    /// Nil when this is no hello at all.
+    /// Nil if the payload is not a hello.
     package init?(_ payload: JSONValue?, requested: [String]) {
         guard let payload, payload["type"]?.string == "hello-ok", let version = payload["protocol"]?.int else {
             return nil
@@ -52,7 +52,7 @@ package struct Hello: Sendable {
         mainSessionKey = defaults?["mainSessionKey"]?.string
         let auth = payload["auth"]
         let granted = auth?["scopes"].map { $0.elements.compactMap(\.string) }
-        // Older gateways send no `auth` unless they issue a token; then nothing was taken away.
+        // Older gateways send `auth` only with a new token; without it, the requested scopes are in effect.
         scopes = granted.map { grant in requested.filter { Scopes.covers(grant, $0) } } ?? requested
         deviceToken = auth?["deviceToken"]?.string.flatMap { token in
             token.isEmpty ? nil : DeviceToken(token: token, scopes: granted ?? [], issuedAtMs: auth?["issuedAtMs"]?.int)

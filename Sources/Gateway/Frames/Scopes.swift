@@ -1,4 +1,4 @@
-/// The gateway's permissions as far as Ladle uses them.
+/// The gateway's permissions that Ladle uses.
 package enum Scopes {
     package static let read = "operator.read"
     package static let write = "operator.write"
@@ -12,7 +12,7 @@ package enum Scopes {
         granted.contains(scope) || granted.contains(admin) || (scope == read && granted.contains(write))
     }
 
-    /// The command that gives the link a scope it lacks: ask for it, or have it added to what was approved.
+    /// The command that grants the link a missing scope: request it, or add it to the approved ones.
     package static func hint(toGain scope: String, requested: [String], deviceId: String) -> String {
         guard covers(requested, scope) else {
             return "ladle serve --gateway-scopes \((requested + [scope]).joined(separator: ","))"

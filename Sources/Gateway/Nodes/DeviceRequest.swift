@@ -1,8 +1,8 @@
 package import Basics
 import JSONBytes
 
-/// A device that waits for the approval of the gateway's operator: to connect at all, or as a node to do what it declares. Its address
-/// is not even read.
+/// A device that waits for the approval of the gateway's operator: to connect, or as a node to use its declared
+/// commands. Its address is not even read.
 package struct DeviceRequest: Sendable, Equatable {
     package enum Kind: String, Sendable {
         case device, node
@@ -15,13 +15,13 @@ package struct DeviceRequest: Sendable, Equatable {
     package let platform: String?
     package let roles: [String]
     package let scopes: [String]
-    /// It was paired before, and asks for more or with another key.
+    /// The device was paired before, and asks for more rights or with another key.
     package let isRepair: Bool
-    /// The gateway approves it by itself.
+    /// Whether the gateway approves the request automatically.
     package let isSilent: Bool
     package let at: Timestamp?
 
-    /// Nil for what has no id.
+    /// Nil if the request has no id.
     init?(_ value: JSONValue, _ kind: Kind) {
         guard let id = value["requestId"]?.visibleIdentifier else { return nil }
         self.id = id

@@ -1,18 +1,18 @@
 import JSONBytes
 
-/// Why a command of a node was not done, in the words of the gateway and, where it was asked, of the node.
+/// The reason why a node's command was not run, as reported by the gateway or by the node.
 package struct NodeRefusal: Sendable, Equatable {
     package enum Reason: Sendable, Equatable {
-        /// The gateway's list for the node's platform does not have the command.
+        /// The gateway's allowlist for the node's platform lacks the command.
         case notAllowed
         case notDeclared
         case unknownNode
-        /// Told only after the gateway tried to wake the device.
+        /// Reported only after the gateway tried to wake the device.
         case offline
-        /// It will still be done, once, when the app is in front again.
+        /// The command will still run, once, when the app is in the foreground again.
         case queued(actionId: String?)
         case background
-        /// Something that a person at the device has to switch on, such as `camera`.
+        /// A permission that a person must grant on the device, such as `camera`.
         case permission(String)
         case timeout
         case failed
@@ -24,7 +24,7 @@ package struct NodeRefusal: Sendable, Equatable {
 }
 
 extension GatewayError {
-    /// Nil for a refusal that is not about nodes.
+    /// Nil for an error that is not about nodes.
     package var nodeRefusal: NodeRefusal? {
         let nodeError = details?["nodeError"]
         let code = nodeError?["code"]?.identifier

@@ -1,7 +1,7 @@
 package import Basics
 package import JSONBytes
 
-/// A device that lends the gateway what it can do, as `node.list` describes it. Its addresses and the paths of its host are not even read.
+/// A device that the gateway can use, as `node.list` describes it. Its addresses and paths are not even read.
 package struct NodeRow: Sendable {
     package let id: String
     package let name: String?
@@ -19,12 +19,12 @@ package struct NodeRow: Sendable {
     package let permissions: [(name: String, isGranted: Bool)]
     package let isPaired: Bool
     package let isConnected: Bool
-    /// The gateway's operator has yet to approve what the node declares.
+    /// Whether the operator has yet to approve the node's declarations.
     package let isPending: Bool
     package let connectedAt: Timestamp?
     package let lastSeenAt: Timestamp?
 
-    /// Nil for what has no id.
+    /// Nil if the node has no id.
     package init?(_ value: JSONValue) {
         guard let id = value["nodeId"]?.visibleIdentifier else { return nil }
         self.id = id
@@ -48,7 +48,7 @@ package struct NodeRow: Sendable {
         lastSeenAt = GatewayTime.read(value["lastSeenAtMs"])
     }
 
-    /// Each once.
+    /// The names without repeats.
     private static func names(_ value: JSONValue?) -> [String] {
         var seen: Set<String> = []
         return value?.elements.prefix(GatewayLimits.nodeCommands).compactMap(\.visibleIdentifier)

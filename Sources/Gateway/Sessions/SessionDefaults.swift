@@ -17,7 +17,8 @@ package struct SessionDefaults: Sendable, Equatable {
         )
     }
 
-    /// The canonical key of a key as people and old gateways write it. Two spellings of one session always give one key.
+    /// The canonical form of a key as written by people and old gateways. Two spellings of one session always give the
+    /// same key.
     package func canonical(_ written: String) throws(SessionKey.Problem) -> SessionKey {
         let trimmed = written.trimmingBlanks()
         guard !trimmed.isEmpty else { throw .empty }
@@ -37,7 +38,7 @@ package struct SessionDefaults: Sendable, Equatable {
         return SessionKey(canonical: lowered)
     }
 
-    /// For keys in frames: a text that is no valid key is kept, cut to the limit, so that no event is lost.
+    /// For keys in frames: an invalid key is kept, cut to the limit, so that no event is lost.
     package func tolerant(_ written: String) -> SessionKey {
         if let key = try? canonical(written) { return key }
         return SessionKey(
@@ -45,7 +46,7 @@ package struct SessionDefaults: Sendable, Equatable {
         )
     }
 
-    /// Blanks and control characters, of both sets.
+    /// Whether a character is a blank or a control character, C0 or C1.
     private static func isRefused(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value <= 0x20 || (0x7F...0x9F).contains(scalar.value)
     }

@@ -1,15 +1,15 @@
 package import Basics
 
-/// The origin of a conversation, as its key tells it: gateways call most of them `direct`.
+/// The origin of a session, derived from its key: gateways call most of them `direct`.
 package enum SessionKind: String, Sendable, CaseIterable {
     case chat, group, cron, subagent, hook
-    /// Of the gateway itself and of programs that use its other interfaces.
+    /// Sessions of the gateway itself and of programs that use its other interfaces.
     case system
 
     /// The kinds of sessions that people take part in.
     package static let ofPeople: Set<SessionKind> = [.chat, .group]
 
-    /// - Parameter named: the gateway's own word, where it has one.
+    /// - Parameter named: the gateway's own name of the kind, if it sends one.
     package init(_ key: SessionKey, named: String?) {
         switch named {
         case "group": self = .group

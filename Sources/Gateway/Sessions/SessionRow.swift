@@ -9,10 +9,10 @@ package struct SessionRow: Sendable {
     package var key: String? { value["key"]?.string }
     package var kind: String? { value["kind"]?.string }
     package var label: String? { value["label"]?.string }
-    /// The conversation that the key leads to now; another one after a reset.
+    /// The conversation behind the key; a reset starts another one.
     package var sessionId: String? { value["sessionId"]?.identifier }
     package var displayName: String? { value["displayName"]?.string }
-    /// The sender as the channel names it. Of a chat over the gateway's own connections that is the client program.
+    /// The sender's name in the channel. In a chat over the gateway's own connections it is the client program's name.
     package var clientName: String? {
         let origin = value["origin"]
         guard origin?["provider"]?.equals("webchat") ?? false else { return nil }
@@ -23,7 +23,7 @@ package struct SessionRow: Sendable {
     package var model: String? { value["model"]?.string }
     package var modelProvider: String? { value["modelProvider"]?.string }
     package var thinkingLevel: String? { value["thinkingLevel"]?.string }
-    /// The levels that the model has; none where the release does not tell.
+    /// The model's thinking levels; empty if the release does not list them.
     package var thinkingLevels: [String] {
         let levels = value["thinkingLevels"]?.elements.compactMap { $0["id"]?.string ?? $0.string } ?? []
         return Array(levels.prefix(GatewayLimits.thinkingLevels))
@@ -35,16 +35,16 @@ package struct SessionRow: Sendable {
     package var updatedAt: Int64? { value["updatedAt"]?.int }
     package var inputTokens: Int64? { value["inputTokens"]?.int }
     package var outputTokens: Int64? { value["outputTokens"]?.int }
-    /// What the next turn begins with.
+    /// The number of tokens with which the next turn begins.
     package var totalTokens: Int64? { value["totalTokens"]?.int }
     package var hasFreshTotal: Bool? { value["totalTokensFresh"]?.bool }
-    /// The room that the model has.
+    /// The model's context size.
     package var contextTokens: Int64? { value["contextTokens"]?.int }
     package var estimatedCostUsd: Double? { value["estimatedCostUsd"]?.double }
-    /// These three came with one release.
+    /// One release added these three members.
     package var isUnread: Bool? { value["unread"]?.bool }
     package var isPinned: Bool? { value["pinned"]?.bool }
     package var isArchived: Bool? { value["archived"]?.bool }
-    /// False of an event that names a session and does not describe it.
+    /// False for an event that names a session without describing it.
     package var isWhole: Bool { value["updatedAt"] != nil && value["sessionId"] != nil }
 }

@@ -10,12 +10,12 @@ package enum GatewayTime {
         return Double(text).flatMap { time($0) } ?? Timestamp(rfc3339: text)
     }
 
-    /// Milliseconds; nil for what is no duration.
+    /// Milliseconds; nil if the value is not a duration.
     static func duration(_ value: JSONValue?) -> Int64? {
         value?.double.flatMap { $0 >= 0 && $0 < 1e12 ? Int64($0) : nil }
     }
 
-    /// A number below 10^10 counts seconds. Times before 2000 and after 3000 are taken for garbage.
+    /// A number below 10^10 counts seconds. Times before 2000 and after 3000 are rejected as invalid.
     private static func time(_ number: Double) -> Timestamp? {
         let milliseconds = number < 1e10 ? number * 1000 : number
         guard milliseconds >= 946_684_800_000, milliseconds < 32_503_680_000_000 else { return nil }
@@ -24,13 +24,13 @@ package enum GatewayTime {
 }
 
 extension JSONValue {
-    /// A text that is not empty, cut to the longest id that is kept.
+    /// A non-empty text, cut to the longest allowed id.
     var identifier: String? {
         guard let text = string, !text.isEmpty else { return nil }
         return text.cut(toBytes: GatewayLimits.identifierBytes)
     }
 
-    /// A text that is not empty and no longer than the longest id that is kept.
+    /// A non-empty text no longer than the longest allowed id.
     var wholeIdentifier: String? {
         guard let text = string, !text.isEmpty, text.utf8.count <= GatewayLimits.identifierBytes else { return nil }
         return text

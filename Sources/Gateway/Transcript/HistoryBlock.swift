@@ -1,6 +1,6 @@
 package import JSONBytes
 
-/// One part of a message's content, under the gateway's own names and under those of the model providers.
+/// One part of a message's content, named as by the gateway or by a model provider.
 package enum HistoryBlock: Sendable {
     case text(String)
     case thinking(text: String, summary: String?, signature: String?)
@@ -45,7 +45,7 @@ package enum HistoryBlock: Sendable {
 
     package var text: String? { if case .text(let text) = self { text } else { nil } }
 
-    /// The id in a signature, which is an object or such an object's JSON text.
+    /// The id in a signature: an object, or the JSON text of one.
     private static func signature(_ value: JSONValue?) -> String? {
         guard let value else { return nil }
         if value.kind == .object { return value["id"]?.identifier }
@@ -53,7 +53,7 @@ package enum HistoryBlock: Sendable {
         return (try? JSONDocument(parsing: text))?.root["id"]?.identifier
     }
 
-    /// The blocks of a content that is a text, a list or missing.
+    /// The blocks of a content, which may be a text, a list or missing.
     static func list(_ content: JSONValue?) -> [HistoryBlock] {
         guard let content else { return [] }
         if let text = content.string { return [.text(text)] }

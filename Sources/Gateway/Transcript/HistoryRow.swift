@@ -7,30 +7,31 @@ package struct HistoryRow: Sendable {
         case user, assistant, toolResult, system, other
     }
 
-    /// Why the model stopped.
+    /// The reason why the model stopped.
     package enum StopReason: Sendable {
         case completed, toolUse, error, aborted, other
     }
 
     package let role: Role
-    /// The transcript's own id; stable where there is one.
+    /// The transcript's own id, which never changes; nil if there is none.
     package let id: String?
     package let time: Timestamp?
-    /// The send that caused the row, where the gateway says so: its key is the run's id. Nil where it masked the key.
+    /// The key of the send that caused the row, which is also its run's id. Nil if the gateway does not name it or
+    /// masked it.
     package let runKey: String?
     package let blocks: [HistoryBlock]
     package let stopReason: StopReason?
     package let errorMessage: String?
-    /// The gateway's note of the partial text of an aborted run.
+    /// Whether the row is the gateway's note with the partial text of an aborted run.
     package let isAbortNote: Bool
     private let value: JSONValue
 
-    /// The name under which the gateway's own answers stand.
+    /// The model name in rows written by the gateway itself.
     static let gatewayModel = "gateway-injected"
-    /// Stands behind a text that the gateway has cut, which leaves thousands of characters.
+    /// The end of a text that the gateway has cut after thousands of characters.
     static let cutMark = "\n...(truncated)..."
     private static let fewestShown = 1_000
-    /// Stands for a row that the gateway has left out of its answer.
+    /// The start of a row that the gateway left out of its answer.
     private static let omission = "[chat.history omitted"
 
     package init?(_ value: JSONValue) {
@@ -69,7 +70,7 @@ package struct HistoryRow: Sendable {
         }
     }
 
-    /// Keys come bare and as `KEY:user`, `KEY:assistant`.
+    /// Removes the endings of keys such as `KEY:user` and `KEY:assistant`.
     package static func bareKey(_ key: String) -> String {
         for ending in [":user", ":assistant"] where key.hasSuffix(ending) && key.count > ending.count {
             return String(key.dropLast(ending.count))
@@ -77,7 +78,8 @@ package struct HistoryRow: Sendable {
         return key
     }
 
-    /// The row's own idempotency key, as written: the run that a row names may be another, which answers it.
+    /// The row's own idempotency key, as written. It may differ from the run named in the row, since another run may
+    /// answer it.
     package var idempotencyKey: String? { Self.idempotencyKey(of: value) }
 
     static func idempotencyKey(of row: JSONValue) -> String? {
@@ -87,7 +89,7 @@ package struct HistoryRow: Sendable {
     /// Text parts joined by new lines.
     package var text: String { blocks.compactMap(\.text).joined(separator: "\n") }
 
-    /// The text that a cut row still shows; nil for a whole row. A row that was left out shows nothing.
+    /// The visible text of a cut row; nil for a whole row, empty for an omitted one.
     package var cutText: String? {
         let texts = blocks.compactMap(\.text)
         if texts.contains(where: Self.isCut) {
@@ -101,16 +103,16 @@ package struct HistoryRow: Sendable {
         text.utf8.count > fewestShown && text.hasSuffix(cutMark)
     }
 
-    /// The text without what the gateway put around the user's words.
+    /// The user's words, without the text that the gateway put around them.
     package var words: String { InboundEnvelope.stripped(text) }
 
-    /// The gateway's prompt with which it takes up a turn that its own restart interrupted; newer ones repeat the user's
-    /// words in it.
+    /// Whether the row is the gateway's prompt to resume a turn that its restart interrupted; newer releases repeat the
+    /// user's words in it.
     package var resumesTurn: Bool {
         role == .user && text.containsText(InboundEnvelope.interruptionNotice)
     }
 
-    /// Its prompt is the notice alone, so that nothing in it says whose turn it takes up.
+    /// Whether such a prompt is only the notice, so that it does not show which turn it resumes.
     package var resumesUnnamedTurn: Bool { resumesTurn && text.hasPrefix(InboundEnvelope.interruptionNotice) }
 
     package var toolCallId: String? {
@@ -122,20 +124,20 @@ package struct HistoryRow: Sendable {
     package var isError: Bool { ToolResult.isError(value) }
     package var usage: TokenUsage? { TokenUsage(value["usage"]) }
 
-    /// A prompt between sessions, or from the gateway itself.
+    /// Whether the row is a prompt between sessions, or from the gateway itself.
     package var isInternalPrompt: Bool {
         guard let kind = value["provenance"]?["kind"]?.string else { return false }
         return kind == "inter_session" || kind == "internal_system"
     }
 
-    /// Files that came with a user's message, where the blocks do not name them.
+    /// The files of a user's message that the blocks do not name.
     package var mediaFiles: [(path: String, mimeType: String?)] {
         let types = value["MediaTypes"]?.elements.map(\.string) ?? []
         let paths = value["MediaPaths"]?.elements.compactMap(\.string) ?? []
         return paths.enumerated().map { ($1, types.indices.contains($0) ? types[$0] : nil) }
     }
 
-    /// Tells rows apart where the gateway gives no id.
+    /// The row's identity: its id, or else a name made from its content.
     package var identity: String {
         if let id { return id }
         let content = value["content"]?.raw ?? value.raw

@@ -1,35 +1,35 @@
 import Basics
 
-/// Messages between programs and the agent: no person wrote them, and no person is to see them. Each is known by the whole
-/// beginning that a program gives it, in its own spelling, so that a person who only mentions it is still seen.
+/// Messages between programs and the agent, neither written by a person nor meant for one. Each is recognized by its
+/// exact beginning, so that a person's message that only mentions one is still shown.
 package enum Housekeeping {
-    /// The first words of a request of ours for an agent's files.
+    /// The first words of our own request for an agent's files.
     package static let fileRequestMark = "[ladle housekeeping: file sync, not part of the conversation]"
 
-    /// A user's row that a program sent: verbose switches, requests for files, heartbeats, prompts of the gateway.
+    /// Whether a program sent this user row: verbose switches, requests for files, heartbeats, prompts of the gateway.
     package static func isPrompt(_ text: String) -> Bool {
         let words = text.trimmingBlanks()
         return hidesAnswer(words) || prompts.contains { words.hasPrefix($0) } || isHeartbeat(words)
     }
 
-    /// The answer to such a prompt is hidden too. The answer to a heartbeat may be an alert and is shown.
+    /// Whether the answer to this prompt is hidden too. An answer to a heartbeat is shown, because it may be an alert.
     package static func hidesAnswer(_ prompt: String) -> Bool {
         let words = prompt.trimmingBlanks()
         return isVerboseSwitch(words.prefix(40).lowercased()) || words.hasPrefix(fileRequestMark) || isFileFrame(words)
     }
 
-    /// An answer that says nothing to a person, whatever was asked.
+    /// Whether the answer says nothing to a person, whatever the prompt was.
     package static func isAnswer(_ text: String) -> Bool {
         SilentReply.matches(Array(text.utf8.prefix(257))) || isVerboseReply(text)
     }
 
-    /// The agent's files, all of them and nothing else.
+    /// Whether the text consists of exactly the agent's files.
     package static func isFileAnswer(_ text: String) -> Bool {
         let words = text.trimmingBlanks()
         return words.hasPrefix(identityLine) && isFileFrame(words)
     }
 
-    /// A title or preview made of such a text, of which only the beginning may be left.
+    /// Whether a title or preview was made from such a text, of which only the beginning may be left.
     package static func isExcerpt(_ text: String) -> Bool {
         let words = text.trimmingBlanks()
         if isPrompt(words) || words.hasPrefix(identityLine) || words.containsText("\n" + identityLine) { return true }
@@ -59,8 +59,8 @@ package enum Housekeeping {
 
     private static let identityLine = "---IDENTITY---"
 
-    /// The frame in which clients ask for, and agents give, the profile files: its three marks, each a line of its own, in
-    /// this order, the last one at the end.
+    /// Whether the text has the frame of the profile files, in a request or an answer: three marks on lines of their
+    /// own, in this order, the last one at the end.
     private static func isFileFrame(_ words: String) -> Bool {
         guard words.hasSuffix("\n---END---"), words.containsText(identityLine) else { return false }
         var marks = [identityLine, "---USER---"][...]

@@ -2,9 +2,9 @@ import Basics
 
 /// The metadata and notices that gateways put around a user's words before the model sees them.
 package enum InboundEnvelope {
-    /// In front of a message that a restarted gateway takes up again.
+    /// Precedes a queued message that a restarted gateway processes again.
     private static let queuedMark = "[Queued user message that arrived while the previous turn was still active]\n"
-    /// Behind it, and the whole text of a prompt of the gateway's own.
+    /// Follows such a message; it also starts a prompt of the gateway's own.
     static let interruptionNotice = "[System] Your previous turn was interrupted by a gateway restart"
 
     package static func stripped(_ text: String) -> String {
@@ -21,14 +21,14 @@ package enum InboundEnvelope {
             }
             if rest.startIndex == before { break }
         }
-        // A message that is nothing but envelope is shown as it is.
+        // A message that consists only of the envelope is shown unchanged.
         return rest.isEmpty ? text : String(rest)
     }
 
     private static func withoutInterruption(_ text: String) -> Substring {
         guard text.hasPrefix(queuedMark) else { return text[...] }
         let behind = text.dropFirst(queuedMark.count)
-        // The gateway's notice is the last paragraph; the words may have such a line of their own.
+        // The gateway's notice is the last paragraph; the user's words may contain the same line.
         var end: Substring.Index?
         var from: Substring.Index?
         while let found = behind.rangeOfText("\n\n" + interruptionNotice, from: from) {
@@ -38,7 +38,8 @@ package enum InboundEnvelope {
         return end.map { behind[..<$0] } ?? behind
     }
 
-    /// Notices stand in front of the stamp, one to a line; a notice may be followed by lines that a command printed.
+    /// The text after the notices, which precede the stamp one per line; a notice may be followed by a command's
+    /// output.
     private static func behindNotices(_ text: Substring) -> Substring {
         var rest = text
         while let gap = rest.rangeOfText("\n\n") {
@@ -52,7 +53,7 @@ package enum InboundEnvelope {
         return rest
     }
 
-    /// `Conversation info (untrusted metadata):` and its fenced block.
+    /// Skips `Conversation info (untrusted metadata):` and its fenced block.
     private static func withoutMetadata(_ text: Substring) -> Substring? {
         guard let end = text.firstIndex(where: \.isNewline),
             text[..<end].trimmingBlanks().hasSuffix("(untrusted metadata):")
@@ -64,7 +65,7 @@ package enum InboundEnvelope {
         return block[close.upperBound...].drop { !$0.isNewline }
     }
 
-    /// `[Fri 2026-11-20 13:59 UTC] `
+    /// Skips `[Fri 2026-11-20 13:59 UTC] `.
     private static func withoutStamp(_ text: Substring) -> Substring? {
         guard text.first == "[", let close = text.prefix(64).firstIndex(of: "]") else { return nil }
         let parts = text[text.index(after: text.startIndex)..<close].split(separator: " ")

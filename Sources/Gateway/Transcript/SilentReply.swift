@@ -1,14 +1,14 @@
-/// Replies that mean "say nothing". They are never shown, and neither is a text that may still become one.
+/// Replies that mean "say nothing". They are never shown, nor is a text that may still become one.
 package enum SilentReply {
     private static let tokens = ["NO_REPLY", "NOREPLY", "HEARTBEAT_OK"].map { Array($0.utf8) }
 
-    /// The whole text is such a token.
+    /// Whether the whole text is such a token.
     package static func matches(_ text: [UInt8]) -> Bool {
         guard let words = trimmed(text) else { return false }
         return tokens.contains { $0 == words }
     }
 
-    /// The text is such a token, or the beginning of one.
+    /// Whether the text is such a token, or the beginning of one.
     package static func mayBecome(_ text: [UInt8]) -> Bool {
         guard text.count <= 64, let words = trimmed(text) else { return false }
         return tokens.contains { $0.starts(with: words) }

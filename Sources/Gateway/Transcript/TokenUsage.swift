@@ -1,6 +1,6 @@
 import JSONBytes
 
-/// Tokens and money that model calls took.
+/// The tokens and cost of model calls.
 package struct TokenUsage: Sendable, Equatable {
     package var input: Int64 = 0
     package var output: Int64 = 0
@@ -11,7 +11,7 @@ package struct TokenUsage: Sendable, Equatable {
 
     package init() {}
 
-    /// Nil where the value holds no usage, or only zeros, as in the gateway's own command replies.
+    /// Nil if the value holds no usage, or only zeros, as in the gateway's own command replies.
     init?(_ value: JSONValue?) {
         guard let value, value.kind == .object else { return nil }
         func tokens(_ key: String) -> Int64 { min(max(value[key]?.int ?? 0, 0), Self.largest) }

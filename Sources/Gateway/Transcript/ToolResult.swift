@@ -5,7 +5,7 @@ package import JSONBytes
 package struct ToolResult: Sendable {
     private let value: JSONValue
     private let details: JSONValue?
-    /// A text beyond this is not searched for a JSON error object.
+    /// Longer texts are not searched for a JSON error object.
     private static let longestErrorObject = 20_000
 
     package init(_ value: JSONValue) {
@@ -13,7 +13,7 @@ package struct ToolResult: Sendable {
         details = value["details"]
     }
 
-    /// The text parts; a result may be a bare text.
+    /// The text parts joined; a result may also be a bare text.
     package var text: String {
         if let text = value.string { return text }
         return HistoryBlock.list(value["content"]).compactMap(\.text).joined(separator: "\n")
@@ -24,10 +24,10 @@ package struct ToolResult: Sendable {
     package var durationMs: Int64? { GatewayTime.duration(details?["durationMs"]) }
     package var approvalId: String? { details?["approvalId"]?.visibleIdentifier }
     package var error: String? { details?["error"]?.string }
-    /// The handle of a command that went on in the background.
+    /// The handle of a command that continues in the background.
     package var processId: String? { details?["sessionId"]?.identifier }
 
-    /// The error of a result whose text is a JSON object: its message, or its status.
+    /// The error in a result whose text is a JSON object: its message, or its status.
     package static func error(inObject text: String) -> String? {
         let bytes = Array(text.utf8)
         guard bytes.count <= longestErrorObject, let first = bytes.first(where: { $0 > 0x20 }),

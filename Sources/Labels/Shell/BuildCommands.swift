@@ -29,7 +29,7 @@ enum BuildCommands {
     static func goal(_ call: ProgramCall, _ line: ParsedArguments) -> CommandLabel {
         let program = call.program
         let words = line.operands.filter { !$0.isOpaque && !$0.text.hasPrefix("+") }.map(\.text)
-        // mvn and gradle take several goals, the last tells what comes out.
+        // mvn and gradle take several goals; the last one decides the result.
         let word = program == "mvn" || program == "gradle" ? words.last : words.first
         guard let goal = word?.split(separator: ":").last else { return .terminal("Running \(program)", .running) }
         switch (program, goal) {

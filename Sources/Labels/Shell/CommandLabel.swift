@@ -4,23 +4,23 @@ struct CommandLabel: Sendable, Equatable {
     var category: ActivityCategory
     var rank: Rank
 
-    /// Which command of a line names the step: the highest, the first of equals.
+    /// Decides which command of a line names the step: the highest rank, and among equals the first.
     enum Rank: Int, Sendable, Comparable {
-        /// `cd`, `set`, `export`, `source`, test syntax: they prepare and never name a line.
+        /// `cd`, `set`, `export`, `source`, test syntax: preparation, which never names a line.
         case setting
         case printing
         case checking
         case reading
         case searching
         case managing
-        /// Scripts, services, programs that are not known.
+        /// Scripts, services, unknown programs.
         case running
         /// Network reads, changes to a working copy.
         case fetching
         /// Installing, building, testing.
         case building
         case writing
-        /// Others see it: pushes, logins, uploads.
+        /// Visible to others: pushes, logins, uploads.
         case remote
 
         static func < (left: Rank, right: Rank) -> Bool { left.rawValue < right.rawValue }

@@ -46,6 +46,6 @@ enum CommandLineLabel {
         return ProgramTable.label(for: call)
     }
 
-    /// Redirected output of these is a download.
+    /// Programs whose redirected output is a download.
     private static let networkClients = Set(words: "curl wget http https xh aria2c")
 }

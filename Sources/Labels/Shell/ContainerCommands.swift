@@ -4,7 +4,7 @@ enum ContainerCommands {
         .terminal("Running container\(image(line))", .running)
     }
 
-    /// The image without registry, tag and digest, after a blank; empty where it is not known.
+    /// The image without registry, tag and digest, after a blank; empty if unknown.
     static func image(_ line: ParsedArguments) -> String {
         guard let name = line.operands.first?.name?.prefix(while: { $0 != ":" && $0 != "@" }), !name.isEmpty else {
             return ""

@@ -44,7 +44,7 @@ enum PackageCommands {
 
     // MARK: running scripts and tools of packages
 
-    /// A sub-command of npm, pnpm, yarn or bun without a row: mostly a script of that name.
+    /// A sub-command of npm, pnpm, yarn or bun without a row: usually a script of that name.
     static func otherScript(_ call: ProgramCall, _ line: ParsedArguments) -> CommandLabel {
         guard let sub = line.operands.first, !sub.isOpaque else {
             if call.program == "yarn", line.operands.isEmpty { return installing }

@@ -2,7 +2,7 @@
 struct ParsedArguments {
     private(set) var options: [(name: String, value: ShellWord?)] = []
     private(set) var operands: [ShellWord] = []
-    /// The operands are the words of another command, with its options.
+    /// Whether the operands are another command with its own options.
     let stopped: Bool
 
     /// Short options may be clustered; the first one of a cluster that takes a value gets its rest or the next word.
@@ -55,7 +55,7 @@ struct ParsedArguments {
 
     func value(_ names: String...) -> ShellWord? { options.first { names.contains($0.name) && $0.value != nil }?.value }
 
-    /// The arguments as the sub-command sees them that the first operand names.
+    /// The arguments of the sub-command that the first operand names.
     var withoutFirstOperand: ParsedArguments {
         var rest = self
         rest.operands = Array(operands.dropFirst())

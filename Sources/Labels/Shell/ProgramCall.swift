@@ -1,4 +1,4 @@
-/// A program and its arguments. Assignments, keywords and programs in front that only change how it runs are taken away.
+/// A program and its arguments. Assignments, keywords and programs in front that only change how it runs are removed.
 struct ProgramCall {
     /// Last path part, lower case, without `.exe` and without a version (`python3.11` is `python`).
     let program: String
@@ -9,7 +9,7 @@ struct ProgramCall {
     /// Number of `sh -c "…"` around the call.
     let depth: Int
 
-    /// Nil for a command of nothing but assignments, keywords or wrappers.
+    /// Nil for a command that has only assignments, keywords or wrappers.
     init?(_ command: SimpleCommand, depth: Int) {
         var words = command.words[...]
         let fromXargs = Self.dropWrappers(&words)
@@ -29,7 +29,7 @@ struct ProgramCall {
         depth = call.depth
     }
 
-    /// A call that stands for this one: `grep …` for `git grep …`, `pip …` for `uv pip …`.
+    /// The call that this one stands for: `grep …` for `git grep …`, `pip …` for `uv pip …`.
     func calling(_ program: String, _ arguments: some Collection<ShellWord>) -> ProgramCall {
         ProgramCall(program: program, arguments: Array(arguments), from: self)
     }
@@ -79,7 +79,7 @@ struct ProgramCall {
             let name = word.text.split(separator: "/").last.map(String.init) ?? word.text
             guard wrappers.contains(name) else { return fromXargs }
             let line = words.dropFirst()
-            // `command -v x` looks for x, and `env` or `sudo -l` alone run nothing else.
+            // `command -v x` only looks for x, and `env` or `sudo -l` alone run nothing else.
             if name == "command", let option = line.first?.text, option == "-v" || option == "-V" { return fromXargs }
             var options = OptionTable.options(name)
             options.stopsAtOperand = true
@@ -95,7 +95,7 @@ struct ProgramCall {
 
     private static let keywords = Set(words: "then do else elif if while until ! { }")
 
-    /// Programs that run another one.
+    /// Programs that run another program.
     private static let wrappers = Set(
         words: """
             env sudo doas time nohup setsid unbuffer command builtin exec nice ionice stdbuf timeout gtimeout xargs caffeinate

@@ -1,8 +1,8 @@
-/// One row of the program table: programs or sub-commands, and how a call of them is named.
+/// One row of the program table: programs or sub-commands, and the rule that names their calls.
 struct ProgramRule: Sendable {
     typealias Naming = @Sendable (_ call: ProgramCall, _ line: ParsedArguments) -> CommandLabel
 
-    /// Written as `OptionTable.names` explains.
+    /// The names in the form of `OptionTable.names`.
     let names: String
     private let naming: Naming?
     private let fixed: CommandLabel
@@ -18,12 +18,12 @@ struct ProgramRule: Sendable {
         naming.map { $0(call, line()) } ?? fixed
     }
 
-    /// The same label whatever the arguments.
+    /// The same label for any arguments.
     static func fixed(_ names: String, _ label: CommandLabel) -> ProgramRule { ProgramRule(names, fixed: label) }
 
     static func code(_ names: String, _ naming: @escaping Naming) -> ProgramRule { ProgramRule(names, naming: naming) }
 
-    /// `VERB F and N more` for programs whose operands are files; `VERB THING` where no name is known.
+    /// `VERB F and N more` for programs whose operands are files; `VERB THING` if no name is known.
     static func files(
         _ names: String,
         _ verb: String,
@@ -39,7 +39,7 @@ struct ProgramRule: Sendable {
         }
     }
 
-    /// `VERB F` for programs whose first operand says enough.
+    /// `VERB F` for programs whose first operand is enough.
     static func firstFile(_ names: String, _ verb: String, _ rank: CommandLabel.Rank) -> ProgramRule {
         code(names) { _, line in .files("\(verb) \(line.operands.first?.name ?? "files")", rank) }
     }

@@ -7,7 +7,7 @@ enum ProgramTable {
         return rule.label(for: call) { ParsedArguments(call.arguments, OptionTable.options(call.program)) }
     }
 
-    /// By group and name; programs themselves are in the group "".
+    /// The rules by group and name; programs themselves are in the group "".
     static let rules: [String: [String: ProgramRule]] = {
         var table: [String: [String: ProgramRule]] = [:]
         for rule in rows {
@@ -30,7 +30,7 @@ enum ProgramTable {
         ),
         .code("cd pushd", FileCommands.changingFolder),
 
-        // Always the same.
+        // Fixed labels.
         .fixed("pwd", .files("Checking current folder", .checking)),
         .fixed("df", .files("Checking disk space", .checking)),
         .fixed("ps top htop lsof pgrep", .terminal("Checking running processes", .checking)),
@@ -50,7 +50,7 @@ enum ProgramTable {
         // Reading files.
         .files("cat", "Reading", none: "input", .reading, ignoring: { $0.text == "-" }),
         .files("bat head nl", "Reading", none: "input", .reading),
-        // `+G` tells where to start.
+        // `+G` names the starting line.
         .files("less more", "Reading", none: "input", .reading, ignoring: { $0.text.hasPrefix("+") }),
         .code("tail", FileCommands.tail),
         .files("ls tree", "Listing", .checking),
@@ -223,7 +223,7 @@ enum ProgramTable {
         return .terminal("Running \(runningName(call.program) ?? "a command")", .running)
     }
 
-    /// The name if it is short, plain and no secret.
+    /// The name if it is short, plain and not a secret.
     static func runningName(_ name: String) -> String? {
         guard (1...24).contains(name.utf8.count), SecretMask.name(name) == name else { return nil }
         let isPlain = name.utf8.allSatisfy {

@@ -8,7 +8,7 @@ struct ShellLexer {
 
     private var commands: [SimpleCommand] = []
     private var command = SimpleCommand()
-    /// A command of this pipeline came before.
+    /// Whether an earlier command of this pipeline was read.
     private var isPiped = false
     /// Open brackets around the command.
     private var depth = 0
@@ -104,7 +104,7 @@ struct ShellLexer {
 
     // MARK: redirections
 
-    /// Digits right before a redirection name its descriptor.
+    /// Reads a word, or digits right before a redirection, which name its descriptor.
     private mutating func wordOrDescriptor() {
         let start = position
         while let byte = current, byte.isASCIIDigit { position += 1 }
@@ -151,7 +151,7 @@ struct ShellLexer {
         return word()
     }
 
-    /// The bodies follow the line that named them, in order.
+    /// Reads the bodies of here-documents, which follow the line that named them, in order.
     private mutating func takeDocuments() {
         for document in waiting {
             let body = documentBody(document)
@@ -320,6 +320,6 @@ struct ShellLexer {
         }
     }
 
-    /// Output to these is not written to a file.
+    /// Outputs that are not files.
     private static let sinks: Set<String> = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"]
 }

@@ -5,7 +5,7 @@ struct SimpleCommand: Sendable, Equatable {
     var words: [ShellWord] = []
     /// The file that standard output is redirected to.
     var output: Output?
-    /// Bodies of the here-documents that feed it.
+    /// The bodies of here-documents that the command reads.
     var documents: [String] = []
     /// The command reads the output of the one before it.
     var isPiped = false
@@ -25,7 +25,7 @@ struct ShellWord: Sendable, Equatable {
     var isOpaque = false
     var isQuoted = false
 
-    /// Stands for the words that xargs and `find -exec` fill in.
+    /// Stands for the words that xargs and `find -exec` insert.
     static let unknown = ShellWord(text: "{}", isOpaque: true)
 
     /// `NAME=value` before a command.
@@ -42,7 +42,7 @@ struct ShellWord: Sendable, Equatable {
     /// The last part of the path, masked; nil if the text is not known.
     var name: String? { isOpaque ? nil : LabelText.name(ofPath: text) }
 
-    /// The host it names: `user@host:path`, `host`, `ssh://host`.
+    /// The host that the word names: `user@host:path`, `host`, `ssh://host`.
     var host: String? {
         guard !isOpaque else { return nil }
         var text = text.lowercased()[...]
@@ -52,6 +52,6 @@ struct ShellWord: Sendable, Equatable {
 }
 
 extension Collection<ShellWord> {
-    /// `F` or `F and N more` from the names that are known; nil if none is.
+    /// `F` or `F and N more` from the known names; nil if there are none.
     var listed: String? { LabelText.list(compactMap(\.name)) }
 }

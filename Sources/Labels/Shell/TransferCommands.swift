@@ -31,7 +31,7 @@ enum TransferCommands {
         return line.operands.count > 1 ? (line.operands.dropLast(), line.operands.last) : (line.operands[...], nil)
     }
 
-    /// Both are in one folder, and the target is not written as a folder.
+    /// Whether both paths are in one folder, and the target is not written as a folder.
     private static func isRename(_ source: ShellWord, _ target: ShellWord) -> Bool {
         guard !source.isOpaque, !target.isOpaque, !target.text.hasSuffix("/") else { return false }
         guard let last = target.text.split(separator: "/").last, ![".", "..", "~"].contains(last) else { return false }

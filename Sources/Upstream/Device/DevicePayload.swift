@@ -11,7 +11,7 @@ package struct DevicePayload: Sendable {
     package var clientId: String
     package var clientMode: String
     package var role: String
-    /// In the order in which the request lists them.
+    /// The scopes in the order in which the request lists them.
     package var scopes: [String]
     package var signedAtMs: Int64
     /// The token of the request: `auth.token`, else `auth.deviceToken`, else `auth.bootstrapToken`. Never a password.

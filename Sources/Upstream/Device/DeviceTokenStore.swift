@@ -27,8 +27,8 @@ package struct DeviceTokenStore: Sendable, Equatable {
 
     package init() {}
 
-    /// Skips entries that cannot be read. A file in another format is an error, so that the caller moves it aside
-    /// instead of overwriting it.
+    /// Skips unreadable entries. A file in another format is an error, so that the caller moves it aside instead of
+    /// overwriting it.
     package init(parsing bytes: [UInt8]) throws(JSONError) {
         let root = try JSONDocument(parsing: bytes).root
         guard root["version"]?.int == 1 else { throw JSONError(offset: 0, reason: .unexpectedByte) }

@@ -46,7 +46,7 @@ package struct ConnectRequest: Sendable {
         self.credentials = credentials
     }
 
-    /// The newest gateways tell of approvals only to clients that say they answer them.
+    /// The newest gateways send approvals only to clients that declare this capability.
     private var capabilities: [String] {
         Scopes.covers(scopes, Scopes.approvals) ? ["tool-events", "approvals"] : ["tool-events"]
     }

@@ -2,8 +2,8 @@ package import Gateway
 package import Observability
 package import WebSocket
 
-/// Why there is no link: the explanation for the user, and the link's next step. Each error answer to `connect`, each
-/// close frame and each failure of a connection becomes one.
+/// The reason why there is no link: the explanation for the user, and the link's next step. Made from each error answer
+/// to `connect`, each close frame and each failure of a connection.
 package struct Rejection: Sendable, Equatable {
     package enum Next: Sendable, Equatable {
         /// Retry with the usual backoff, as after a dropped connection.
@@ -87,15 +87,15 @@ package struct Rejection: Sendable, Equatable {
 
     /// The gateway locks a peer out for five minutes; an earlier attempt starts the five minutes again.
     private static let rateLimitMs: Int64 = 300_000
-    /// The next look at something that a person has to change elsewhere.
+    /// The next attempt when a person must change something elsewhere first.
     private static let slowMs: Int64 = 60_000
-    /// The next look at an address where something else than a gateway answers.
+    /// The next attempt when something other than a gateway answers at the address.
     private static let strangerMs: Int64 = 30_000
-    /// A gateway that starts says that it will be ready after this time.
+    /// A starting gateway names this time until it is ready.
     private static let startingMs: Int64 = 500
     /// A gateway refuses connections for some seconds while it starts or stops.
     private static let restartingMs: Int64 = 2_000
-    /// The next attempt after too many; the answer seldom says when.
+    /// The next attempt after too many; the answer seldom names a time.
     private static let throttledMs: Int64 = 5_000
     /// The longest wait that a gateway or a proxy may ask for: a mistake there does not stop the link for good.
     private static let longestAskedMs: Int64 = 600_000
@@ -108,7 +108,7 @@ package struct Rejection: Sendable, Equatable {
         static let configurePassword = "openclaw config set gateway.auth.password PASSWORD"
         static let authentication = "openclaw config get gateway.auth"
         static let newKey = "mv device-key device-key.old in Ladle's state directory, then: ladle serve"
-        /// Used if only the gateway's log can explain its answer.
+        /// Used if only the gateway's log explains its answer.
         static let log = "openclaw logs --follow  (on the gateway's host)"
         static let upgrade = "update OpenClaw on the gateway's host, or Ladle here, so that both speak one protocol"
         static let devices = "openclaw devices list"
@@ -240,7 +240,7 @@ package struct Rejection: Sendable, Equatable {
         }
     }
 
-    /// Codes without a rule of their own: decided by the code's family, then by the other fields of the frame.
+    /// Codes without a rule of their own, judged by the code's family, then by the other fields of the frame.
     private static func unknown(_ code: String, _ error: GatewayError) -> Rejection {
         let said = "The gateway said: \(sentence(error.message))"
         if code.hasPrefix("AUTH_") {
@@ -333,7 +333,7 @@ package struct Rejection: Sendable, Equatable {
             let hint = "use ws:// if the gateway has no TLS (gateway.tls.enabled)"
             self = Self.offline("TLS_FAILED", "TLS failed: \(Self.sentence(reason)).", hint: hint)
         case .handshake(.refused(503, let retryAfter)):
-            // A gateway that starts or stops answers so. A proxy in front of one may name a time.
+            // A starting or stopping gateway answers like this. A proxy in front of it may name a time.
             let detail = "The gateway is restarting: it takes no connections for the moment (HTTP 503)."
             let next = Next.retryAfter(milliseconds: Self.asked(retryAfter, else: Self.restartingMs))
             self = Self.offline("GATEWAY_RESTARTING", detail, next: next)

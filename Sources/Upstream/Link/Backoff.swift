@@ -21,7 +21,7 @@ struct Backoff: Sendable {
     private var onlineSince: Int64?
     private var isRestarting = false
     private var restartAttempts = 0
-    /// The gateway expects to be back by then.
+    /// The time by which a restarting gateway expects to be back.
     private var restartEnd: Int64?
     private var approvalSince: Int64?
     private var hasDroppedToken = false

@@ -5,13 +5,13 @@ import WebSocket
 /// no socket.
 struct ClientWebSocket {
     enum Input {
-        /// Nil if the message is no JSON.
+        /// The document is nil if the message is not JSON.
         case message(JSONDocument?, size: Int)
-        /// A large message has to be parsed elsewhere. Nothing follows until `parsed` brings the result.
+        /// A large message must be parsed elsewhere. Nothing follows until `parsed` brings the result.
         case parse(UInt64, [UInt8])
-        /// Answer with `pong`.
+        /// A ping, to be answered with `pong`.
         case ping([UInt8])
-        /// Answer with `close`.
+        /// A close frame, to be answered with `close`.
         case closed(WebSocketClose)
         case broken(WebSocketError)
         case finished
@@ -19,9 +19,9 @@ struct ClientWebSocket {
 
     /// The largest message that the peer may send.
     enum Allowance {
-        /// The challenge of a peer that nobody has checked; real ones are far smaller.
+        /// The challenge of an unauthenticated peer; real ones are far smaller.
         case challenge
-        /// It contains a snapshot of the whole gateway, which grows with its sessions and presence.
+        /// The hello contains a snapshot of the whole gateway, which grows with its sessions and presence.
         case hello
         /// A history alone can be 6 MiB; the reference client accepts 25 MiB, and the gateway names its own limit.
         case anyFrame(Int)
@@ -64,7 +64,7 @@ struct ClientWebSocket {
         return upgrade.request
     }
 
-    /// Takes bytes of the peer; `next` gives what they hold.
+    /// Takes bytes from the peer; `next` returns their messages.
     mutating func receive(_ bytes: Span<UInt8>) throws(HandshakeError) {
         if let found = session?.receive(bytes) {
             received += found
@@ -111,7 +111,7 @@ struct ClientWebSocket {
         return true
     }
 
-    /// From now on.
+    /// Sets the limit for all further messages.
     mutating func allow(_ allowance: Allowance) {
         session?.limits = allowance.limits
     }
@@ -139,7 +139,7 @@ struct ClientWebSocket {
         parsed = nil
     }
 
-    /// Of a masked frame, RFC 6455 section 5.2.
+    /// The longest head of a masked frame, RFC 6455 section 5.2.
     private static let longestHead = 14
 
     private mutating func frame(_ opcode: WebSocketOpcode, _ payload: [UInt8]) -> [UInt8]? {

@@ -29,7 +29,7 @@ package struct FrameRedaction: Sendable {
             writer.beginObject()
             for (key, member) in value.members where writer.bytes.count <= Self.longestFrame {
                 writer.key(shown(key))
-                // To a question that may ask for a secret.
+                // A member of an answer to a question, which may be a secret.
                 let inner = key == "answers" || name == "answers" ? "answers" : key
                 write(member, name: inner, inFile: inFile || Self.holdsFiles(key), to: &writer)
             }

@@ -97,7 +97,7 @@ struct LinkDeadlines: Sendable {
         return end - now
     }
 
-    /// Nil while nothing but us can end the state.
+    /// Nil if no state waits for the gateway.
     var next: Int64? { all.map(\.time).min() }
 
     func fault(now: Int64) -> Fault? { all.first { $0.time <= now }?.fault }

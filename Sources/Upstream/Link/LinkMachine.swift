@@ -368,7 +368,7 @@ struct LinkMachine {
             hideSecrets()
             actions.append(.storeTokens(credentials.tokens))
         }
-        // The subscription goes out before any snapshot request: otherwise changes between the two would be missed.
+        // The subscription goes out before any snapshot request: otherwise changes between the two would be lost.
         if configuration.subscribesToSessions { actions += subscribe(now) }
         actions += report(shown.online(hello, now: now))
         actions.append(.hello(hello))
@@ -422,7 +422,7 @@ struct LinkMachine {
             backoff.announceRestart(now: now.milliseconds, expectedMs: restartExpectedMs)
             let wait = connection.deadlines?.shutDown(expectedMs: restartExpectedMs, now: now.milliseconds) ?? 0
             let retryAt = now.wall.adding(milliseconds: wait)
-            // First the event: up to here nothing was missed.
+            // The event comes first: no events were missed before it.
             actions.append(.event(event))
             return actions + report(shown.failed(.restarting, retryAt: retryAt, now: now))
         default: break

@@ -27,7 +27,7 @@ struct RequestQueue: Sendable {
         var isWritten = false
     }
 
-    /// A read, kept for the case that it has to be asked again.
+    /// A read, kept in case it must be repeated.
     private struct Repeat: Sendable {
         let method: String
         let params: [UInt8]

@@ -47,7 +47,7 @@ package struct OpenClawConfig: Sendable, Equatable {
         }
     }
 
-    /// Nil if nothing on this host mentions a gateway.
+    /// Reads the configuration; nil if nothing on this host mentions a gateway.
     ///
     /// - Parameters:
     ///   - environment: of the process; `HOME` must be in it.
@@ -129,7 +129,7 @@ package struct OpenClawConfig: Sendable, Equatable {
         value?.string.flatMap { environment.substituted($0) }
     }
 
-    /// The variable, else the value in the file: a text, a text with `${NAME}`, or a reference into a secret store.
+    /// The variable, or else the value in the file: a text, a text with `${NAME}`, or a reference into a secret store.
     private static func secret(
         _ value: OpenClawConfigTree?,
         _ variable: String,
