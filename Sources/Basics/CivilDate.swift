@@ -10,7 +10,7 @@ package struct CivilDate: Sendable, Hashable {
         self.day = day
     }
 
-    /// Reads `2026-11-23`; nil for a day that no calendar has.
+    /// Reads `2026-11-23`; nil for a day that does not exist.
     package init?(iso text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         guard parts.map(\.count) == [4, 2, 2], parts.joined().allSatisfy(\.isASCIIDigit) else { return nil }

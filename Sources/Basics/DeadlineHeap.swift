@@ -1,6 +1,6 @@
-/// Items by time, in a binary heap; of equal times the one inserted first comes first. Items are not removed when they lose
-/// their meaning; the taker checks whether one still has one. `@inlinable`, so that each use in another target compiles to
-/// its own code.
+/// Items ordered by time, in a binary heap; items of equal time keep the order of insertion. Items are not removed when
+/// they become obsolete; the caller checks that when it takes one. `@inlinable`, so that each use in another target
+/// compiles to its own code.
 @usableFromInline
 package struct DeadlineHeap<Item> {
     @usableFromInline

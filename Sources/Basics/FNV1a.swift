@@ -1,4 +1,4 @@
-/// FNV-1a, 64 bits: a short stable name for bytes. It names things and protects nothing.
+/// FNV-1a, 64 bits: a short stable name for bytes. It gives no protection against collisions made on purpose.
 package enum FNV1a {
     /// The hash of no bytes.
     package static let start: UInt64 = 0xCBF2_9CE4_8422_2325

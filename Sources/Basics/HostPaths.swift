@@ -1,4 +1,4 @@
-/// Places on a host in words that are shown elsewhere, where they are nobody's business.
+/// Replaces a host's paths in texts that are shown elsewhere.
 package enum HostPaths {
     private static let ends: Set<Character> = [" ", "\n", "\t", "\"", "'", "`", "(", ")", ",", ";", "<", ">"]
 

@@ -1,10 +1,10 @@
-/// An idempotency key in which a gateway took some letters for a secret. Gateways from 2026.6.11 write rows so masked: three
-/// stars for a short secret, the ends of a long one around an ellipsis.
+/// An idempotency key in which a gateway mistook some letters for a secret. Gateways from 2026.6.11 write such rows
+/// masked: three stars for a short secret, the ends of a long one around an ellipsis.
 package struct MaskedKey: Sendable, Equatable {
     private let start: Substring
     private let end: Substring
 
-    /// Nil when nothing of the key is masked.
+    /// Nil if no part of the key is masked.
     package init?(_ key: String) {
         for mark in ["***", "…"] {
             guard let place = key.rangeOfText(mark) else { continue }
@@ -15,7 +15,7 @@ package struct MaskedKey: Sendable, Equatable {
         return nil
     }
 
-    /// The key agrees with all that is left to read.
+    /// Whether the key matches all unmasked letters.
     package func agrees(with key: some StringProtocol) -> Bool {
         key.count >= start.count + end.count && key.hasPrefix(start) && key.hasSuffix(end)
     }

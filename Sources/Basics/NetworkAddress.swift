@@ -49,8 +49,7 @@ package struct NetworkAddress: Hashable, Sendable {
         isIPv4 ? (low >> 22 & 0x3FF) == (100 << 2 | 1) : high >> 16 == 0xFD7A_115C_A1E0
     }
 
-    /// The range that one subscriber has: the address itself for IPv4, the first 64 bits for IPv6. For limits per
-    /// address.
+    /// The range of one subscriber, for limits per address: the address itself for IPv4, the first 64 bits for IPv6.
     package var network: NetworkAddress { isIPv4 ? self : NetworkAddress(high: high, low: 0) }
 
     /// Sixteen bytes, IPv4 as v4-mapped.

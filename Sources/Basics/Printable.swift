@@ -1,4 +1,4 @@
-/// Makes foreign text safe to print, so that it cannot control the terminal.
+/// Makes text from outside safe to print, so that it cannot control the terminal.
 package enum Printable {
     /// Reduces the text to one line: line ends and tabs become blanks, other control characters are removed.
     package static func line(_ text: String) -> String {
@@ -40,13 +40,13 @@ package enum Printable {
         return String(view)
     }
 
-    /// Writes each character that would not show as itself as `\\u{HEX}`: controls, line ends, marks of direction, invisible ones,
-    /// spaces that are no blank, and marks over other characters except the usual accents of a letter. The text stays on one line.
-    /// It ends before the first character that would make it longer than `limit` bytes.
+    /// Writes each character that would not show as itself as `\\u{HEX}`: controls, line ends, direction marks,
+    /// invisible characters, unusual spaces, and combining marks except the usual accents of a letter. The text stays
+    /// on one line. It ends before the first character that would make it longer than `limit` bytes.
     package static func escaped(_ text: String, limit: Int = .max) -> (text: String, isWhole: Bool) {
         var view = String.UnicodeScalarView()
         var size = 0
-        // How many marks the last letter has; nil behind anything else.
+        // The number of marks on the last letter; nil after anything else.
         var marks: Int?
         for scalar in text.unicodeScalars {
             let isMark = isCombining(scalar)
@@ -74,14 +74,14 @@ package enum Printable {
         }
     }
 
-    /// Strokes through a letter and frames around it hide it, and so do many marks on one.
+    /// Whether a mark is an accent. Strokes and frames hide the letter, and so do many marks on one.
     private static func isAccent(_ scalar: Unicode.Scalar, behind marks: Int?) -> Bool {
         guard let marks, marks < mostAccents, !scalar.properties.isDefaultIgnorableCodePoint else { return false }
         return scalar.properties.generalCategory != .enclosingMark
             && scalar.properties.canonicalCombiningClass != .overlay
     }
 
-    /// Letters and symbols that are drawn as nothing.
+    /// Letters and symbols that are drawn blank.
     private static let blanks: Set<UInt32> = [0x2800, 0x1D159, 0x13441, 0x13442]
 
     private static func isShownAsItself(_ scalar: Unicode.Scalar) -> Bool {

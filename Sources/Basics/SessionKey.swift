@@ -2,7 +2,7 @@
 package struct SessionKey: Sendable, Hashable, Comparable {
     package let text: String
 
-    /// The text of a key that was canonical before.
+    /// The text must already be canonical.
     package init(canonical text: String) { self.text = text }
 
     package static func < (left: SessionKey, right: SessionKey) -> Bool { left.text < right.text }
@@ -10,7 +10,7 @@ package struct SessionKey: Sendable, Hashable, Comparable {
     package enum Problem: Error, Equatable {
         case empty
         case tooLong(limit: Int)
-        /// Control characters or blanks.
+        /// A control character or a blank.
         case invalidCharacter
         /// `agent:` without a valid agent id or without a rest.
         case malformed
@@ -24,7 +24,7 @@ package struct SessionKey: Sendable, Hashable, Comparable {
         return parts.count == 3 && parts[0] == "agent" ? String(parts[1]) : nil
     }
 
-    /// By bytes: a colon and a combining character behind it are one `Character`.
+    /// Splits by bytes, because a colon and a combining character after it are one `Character`.
     package static func parts(_ text: String) -> [Substring] {
         text.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
             .map { Substring($0) }

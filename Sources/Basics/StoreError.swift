@@ -1,16 +1,16 @@
-/// Why the store did not do what it was asked. Errors that an operation throws itself come through unchanged. The store
-/// throws it, the API tells clients about it.
+/// The reason why the store did not carry out an operation. Errors thrown by the operation itself come through
+/// unchanged. The API reports it to clients.
 package enum StoreError: Error, Sendable, Equatable {
-    /// No space left; nothing of the operation is on disk, everything accepted before still is.
+    /// No space is left; nothing of the operation is on disk, and everything accepted earlier still is.
     case storageFull
     case unavailable(String)
-    /// More operations wait than are admitted.
+    /// Too many operations are waiting.
     case overloaded
-    /// The outbox takes nothing until someone has looked at what happened to it.
+    /// The outbox accepts nothing until a person has looked into its damage.
     case outboxClosed(String)
     case closed
 
-    /// For a person.
+    /// A description for people.
     package var detail: String {
         switch self {
         case .storageFull: "the disk is full"

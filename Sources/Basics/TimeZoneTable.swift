@@ -1,20 +1,20 @@
-/// The offsets of a time zone, as a file of the time zone database tells them (TZif, RFC 9636). Names, leap seconds and marks of daylight
-/// saving time are passed over: only the offset is of use here.
+/// The offsets of a time zone, from a file of the time zone database (TZif, RFC 9636). Names, leap seconds and daylight
+/// saving marks are ignored: only the offset is used here.
 package struct TimeZoneTable: Sendable, Equatable {
     package static let utc = TimeZoneTable(first: 0, rule: nil)
 
     /// The largest file of the database has 4 KiB, in its longest form.
     package static let fileBytes = 64 << 10
-    /// RFC 9636 §3.2: offsets that software has to take. No zone ever had one near them.
+    /// RFC 9636 §3.2: offsets that software must accept. No zone ever had one near them.
     private static let offsets = -89_999...93_599
 
     /// Seconds of Unix time at which the offset changes.
     private var changes: [Int64] = []
-    /// The offset from each change on.
+    /// The offset after each change.
     private var later: [Int] = []
     /// The offset before the first change.
     private let first: Int
-    /// For all times behind the last change.
+    /// The rule for all times after the last change.
     private var rule: ZoneRule?
 
     private init(first: Int, rule: ZoneRule?) {
@@ -22,13 +22,13 @@ package struct TimeZoneTable: Sendable, Equatable {
         self.rule = rule
     }
 
-    /// Nil for what is no such file, or is one against the rules.
+    /// Nil if the bytes are not a valid file of this kind.
     package init?(parsing bytes: [UInt8]) {
         guard bytes.count <= Self.fileBytes else { return nil }
         var reader = ZoneReader(bytes)
         guard var header = ZoneHeader(&reader) else { return nil }
         var timeBytes = 4
-        // Later versions repeat everything with longer times, and end in a rule.
+        // Later versions repeat all data with longer times, and end with a rule.
         if header.version >= UInt8(ascii: "2") {
             guard reader.skip(header.size(timeBytes: 4)), let second = ZoneHeader(&reader) else { return nil }
             header = second
@@ -67,7 +67,7 @@ package struct TimeZoneTable: Sendable, Equatable {
     }
 
     /// Seconds to add to UTC.
-    /// - Parameter seconds: of Unix time.
+    /// - Parameter seconds: a Unix time.
     package func offset(at seconds: Int64) -> Int {
         var low = 0
         var high = changes.count
@@ -79,11 +79,12 @@ package struct TimeZoneTable: Sendable, Equatable {
         return low == 0 ? first : later[low - 1]
     }
 
-    /// Whether a text may be the name of a zone, and so part of a path: words of letters, digits, `_`, `+` and `-` between slashes.
+    /// Whether a text may be a zone's name, and so part of a path: words of letters, digits, `_`, `+` and `-` between
+    /// slashes.
     package static func isName(_ text: String) -> Bool {
         guard (1...64).contains(text.utf8.count) else { return false }
         let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        // These folders repeat the database: with leap seconds, and without.
+        // These folders repeat the database, with and without leap seconds.
         guard parts.count <= 3, let first = parts.first, !first.elementsEqual("right".utf8),
             !first.elementsEqual("posix".utf8)
         else { return false }
@@ -118,7 +119,7 @@ private struct ZoneHeader {
         (self.times, self.types, self.characters) = (Int(times), Int(types), Int(characters))
     }
 
-    /// Of the data behind the header. Each figure has 31 bits, so that the sum fits.
+    /// The size of the data after the header. Each number has 31 bits, so the sum fits.
     func size(timeBytes: Int) -> Int {
         times * (timeBytes + 1) + types * 6 + characters + leaps * (timeBytes + 4) + standard + universal
     }
@@ -138,7 +139,7 @@ private struct ZoneReader {
         return true
     }
 
-    /// Empty where there are not so many.
+    /// The next bytes; empty if there are fewer.
     mutating func take(_ count: Int) -> ArraySlice<UInt8> {
         let start = place
         return skip(count) ? bytes[start..<place] : []
@@ -152,7 +153,7 @@ private struct ZoneReader {
         return count == 8 ? Int64(bitPattern: value) : Int64(Int32(truncatingIfNeeded: value))
     }
 
-    /// What stands between two line ends.
+    /// The text up to the next line end.
     mutating func line() -> ArraySlice<UInt8>? {
         guard take(1).first == 0x0A, let end = bytes[place...].firstIndex(of: 0x0A) else { return nil }
         defer { place = end + 1 }

@@ -1,9 +1,9 @@
-/// Admits a burst at once and then so many a second. The caller passes the time in monotonic nanoseconds.
+/// Admits a burst at once, then a fixed number per second. The caller passes the time in monotonic nanoseconds.
 package struct TokenBucket: Sendable {
     package let burst: UInt64
-    /// Nanoseconds for each further one.
+    /// Nanoseconds per token.
     package let interval: UInt64
-    /// When the bucket is full again.
+    /// The time at which the bucket is full again.
     private var fullAt: UInt64 = 0
 
     package init(burst: UInt64, perSecond: UInt64) {
@@ -16,7 +16,7 @@ package struct TokenBucket: Sendable {
         interval = 60_000_000_000 / max(perMinute, 1)
     }
 
-    /// False when the rate is exceeded.
+    /// False if the rate is exceeded.
     package mutating func take(now: UInt64) -> Bool {
         let from = max(fullAt, now)
         guard from - now <= (burst - 1) &* interval else { return false }

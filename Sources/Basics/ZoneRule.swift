@@ -6,12 +6,12 @@ struct ZoneRule: Sendable, Equatable {
         let end: Moment
     }
 
-    /// A time of each year, by the clocks that change then.
+    /// A yearly moment, on the clocks that it changes.
     struct Moment: Sendable, Equatable {
         enum Day: Sendable, Equatable {
-            /// From 1, without the leap day.
+            /// The day of the year from 1, without the leap day.
             case numbered(Int64)
-            /// From 0, with it.
+            /// The day of the year from 0, with the leap day.
             case counted(Int64)
             /// Week 5 is the last of its month; Sunday is 0.
             case weekday(month: Int64, week: Int64, day: Int64)
@@ -20,7 +20,7 @@ struct ZoneRule: Sendable, Equatable {
         let day: Day
         let seconds: Int64
 
-        /// Seconds since 1970 as those clocks count them.
+        /// Seconds since 1970 as counted by those clocks.
         func local(in year: Int64) -> Int64 {
             let newYear = CivilDate(year: year, month: 1, day: 1).daysSinceEpoch
             let days: Int64
@@ -62,7 +62,7 @@ struct ZoneRule: Sendable, Equatable {
         saving = Saving(offset: offset, start: start, end: end)
     }
 
-    /// Farther away, in either direction, all is as there.
+    /// For times farther away, in either direction, the offset at this distance is used.
     private static let horizon: Int64 = 1 << 45
 
     func offset(at seconds: Int64) -> Int {
@@ -92,7 +92,7 @@ private struct RuleReader {
         return true
     }
 
-    /// At least three letters, or what stands in angle brackets.
+    /// At least three letters, or any text in angle brackets.
     mutating func name() -> Bool {
         if take("<") {
             guard let end = rest.firstIndex(of: UInt8(ascii: ">")), end - rest.startIndex >= 3 else { return false }
@@ -113,7 +113,7 @@ private struct RuleReader {
         return range.contains(value) ? value : nil
     }
 
-    /// Seconds: hours, and minutes and seconds where they stand.
+    /// A duration in seconds, from hours and optional minutes and seconds.
     mutating func duration(mostHours: Int64) -> Int64? {
         let sign: Int64 = take("-") ? -1 : 1
         if sign == 1 { _ = take("+") }

@@ -1,4 +1,4 @@
-// Names that changed between nghttp2 releases, and the union fields that a callback needs.
+// Names that differ between nghttp2 releases, and the union fields that a callback needs.
 #pragma once
 #include <nghttp2/nghttp2.h>
 #include <stddef.h>

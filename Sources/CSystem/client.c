@@ -114,7 +114,7 @@ int cs_is_foreground(void) { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 void cs_keys_end(void) {
     if (!keys_taken) return;
     keys_taken = 0;
-    // In the background the terminal is another program's, which has set it as it wants.
+    // In the background the terminal belongs to another program, which has set its own mode.
     if (cs_is_foreground()) tcsetattr(STDIN_FILENO, TCSANOW, &keys_before);
 }
 

@@ -99,7 +99,7 @@ static int spawn_with(pid_t *child, char *const arguments[], char *const environ
     posix_spawn_file_actions_adddup2(&actions, input, 0);
     posix_spawn_file_actions_adddup2(&actions, output, 1);
     posix_spawn_file_actions_adddup2(&actions, output, 2);
-    // A group of its own, so that its children can be ended with it; and none of our signal settings.
+    // The child gets its own group, so that its children can be ended with it, and none of our signal settings.
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
@@ -155,7 +155,7 @@ static int run_program(char *const arguments[], char *const environment[], const
             deadline = monotonic_ms() + GRACE_MS;
             continue;
         }
-        // The child may end while its own children hold the pipe, so that it is looked at now and then.
+        // The child may end while its own children hold the pipe open, so it is polled.
         struct pollfd both[2] = {{.fd = is_open ? out[0] : -1, .events = POLLIN},
                                  {.fd = has_input ? in[1] : -1, .events = POLLOUT}};
         poll(both, 2, left < 20 ? (int)left : 20);
@@ -164,7 +164,7 @@ static int run_program(char *const arguments[], char *const environment[], const
             if (count > 0) {
                 written += (size_t)count;
             } else if (count < 0 && errno != EAGAIN && errno != EINTR) {
-                // It does not want to read.
+                // The child has closed its input.
                 written = input_count;
             }
         }
@@ -207,8 +207,8 @@ int cs_run_program(char *const arguments[], char *const environment[], const voi
     return result;
 }
 
-// fork, because posix_spawn cannot ask for a signal at the parent's death. Between fork and exec only calls that are safe in a
-// child of a process with threads.
+// fork, because posix_spawn cannot request a signal at the parent's death. Between fork and exec only calls that are
+// safe in a child of a threaded process are used.
 int cs_start_program(char *const arguments[], char *const environment[], int *output) {
     int out[2];
     int result = make_pipe(out);

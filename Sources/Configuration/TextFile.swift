@@ -21,8 +21,8 @@ package enum TextFile {
     package struct Contents {
         package let bytes: [UInt8]
         package let mode: UInt32
-        /// Judged by the file's own mode, not by the directories above it. A reader of another user's file who has
-        /// access by a group is meant to have it.
+        /// Whether other users can read the file, judged by its own mode and not by the directories above it. If this
+        /// process reads another user's file through a group, that access is intended.
         package let isExposed: Bool
     }
 

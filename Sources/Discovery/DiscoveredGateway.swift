@@ -37,7 +37,7 @@ package struct DiscoveredGateway: Sendable, Equatable {
 
     package var displayName: String { hints["displayName"] ?? name }
 
-    /// It announces TLS; without that announcement the connection is plain.
+    /// Whether the gateway announces TLS; otherwise the connection is plain.
     var saysTLS: Bool {
         switch service {
         case .gateway: hints["gatewayTls"] == "1" || hints["gatewayTls"] == "true"

@@ -1,17 +1,17 @@
 import Basics
 
-/// A Ladle on the network, as its DNS-SD records say it (RFC 6763). Everybody on the network reads them, so that they name no user, no
-/// gateway and no session.
+/// A Ladle on the network, as its DNS-SD records describe it (RFC 6763). Everybody on the network can read them, so
+/// they name no user, gateway or session.
 package struct LadleAnnouncement: Sendable, Equatable {
     /// The program that publishes the records, and withdraws them when it ends.
     package enum Publisher: Sendable, Equatable {
-        /// Of Avahi.
+        /// Avahi's program.
         case avahi(path: String)
-        /// Of macOS.
+        /// The program of macOS.
         case dnssd(path: String)
     }
 
-    /// RFC 6763 §4.1.1.
+    /// The limit of RFC 6763 §4.1.1.
     private static let longestName = 63
 
     package let name: String
@@ -19,21 +19,21 @@ package struct LadleAnnouncement: Sendable, Equatable {
     package let hints: [String]
 
     /// - Parameters:
-    ///   - host: of this machine.
-    ///   - fingerprint: SHA-256 of a certificate for which no authority vouches.
-    ///   - id: tells this Ladle from others, and says nothing else.
+    ///   - host: this machine's host name.
+    ///   - fingerprint: the SHA-256 of a certificate that no authority signed.
+    ///   - id: tells this Ladle from others, and reveals nothing else.
     package init(host: String, port: UInt16, isEncrypted: Bool, fingerprint: [UInt8]?, id: String, version: String) {
         name = Self.label(host)
         self.port = port
         var hints = ["txtvers=1", "api=v1", "path=/v1", "tls=\(isEncrypted ? 1 : 0)"]
         if let fingerprint { hints.append("fp=\(Base64.encode(fingerprint, as: .url))") }
         hints += ["auth=pair,token", "id=\(id)"]
-        // A patch level would tell which faults it has.
+        // A patch level would reveal which faults it has.
         hints.append("ver=\(version.split(separator: ".").prefix(2).joined(separator: "."))")
         self.hints = hints
     }
 
-    /// The first label of a host name, in what one label may have.
+    /// The first label of a host name, limited to the characters and length of one label.
     private static func label(_ host: String) -> String {
         var label = ""
         for scalar in host.unicodeScalars.prefix(longestName) {
@@ -44,7 +44,7 @@ package struct LadleAnnouncement: Sendable, Equatable {
         return label.isEmpty ? "ladle" : label
     }
 
-    /// The words of the program, which runs until it is ended.
+    /// The arguments of the publishing program, which runs until it is ended.
     package func arguments(of publisher: Publisher) -> [String] {
         let type = AnnouncedService.ladle.rawValue
         return switch publisher {
@@ -54,7 +54,7 @@ package struct LadleAnnouncement: Sendable, Equatable {
     }
 }
 
-/// How long to wait before a publisher that ended is started again.
+/// The waiting times before a publisher that ended is started again.
 package struct AnnouncementPauses: Sendable {
     private static let firstMilliseconds: Int64 = 1000
     private static let longestMilliseconds: Int64 = 300_000

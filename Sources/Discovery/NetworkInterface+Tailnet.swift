@@ -12,10 +12,10 @@ extension NetworkInterface {
         return own.map(\.address).sorted { $0.isIPv4 && !$1.isIPv4 }
     }
 
-    /// Interfaces between this host and its own containers and machines, which nobody else reaches.
+    /// Interfaces between this host and its own containers and virtual machines, unreachable for others.
     private static let inner = ["docker", "br-", "veth", "virbr", "lxc", "lxd", "podman", "cni"]
 
-    /// The addresses of this host that other devices may reach.
+    /// The addresses of this host that other devices may be able to reach.
     package static func reachable(_ interfaces: [NetworkInterface]) -> [NetworkAddress] {
         interfaces.filter { one in
             one.isUp && !one.isLoopback && !one.address.isLinkLocal && !inner.contains { one.name.hasPrefix($0) }

@@ -47,13 +47,13 @@ struct DocumentEdit {
         if items.count == 1 { content += [0x20] + Array(value.utf8) }
         for comment in form.comments { content += [0x20] + scan.lines.bytes[comment] }
         if items.count > 1 { content += list(items, indent: leadingSpace(content)) }
-        // The lines below this label must not be read as its value now.
+        // Otherwise the lines below this label would now be read as its value.
         if items.count != 1, scan.continues(form, first.after) { content += lineEnd }
         changes[first.line] = .replaced(content)
         for line in first.line + 1..<first.after { changes[line] = .removed }
         for other in scan.occurrences where other.form.field == form.field && other.line != first.line {
             for line in other.line..<other.after { changes[line] = .removed }
-            // A comment is no part of the value, so it stays; it may end on a later line.
+            // A comment is not part of the value, so it stays; it may end on a later line.
             let comments = other.form.comments.map { Array(scan.lines.bytes[$0]) }
             if !comments.isEmpty { changes[other.line] = .replaced(Array(comments.joined(separator: [0x20]))) }
         }

@@ -21,7 +21,7 @@ struct DocumentScan {
 
     enum LineState: UInt8 {
         case text, fenceStart, fenceInside, commentStart, commentInside
-        /// Inside a comment that began after text on an earlier line and so belongs to that text.
+        /// Inside a comment that started after text on an earlier line and belongs to that text.
         case textCommentInside
     }
 

@@ -9,7 +9,7 @@ package enum FieldError: Error, Equatable, Sendable {
     /// U+FFFD marks bytes that a reader could not decode.
     case notText(DocumentField)
     case tooLong(DocumentField, length: Int, limit: Int)
-    /// The value is a hint of the templates, which every reader takes for "not set".
+    /// The value is a hint from the templates, which every reader takes for "not set".
     case placeholder(DocumentField)
     /// In the file, the value would mean something else (a heading in `context`, an open comment).
     case unrepresentable(DocumentField)

@@ -1,4 +1,4 @@
-/// Reads values as they are written: emphasis around them is removed, and hints of the templates count as empty.
+/// Reads values in their written form: emphasis around them is removed, and template hints count as empty.
 enum FieldValue {
     /// The hints of the gateway's templates, in the form of `comparable`.
     private static let placeholders: Set<String> = [
@@ -11,7 +11,7 @@ enum FieldValue {
         "optional",
         "可选",
     ]
-    /// Values outside these lengths are no hints and skip the comparison.
+    /// Values outside these lengths cannot be hints and skip the comparison.
     private static let longestPlaceholder = 160
     private static let shortestPlaceholder = 6
 
@@ -106,8 +106,8 @@ enum FieldValue {
         return trim(String(view))
     }
 
-    /// The inside of `*x*`, `**x**`, `_x_` or `` `x` ``, or nil where the first mark closes before the end, as in
-    /// `*a* and *b*`.
+    /// The inside of `*x*`, `**x**`, `_x_` or `` `x` ``; nil if the first mark closes before the end, as in `*a* and
+    /// *b*`.
     private static func withoutOuterPair(_ scalars: ArraySlice<Unicode.Scalar>) -> ArraySlice<Unicode.Scalar>? {
         guard let mark = scalars.first, mark == "*" || mark == "_" || mark == "`", scalars.last == mark else {
             return nil

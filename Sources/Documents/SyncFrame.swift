@@ -1,11 +1,11 @@
-/// A chat message that asks an agent to write one of its files: the last resort where the gateway refuses its file calls.
+/// A chat message that asks an agent to write one of its files: the last resort if the gateway refuses its file calls.
 package enum SyncFrame {
     private static let identityMark = "---IDENTITY---"
     private static let profileMark = "---USER---"
     private static let endMark = "---END---"
 
     /// Asks to replace one file and to answer with its contents.
-    /// - Parameter firstLine: by which a transcript hides the request.
+    /// - Parameter firstLine: the mark by which transcripts hide the request.
     package static func writeRequest(_ kind: DocumentKind, markdown: String, firstLine: String) -> String {
         let mark = kind == .identity ? identityMark : profileMark
         return """

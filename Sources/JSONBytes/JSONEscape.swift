@@ -59,7 +59,7 @@ enum JSONEscape {
         }
     }
 
-    /// Behind E2: U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069.
+    /// The second and third byte after E2: U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069.
     private static func isHidden(_ second: UInt8, _ third: UInt8) -> Bool {
         switch second {
         case 0x80: third == 0x8E || third == 0x8F || (0xA8...0xAE).contains(third)

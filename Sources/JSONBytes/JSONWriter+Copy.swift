@@ -1,5 +1,5 @@
 extension JSONWriter {
-    /// Writes a parsed value of somebody else anew: on one line and escaped as everything here is. Numbers keep their digits.
+    /// Rewrites a parsed value from another source: on one line, with this writer's escapes. Numbers keep their digits.
     package mutating func copy(_ value: JSONValue) {
         switch value.kind {
         case .string: string(value.string ?? "")

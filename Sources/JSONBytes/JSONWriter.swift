@@ -5,8 +5,8 @@ package protocol JSONWritable {
     func write(to writer: inout JSONWriter)
 }
 
-/// Appends JSON to a byte buffer and inserts the commas. Controls of C0 and C1, U+2028 and U+2029 are escaped, so
-/// that every line reader sees a value as one line, and so are the marks that change the direction of what follows.
+/// Appends JSON to a byte buffer and inserts the commas. Controls of C0 and C1, U+2028 and U+2029 are escaped, so that
+/// every line reader sees a value as one line; so are the marks that change text direction.
 package struct JSONWriter {
     package private(set) var bytes: [UInt8]
     private var needsComma = false

@@ -30,7 +30,7 @@ package struct LinkStatus: Sendable, Equatable, JSONWritable {
     package var gatewayVersion: String?
     /// The scopes in effect, which may be fewer than the approved ones.
     package var scopes: [String]
-    /// Names of what the connected gateway can do; none while there is no link.
+    /// The features of the connected gateway; empty while there is no link.
     package var features: [String] = []
     package var retryAt: Timestamp?
     package var requestId: String?

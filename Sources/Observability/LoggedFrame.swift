@@ -8,10 +8,10 @@ package struct LoggedFrame: Sendable, JSONWritable {
         case outbound = "out"
     }
 
-    /// As many are kept, and so one list holds at most as many.
+    /// The most frames kept, and so the most in one list.
     package static let mostKept = 500
 
-    /// Counts from 1 while the process lives. A reader asks for the frames after its last number.
+    /// Counted from 1 since the process started. A reader asks for the frames after its last number.
     package let number: Int64
     package let at: Timestamp
     package let direction: Direction

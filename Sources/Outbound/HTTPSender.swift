@@ -6,8 +6,8 @@ package import Notifications
 import POSIX
 package import TLS
 
-/// Sends requests to sinks, each over a connection of its own. One look-up gives the addresses; they are checked, and exactly
-/// these are connected to. Redirects are not followed, and of an answer little is read.
+/// Sends requests to sinks, each over a connection of its own. One look-up returns the addresses; they are checked, and
+/// only these are used. Redirects are not followed, and only the start of an answer is read.
 package final class HTTPSender {
     /// Looks up a name on any thread; the answer comes on the loop.
     package typealias LookUp =
@@ -19,12 +19,12 @@ package final class HTTPSender {
     private let trust: TLSTrust
     private let lookUp: LookUp
     private var context: TLSClientContext?
-    /// Requests under way; each leaves when it has ended.
+    /// Requests in progress; each is removed when it ends.
     private var open: [ObjectIdentifier: HTTPSending] = [:]
 
     /// - Parameters:
-    ///   - trust: the system's authorities, or those of a test.
-    ///   - lookUp: the system's resolver, or that of a test.
+    ///   - trust: the system's authorities, or a test's.
+    ///   - lookUp: the system's resolver, or a test's.
     package init(
         trust: TLSTrust = .system,
         lookUp: @escaping LookUp = { Resolver.resolve(host: $0, port: $1, for: $2, $3) }
@@ -64,10 +64,10 @@ extension DeliveryMachine.Outcome {
 
 /// One request from the look-up to the end of its answer.
 private final class HTTPSending: StreamHandler {
-    /// For the look-up, all addresses, the request and its answer together.
+    /// The time for the look-up, all addresses, the request and its answer together.
     private static let wholeMs: Int64 = 20_000
     private static let connectMs: Int64 = 5_000
-    /// Of the answer, head and body. The head says all that is of use.
+    /// The most bytes read of an answer, head and body. Only the head is used.
     private static let answerBytes = 4 << 10
 
     private let request: SinkRequest
@@ -143,7 +143,7 @@ private final class HTTPSending: StreamHandler {
         } catch {
             lastError = "\(error)"
             stream = nil
-            // In a later turn: a refused address must not make this call itself for each of them.
+            // In a later turn, because a series of refused addresses would make this call recursive.
             _ = loop.after(milliseconds: 0) { self.connectNext(on: loop) }
         }
     }
@@ -205,7 +205,7 @@ private final class HTTPSending: StreamHandler {
         case .closedHere: break
         case .lost(let error): lastError = error.reason
         case .tls(let error):
-            // Another address of the same name has the same certificate.
+            // The name's other addresses have the same certificate.
             return end("TLS: \(error.reasons.first ?? error.operation)", on: loop)
         }
         if wasOpen { return end(lastError, on: loop) }

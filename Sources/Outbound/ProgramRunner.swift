@@ -5,16 +5,16 @@ import POSIX
 
 /// Runs the programs of command sinks, one at a time, beside the loop.
 package final class ProgramRunner {
-    /// Then the program is ended.
+    /// The time after which the program is ended.
     private static let milliseconds: Int32 = 10_000
-    /// Of its output, for the log.
+    /// The number of output bytes kept for the log.
     private static let outputBytes = 1024
 
     private let queue = DispatchQueue(label: "ladle.command")
 
     package init() {}
 
-    /// - Parameter completion: gets how it went, and the beginning of the output.
+    /// - Parameter completion: gets the result, and the first part of the output.
     package func run(
         _ command: SinkCommand,
         on loop: isolated EventLoop,

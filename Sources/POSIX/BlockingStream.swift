@@ -19,7 +19,7 @@ package final class BlockingStream: Sendable {
         if number >= 0 { cs_close(number) }
     }
 
-    /// Sends everything, or as much as the peer takes before it closes.
+    /// Sends everything, or as much as the peer accepts before it closes.
     package func send(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -29,7 +29,7 @@ package final class BlockingStream: Sendable {
         }
     }
 
-    /// False when nothing arrived in time; nil waits without end.
+    /// False if nothing arrived in time; nil waits without end.
     package func waitForInput(milliseconds: Int?) -> Bool {
         cs_wait(number, 0, milliseconds.map { Int32(clamping: $0) } ?? -1) > 0
     }
@@ -38,7 +38,7 @@ package final class BlockingStream: Sendable {
 
     func waitForInputOrKey(milliseconds: Int?) -> Ready {
         let ready = cs_wait_two(number, StandardStream.input.rawValue, milliseconds.map { Int32(clamping: $0) } ?? -1)
-        // After a failure the read tells more.
+        // After a failure the read reports the reason.
         if ready < 0 || ready & 1 != 0 { return .input }
         return ready == 0 ? .timeOut : .key
     }

@@ -6,15 +6,15 @@ import Glibc
 import Darwin
 #endif
 
-/// One run of another program. Nothing stands between its words and the system: no shell reads them.
+/// One run of another program. Its arguments go to the system unchanged: no shell reads them.
 package enum ChildProcess {
     package struct Result: Sendable, Equatable {
-        /// The exit status, 128 and more for a signal.
+        /// The exit status, or 128 plus the signal's number.
         package let status: Int32
         package let output: [UInt8]
     }
 
-    /// Blocks until the program has ended, or was ended.
+    /// Blocks until the program has ended or was stopped.
     /// - Parameters:
     ///   - arguments: the program's whole path, then its arguments.
     ///   - environment: `NAME=VALUE`; nothing else is passed on.

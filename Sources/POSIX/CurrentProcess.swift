@@ -43,7 +43,7 @@ package enum CurrentProcess {
     /// Ends the process as a power cut would.
     package static func kill() { _ = killProcess() }
 
-    /// CPU time, memory and open descriptors; negative if the system does not tell.
+    /// CPU time, memory and open descriptors; negative if the system does not report them.
     package struct Usage: Sendable {
         package let cpuSeconds: Double
         package let residentBytes: Int64

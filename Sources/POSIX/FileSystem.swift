@@ -26,7 +26,7 @@ package enum FileSystem {
         unsafe access(path, W_OK | X_OK) == 0
     }
 
-    /// Nil if the system does not tell.
+    /// Nil if the system does not report it.
     package static func freeBytes(at path: String) -> UInt64? {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0 else { return nil }

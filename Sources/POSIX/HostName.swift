@@ -6,7 +6,7 @@ import Darwin
 
 /// The name of this machine.
 package enum HostName {
-    /// Empty where the system does not tell.
+    /// Empty if the system does not report it.
     package static var current: String {
         var bytes = [CChar](repeating: 0, count: 256)
         guard unsafe gethostname(&bytes, bytes.count - 1) == 0 else { return "" }

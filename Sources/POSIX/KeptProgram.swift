@@ -1,15 +1,16 @@
 import CSystem
 import Synchronization
 
-/// A program that runs beside this one until it ends or `stop` is called. On Linux it ends with this process, however that ends.
+/// A program that runs beside this one until it ends or `stop` is called. On Linux it ends with this process, however
+/// this process ends.
 package final class KeptProgram: Sendable {
-    /// The kernel's number while the program runs; nil before and after, when the number may be another program's.
+    /// The process id while the program runs; nil before and after, when the id may belong to another program.
     private let number = Mutex<Int32?>(nil)
     private let isStopped = Mutex(false)
 
     package init() {}
 
-    /// Blocks its thread until the program has ended. The thread has to stay: the program ends with it.
+    /// Blocks its thread until the program has ended. The thread must live that long, because the program ends with it.
     /// - Parameters:
     ///   - arguments: the program's whole path, then its arguments.
     ///   - environment: `NAME=VALUE`; nothing else is passed on.
@@ -33,7 +34,7 @@ package final class KeptProgram: Sendable {
         unsafe text.withUnsafeMutableBytes { bytes in
             unsafe cs_await_program(started, output, bytes.baseAddress, bytes.count, &count)
         }
-        // It is a zombie until here, so that its number is still its own.
+        // The process is a zombie until here, so its id still belongs to it.
         number.withLock { $0 = nil }
         return ChildProcess.Result(status: cs_reap_program(started), output: Array(text.prefix(count)))
     }

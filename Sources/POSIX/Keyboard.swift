@@ -1,16 +1,16 @@
 import CSystem
 
-/// Single keys of the terminal on standard input, while a program asks something.
+/// Single keys of the terminal on standard input, while a program asks a question.
 package enum Keyboard {
-    /// Drops what was typed before. False where nobody can answer: no terminal, or one that another program uses now.
+    /// Drops earlier input. False if nobody can answer: there is no terminal, or another program uses it now.
     package static func begin() -> Bool { cs_keys_begin() == 0 }
 
-    /// Gives the terminal back as it was.
+    /// Restores the terminal.
     package static func end() { cs_keys_end() }
 
     enum Typed {
         case key(UInt8)
-        /// Several bytes at once are an arrow or another special key, or were pasted: nobody typed a letter.
+        /// Several bytes at once are an arrow or another special key, or were pasted: not a typed letter.
         case other
         /// The terminal has gone.
         case end
@@ -25,7 +25,7 @@ package enum Keyboard {
 }
 
 extension BlockingStream {
-    /// As `waitForInput`, and hands out the keys typed meanwhile until one is the last. The wait starts anew with each.
+    /// Like `waitForInput`, but hands out keys typed meanwhile until one is the last. The wait restarts with each key.
     package func waitForInput(milliseconds: Int?, typed: (UInt8) -> Bool) -> Bool {
         var isTyping = true
         while isTyping {

@@ -31,7 +31,7 @@ package final class OpenFile: Sendable {
         return file
     }
 
-    /// Opens an existing private file for reading, and for writing at chosen places. Symbolic links are refused.
+    /// Opens an existing private file for reading, and for writing at given offsets. Symbolic links are refused.
     package static func updating(_ path: String) throws(SystemError) -> OpenFile {
         try OpenFile(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
     }
@@ -58,7 +58,7 @@ package final class OpenFile: Sendable {
         try SystemError.check(unsafe cs_write_all(number, bytes, bytes.count), "write \(path)")
     }
 
-    /// Writes into the file from a place on, as one call: a process that is killed has written all of it or nothing.
+    /// Writes at an offset in the file, as one call: a process that is killed has written all of it or nothing.
     package func write(_ bytes: [UInt8], at place: Int) throws(SystemError) {
         var count = -1
         repeat {

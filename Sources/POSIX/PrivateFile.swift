@@ -50,8 +50,8 @@ package struct PrivateFile: Sendable {
         try? FileSystem.synchronise(directory: FileSystem.folder(of: path))
     }
 
-    /// For a path that the user chose, where no other name may be touched: creates the file under its own name, and
-    /// removes it if the write fails. Fails with `alreadyExists` if the file exists.
+    /// For a path that the user chose, next to which no temporary file may be created: creates the file under its own
+    /// name, and removes it if the write fails. Fails with `alreadyExists` if the file exists.
     package func createDirectly(_ bytes: [UInt8]) throws(SystemError) {
         let file = try OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
         do throws(SystemError) {

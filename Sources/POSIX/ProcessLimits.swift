@@ -21,14 +21,14 @@ package enum ProcessLimits {
     /// Whether the process can have this much more address space (`ulimit -v`).
     package static func hasAddressSpace(_ bytes: Int) -> Bool { cs_has_address_space(bytes) == 1 }
 
-    /// A process that holds secrets leaves no image of its memory after a crash.
+    /// Prevents an image of this process's memory after a crash, because it holds secrets.
     package static func forbidCoreFiles() { _ = cs_forbid_core_files() }
 
-    /// A write to a peer that is gone fails with an error instead of ending the process by SIGPIPE.
+    /// Makes a write to a closed peer fail with an error instead of ending the process by SIGPIPE.
     package static func ignoreBrokenPipes() { _ = cs_ignore_sigpipe() }
 
-    /// Call this first. Each thread else gets a heap of its own from the C library, and what is free in one
-    /// is of no use to the others: with thousands of readers 37 MB were resident instead of 25.
+    /// Call this first. Otherwise the C library gives each thread its own heap, and free memory in one is of no use to
+    /// the others: with thousands of readers 37 MB were resident instead of 25.
     package static func limitHeaps() { cs_limit_arenas(mostHeaps) }
 
     /// The event loops and the store seldom allocate at the same moment.
@@ -42,6 +42,6 @@ package enum ProcessLimits {
     /// blocks, which the C library never returns by itself.
     package static func releaseFreeMemory() { cs_release_free_memory(leastFreeMemory) }
 
-    /// Less is soon used again.
+    /// Smaller amounts are soon used again.
     private static let leastFreeMemory = 4 << 20
 }

@@ -55,7 +55,7 @@ package final class Signals: Sendable {
     }
 }
 
-/// True from the second raise on.
+/// True from the second signal on.
 private final class SharedFlag: Sendable {
     private let flag = Mutex(false)
 

@@ -21,7 +21,7 @@ package enum StandardStream: Int32, Sendable {
 
     package var isTerminal: Bool { cs_is_terminal(rawValue) != 0 }
 
-    /// The width of the terminal; nil if it does not tell.
+    /// The width of the terminal; nil if it does not report one.
     package var columns: Int? {
         let columns = Int(cs_columns(rawValue))
         return columns > 0 ? columns : nil

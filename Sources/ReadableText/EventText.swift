@@ -6,7 +6,7 @@ package enum EventText {
     /// Longer texts are cut.
     private static let longest = 500
 
-    /// - Parameter time: the event's time, as its reader wants it.
+    /// - Parameter time: the event's time, formatted for the reader.
     package static func line(_ event: JSONValue, at time: String, _ style: TextStyle) -> String {
         let session = event["session"]?.string.map { style.dim(Printable.line($0) + " ") } ?? ""
         return "\(style.dim(time)) \(session)\(body(event, style))"
@@ -88,7 +88,7 @@ package enum EventText {
         }
     }
 
-    /// The beginning of a run's id tells runs apart.
+    /// The beginning of a run's id, enough to tell runs apart.
     private static func run(_ event: JSONValue) -> String {
         event["runId"]?.string.map { "run \(Printable.line(String($0.prefix(8)))) " } ?? "run "
     }

@@ -3,7 +3,7 @@ package import JSONBytes
 
 /// One message of a conversation as lines.
 package enum MessageText {
-    /// - Parameter time: the message's time, as its reader wants it.
+    /// - Parameter time: the message's time, formatted for the reader.
     package static func lines(_ message: JSONValue, at time: String, _ style: TextStyle) -> [String] {
         let role = message["role"]?.string ?? "?"
         let name = style.bold(role == "user" ? "you" : Printable.line(role))

@@ -4,8 +4,8 @@ package import JSONBytes
 /// One step of a run as a line.
 package enum StepText {
     /// - Parameters:
-    ///   - width: the columns that the line may take; nil cuts nothing.
-    ///   - advice: how the reader is told what to do, where the step says so.
+    ///   - width: the most columns of the line; nil for no limit.
+    ///   - advice: the instruction for the reader, if the step needs one.
     package static func line(
         _ step: JSONValue,
         _ style: TextStyle,

@@ -1,9 +1,9 @@
 import Basics
 package import JSONBytes
 
-/// How far the subscriptions are used up, in one line: `anthropic 5h 42% (resets 14:10)  Week 63%`.
+/// The used share of the subscriptions, in one line: `anthropic 5h 42% (resets 14:10)  Week 63%`.
 package enum UsageText {
-    /// - Parameter usage: as `GET /v1/usage` answers.
+    /// - Parameter usage: the answer of `GET /v1/usage`.
     package static func line(_ usage: JSONValue, _ time: ReadableTime) -> String {
         var parts = (usage["providers"]?.elements.map(\.self) ?? []).map { provider in
             let id = word(provider["id"])
@@ -19,7 +19,7 @@ package enum UsageText {
         return parts.joined(separator: "  ")
     }
 
-    /// Of an event: `anthropic 5h 45%`, for each window that has crossed a step.
+    /// The text of an event: `anthropic 5h 45%`, for each window that has crossed a step.
     static func crossed(_ event: JSONValue) -> String {
         let parts = event["crossed"]?.elements.prefix(mostCrossed).map { crossing in
             "\(word(crossing["provider"])) \(window(crossing, name: crossing["window"]))"
@@ -27,10 +27,10 @@ package enum UsageText {
         return (parts ?? []).joined(separator: "  ")
     }
 
-    /// More is more than a line.
+    /// More would not fit in a line.
     private static let mostCrossed = 8
 
-    /// `5h 42%`, with the time of the reset where it is wanted.
+    /// `5h 42%`, with the time of the reset if requested.
     private static func window(_ window: JSONValue, name: JSONValue?, _ time: ReadableTime? = nil) -> String {
         let resets = time.flatMap { time in window["resetsAt"]?.string.map { " (resets \(time.short($0)))" } } ?? ""
         return "\(word(name)) \(percent(window["usedPercent"]))\(resets)"
@@ -41,17 +41,17 @@ package enum UsageText {
         return Int64(exactly: value).map { "\($0)%" } ?? "\(value)%"
     }
 
-    /// `383928 tokens, $0.38`, and `at least` where prices are missing.
+    /// `383928 tokens, $0.38`, with `at least` if prices are missing.
     package static func figures(_ figures: JSONValue) -> String {
         let tokens = "\(figures["tokens"]?.int ?? 0) tokens"
         let cost = cost(figures)
         return cost.isEmpty ? tokens : "\(tokens), \(cost)"
     }
 
-    /// More is shown as this.
+    /// Larger amounts are shown as this.
     private static let mostDollars = 1e12
 
-    /// Empty where no price is known.
+    /// Empty if no price is known.
     package static func cost(_ figures: JSONValue) -> String {
         guard let cost = figures["costUsd"]?.double else { return "" }
         let cents = Int64((min(max(cost, 0), mostDollars) * 100).rounded())

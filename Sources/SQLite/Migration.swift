@@ -21,7 +21,7 @@ package enum MigrationError: Error, Equatable, Sendable {
 
 /// Brings a database up to the given list, each step in its own transaction.
 package struct Migrator {
-    /// "Ladl" in the header of the file, so that no other program's database is taken for ours.
+    /// "Ladl" in the file's header, so that another program's database is not mistaken for ours.
     package static let applicationID = 0x4c61_646c
 
     private let migrations: [Migration]
@@ -89,7 +89,7 @@ package struct Migrator {
                 row in
                 row.int(0)
             }
-            // Nothing is written to a file that is up to date: it must open on a full disk too.
+            // An up-to-date file is not written to: it must open even on a full disk.
             if known == 0 { try createVersionTable(connection) }
             var versions: [String: Int] = [:]
             try connection.forEach("SELECT module, version FROM schema_version") { row in

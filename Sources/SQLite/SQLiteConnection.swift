@@ -9,21 +9,21 @@ package final class SQLiteConnection {
     }
 
     package struct CheckpointResult: Sendable, Equatable {
-        /// Pages in the write-ahead log and how many of them are in the database file now.
+        /// The pages in the write-ahead log, and how many of them are already in the database file.
         package var logPages: Int
         package var copiedPages: Int
     }
 
     package enum CheckpointMode: Sendable {
-        /// Copies what it can beside readers and a writer.
+        /// Copies as much as possible beside readers and a writer.
         case passive
-        /// Waits for nobody either (no busy handler), but starts the log anew when it can.
+        /// Also waits for nobody (no busy handler), but restarts the log if possible.
         case restart
-        /// As restart, and cuts the log file to nothing.
+        /// Like `restart`, and truncates the log file.
         case truncate
     }
 
-    /// More statements than the program has texts of its own: what is made up from a request is prepared each time then.
+    /// More statements than the program has fixed texts; texts built for a request are prepared again each time.
     private static let mostKept = 256
 
     private let handle: OpaquePointer
@@ -32,7 +32,7 @@ package final class SQLiteConnection {
     /// Pages in the write-ahead log after the last commit of this connection.
     package private(set) var logPages = 0
 
-    /// `fileSystem` names a registered VFS; tests give one that fails on demand.
+    /// - Parameter fileSystem: the name of a registered VFS; tests use one that fails on demand.
     package init(path: String, access: Access, fileSystem: String? = nil) throws(SQLiteError) {
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         switch access {
@@ -48,8 +48,8 @@ package final class SQLiteConnection {
         }
         unsafe self.handle = opened
         unsafe sqlite3_busy_timeout(opened, 0)
-        // In the place of SQLite's own hook, the automatic checkpoint: when to copy the log is the owner's decision. (The
-        // pragma wal_autocheckpoint would take the place in turn, whatever its value.)
+        // Replaces SQLite's own hook, the automatic checkpoint: the owner decides when to copy the log. (The pragma
+        // wal_autocheckpoint would replace this hook in turn, whatever its value.)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         _ = unsafe sqlite3_wal_hook(opened, writeAheadLogGrew, context)
     }
@@ -90,7 +90,7 @@ package final class SQLiteConnection {
         }
     }
 
-    /// Visits rows until `body` says that it has enough.
+    /// Visits rows until `body` has enough.
     package func scan<each Value: SQLiteBindable>(
         _ sql: String,
         _ values: repeat each Value,
@@ -134,21 +134,21 @@ package final class SQLiteConnection {
         return try map(SQLiteRow(statement: statement))
     }
 
-    /// Several statements in one text, without values: schemas and pragmas.
+    /// Runs several statements in one text, without values: schemas and pragmas.
     package func execute(_ script: String) throws(SQLiteError) {
         try checkOpen()
         let result = unsafe sqlite3_exec(handle, script, nil, nil, nil)
         guard result == SQLITE_OK else { throw lastError(sql: script) }
     }
 
-    /// Rows the last statement inserted, changed or deleted.
+    /// The number of rows that the last statement inserted, changed or deleted.
     package var changes: Int { unsafe isClosed ? 0 : Int(sqlite3_changes64(handle)) }
-    /// False once a failed statement made SQLite roll everything back by itself (full disk, I/O error).
+    /// False once a failed statement made SQLite roll back everything (full disk, I/O error).
     package var isInTransaction: Bool { unsafe !isClosed && sqlite3_get_autocommit(handle) == 0 }
 
     // MARK: Transactions
 
-    /// One transaction around `body`, committed when it returns.
+    /// Runs `body` in a transaction, committed when it returns.
     package func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
         try run("BEGIN IMMEDIATE")
         do throws(SQLiteError) {
@@ -161,7 +161,7 @@ package final class SQLiteConnection {
         }
     }
 
-    /// Leaves whatever transaction is open. A failure here means that SQLite left it already.
+    /// Ends any open transaction. A failure here means that SQLite ended it already.
     package func rollBack() {
         guard isInTransaction else { return }
         try? run("ROLLBACK")
@@ -179,12 +179,12 @@ package final class SQLiteConnection {
         var log: Int32 = 0
         var copied: Int32 = 0
         let result = unsafe sqlite3_wal_checkpoint_v2(handle, nil, flag, &log, &copied)
-        // Busy is an answer here: some reader or the writer is on the log, what could be copied was.
+        // Busy is not an error here: a reader or the writer uses the log, and the other pages were copied.
         guard result == SQLITE_OK || result & 0xff == SQLITE_BUSY else { throw lastError(sql: "checkpoint") }
         return CheckpointResult(logPages: Int(log), copiedPages: Int(copied))
     }
 
-    /// Problems SQLite finds in the file; empty when it is sound. `table` narrows the look.
+    /// Problems that SQLite finds in the file; empty if there are none. `table` limits the check.
     package func quickCheck(table: String? = nil) throws(SQLiteError) -> [String] {
         let argument = table.map { "('\($0)')" } ?? "(8)"
         return try all("PRAGMA quick_check\(argument)") { row in row.string(0) }.filter { $0 != "ok" }
@@ -204,7 +204,7 @@ package final class SQLiteConnection {
 
     // MARK: Prepared statements
 
-    /// Prepared and kept for their next use.
+    /// The number of prepared statements kept for reuse.
     package var keptStatements: Int { cache.count }
 
     private func checkOpen() throws(SQLiteError) {

@@ -2,7 +2,7 @@ import CSQLite
 
 /// An error of SQLite, with the extended result code, so that callers can tell a full disk from a broken one.
 package struct SQLiteError: Error, Equatable, Sendable {
-    /// The few kinds the store reacts to differently.
+    /// The kinds of error to which the store reacts differently.
     package enum Kind: Sendable, Equatable {
         case constraint, full, inputOutput, corrupt, busy, readOnly, cannotOpen, other
     }
@@ -18,7 +18,7 @@ package struct SQLiteError: Error, Equatable, Sendable {
         self.sql = sql
     }
 
-    /// A row that SQLite could read but that holds what no version of this program wrote.
+    /// SQLite could read the row, but no version of this program wrote such content.
     package static func malformed(_ what: String) -> SQLiteError {
         SQLiteError(code: SQLITE_CORRUPT, message: what)
     }

@@ -1,4 +1,4 @@
-/// The current row of a statement; good only inside the closure that was given it.
+/// The current row of a statement; valid only inside the closure that receives it.
 package struct SQLiteRow {
     let statement: SQLiteStatement
 

@@ -6,7 +6,7 @@ package final class SQLiteStatement {
     private let handle: OpaquePointer
     private unowned let connection: SQLiteConnection
     let sql: String
-    /// Set while rows are being read, so that the same text met again inside gets a statement of its own.
+    /// Set while rows are being read, so that a nested use of the same text gets a statement of its own.
     var isBusy = false
 
     init(handle: OpaquePointer, sql: String, connection: SQLiteConnection) {
@@ -58,7 +58,7 @@ package final class SQLiteStatement {
         try check(unsafe sqlite3_bind_null(handle, index))
     }
 
-    /// True while there is a row to read.
+    /// True if there is a row to read.
     func step() throws(SQLiteError) -> Bool {
         switch unsafe sqlite3_step(handle) {
         case SQLITE_ROW: return true
@@ -67,7 +67,8 @@ package final class SQLiteStatement {
         }
     }
 
-    /// Ready for the next use. The result of reset repeats the error of the last step, which was already raised.
+    /// Prepares the statement for its next use. The result of reset repeats the error of the last step, which was
+    /// already thrown.
     func reset() {
         _ = unsafe sqlite3_reset(handle)
         _ = unsafe sqlite3_clear_bindings(handle)

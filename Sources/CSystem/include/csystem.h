@@ -92,7 +92,7 @@ int cs_resolve(const char *host, uint16_t port, bool numeric_only, struct cs_add
 int64_t cs_raise_descriptor_limit(void);
 // Prevents core files, so that a crash writes none of this process's memory to disk.
 int cs_forbid_core_files(void);
-// 1 if this much more address space could be had now; nothing of it is kept.
+// Returns 1 if this much more address space is available now; none of it is kept.
 int cs_has_address_space(size_t bytes);
 int cs_ignore_sigpipe(void);
 // Releases code pages that only the start needed; the system maps a page again from its cache when it is used.
@@ -101,22 +101,22 @@ void cs_release_startup_pages(void);
 // The C library keeps at most so many heaps for the threads of the process. A value in the environment wins.
 void cs_limit_arenas(int most);
 
-// Gives the free pages inside the heap back to the system if they are at least so many bytes. glibc keeps them for ever
-// otherwise: one block that is in use above them is enough.
+// Returns free pages inside the heap to the system if they have at least this many bytes. glibc would keep them for
+// ever if a single used block lies above them.
 void cs_release_free_memory(size_t least);
 
-// Runs a program, found by its whole path, with `input` on its standard input and its output in `output`, of which the rest is
-// dropped. After `milliseconds` the program and its children get SIGTERM, two seconds later SIGKILL. It blocks.
-// Returns the exit status, 128 and the signal's number, -ETIMEDOUT, or -errno where it did not start.
+// Runs a program, found by its whole path, with `input` on its standard input and its output in `output`; output beyond
+// the capacity is dropped. After `milliseconds` the program and its children get SIGTERM, two seconds later SIGKILL.
+// Blocks. Returns the exit status, 128 plus the signal's number, -ETIMEDOUT, or -errno if it did not start.
 int cs_run_program(char *const arguments[], char *const environment[], const void *input, size_t input_count,
                    void *output, size_t output_capacity, size_t *output_count, int milliseconds);
 
-// Starts a program that is to run beside this one, with its output readable at `*output`. On Linux it gets SIGKILL when the thread
-// that called this ends, and so when this process does. Returns its process number, or -errno.
+// Starts a program that runs beside this one, with its output readable at `*output`. On Linux it gets SIGKILL when the
+// calling thread ends, and so when this process does. Returns its process id, or -errno.
 int cs_start_program(char *const arguments[], char *const environment[], int *output);
-// Blocks until the program has closed its output and ended; its number stays its own until `cs_reap_program`.
+// Blocks until the program has closed its output and ended; its process id stays reserved until `cs_reap_program`.
 void cs_await_program(int child, int output, void *text, size_t capacity, size_t *count);
-// Returns the exit status, 128 and the signal's number, or -errno.
+// Returns the exit status, 128 plus the signal's number, or -errno.
 int cs_reap_program(int child);
 // SIGTERM to the program and its children.
 void cs_end_program(int child);

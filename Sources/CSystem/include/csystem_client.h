@@ -6,7 +6,8 @@
 
 // Opens a blocking, close-on-exec stream socket connected to a unix path.
 int cs_blocking_connect(const char *path);
-// The same to a port of a host by name or address; tries each of its addresses for so long. ENOENT: the name is not known.
+// The same for a port of a host by name or address; each address is tried for the given time. ENOENT: the name is
+// unknown.
 int cs_blocking_connect_host(const char *host, uint16_t port, int milliseconds);
 // Returns 1 when the descriptor is ready, 0 at the end of the time; a negative time waits without end.
 int cs_wait(int fd, int for_writing, int milliseconds);
@@ -14,8 +15,8 @@ int cs_wait(int fd, int for_writing, int milliseconds);
 // Waits for either of two descriptors: bit 1 for the first, bit 2 for the second, 0 at the end of the time.
 int cs_wait_two(int first, int second, int milliseconds);
 
-// Lets the terminal on standard input give single keys without showing them, and drops what was typed before. Fails where
-// this process is not the terminal's foreground. A signal that ends the process gives the terminal back.
+// Lets the terminal on standard input deliver single keys without showing them, and drops earlier input. Fails if this
+// process is not in the terminal's foreground. A signal that ends the process restores the terminal.
 int cs_keys_begin(void);
 void cs_keys_end(void);
 // Whether this process is the foreground of the terminal on standard input: only then may it read.
@@ -32,7 +33,7 @@ void cs_sleep(int milliseconds);
 
 // Makes and opens a file of mode 0600 from a template in which XXXXXX stands before a suffix of the given length.
 int cs_temporary(char *path, int suffix_length);
-// Replaces this program by another one, found on the path; comes back only with an error.
+// Replaces this program by another one, found on the path; returns only on failure.
 int cs_execute(char *const arguments[]);
 // Runs `sh -c 'COMMAND "$1"'` on the path with the terminal's descriptors and returns the exit status.
 int cs_edit(const char *command, const char *path);

@@ -91,7 +91,7 @@ struct JSON5Scanner {
 
     // MARK: Names
 
-    /// An ECMAScript 5.1 identifier name, or nil where none starts.
+    /// An ECMAScript 5.1 identifier name; nil if none starts here.
     mutating func identifier() throws(JSON5Error) -> String? {
         var name = ""
         while let found = scalar(at: offset) {
@@ -178,7 +178,7 @@ struct JSON5Scanner {
         }
     }
 
-    /// Behind `\u`: one scalar, from one or two UTF-16 units.
+    /// The scalar after `\u`, from one or two UTF-16 units.
     private mutating func unicodeEscape(_ start: Int) throws(JSON5Error) -> Unicode.Scalar {
         guard let high = hexDigits(4) else { throw error(.badEscape, at: start) }
         if let scalar = Unicode.Scalar(high) { return scalar }
@@ -272,7 +272,7 @@ struct JSON5Scanner {
 
     // MARK: UTF-8
 
-    /// The scalar that starts at an offset, or nil at the end and where the bytes are no UTF-8 (RFC 3629 §4).
+    /// The scalar that starts at an offset; nil at the end and for bytes that are not UTF-8 (RFC 3629 §4).
     private func scalar(at index: Int) -> (scalar: Unicode.Scalar, width: Int)? {
         guard index < bytes.count else { return nil }
         let first = bytes[index]

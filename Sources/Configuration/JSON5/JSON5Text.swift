@@ -9,7 +9,7 @@ package struct JSON5Text: Sendable {
 
     package let document: JSONDocument
     private let source: [UInt8]
-    /// Where each value starts, in the JSON and in the source, in ascending order.
+    /// The start of each value, in the JSON and in the source, in ascending order.
     private let places: [JSON5Parser.Place]
 
     package init(parsing source: [UInt8]) throws(JSON5Error) {
@@ -21,7 +21,7 @@ package struct JSON5Text: Sendable {
                 limits: JSONLimits(depth: Self.maximumDepth + 1, bytes: 16 * Self.maximumBytes)
             )
         } catch {
-            // The parser writes JSON only; a number too large for any reader is the one thing left to refuse.
+            // The parser writes only JSON; the remaining possible error is a number too large for any reader.
             throw JSON5Error(.badNumber, at: TextPosition(line: 1, column: 1))
         }
         self.source = source
@@ -30,7 +30,7 @@ package struct JSON5Text: Sendable {
 
     package init(parsing text: String) throws(JSON5Error) { try self.init(parsing: Array(text.utf8)) }
 
-    /// Whether it has only blanks and comments.
+    /// Whether the source has only blanks and comments.
     package static func isEmpty(_ source: [UInt8]) -> Bool {
         var scanner = JSON5Scanner(source)
         do throws(JSON5Error) {
@@ -47,7 +47,7 @@ package struct JSON5Text: Sendable {
     /// The plain JSON.
     package var json: [UInt8] { document.bytes }
 
-    /// Where a value of `document` stands in the source.
+    /// The position of a value of `document` in the source.
     package func position(of value: JSONValue) -> TextPosition {
         let behind = places.partitioningIndex { $0.json > value.offset }
         return TextPosition(of: behind > 0 ? places[behind - 1].source : 0, in: source)

@@ -351,7 +351,7 @@ extension ConfigurationKey {
     package static let debugFrames = ConfigurationKey("debug.frames", .bool, default: "false")
         .means("Keep the latest gateway frames, without secrets, for GET /v1/debug/frames")
 
-    /// `ConfigurationTableTests` holds this list against the declarations above.
+    /// `ConfigurationTableTests` compares this list with the declarations above.
     static let all: [ConfigurationKey] = [
         gatewayURL, gatewayTokenFile, gatewayPasswordFile, gatewayScopes, gatewayPin, gatewayAllowPlaintext,
         gatewayClientName, approvalsLinks, nodesAllow, notificationsSinks, notificationsAllowHosts,

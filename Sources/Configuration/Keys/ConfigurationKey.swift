@@ -2,7 +2,7 @@
 package struct ConfigurationKey: Sendable, Hashable {
     package let name: String
     package let kind: ConfigurationKind
-    /// The default, as a person would write it; nil for a key without one.
+    /// The default in written form; nil for a key without one.
     package let fallback: String?
     /// One line for the reference, the manual page and `--help`.
     package private(set) var summary = ""

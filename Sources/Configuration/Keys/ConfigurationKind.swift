@@ -15,10 +15,10 @@ package enum ConfigurationKind: Sendable, Equatable {
     case choice([String])
     /// The separator in a text that holds the whole list.
     case list(separator: Character)
-    /// An object of the file, or its JSON as a text. The part that uses it reads its members.
+    /// An object in the file, or its JSON as a text. The part of Ladle that uses it reads the members.
     case object
 
-    /// The kind in the words of the reference.
+    /// The kind's name in the reference.
     package var noun: String {
         switch self {
         case .text: "text"

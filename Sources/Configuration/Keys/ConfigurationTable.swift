@@ -1,13 +1,14 @@
 import Basics
 
-/// All keys, sorted by name: the one source of the file format, the environment names, the flags and their reference.
+/// All keys, sorted by name: the single source of the file format, the environment names, the flags and their
+/// reference.
 package enum ConfigurationTable {
     package static let keys: [ConfigurationKey] = ConfigurationKey.all.sorted { $0.name < $1.name }
 
     private static let byName = table { [$0.name] }
     private static let byFlag = table { [$0.flag, $0.shortFlag].compactMap(\.self) }
     private static let byEnvironment = table { [$0.environment, $0.shortEnvironment].compactMap(\.self) }
-    /// Objects of the file: `gateway`, `access.tailnet`.
+    /// Objects in the file: `gateway`, `access.tailnet`.
     private static let groups: Set<String> = Set(
         keys.flatMap { key in
             let parts = key.name.split(separator: ".")

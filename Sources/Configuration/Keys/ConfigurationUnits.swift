@@ -39,7 +39,7 @@ package enum ConfigurationUnits {
 
     private static func shortest(_ value: Int64, _ units: [(unit: String, factor: Int64)], zero: String) -> String {
         guard value != 0 else { return zero }
-        // Nobody reads 2d for 48h better, but 7d better than 168h.
+        // 2d is no easier to read than 48h, but 7d is than 168h.
         for (unit, factor) in units where value % factor == 0 && (unit != "d" || value / factor > 2) {
             return "\(value / factor)\(unit)"
         }

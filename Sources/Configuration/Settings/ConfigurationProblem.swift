@@ -1,7 +1,7 @@
 /// The source of a value; later cases win over earlier ones.
 package enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
     case fallback
-    /// Found in the OpenClaw configuration of this host.
+    /// The OpenClaw configuration of this host.
     case discovered(String)
     case file(path: String, position: TextPosition)
     case environment(String)

@@ -72,7 +72,7 @@ enum ConfigurationReader {
         return .int(value)
     }
 
-    /// User, password and query of a URL would be secrets in plain sight.
+    /// Refuses a user, password or query in a URL, since they would be visible secrets.
     private static func checkURL(_ text: String, _ key: ConfigurationKey) throws(Refusal) {
         guard let scheme = text.firstRange(of: "://") else {
             throw Refusal(message: "\(key.name) must be a URL such as ws://HOST:18789")

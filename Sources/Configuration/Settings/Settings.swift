@@ -65,7 +65,7 @@ package struct Settings: Sendable {
 
 /// `config show`: every key with its value, and with `--origin` its source.
 extension Settings {
-    /// A value as one would write it; an absent one is empty.
+    /// A value in the form of the configuration file; empty if absent.
     package func display(_ key: ConfigurationKey) -> String {
         guard let value = self[key]?.value else { return "" }
         switch (value, key.kind) {
@@ -104,7 +104,7 @@ extension Settings {
         case .text: writer.string(display(key))
         case .bool(let flag): writer.bool(flag)
         case .int(let number):
-            // Durations and sizes go out as they come in.
+            // Durations and sizes are shown in the form in which they are written.
             if case .int = key.kind { writer.int(number) } else { writer.string(display(key)) }
         case .fraction(let number): writer.double(number)
         case .list(let items): writer.array(of: items)

@@ -21,13 +21,13 @@ package struct SettingsPlaces: Sendable {
         self.platform = platform
     }
 
-    /// `config.json5`; nil where there is no home directory.
+    /// `config.json5`; nil without a home directory.
     package var configFile: String? {
         if let named = environment["LADLE_CONFIG"], !named.isEmpty { return expanded(named) }
         return configDirectory.map { $0 + "/config.json5" }
     }
 
-    /// The directory of the files that a person keeps for Ladle; nil where there is no home directory.
+    /// The directory of the files that a person keeps for Ladle; nil without a home directory.
     package var configDirectory: String? {
         if let base = absolute("XDG_CONFIG_HOME") { return base + "/ladle" }
         switch platform {
@@ -43,7 +43,7 @@ package struct SettingsPlaces: Sendable {
         return home.map { $0 + "/.local/state/ladle" }
     }
 
-    /// `~/` at the start of a path.
+    /// Expands `~/` at the start of a path.
     package func expanded(_ path: String) -> String {
         guard path.hasPrefix("~/"), let home else { return path }
         return home + path.dropFirst(1)

@@ -41,14 +41,14 @@ package struct SettingsSources: Sendable {
 
     package init() {}
 
-    /// Names with the prefix that are no keys: the file itself, and where client commands find the server.
+    /// Names with the prefix that are not keys: the file itself, and the server's address for client commands.
     private static let otherEnvironment: Set<String> = [
         "LADLE_CONFIG", "LADLE_SOCKET", "LADLE_URL", "LADLE_CONTEXT", "LADLE_CLIENT_TOKEN_FILE",
-        // Of a program that a notification starts, and that may call Ladle.
+        // Set for a program that a notification starts, and that may call Ladle.
         "LADLE_TYPE", "LADLE_TITLE", "LADLE_SESSION",
     ]
     private static let testPrefix = "LADLE_TEST_"
-    /// Names under which somebody might give a secret itself; the error names the key for its file.
+    /// Names under which somebody might pass a secret directly; the error names the key for its file.
     private static let secrets = [
         "gateway.token": "gateway.tokenFile", "gateway.password": "gateway.passwordFile",
         "LADLE_GATEWAY_TOKEN": "LADLE_GATEWAY_TOKEN_FILE", "LADLE_TOKEN": "LADLE_GATEWAY_TOKEN_FILE",
@@ -57,12 +57,12 @@ package struct SettingsSources: Sendable {
         "--password": "--password-file",
     ]
 
-    /// The hint for a name that would hold a secret itself; nil for other names.
+    /// The hint for a name that would hold a secret directly; nil for other names.
     package static func secretHint(_ name: String) -> String? {
         secrets[name].map { "a secret does not belong there: put it into a file of mode 0600 and set \($0)" }
     }
 
-    /// All values and all problems at once, so that a person can correct them in one go.
+    /// All values and all problems together, so that a person can correct them in one go.
     package func resolved() -> (settings: Settings, problems: [ConfigurationProblem]) {
         var settings = Settings()
         var problems: [ConfigurationProblem] = []
@@ -95,7 +95,7 @@ package struct SettingsSources: Sendable {
         if !text.isEmpty { set(key, text, from: origin, &settings, &problems) }
     }
 
-    /// A list flag may repeat; of other flags the last one counts.
+    /// A list flag may be repeated; for other flags the last one counts.
     private func applyFlags(_ settings: inout Settings, _ problems: inout [ConfigurationProblem]) {
         var lists: [ConfigurationKey: [String]] = [:]
         for flag in flags {

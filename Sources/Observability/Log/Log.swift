@@ -26,12 +26,12 @@ package struct Log: Sendable {
     /// The number of lines that were dropped.
     package var dropped: UInt64 { sink.dropped }
 
-    /// At the end of the process; never on a loop.
+    /// Called at the end of the process; never on a loop.
     package func flush() { sink.flush() }
 
     package func admits(_ level: LogLevel) -> Bool { level <= self.level }
 
-    /// - Parameter event: a stable dotted name such as `link.online`; everything that varies goes into fields.
+    /// - Parameter event: a stable dotted name such as `link.online`; all variable parts go into fields.
     package func write(_ level: LogLevel, _ event: String, _ fields: @autoclosure () -> LogFields = [:]) {
         guard admits(level) else { return }
         var line: [UInt8] = []

@@ -19,7 +19,7 @@ enum LogText {
     }
 
     /// Controls, line separators and the characters that reorder text are written as escapes: a value can neither end
-    /// its line, nor drive a terminal, nor disguise what follows.
+    /// its line, nor drive a terminal, nor disguise the text after it.
     private static func append(_ scalar: Unicode.Scalar, to line: inout [UInt8]) {
         switch scalar {
         case "\"": line.append(ascii: "\\\"")
